@@ -1,0 +1,144 @@
+//! One JVM under measurement, which speaks in lines and waits to be looked at.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::jdk::Jdk;
+use crate::scrape::Listener;
+
+/// Silence after which a program is taken to be stuck.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running JVM, ended when dropped.
+pub(crate) struct Jvm {
+    child: Child,
+    input: ChildStdin,
+    lines: Receiver<String>,
+    log: PathBuf,
+}
+
+impl Jvm {
+    /// Starts a JVM whose standard error goes to `log`.
+    pub(crate) fn start(jdk: &Jdk, arguments: &[String], log: &Path) -> Result<Jvm> {
+        let errors = std::fs::File::create(log)
+            .with_context(|| format!("{} cannot be written", log.display()))?;
+        let mut command = Command::new(jdk.program("java"));
+        // The user's own JVM options would be measured too.
+        for variable in ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"] {
+            command.env_remove(variable);
+        }
+        for (variable, _) in std::env::vars_os() {
+            if variable.to_string_lossy().starts_with("HEAPWARDEN_") {
+                command.env_remove(variable);
+            }
+        }
+        let mut child = command
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(errors)
+            .spawn()
+            .context("java cannot be started")?;
+        let input = child.stdin.take().expect("it is piped");
+        let output = child.stdout.take().expect("it is piped");
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Jvm {
+            child,
+            input,
+            lines,
+            log: log.to_owned(),
+        })
+    }
+
+    /// The lines up to the one that says `word`, at which the program waits.
+    pub(crate) fn until(&mut self, word: &str) -> Result<Vec<String>> {
+        let mut before = Vec::new();
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) if line == word => return Ok(before),
+                Ok(line) => before.push(line),
+                Err(RecvTimeoutError::Timeout) => {
+                    bail!(
+                        "the JVM said nothing for {} s; {}",
+                        PATIENCE.as_secs(),
+                        self.told()
+                    )
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    bail!("the JVM ended before it said {word:?}; {}", self.told())
+                }
+            }
+        }
+    }
+
+    /// Lets the program go on.
+    pub(crate) fn go_on(&mut self) -> Result<()> {
+        self.input
+            .write_all(b"\n")
+            .with_context(|| format!("the JVM takes no orders; {}", self.told()))
+    }
+
+    /// Lets it go on to its end, which must be a good one.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.go_on()?;
+        let status = self.child.wait().context("the JVM cannot be waited for")?;
+        if !status.success() {
+            bail!("the JVM failed ({status}); {}", self.told());
+        }
+        Ok(())
+    }
+
+    /// The agent's listener. The run file is there once it is bound.
+    pub(crate) fn listener(&self, run_file: &Path) -> Result<Listener> {
+        for _ in 0..200 {
+            if let Ok(text) = std::fs::read_to_string(run_file)
+                && let Ok(listener) = Listener::of_run_file(&text)
+            {
+                return Ok(listener);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        bail!("the agent has bound no listener; {}", self.told());
+    }
+
+    /// Memory of the process that is resident, in bytes.
+    pub(crate) fn resident_bytes(&self) -> Result<u64> {
+        let path = format!("/proc/{}/status", self.child.id());
+        let text =
+            std::fs::read_to_string(&path).with_context(|| format!("{path} is not there"))?;
+        text.lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok())
+            .map(|kib| kib * 1024)
+            .with_context(|| format!("{path} has no VmRSS"))
+    }
+
+    fn told(&self) -> String {
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        if text.trim().is_empty() {
+            "it printed no error".to_owned()
+        } else {
+            format!("its errors:\n{}", text.trim_end())
+        }
+    }
+}
+
+impl Drop for Jvm {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

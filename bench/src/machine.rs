@@ -1,0 +1,86 @@
+//! What a reader of saved results must know of the machine, and nothing that names it.
+
+use std::process::Command;
+use std::thread;
+
+use serde::Serialize;
+
+use crate::build;
+
+/// The machine and the moment of a run.
+#[derive(Debug, Serialize)]
+pub(crate) struct Machine {
+    /// Processor model, as the kernel has it.
+    pub(crate) cpu: String,
+    /// Processors that this process may use.
+    pub(crate) cores: usize,
+    /// Mean number of runnable tasks in the minute before the run: noise, if above 1.
+    pub(crate) load_average_before: f64,
+    /// Commit of the sources, `+` where they were changed since.
+    pub(crate) commit: String,
+    /// Day in UTC.
+    pub(crate) date: String,
+}
+
+impl Machine {
+    /// This machine, now.
+    pub(crate) fn here() -> Machine {
+        Machine {
+            cpu: cpu_model(),
+            cores: thread::available_parallelism().map_or(1, usize::from),
+            load_average_before: load_average(),
+            commit: commit(),
+            date: said_by("date", &["-u", "+%Y-%m-%d"]),
+        }
+    }
+}
+
+fn cpu_model() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    info.lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .and_then(|rest| rest.split_once(':'))
+        .map_or_else(
+            || std::env::consts::ARCH.to_owned(),
+            |(_, model)| model.trim().to_owned(),
+        )
+}
+
+fn load_average() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace()
+        .next()
+        .and_then(|word| word.parse().ok())
+        .unwrap_or(0.0)
+}
+
+fn commit() -> String {
+    let changed = said_by(
+        "git",
+        &[
+            "status",
+            "--porcelain",
+            "--",
+            "policy-agent",
+            "bench/c",
+            "bench/java",
+        ],
+    );
+    let mark = if changed.is_empty() { "" } else { "+" };
+    format!(
+        "{}{mark}",
+        said_by("git", &["rev-parse", "--short", "HEAD"])
+    )
+}
+
+/// What a program prints in the repository's root; empty where there is no such program.
+fn said_by(program: &str, arguments: &[&str]) -> String {
+    Command::new(program)
+        .args(arguments)
+        .current_dir(build::root())
+        .output()
+        .ok()
+        .filter(|output| output.status.success())
+        .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        .unwrap_or_default()
+}

@@ -1,0 +1,52 @@
+//! What Heapwarden costs, measured on this machine and side by side with what it is held against.
+//!
+//! A module a benchmark; what they share (JDK, machine, running JVM, tables) lies beside them.
+
+mod build;
+mod collector;
+mod enforcement;
+mod jdk;
+mod jvm;
+mod machine;
+mod micro;
+mod progress;
+mod scrape;
+mod stats;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask bench",
+    about = "What Heapwarden costs on this machine",
+    version
+)]
+struct Arguments {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(Subcommand)]
+enum Bench {
+    /// One sample: the callback beside the bare JVM TI calls it needs, and its memory
+    Micro(micro::Options),
+    /// Refusals: overshoot, lag, what the evidence costs, recovery; every JDK and collector
+    Enforcement(enforcement::Options),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().bench {
+        Bench::Micro(options) => micro::run(&options),
+        Bench::Enforcement(options) => enforcement::run(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("\nerror: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The tables, for the terminal and for `bench/results`.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use super::cases::{DEPTH_OF_ACCOUNTS, INTERVAL_BYTES};
+use super::memory::OBJECTS;
+use super::results::{Pairs, Results};
+use crate::build;
+use crate::stats::median;
+use crate::table::Table;
+
+/// All tables and verdicts, as Markdown.
+pub(crate) fn text(results: &Results) -> String {
+    let parts = [
+        depths(results).text(),
+        "Warm: compiled code, stacks seen before. Cold: each stack once, with methods never seen \
+         before, whose classes the bare calls look up as well. A ratio is the median of the \
+         rounds' ratios of medians; its range is over the rounds."
+            .to_owned(),
+        accounts(results).text(),
+        format!(
+            "At {DEPTH_OF_ACCOUNTS} frames, warm. Package accounts: none owns a frame, the whole \
+             stack is looked at. Services: the thread works for each in turn."
+        ),
+        memory(results).text(),
+        format!(
+            "{OBJECTS} tracked objects. The ledger is what the agent says of itself; resident is \
+             the growth of the process, with the JVM's own tag map, which the bare agent shows \
+             alone."
+        ),
+        verdicts(results),
+    ];
+    parts.map(|part| part.trim_end().to_owned()).join("\n\n") + "\n"
+}
+
+const TIMES: [&str; 6] = [
+    "ours p50 ns",
+    "bare p50 ns",
+    "ratio",
+    "ratio range",
+    "ours p99 ns",
+    "bare p99 ns",
+];
+
+fn times(pairs: &Pairs) -> [String; 6] {
+    let ns = |values: &[f64]| format!("{:.0}", median(values));
+    let (low, high) = pairs.ratio_range();
+    [
+        ns(&pairs.ours_p50_ns),
+        ns(&pairs.bare_p50_ns),
+        format!("{:.2}", pairs.ratio()),
+        format!("{low:.2}-{high:.2}"),
+        ns(&pairs.ours_p99_ns),
+        ns(&pairs.bare_p99_ns),
+    ]
+}
+
+fn with<const N: usize>(first: [String; N], pairs: &Pairs) -> Vec<String> {
+    first.into_iter().chain(times(pairs)).collect()
+}
+
+fn depths(results: &Results) -> Table {
+    let columns = [&["policy", "cache", "frames"], &TIMES[..]].concat();
+    let mut table = Table::new("The callback by stack depth", &columns);
+    for row in &results.depths {
+        let first = [
+            row.policy.to_owned(),
+            row.cache.to_owned(),
+            row.depth_frames.to_string(),
+        ];
+        table.row(with(first, &row.pairs));
+    }
+    table
+}
+
+fn accounts(results: &Results) -> Table {
+    let columns = [&["of", "accounts"], &TIMES[..]].concat();
+    let mut table = Table::new("The callback by number of accounts", &columns);
+    let mut rows: Vec<_> = results.accounts.iter().collect();
+    rows.sort_by_key(|row| (row.kind, row.accounts));
+    for row in rows {
+        let first = [row.kind.to_owned(), row.accounts.to_string()];
+        table.row(with(first, &row.pairs));
+    }
+    table
+}
+
+fn memory(results: &Results) -> Table {
+    let columns = ["agent", "accounts", "ledger bytes", "resident bytes"];
+    let mut table = Table::new("Native memory for each tracked sample", &columns);
+    for row in &results.memory {
+        let bytes = |value: f64| format!("{value:.1}");
+        table.row(vec![
+            row.agent.to_owned(),
+            row.accounts.to_string(),
+            row.ledger_bytes.map_or_else(|| "-".to_owned(), bytes),
+            bytes(row.resident_bytes),
+        ]);
+    }
+    table
+}
+
+fn verdicts(results: &Results) -> String {
+    let mut text = "### Aims\n\n".to_owned();
+    for verdict in results.verdicts() {
+        let word = if verdict.met { "met" } else { "MISSED" };
+        text.push_str(&format!(
+            "- {word}: {}: {}\n",
+            verdict.aim, verdict.measured
+        ));
+    }
+    text
+}
+
+fn preamble(results: &Results) -> String {
+    let machine = &results.machine;
+    format!(
+        "# One sample: {}\n\n`cargo xtask bench micro --save`, {} rounds, sampling interval {} KiB. \
+         JDK {}, {} cores of {}, load average before {:.1}, commit {}.\n\n",
+        machine.date,
+        results.rounds,
+        INTERVAL_BYTES >> 10,
+        results.jdk,
+        machine.cores,
+        machine.cpu,
+        machine.load_average_before,
+        machine.commit,
+    )
+}
+
+/// Writes `micro-DATE.md` and `.json` and returns their paths within the repository. A run later
+/// on the same day takes the place of the earlier one.
+pub(crate) fn save(results: &Results) -> Result<[PathBuf; 2]> {
+    let folder = PathBuf::from("bench/results");
+    std::fs::create_dir_all(build::root().join(&folder)).context("bench/results cannot be made")?;
+    let file = |extension: &str| {
+        let name = format!("micro-{}.{extension}", results.machine.date);
+        folder.join(name)
+    };
+    let json = json!({"results": results, "verdicts": results.verdicts()});
+    let texts = [
+        (file("md"), preamble(results) + &text(results)),
+        (file("json"), serde_json::to_string_pretty(&json)? + "\n"),
+    ];
+    for (path, text) in &texts {
+        std::fs::write(build::root().join(path), text)
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    Ok(texts.map(|(path, _)| path))
+}

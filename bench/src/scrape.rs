@@ -1,0 +1,75 @@
+//! What the agent publishes, read over HTTP.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// An agent's listener.
+pub(crate) struct Listener {
+    address: String,
+}
+
+impl Listener {
+    /// The one whose address a run file holds.
+    pub(crate) fn of_run_file(text: &str) -> Result<Listener> {
+        let run: Value = serde_json::from_str(text).context("the run file is no JSON")?;
+        let address = run["listen"]
+            .as_str()
+            .context("the run file has no listen")?;
+        Ok(Listener {
+            address: address.to_owned(),
+        })
+    }
+
+    /// `/api/v1/accounts`.
+    pub(crate) fn accounts(&self) -> Result<Value> {
+        serde_json::from_str(&self.get("/api/v1/accounts")?).context("the accounts are no JSON")
+    }
+
+    /// One value of `/metrics`, by its name with its labels as written there.
+    pub(crate) fn metric(&self, series: &str) -> Result<f64> {
+        let text = self.get("/metrics")?;
+        value_of(&text, series).with_context(|| format!("/metrics has no {series}"))
+    }
+
+    fn get(&self, path: &str) -> Result<String> {
+        let what = || format!("the agent does not answer GET {path}");
+        let mut stream = TcpStream::connect(&self.address).with_context(what)?;
+        stream.set_read_timeout(Some(PATIENCE)).with_context(what)?;
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+            self.address
+        );
+        stream.write_all(request.as_bytes()).with_context(what)?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).with_context(what)?;
+        let (head, body) = answer.split_once("\r\n\r\n").with_context(what)?;
+        if !head.starts_with("HTTP/1.1 200 ") {
+            bail!("{}: {}", what(), head.lines().next().unwrap_or_default());
+        }
+        Ok(body.to_owned())
+    }
+}
+
+fn value_of(text: &str, series: &str) -> Option<f64> {
+    text.lines()
+        .find_map(|line| line.strip_prefix(series)?.strip_prefix(' '))
+        .and_then(|value| value.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_is_found_by_its_whole_name() {
+        let text = "# TYPE a gauge\na_b{part=\"x\"} 1\na{part=\"x\"} 2.5\n";
+        assert_eq!(value_of(text, "a{part=\"x\"}"), Some(2.5));
+        assert_eq!(value_of(text, "a"), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! What Heapwarden itself costs, measured by itself.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Buckets of sample durations: eight to each doubling, so that a quantile read from them is
+/// at most 9 % off.
+const BUCKETS_PER_DOUBLING: u32 = 8;
+/// Up to 2^40 ns, which is 18 minutes.
+const BUCKETS: usize = 40 * BUCKETS_PER_DOUBLING as usize;
+
+/// CPU time by part, and how long samples take.
+///
+/// The callbacks' is an estimate from a timed share of the samples, in wall time of a thread
+/// that does not wait; the threads' is the kernel's count.
+#[derive(Debug)]
+pub(crate) struct Costs {
+    callback_ns: AtomicU64,
+    durations: Box<[AtomicU64]>,
+    threads: Mutex<Vec<(&'static str, f64)>>,
+}
+
+impl Default for Costs {
+    fn default() -> Costs {
+        Costs {
+            callback_ns: AtomicU64::new(0),
+            durations: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(),
+            threads: Mutex::default(),
+        }
+    }
+}
+
+impl Costs {
+    /// One of `one_in` samples took this long. Two atomic adds.
+    pub(crate) fn samples_took(&self, one: Duration, one_in: u64) {
+        let ns = u64::try_from(one.as_nanos()).unwrap_or(u64::MAX);
+        self.callback_ns
+            .fetch_add(ns.saturating_mul(one_in), Ordering::Relaxed);
+        self.durations[bucket(ns)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The duration in ns that a share `quantile` of the timed samples stayed within; 0
+    /// before the first.
+    pub(crate) fn sample_ns(&self, quantile: f64) -> u64 {
+        let counts: Vec<u64> = self
+            .durations
+            .iter()
+            .map(|c| c.load(Ordering::Relaxed))
+            .collect();
+        let total: u64 = counts.iter().sum();
+        let wanted = (total as f64 * quantile).ceil() as u64;
+        let mut seen = 0;
+        for (index, count) in counts.iter().enumerate() {
+            seen += count;
+            if seen >= wanted && seen > 0 {
+                return lower_bound_ns(index + 1);
+            }
+        }
+        0
+    }
+
+    /// Records what the calling thread has used so far, under its part's name. Agent
+    /// threads only.
+    pub(crate) fn thread_is(&self, part: &'static str) {
+        let now = clock_gettime(ClockId::ThreadCPUTime);
+        let seconds = now.tv_sec as f64 + now.tv_nsec as f64 / 1e9;
+        let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
+        match threads.iter_mut().find(|(name, _)| *name == part) {
+            Some((_, used)) => *used = seconds,
+            None => threads.push((part, seconds)),
+        }
+    }
+
+    /// CPU seconds by part.
+    pub(crate) fn seconds(&self) -> Vec<(&'static str, f64)> {
+        let mut parts = vec![(
+            "callbacks",
+            self.callback_ns.load(Ordering::Relaxed) as f64 / 1e9,
+        )];
+        parts.extend(
+            self.threads
+                .lock()
+                .unwrap_or_else(|e| e.into_inner())
+                .iter(),
+        );
+        parts
+    }
+}
+
+/// The bucket of a duration: its doubling, and the three bits below its highest.
+fn bucket(ns: u64) -> usize {
+    let ns = ns.max(u64::from(BUCKETS_PER_DOUBLING));
+    let doubling = ns.ilog2();
+    let within = (ns >> (doubling - 3)) & 7;
+    ((doubling * BUCKETS_PER_DOUBLING) as usize + within as usize).min(BUCKETS - 1)
+}
+
+/// The smallest duration of a bucket.
+fn lower_bound_ns(index: usize) -> u64 {
+    let (doubling, within) = (index as u32 / BUCKETS_PER_DOUBLING, index as u64 % 8);
+    (8 + within) << doubling >> 3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_within_a_bucket() {
+        let costs = Costs::default();
+        assert_eq!(costs.sample_ns(0.5), 0);
+        for ns in 1..=1000u64 {
+            costs.samples_took(Duration::from_nanos(ns * 10), 64);
+        }
+        for (quantile, exact) in [(0.5, 5000.0), (0.99, 9900.0)] {
+            let read = costs.sample_ns(quantile) as f64;
+            assert!(read >= exact && read <= exact * 1.13, "{quantile}: {read}");
+        }
+    }
+
+    #[test]
+    fn every_duration_lies_in_its_bucket() {
+        for ns in (8..5000).chain([u64::from(u32::MAX), 1 << 39]) {
+            let index = bucket(ns);
+            assert!(
+                lower_bound_ns(index) <= ns && ns < lower_bound_ns(index + 1),
+                "{ns}"
+            );
+        }
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn the_callbacks_are_scaled_up_from_the_timed_share() {
+        let costs = Costs::default();
+        costs.samples_took(Duration::from_micros(2), 64);
+        assert_eq!(costs.seconds()[0], ("callbacks", 128e-6));
+    }
+}

@@ -1,0 +1,347 @@
+//! Collections that prove what an account holds: asking for them and waiting for the proof.
+//!
+//! [`Evidence`] belongs to the warden's thread and does what the [`Ladder`] says. It waits only
+//! where the VM has no other way than a call that returns with the collection.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use crate::agent::Agent;
+use crate::jvm::collections::{Collections, Collector, Means, Offer, Provoked, provoke_young};
+use crate::jvm::java::Jni;
+use crate::ledger::Epoch;
+use crate::report;
+
+use super::budget::Budget;
+use super::canaries::OldCanaries;
+use super::ladder::{Facts, Ladder, Step};
+use super::marker::Marker;
+use super::settling::Settling;
+
+pub(crate) use super::ladder::Wish;
+
+/// Collections asked for, by kind.
+#[derive(Debug)]
+pub(crate) struct EvidenceLog(Mutex<Vec<(&'static str, u64, Duration)>>);
+
+impl Default for EvidenceLog {
+    /// Every kind from the start, so that a counter's first step is seen as one.
+    fn default() -> EvidenceLog {
+        let kinds = ["young", "concurrent", "full", "refunds"];
+        EvidenceLog(Mutex::new(
+            kinds.map(|kind| (kind, 0, Duration::ZERO)).into(),
+        ))
+    }
+}
+
+impl EvidenceLog {
+    /// A collection of this kind took so long.
+    pub(crate) fn add(&self, kind: &'static str, took: Duration) {
+        let mut log = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        match log.iter_mut().find(|(k, ..)| *k == kind) {
+            Some((_, count, sum)) => {
+                *count += 1;
+                *sum += took;
+            }
+            None => log.push((kind, 1, took)),
+        }
+    }
+
+    pub(crate) fn read(&self) -> Vec<report::Evidence> {
+        let log = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        log.iter()
+            .map(|&(kind, collections, took)| report::Evidence {
+                kind,
+                collections,
+                seconds: took.as_secs_f64(),
+            })
+            .collect()
+    }
+}
+
+/// Free bytes below which nothing is allocated, strings for flags included: at a full heap
+/// it could be the allocation that fails (see [`super::warden`]).
+const ROOM: u64 = 1 << 20;
+/// How often to look while they come in.
+const LOOK: Duration = Duration::from_millis(2);
+/// How often to look where nothing is wished or awaited.
+const IDLE: Duration = Duration::from_millis(500);
+/// How long the VM gets to take its flag back before it is asked again.
+const FLAG_AGAIN: Duration = Duration::from_secs(1);
+/// How long one turn of the warden allocates towards a young collection.
+const PROVOCATION: Duration = Duration::from_millis(30);
+
+/// What the warden knows of proofs, and asks the collector for.
+#[derive(Default)]
+pub(crate) struct Evidence {
+    ladder: Ladder,
+    canaries: OldCanaries,
+    /// Found at the first wish.
+    means: Option<Collections>,
+    marker: Option<Marker>,
+    /// What the marker showed at the last request.
+    activity_before: Option<u64>,
+    settling: Settling,
+    provoked_bytes: u64,
+    said: [bool; Means::ALL.len()],
+    said_full: bool,
+}
+
+impl Drop for Evidence {
+    /// However the warden's thread ends, a panic among the ways, the flag is put back; unless
+    /// the VM ends with it.
+    fn drop(&mut self) {
+        if let (Some(means), Some(agent)) = (&mut self.means, Agent::get())
+            && !agent.stopping()
+            && let Some(jni) = agent.jni_here()
+        {
+            means.put_back(&jni);
+        }
+    }
+}
+
+impl Evidence {
+    /// What its collections may take of the host's time; the warden's own go there as well.
+    pub(crate) fn budget(&mut self) -> &mut Budget {
+        &mut self.ladder.budget
+    }
+
+    /// Does what is due towards `wish`, and says when to come again at the latest. On the
+    /// warden's thread, at every turn of it, whether there is a wish or not: what is in flight
+    /// is followed, and whatever was changed is put back.
+    pub(crate) fn pursue(
+        &mut self,
+        agent: &'static Agent,
+        jni: &Jni,
+        wish: Wish,
+        now: Instant,
+    ) -> Duration {
+        let settling = self.settle(agent, now);
+        let budget = &agent.policy.in_force().enforcement;
+        self.ladder
+            .budget
+            .set_share(budget.evidence_budget_percent / 100.0);
+        if !self.is_needed(agent, wish) || room(agent, jni) < ROOM {
+            return IDLE.min(settling);
+        }
+        self.canaries.keep_stock(jni);
+        if wish != Wish::None && self.means.is_none() {
+            self.know_the_collector(agent, jni);
+        }
+        let Some(means) = &self.means else {
+            return IDLE.min(settling);
+        };
+        let offer = if wish == Wish::None || self.ladder.is_in_flight() {
+            Offer::default()
+        } else {
+            means.offer(jni)
+        };
+        let facts = self.facts(agent, now);
+        let step = self.ladder.step(wish, &offer, &facts);
+        self.plant_for_wish(agent, jni);
+        let wait = match step {
+            Step::Wait(wait) => wait,
+            Step::ProvokeYoung => self.provoke(agent, jni),
+            Step::Start(means) => self.start(agent, jni, means),
+            Step::AskAgain => {
+                if self.request(jni) {
+                    self.ladder.asked_again(Instant::now());
+                }
+                LOOK
+            }
+            Step::PutBack => self.put_back(jni),
+        };
+        if let Some(done) = self.ladder.take_done() {
+            agent.evidence.add(done.kind, done.took);
+            tracing::debug!("evidence: a {} collection, {:?}", done.kind, done.took);
+        }
+        if let Some(way) = self.ladder.take_fruitless() {
+            self.say(way, "collections brought no proof");
+        }
+        wait.min(settling)
+    }
+
+    /// Whether there is anything to do but to listen.
+    fn is_needed(&self, agent: &Agent, wish: Wish) -> bool {
+        let busy = self.means.is_some() && !self.ladder.is_at_rest();
+        let stock = self.means.is_none() && self.canaries.is_short();
+        agent.samples_are_taken() && (wish != Wish::None || busy || stock)
+    }
+
+    fn know_the_collector(&mut self, agent: &Agent, jni: &Jni) {
+        let means = Collections::find(jni);
+        tracing::debug!("the collector, to the evidence: {:?}", means.collector());
+        match means.collector() {
+            Collector::Whole => {
+                agent.ledger.epochs().deaths_cover_all();
+                self.canaries.give_up(jni);
+            }
+            Collector::G1 => self.marker = Marker::find(),
+            Collector::Unknown => tracing::warn!(
+                "this runtime does not tell its collector (is the module jdk.management missing?); evidence takes full collections"
+            ),
+            Collector::StopTheWorld | Collector::GenerationalShenandoah => {}
+        }
+        if !means.can_prove() {
+            tracing::warn!(
+                "classes are never unloaded (-Xnoclassgc), so what lies in old memory cannot be proved to be held; nothing will be refused"
+            );
+        }
+        self.means = Some(means);
+    }
+
+    fn facts(&self, agent: &Agent, now: Instant) -> Facts {
+        let epochs = agent.ledger.epochs();
+        let activity = self.marker.as_ref().and_then(Marker::activity);
+        Facts {
+            now,
+            epoch: epochs.current(),
+            boundary: epochs.boundary(),
+            covered: epochs.covered(),
+            cycle_ran: match (activity, self.activity_before) {
+                (Some(now), Some(before)) => Some(now != before),
+                _ => None,
+            },
+        }
+    }
+
+    /// Confirms what is covered when all refunds are in.
+    fn settle(&mut self, agent: &Agent, now: Instant) -> Duration {
+        if let Some(epoch) = self.settling.turn(&agent.ledger, now) {
+            self.canaries.died(epoch);
+            LOOK
+        } else if self.settling.is_under_way() {
+            LOOK
+        } else {
+            IDLE
+        }
+    }
+
+    /// A canary for the wish, so that a collection that comes anyway proves something.
+    fn plant_for_wish(&mut self, agent: &Agent, jni: &Jni) {
+        if let Some(wanted) = self.ladder.wants_cover()
+            && !self.canaries.waits_since(wanted)
+            && self.canaries.few_are_out()
+        {
+            self.plant(agent, jni);
+        }
+    }
+
+    /// Plants an old canary and returns its epoch. Where every death covers all memory, the
+    /// warden's own canaries do.
+    fn plant(&mut self, agent: &Agent, jni: &Jni) -> Option<Epoch> {
+        let means = self.means.as_ref()?;
+        let now = agent.ledger.epochs().current();
+        if means.collector() == Collector::Whole {
+            return Some(now);
+        }
+        let used = agent.used_heap(jni)?;
+        let arrays = means.humongous_elements(used, agent.heap_max_bytes());
+        self.canaries.plant(agent, jni, now, arrays).then_some(now)
+    }
+
+    fn start(&mut self, agent: &Agent, jni: &Jni, way: Means) -> Duration {
+        let waiting = self
+            .ladder
+            .wants_cover()
+            .and_then(|wanted| self.canaries.youngest_since(wanted));
+        let planted = waiting.or_else(|| self.plant(agent, jni));
+        let asked = Instant::now();
+        let (Some(epoch), Some(means)) = (planted, &self.means) else {
+            self.refused(way, "no canary can be planted", asked);
+            return LOOK;
+        };
+        if way == Means::Periodic {
+            if self.request(jni) {
+                self.ladder.started(way, epoch, asked);
+            } else {
+                self.refused(way, "the VM does not let its flag be set", asked);
+            }
+            return LOOK;
+        }
+        if way == Means::Full && means.collector() == Collector::G1 && !self.said_full {
+            self.said_full = true;
+            tracing::warn!(
+                "evidence takes full collections: neither a periodic cycle nor a concurrent System.gc() is to be had \
+                 (G1PeriodicGCInterval, G1PeriodicGCInvokesConcurrent, G1PeriodicGCSystemLoadThreshold, ExplicitGCInvokesConcurrent, DisableExplicitGC)"
+            );
+        }
+        let runtime = agent.java().and_then(|java| java.runtime.as_ref());
+        if runtime.is_some_and(|runtime| means.collect(way, jni, &agent.tools, runtime)) {
+            self.ladder.started(way, epoch, asked);
+            self.ladder.returned(Instant::now());
+        } else {
+            self.refused(way, "the VM refuses", asked);
+        }
+        LOOK
+    }
+
+    /// Sets the flag that makes G1 start a cycle.
+    fn request(&mut self, jni: &Jni) -> bool {
+        self.activity_before = self.marker.as_ref().and_then(Marker::activity);
+        self.means
+            .as_mut()
+            .is_some_and(|means| means.request_cycle(jni))
+    }
+
+    fn refused(&mut self, way: Means, why: &str, now: Instant) {
+        self.ladder.refused(way, now);
+        self.say(way, why);
+    }
+
+    fn say(&mut self, way: Means, why: &str) {
+        if !std::mem::replace(&mut self.said[way as usize], true) {
+            tracing::warn!("evidence cannot be had by way of {way:?} ({why}); the next is tried");
+        }
+    }
+
+    fn put_back(&mut self, jni: &Jni) -> Duration {
+        let Some(means) = &mut self.means else {
+            return IDLE;
+        };
+        if means.put_back(jni) {
+            self.ladder.was_put_back();
+            LOOK
+        } else {
+            FLAG_AGAIN
+        }
+    }
+
+    fn provoke(&mut self, agent: &Agent, jni: &Jni) -> Duration {
+        let epochs = agent.ledger.epochs();
+        let (before, max) = (epochs.current(), agent.heap_max_bytes());
+        // Where old memory may have no room for what a young collection promotes, it would
+        // become a full one. Old memory is all but the young by G1, otherwise by default two
+        // thirds of the heap.
+        let by_g1 = (self.means.as_ref()).is_some_and(|m| m.collector() == Collector::G1);
+        let most = if by_g1 { max / 5 * 4 } else { max / 2 };
+        let is_tight = agent.heap_used_after_gc_bytes() > most || room(agent, jni) < max / 10;
+        let provoked = if is_tight {
+            Provoked::NoRoom
+        } else {
+            provoke_young(
+                jni,
+                || epochs.current() > before || agent.stopping(),
+                PROVOCATION,
+                most,
+                &mut self.provoked_bytes,
+            )
+        };
+        match provoked {
+            Provoked::NotYet => {}
+            Provoked::Begun => self.provoked_bytes = 0,
+            Provoked::NoRoom => {
+                self.provoked_bytes = 0;
+                self.ladder.gave_up(Instant::now());
+            }
+        }
+        Duration::ZERO
+    }
+}
+
+/// What is free of the maximum heap.
+fn room(agent: &Agent, jni: &Jni) -> u64 {
+    agent
+        .used_heap(jni)
+        .map_or(0, |used| agent.heap_max_bytes().saturating_sub(used))
+}

@@ -1,0 +1,523 @@
+//! The ladder against simulated collectors, and the rungs one by one.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::enforce::budget::{CREDIT, SHARE};
+
+/// A host with a collector, and the agent that does what the ladder says.
+#[derive(Debug, Clone)]
+struct Host {
+    /// Milliseconds between the young collections that come anyway; 0 for an idle host.
+    young_every_ms: u64,
+    /// How long allocating takes to bring one about, and its pause.
+    provocation_ms: u64,
+    pause_ms: u64,
+    /// How long a collection of old memory takes.
+    covering_ms: u64,
+    /// Where in its second G1's service thread was at the start.
+    service_ms: u64,
+    /// Cycles that come anyway; 0 for none.
+    cycle_every_ms: u64,
+    /// How many cycles an old canary outlives because it is young in them.
+    canary_lives: u32,
+    /// The kernel shows when G1's marking thread runs.
+    marker: bool,
+    /// What is offered, the best first.
+    offer: Vec<Means>,
+    /// Ways that the VM refuses all the same.
+    refuses: Vec<Means>,
+    /// Between two turns of the warden, beyond what the ladder asks for.
+    late_ms: u64,
+}
+
+fn host(offer: impl Strategy<Value = Vec<Means>>) -> impl Strategy<Value = Host> {
+    (
+        prop_oneof![Just(0), 5u64..3000],
+        (1u64..200, 1u64..40, 5u64..900, 0u64..1000),
+        prop_oneof![3 => Just(0), 1 => 1500u64..20_000],
+        (0u32..3, any::<bool>(), 0u64..30),
+        offer,
+    )
+        .prop_map(
+            |(young_every_ms, times, cycle_every_ms, (canary_lives, marker, late_ms), offer)| {
+                Host {
+                    young_every_ms,
+                    provocation_ms: times.0,
+                    pause_ms: times.1,
+                    covering_ms: times.2,
+                    service_ms: times.3,
+                    cycle_every_ms,
+                    canary_lives,
+                    marker,
+                    offer,
+                    refuses: Vec::new(),
+                    late_ms,
+                }
+            },
+        )
+}
+
+fn g1() -> impl Strategy<Value = Vec<Means>> {
+    Just(vec![Means::Periodic, Means::Full])
+}
+
+fn any_collector() -> impl Strategy<Value = Vec<Means>> {
+    prop_oneof![
+        g1(),
+        Just(vec![Means::Explicit, Means::Full]),
+        Just(vec![Means::Forced]),
+        Just(vec![Means::Full]),
+    ]
+}
+
+/// A cycle of G1 that runs.
+#[derive(Debug, Clone, Copy)]
+struct Cycle {
+    ends_ms: u64,
+    snapshot: u32,
+    /// It began while the flag was changed.
+    asked_for: bool,
+}
+
+struct World {
+    host: Host,
+    start: Instant,
+    ladder: Ladder,
+    now_ms: u64,
+    epoch: u32,
+    boundary: Option<u32>,
+    covered: Option<u32>,
+    /// The epoch of the old canary that waits, and how many cycles it outlives.
+    canary: Option<(u32, u32)>,
+    cycle: Option<Cycle>,
+    flag: bool,
+    flag_since_ms: u64,
+    flag_longest_ms: u64,
+    service_at_ms: u64,
+    allocated_ms: u64,
+    cycles_begun: u64,
+    cycles_before: u64,
+    /// What all that was asked for has taken.
+    cost_ms: u64,
+    dearest_ms: u64,
+    asked: Vec<Means>,
+    provoked: u32,
+}
+
+impl World {
+    fn new(host: &Host) -> World {
+        World {
+            start: Instant::now(),
+            ladder: Ladder::default(),
+            now_ms: 0,
+            epoch: 0,
+            boundary: None,
+            covered: None,
+            canary: None,
+            cycle: None,
+            flag: false,
+            flag_since_ms: 0,
+            flag_longest_ms: 0,
+            service_at_ms: host.service_ms,
+            allocated_ms: 0,
+            cycles_begun: 0,
+            cycles_before: 0,
+            cost_ms: 0,
+            dearest_ms: 0,
+            asked: Vec::new(),
+            provoked: 0,
+            host: host.clone(),
+        }
+    }
+
+    fn now(&self) -> Instant {
+        self.start + Duration::from_millis(self.now_ms)
+    }
+
+    fn pause(&mut self) {
+        self.boundary = Some(self.epoch);
+        self.epoch += 1;
+    }
+
+    fn pays(&mut self, ms: u64) {
+        self.cost_ms += ms;
+        self.dearest_ms = self.dearest_ms.max(ms);
+    }
+
+    fn begin_cycle(&mut self, asked_for: bool) {
+        let snapshot = self.epoch;
+        self.pause();
+        self.cycles_begun += 1;
+        self.cycle = Some(Cycle {
+            ends_ms: self.now_ms + self.host.covering_ms,
+            snapshot,
+            asked_for,
+        });
+    }
+
+    fn end_cycle(&mut self, cycle: Cycle) {
+        self.cycle = None;
+        self.epoch += 1;
+        if cycle.asked_for {
+            self.pays(self.host.covering_ms);
+        }
+        match &mut self.canary {
+            Some((planted, lives)) if *planted <= cycle.snapshot => {
+                if *lives == 0 {
+                    self.covered = Some(*planted);
+                    self.canary = None;
+                } else {
+                    *lives -= 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A millisecond of the host.
+    fn tick(&mut self) {
+        self.now_ms += 1;
+        let every = |ms: u64| self.now_ms.is_multiple_of(ms);
+        let (young, cycle) = (
+            every(self.host.young_every_ms),
+            every(self.host.cycle_every_ms),
+        );
+        if young {
+            self.pause();
+        }
+        if let Some(running) = self.cycle.filter(|cycle| self.now_ms >= cycle.ends_ms) {
+            self.end_cycle(running);
+        }
+        if cycle && self.cycle.is_none() {
+            self.begin_cycle(false);
+        }
+        if self.now_ms >= self.service_at_ms {
+            if self.flag && self.cycle.is_none() {
+                self.begin_cycle(true);
+            }
+            self.service_at_ms = self.now_ms + if self.flag { 100 } else { 1000 };
+        }
+        if self.flag {
+            let changed_ms = self.now_ms - self.flag_since_ms;
+            self.flag_longest_ms = self.flag_longest_ms.max(changed_ms);
+        }
+    }
+
+    fn pass(&mut self, ms: u64) {
+        for _ in 0..ms {
+            self.tick();
+        }
+    }
+
+    fn set_flag(&mut self) {
+        if !self.flag {
+            self.flag_since_ms = self.now_ms;
+        }
+        self.flag = true;
+        self.cycles_before = self.cycles_begun;
+    }
+
+    fn offer(&self) -> Offer {
+        let young = self.host.offer != [Means::Forced];
+        Offer::of(young, self.host.offer.iter().copied())
+    }
+
+    fn turn(&mut self, wish: Wish) -> Step {
+        let facts = Facts {
+            now: self.now(),
+            epoch: Epoch::new(self.epoch),
+            boundary: self.boundary.map(Epoch::new),
+            covered: self.covered.map(Epoch::new),
+            cycle_ran: (self.host.marker && !self.asked.is_empty())
+                .then(|| self.cycles_begun > self.cycles_before || self.cycle.is_some()),
+        };
+        let in_flight = self.ladder.is_in_flight();
+        let offer = self.offer();
+        let step = self.ladder.step(wish, &offer, &facts);
+        match step {
+            Step::Wait(wait) => {
+                let wait_ms = u64::try_from(wait.as_millis()).expect("short");
+                self.pass(wait_ms.clamp(1, 500) + self.host.late_ms);
+            }
+            Step::ProvokeYoung => self.provoke(),
+            Step::Start(means) => {
+                assert!(!in_flight || !self.flag, "one at a time");
+                self.start(means);
+            }
+            Step::AskAgain => {
+                self.set_flag();
+                let now = self.now();
+                self.ladder.asked_again(now);
+            }
+            Step::PutBack => {
+                self.flag = false;
+                self.ladder.was_put_back();
+            }
+        }
+        step
+    }
+
+    fn provoke(&mut self) {
+        let ms = self.host.provocation_ms.min(30);
+        self.allocated_ms += ms;
+        self.pass(ms);
+        self.cost_ms += ms;
+        if self.allocated_ms >= self.host.provocation_ms {
+            self.allocated_ms = 0;
+            self.pass(self.host.pause_ms);
+            self.pays(self.host.pause_ms);
+            self.pause();
+            self.provoked += 1;
+        }
+    }
+
+    fn start(&mut self, means: Means) {
+        let asked = self.now();
+        if self.host.refuses.contains(&means) {
+            self.ladder.refused(means, asked);
+            return;
+        }
+        self.asked.push(means);
+        let epoch = self.epoch;
+        self.canary = Some((epoch, self.host.canary_lives));
+        self.ladder.started(means, Epoch::new(epoch), asked);
+        if means == Means::Periodic {
+            self.set_flag();
+            return;
+        }
+        self.pass(self.host.covering_ms);
+        self.pays(self.host.covering_ms);
+        self.pause();
+        self.covered = Some(epoch);
+        self.canary = None;
+        let now = self.now();
+        self.ladder.returned(now);
+    }
+
+    /// Wishes until it is answered for this moment; how long that took. Milliseconds.
+    fn until_answered(&mut self, wish: Wish, longest_ms: u64) -> Option<u64> {
+        let (since_ms, epoch) = (self.now_ms, self.epoch);
+        while self.now_ms < since_ms + longest_ms {
+            self.turn(wish);
+            let proof = if wish == Wish::Young && self.offer().young {
+                self.boundary
+            } else {
+                self.covered
+            };
+            if proof >= Some(epoch) {
+                return Some(self.now_ms - since_ms);
+            }
+        }
+        None
+    }
+}
+
+fn wishes() -> impl Strategy<Value = Vec<(Wish, u64)>> {
+    let wish = prop_oneof![Just(Wish::None), Just(Wish::Young), Just(Wish::Covering)];
+    prop::collection::vec((wish, 1u64..60_000), 1..20)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn the_budget_holds_and_the_flag_comes_back(
+        host in host(any_collector()), wishes in wishes(),
+    ) {
+        let mut world = World::new(&host);
+        for (wish, ms) in wishes {
+            let until = world.now_ms + ms;
+            while world.now_ms < until {
+                world.turn(wish);
+            }
+            // What was asked for last is not rested for yet, and a climb has two rungs.
+            let allowed = SHARE * (world.now_ms as f64 + CREDIT.as_millis() as f64);
+            let climb = (host.covering_ms * u64::from(host.canary_lives + 1)
+                + host.provocation_ms + host.pause_ms + 30) as f64;
+            prop_assert!(
+                world.cost_ms as f64 <= allowed + 2.0 * climb,
+                "{} ms of {} ms, a climb costs {climb}", world.cost_ms, world.now_ms,
+            );
+        }
+        let until = world.now_ms + 70_000;
+        while world.now_ms < until {
+            world.turn(Wish::None);
+        }
+        prop_assert!(!world.flag);
+        prop_assert!(world.ladder.is_at_rest());
+        prop_assert!(world.flag_longest_ms <= 22_000, "{}", world.flag_longest_ms);
+    }
+
+    #[test]
+    fn every_wish_is_answered_where_the_collector_works(
+        host in host(any_collector()), wishes in prop::collection::vec(any::<bool>(), 1..6),
+    ) {
+        let mut world = World::new(&host);
+        for covering in wishes {
+            let wish = if covering { Wish::Covering } else { Wish::Young };
+            prop_assert!(
+                world.until_answered(wish, 300_000).is_some(),
+                "{wish:?} at {} ms, asked {:?}", world.now_ms, world.asked,
+            );
+        }
+    }
+
+    #[test]
+    fn g1_collects_no_more_than_it_must(host in host(g1())) {
+        let mut world = World::new(&host);
+        for _ in 0..3 {
+            prop_assert!(world.until_answered(Wish::Covering, 300_000).is_some());
+        }
+        prop_assert!(!world.asked.contains(&Means::Full));
+    }
+}
+
+fn quiet_host(offer: &[Means]) -> Host {
+    Host {
+        young_every_ms: 0,
+        provocation_ms: 20,
+        pause_ms: 5,
+        covering_ms: 200,
+        service_ms: 400,
+        cycle_every_ms: 0,
+        canary_lives: 0,
+        marker: true,
+        offer: offer.to_vec(),
+        refuses: Vec::new(),
+        late_ms: 0,
+    }
+}
+
+#[test]
+fn a_collection_that_comes_anyway_is_enough() {
+    let mut host = quiet_host(&[Means::Periodic, Means::Full]);
+    host.young_every_ms = 60;
+    let mut world = World::new(&host);
+    assert!(world.until_answered(Wish::Young, 1000).is_some());
+    assert_eq!((world.provoked, world.cost_ms), (0, 0));
+}
+
+#[test]
+fn young_memory_is_collected_before_old() {
+    let mut world = World::new(&quiet_host(&[Means::Full]));
+    while world.asked.is_empty() && world.now_ms < 5000 {
+        world.turn(Wish::Covering);
+        // Whoever wished thinks again after the young one, and goes on wishing.
+    }
+    assert_eq!((world.provoked, world.asked.len()), (1, 1));
+    // And does not, when the young one was answer enough.
+    let mut world = World::new(&quiet_host(&[Means::Full]));
+    while world.provoked == 0 {
+        world.turn(Wish::Covering);
+    }
+    world.turn(Wish::None);
+    while world.now_ms < 5000 {
+        world.turn(Wish::None);
+    }
+    assert!(world.asked.is_empty());
+}
+
+#[test]
+fn the_flag_is_back_as_soon_as_the_cycle_runs() {
+    let mut world = World::new(&quiet_host(&[Means::Periodic]));
+    while !world.flag {
+        world.turn(Wish::Covering);
+    }
+    while world.cycle.is_none() {
+        world.turn(Wish::Covering);
+    }
+    for _ in 0..3 {
+        world.turn(Wish::Covering);
+    }
+    assert!(world.cycle.is_some() && !world.flag);
+    assert!(world.until_answered(Wish::Covering, 20_000).is_some());
+    assert!(world.cycles_begun <= 2);
+}
+
+#[test]
+fn a_cycle_costs_from_its_beginning() {
+    let mut world = World::new(&quiet_host(&[Means::Periodic]));
+    while world.covered.is_none() {
+        world.turn(Wish::Covering);
+    }
+    let mut done = Vec::new();
+    for _ in 0..5 {
+        done.extend(world.ladder.take_done());
+        world.turn(Wish::None);
+    }
+    let took = done.iter().find(|d| d.kind == "concurrent").expect("one");
+    let took_ms = took.took.as_millis();
+    assert!((200..=260).contains(&took_ms), "{took_ms} ms");
+}
+
+#[test]
+fn a_request_that_nobody_wants_any_more_is_withdrawn() {
+    let mut host = quiet_host(&[Means::Periodic]);
+    host.service_ms = 100_000;
+    let mut world = World::new(&host);
+    while !world.flag {
+        world.turn(Wish::Covering);
+    }
+    world.turn(Wish::None);
+    assert!(!world.flag);
+    let until = world.now_ms + 5000;
+    while world.now_ms < until {
+        world.turn(Wish::None);
+    }
+    assert_eq!(world.cycles_begun, 0);
+}
+
+#[test]
+fn what_the_vm_refuses_leaves_the_next_rung() {
+    let mut host = quiet_host(&[Means::Periodic, Means::Explicit, Means::Full]);
+    host.refuses = vec![Means::Periodic, Means::Explicit];
+    let mut world = World::new(&host);
+    assert!(world.until_answered(Wish::Covering, 5000).is_some());
+    assert_eq!(world.asked, [Means::Full]);
+}
+
+#[test]
+fn a_way_that_never_leads_anywhere_is_left() {
+    // The service thread never looks at the flag.
+    let mut host = quiet_host(&[Means::Periodic, Means::Full]);
+    host.service_ms = 1_000_000_000;
+    let mut world = World::new(&host);
+    assert!(world.until_answered(Wish::Covering, 600_000).is_some());
+    assert_eq!(world.asked.last(), Some(&Means::Full));
+    assert_eq!(world.asked.len() as u32, SETBACKS + 1);
+}
+
+#[test]
+fn without_young_collections_there_is_one_rung() {
+    let mut world = World::new(&quiet_host(&[Means::Forced]));
+    assert!(world.until_answered(Wish::Young, 5000).is_some());
+    assert_eq!((world.provoked, world.asked.len()), (0, 1));
+}
+
+#[test]
+fn a_provocation_without_room_does_not_bar_the_way_up() {
+    for wish in [Wish::Young, Wish::Covering] {
+        let mut world = World::new(&quiet_host(&[Means::Full]));
+        let mut gave_up = 0;
+        while world.asked.is_empty() && world.now_ms < 5000 {
+            let now = world.now();
+            let facts = Facts {
+                now,
+                epoch: Epoch::new(world.epoch),
+                boundary: None,
+                covered: None,
+                cycle_ran: None,
+            };
+            match world.ladder.step(wish, &world.offer(), &facts) {
+                Step::ProvokeYoung => {
+                    gave_up += 1;
+                    world.ladder.gave_up(now);
+                }
+                Step::Start(means) => world.start(means),
+                _ => world.pass(10),
+            }
+        }
+        assert_eq!((gave_up, world.asked.len()), (1, 1), "{wish:?}");
+    }
+}

@@ -1,0 +1,280 @@
+//! The loop that serves all connections on one thread.
+
+use std::io::{self, ErrorKind};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::connection::{Connection, Received};
+use super::request::{Method, Reject};
+use super::response::Response;
+use super::routes::Routes;
+use super::server::{Limits, Stop};
+use crate::report::Source;
+
+/// Connections taken from the kernel's queue before those in hand are looked at again.
+const ACCEPT_BURST: usize = 16;
+/// First and longest pause after the process ran out of something that `accept` needs.
+const ACCEPT_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+
+/// A host that is short of descriptors again and again is told so at most this often.
+const WARNING_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Serves until `stop` is raised.
+///
+/// # Errors
+/// When `poll` itself fails; the caller may call again.
+pub(super) fn serve(
+    socket: &TcpListener,
+    routes: &Routes,
+    source: &dyn Source,
+    limits: &Limits,
+    stop: &Stop,
+) -> io::Result<()> {
+    let mut listener = Listener {
+        socket,
+        routes,
+        source,
+        limits,
+        connections: Vec::with_capacity(limits.connections + limits.draining),
+        full_since: None,
+        accept_pause: Duration::ZERO,
+        accept_at: Instant::now(),
+        warned_at: None,
+    };
+    while let Some(ready) = listener.wait(stop)? {
+        listener.advance(&ready.connections);
+        if ready.socket {
+            listener.accept();
+        }
+    }
+    Ok(())
+}
+
+struct Listener<'a> {
+    socket: &'a TcpListener,
+    routes: &'a Routes,
+    source: &'a dyn Source,
+    limits: &'a Limits,
+    /// Oldest first: those being served, and those draining.
+    connections: Vec<Connection>,
+    /// Since when as many are served as may be, without one of them coming to its end.
+    full_since: Option<Instant>,
+    /// The latest pause that `accept` was given; zero while it succeeds.
+    accept_pause: Duration,
+    accept_at: Instant,
+    warned_at: Option<Instant>,
+}
+
+/// What can go on.
+struct Ready {
+    socket: bool,
+    connections: Vec<bool>,
+}
+
+impl Listener<'_> {
+    /// Waits until something can go on or a deadline is over; `None` when it is time to stop.
+    fn wait(&mut self, stop: &Stop) -> io::Result<Option<Ready>> {
+        let now = Instant::now();
+        let full = self.is_full();
+        self.full_since = full.then(|| self.full_since.unwrap_or(now));
+        // A burst waits in the kernel's queue; only a lasting crowd is turned away.
+        let refuse_at = self.full_since.map(|since| since + self.limits.full_grace);
+        let accept_at = refuse_at.unwrap_or(now).max(self.accept_at);
+        let accepting = accept_at <= now;
+
+        let mut wake_at: Option<Instant> = self.connections.iter().map(Connection::deadline).min();
+        if !accepting {
+            wake_at = Some(wake_at.map_or(accept_at, |at| at.min(accept_at)));
+        }
+        let timeout = wake_at.map(|at| timespec(at.saturating_duration_since(now)));
+
+        let mut fds = Vec::with_capacity(2 + self.connections.len());
+        fds.push(PollFd::new(stop, PollFlags::IN));
+        let awaited = if accepting {
+            PollFlags::IN
+        } else {
+            PollFlags::empty()
+        };
+        fds.push(PollFd::new(self.socket, awaited));
+        for connection in &self.connections {
+            fds.push(PollFd::new(connection, connection.interest()));
+        }
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => {
+                return Ok(Some(Ready {
+                    socket: false,
+                    connections: vec![false; self.connections.len()],
+                }));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
+        if ready.next() == Some(true) {
+            return Ok(None);
+        }
+        Ok(Some(Ready {
+            socket: ready.next() == Some(true) && accepting,
+            connections: ready.collect(),
+        }))
+    }
+
+    fn served(&self) -> usize {
+        self.connections.iter().filter(|c| !c.is_draining()).count()
+    }
+
+    fn is_full(&self) -> bool {
+        self.served() >= self.limits.connections
+    }
+
+    /// Moves every connection on that can move, and drops those that are done.
+    fn advance(&mut self, ready: &[bool]) {
+        let served = self.served();
+        let connections = std::mem::take(&mut self.connections);
+        let mut pending_bytes: usize = connections.iter().map(Connection::pending_bytes).sum();
+        for (index, mut connection) in connections.into_iter().enumerate() {
+            let ready = ready.get(index).copied().unwrap_or_default();
+            if self.step(&mut connection, ready, &mut pending_bytes) {
+                self.connections.push(connection);
+            }
+        }
+        if self.served() < served {
+            self.full_since = None;
+        }
+        self.trim_draining();
+    }
+
+    /// One move of one connection; false when it is to be closed.
+    fn step(&self, connection: &mut Connection, ready: bool, pending_bytes: &mut usize) -> bool {
+        if ready {
+            let alive = if connection.is_reading() {
+                self.receive(connection, pending_bytes)
+            } else if connection.is_draining() {
+                connection.drain()
+            } else {
+                connection.write(self.limits.drain)
+            };
+            if !alive {
+                return false;
+            }
+        }
+        if Instant::now() < connection.deadline() {
+            return true;
+        }
+        connection.has_spoken() && {
+            let response = Response::from(Reject::Timeout);
+            self.send(connection, &response, Method::Get)
+        }
+    }
+
+    fn receive(&self, connection: &mut Connection, pending_bytes: &mut usize) -> bool {
+        let (outcome, method) = match connection.receive(self.limits.request_bytes) {
+            Received::Partial => return true,
+            Received::Gone => return false,
+            Received::Request(outcome, method) => (outcome, method),
+        };
+        let response = match outcome {
+            // Rendering is what costs memory, so it is refused before, not after.
+            Ok(_) if *pending_bytes > self.limits.pending_bytes => overloaded(),
+            Ok(request) => self.routes.respond(&request, self.source),
+            Err(reject) => Response::from(reject),
+        };
+        let alive = self.send(connection, &response, method);
+        *pending_bytes += connection.pending_bytes();
+        alive
+    }
+
+    fn send(&self, connection: &mut Connection, response: &Response, method: Method) -> bool {
+        self.routes.count(response.status);
+        let bytes = response.encode(method, SystemTime::now());
+        let deadline = Instant::now() + self.limits.response_time;
+        connection.send(bytes, deadline, self.limits.drain)
+    }
+
+    fn accept(&mut self) {
+        for _ in 0..ACCEPT_BURST {
+            let full = self.is_full();
+            // Filled up just now: leave the rest in the queue for the grace.
+            if full && self.full_since.is_none() {
+                return;
+            }
+            match self.socket.accept() {
+                Ok((stream, _)) => {
+                    self.accept_pause = Duration::ZERO;
+                    self.admit(stream, full);
+                    // Whoever is turned away next may find a place that was left meanwhile.
+                    if full {
+                        return;
+                    }
+                }
+                Err(error) => {
+                    match error.kind() {
+                        ErrorKind::WouldBlock => return,
+                        // The client left before we came to it.
+                        ErrorKind::ConnectionAborted
+                        | ErrorKind::ConnectionReset
+                        | ErrorKind::Interrupted => continue,
+                        _ => {}
+                    }
+                    // Out of file descriptors, as a rule: the queue stays readable, so
+                    // without a pause this would spin.
+                    self.warn(&error);
+                    let (first, longest) = ACCEPT_PAUSE;
+                    self.accept_pause = (self.accept_pause * 2).clamp(first, longest);
+                    self.accept_at = Instant::now() + self.accept_pause;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn warn(&mut self, error: &io::Error) {
+        let now = Instant::now();
+        let lately = |at: Instant| now.duration_since(at) < WARNING_INTERVAL;
+        if !self.warned_at.is_some_and(lately) {
+            self.warned_at = Some(now);
+            tracing::warn!(%error, "the HTTP listener cannot accept connections for now");
+        }
+    }
+
+    fn admit(&mut self, stream: TcpStream, full: bool) {
+        let deadline = Instant::now() + self.limits.request_time;
+        // A socket that cannot be set up is dropped, which closes it.
+        let Ok(mut connection) = Connection::new(stream, deadline) else {
+            return;
+        };
+        if !full {
+            self.connections.push(connection);
+        } else if self.send(&mut connection, &overloaded(), Method::Get) && connection.is_draining()
+        {
+            self.connections.push(connection);
+            self.trim_draining();
+        }
+    }
+
+    /// Closes the oldest of the draining if there are too many.
+    fn trim_draining(&mut self) {
+        let draining = self.connections.iter().filter(|c| c.is_draining()).count();
+        let mut excess = draining.saturating_sub(self.limits.draining);
+        self.connections.retain(|connection| {
+            let cut = excess > 0 && connection.is_draining();
+            excess -= usize::from(cut);
+            !cut
+        });
+    }
+}
+
+fn overloaded() -> Response {
+    Response::text(503, "Too many connections at once; try again in a second.")
+}
+
+/// Rounded up, so that a wait does not end just before its deadline and spin.
+pub(super) fn timespec(duration: Duration) -> Timespec {
+    let duration = duration + Duration::from_micros(100);
+    Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: duration.subsec_nanos().into(),
+    }
+}

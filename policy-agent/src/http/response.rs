@@ -1,0 +1,109 @@
+//! A response, and its bytes.
+
+use std::fmt::Write as _;
+use std::time::SystemTime;
+
+use super::date::imf_fixdate;
+use super::request::{Method, Reject};
+
+/// A response; always the last one of its connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// Status code.
+    pub status: u16,
+    /// The value of `Content-Type`.
+    pub content_type: &'static str,
+    /// What is sent to a GET, and measured for a HEAD.
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    /// A sentence as plain text; a line feed is added.
+    pub fn text(status: u16, sentence: &str) -> Response {
+        Response {
+            status,
+            content_type: "text/plain; charset=utf-8",
+            body: format!("{sentence}\n").into_bytes(),
+        }
+    }
+
+    /// The bytes to send, status line to body.
+    pub fn encode(&self, method: Method, now: SystemTime) -> Vec<u8> {
+        let mut head = String::with_capacity(384);
+        write!(
+            head,
+            "HTTP/1.1 {} {}\r\nDate: {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n",
+            self.status,
+            reason_phrase(self.status),
+            imf_fixdate(now),
+            self.content_type,
+            self.body.len(),
+        )
+        .expect("writing to a String does not fail");
+        match self.status {
+            405 => head.push_str("Allow: GET, HEAD\r\n"),
+            503 => head.push_str("Retry-After: 1\r\n"),
+            _ => {}
+        }
+        head.push_str(
+            "Connection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n",
+        );
+        let mut bytes = head.into_bytes();
+        if method == Method::Get {
+            bytes.extend_from_slice(&self.body);
+        }
+        bytes
+    }
+}
+
+impl From<Reject> for Response {
+    fn from(reject: Reject) -> Response {
+        Response::text(reject.status(), &format!("{reject}."))
+    }
+}
+
+fn reason_phrase(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        413 => "Content Too Large",
+        414 => "URI Too Long",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        503 => "Service Unavailable",
+        505 => "HTTP Version Not Supported",
+        _ => "",
+    }
+}
+
+/// Every status that is ever sent: the labels of the response counter.
+pub(super) const STATUSES: [u16; 12] = [200, 400, 403, 404, 405, 408, 413, 414, 431, 500, 503, 505];
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    #[test]
+    fn a_response_is_written_out() {
+        let response = Response::text(405, "no");
+        let head = "HTTP/1.1 405 Method Not Allowed\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\
+            Content-Type: text/plain; charset=utf-8\r\nContent-Length: 3\r\nAllow: GET, HEAD\r\n\
+            Connection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n";
+        let text = |method| String::from_utf8(response.encode(method, UNIX_EPOCH)).unwrap();
+        assert_eq!(text(Method::Get), format!("{head}no\n"));
+        assert_eq!(text(Method::Head), head);
+    }
+
+    #[test]
+    fn every_status_has_a_phrase() {
+        for status in STATUSES {
+            assert_ne!(reason_phrase(status), "", "{status}");
+        }
+    }
+}

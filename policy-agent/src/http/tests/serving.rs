@@ -1,0 +1,161 @@
+//! What well-behaved clients get.
+
+use super::*;
+
+#[test]
+fn every_endpoint_answers() {
+    let running = start(
+        Stub {
+            accounts: 2,
+            ..Stub::default()
+        },
+        Config::default(),
+    );
+    let metrics = running.get("/metrics");
+    assert_eq!(metrics.status, 200);
+    assert!(
+        metrics
+            .head
+            .contains("\r\nContent-Type: text/plain; version=0.0.4")
+    );
+    assert!(
+        metrics
+            .body
+            .contains("heapwarden_account_live_bytes{account=\"tenant-1\"} 0\n")
+    );
+    let accounts = running.get("/api/v1/accounts?classes=all");
+    assert_eq!(accounts.status, 200);
+    assert!(accounts.head.contains("\r\nContent-Type: application/json"));
+    let document: serde_json::Value = serde_json::from_str(&accounts.body).unwrap();
+    assert_eq!(document["accounts"].as_array().unwrap().len(), 2);
+    assert_eq!(running.get("/api/v1/accounts").status, 200);
+    assert_eq!(running.get("/-/healthy").status, 200);
+    assert_eq!(running.get("/-/ready").status, 200);
+    assert!(running.get("/").body.contains("/api/v1/accounts"));
+    assert_eq!(running.get("/nothing").status, 404);
+    assert_eq!(running.get("/metrics/").status, 404);
+    assert_eq!(running.get("/api/v1/accounts?classes=some").status, 400);
+    assert_eq!(running.get("/metrics?x").status, 400);
+    assert_eq!(running.source.snapshots.load(Ordering::SeqCst), 3);
+}
+
+#[test]
+fn openmetrics_is_given_to_those_who_ask() {
+    let running = start(Stub::default(), Config::default());
+    let reply = running.send(
+        "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\
+         Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n\r\n",
+    );
+    assert!(
+        reply
+            .head
+            .contains("\r\nContent-Type: application/openmetrics-text; version=1.0.0")
+    );
+    assert!(reply.body.ends_with("# EOF\n"));
+}
+
+#[test]
+fn head_is_get_without_the_body() {
+    let running = start(Stub::default(), Config::default());
+    let head = running.send("HEAD /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let get = running.get("/-/healthy");
+    assert_eq!((head.status, head.body.as_str()), (200, ""));
+    let length = format!("\r\nContent-Length: {}\r\n", get.body.len());
+    assert!(head.head.contains(&length), "{}", head.head);
+}
+
+#[test]
+fn responses_carry_their_protective_headers() {
+    let running = start(Stub::default(), Config::default());
+    for target in ["/metrics", "/api/v1/accounts", "/", "/nothing"] {
+        let head = running.get(target).head + "\r\n";
+        for header in [
+            "X-Content-Type-Options: nosniff",
+            "Cache-Control: no-store",
+            "Connection: close",
+        ] {
+            assert!(
+                head.contains(&format!("\r\n{header}\r\n")),
+                "{target}: {head}"
+            );
+        }
+    }
+}
+
+#[test]
+fn not_ready_says_why() {
+    let running = start(
+        Stub {
+            not_ready: Some("sampling is held by another agent".to_owned()),
+            ..Stub::default()
+        },
+        Config::default(),
+    );
+    let reply = running.get("/-/ready");
+    assert_eq!(reply.status, 503);
+    assert_eq!(reply.body, "Not ready: sampling is held by another agent\n");
+    assert_eq!(running.get("/-/healthy").status, 200);
+}
+
+#[test]
+fn more_accounts_than_the_cap_are_folded_in_metrics_only() {
+    let config = Config {
+        max_accounts: 10,
+        ..Config::default()
+    };
+    let running = start(
+        Stub {
+            accounts: 25,
+            ..Stub::default()
+        },
+        config,
+    );
+    let metrics = running.get("/metrics").body;
+    assert_eq!(
+        metrics.matches("\nheapwarden_account_live_bytes{").count(),
+        10
+    );
+    assert!(metrics.contains("\nheapwarden_accounts_folded 16\n"));
+    let accounts = running.get("/api/v1/accounts").body;
+    assert_eq!(accounts.matches("{\"name\":\"tenant-").count(), 25);
+}
+
+#[test]
+fn a_panic_costs_one_request_and_is_counted() {
+    let running = start(
+        Stub {
+            panics: true.into(),
+            ..Stub::default()
+        },
+        Config::default(),
+    );
+    assert_eq!(running.get("/metrics").status, 500);
+    assert_eq!(running.get("/api/v1/accounts").status, 500);
+    assert_eq!(running.get("/-/healthy").status, 200);
+    running.source.panics.store(false, Ordering::SeqCst);
+    let metrics = running.get("/metrics").body;
+    assert!(metrics.contains("\nheapwarden_http_responses_total{code=\"500\"} 2\n"));
+}
+
+#[test]
+fn a_hundred_clients_at_once_are_all_served() {
+    let running = start(
+        Stub {
+            accounts: 50,
+            ..Stub::default()
+        },
+        Config::default(),
+    );
+    let statuses: Vec<_> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..100)
+            .map(|_| scope.spawn(|| running.get("/metrics").status))
+            .collect();
+        clients
+            .into_iter()
+            .map(|client| client.join().unwrap())
+            .collect()
+    });
+    assert_eq!(statuses, [200; 100]);
+    let metrics = running.get("/metrics").body;
+    assert!(metrics.contains("\nheapwarden_http_responses_total{code=\"200\"} 100\n"));
+}

@@ -1,0 +1,149 @@
+use super::super::naming::service;
+use super::*;
+
+fn policy(text: &str) -> Arc<Policy> {
+    Arc::new(policy_config::parse(text).policy.expect("a valid policy"))
+}
+
+fn purse(n: u16) -> PurseId {
+    PurseId::new(n)
+}
+
+fn named(directory: &mut Directory, n: u32, names: &[&str]) {
+    let names = names.iter().map(ToString::to_string).collect();
+    directory.enter_loader(LoaderId(n), purse(n as u16), None);
+    directory.settle(LoaderId(n), Standing::Service(service(names, true)));
+}
+
+#[test]
+fn what_was_charged_before_naming_follows_the_service() {
+    let mut d = Directory::new(Arc::default());
+    d.enter_loader(LoaderId(1), purse(1), None);
+    assert_eq!(&*d.account_name(purse(1)), UNACCOUNTED);
+    d.settle(
+        LoaderId(1),
+        Standing::Service(service(vec!["/shop".into()], true)),
+    );
+    assert_eq!(&*d.account_name(purse(1)), "/shop");
+}
+
+#[test]
+fn redeployment_is_one_account_and_retires_the_old_loader() {
+    let mut d = Directory::new(Arc::default());
+    named(&mut d, 1, &["/shop"]);
+    named(&mut d, 2, &["/shop"]);
+    let accounts: Vec<_> = d.accounts().filter(|(n, _)| &***n == "/shop").collect();
+    assert_eq!(accounts.len(), 1);
+    assert_eq!(accounts[0].1.purses.len(), 2);
+    assert_eq!(d.retired_loaders(accounts[0].1, |_| true), 1);
+    assert_eq!(d.retired_loaders(accounts[0].1, |p| p == purse(2)), 0);
+    let representatives: Vec<_> = d.representatives().collect();
+    assert!(representatives.contains(&(purse(1), purse(1))));
+    assert!(representatives.contains(&(purse(2), purse(1))));
+}
+
+#[test]
+fn a_child_belongs_to_its_parent_even_if_settled_first() {
+    let mut d = Directory::new(Arc::default());
+    d.enter_loader(LoaderId(1), purse(1), None);
+    d.enter_loader(LoaderId(2), purse(2), None);
+    d.settle(LoaderId(2), Standing::ChildOf(LoaderId(1)));
+    assert_eq!(&*d.account_name(purse(2)), UNACCOUNTED);
+    d.settle(
+        LoaderId(1),
+        Standing::Service(service(vec!["/shop".into()], true)),
+    );
+    assert_eq!(&*d.account_name(purse(2)), "/shop");
+}
+
+#[test]
+fn a_reload_moves_purses_between_names_and_keeps_them() {
+    let mut d = Directory::new(policy(
+        "[[account]]\nname = \"shop\"\nservice = \"/shop\"\n",
+    ));
+    named(&mut d, 1, &["/shop", "shop"]);
+    assert_eq!(&*d.account_name(purse(1)), "shop");
+    d.adopt(policy(
+        "[[account]]\nname = \"store\"\nservice = \"shop\"\n",
+    ));
+    assert_eq!(&*d.account_name(purse(1)), "store");
+    d.adopt(Arc::default());
+    assert_eq!(&*d.account_name(purse(1)), "/shop");
+}
+
+#[test]
+fn a_renamed_package_account_keeps_its_purse() {
+    let first = policy("[[account]]\nname = \"a\"\npackages = [\"com.a.*\"]\n");
+    let mut d = Directory::new(first);
+    assert_eq!(d.package_purse(0), None);
+    d.enter_packages(purse(5), 0);
+    assert_eq!(&*d.account_name(purse(5)), "a");
+    d.adopt(policy(
+        "[[account]]\nname = \"a\"\npackages = [\"com.a.*\", \"com.c\"]\n",
+    ));
+    assert_eq!(&*d.account_name(purse(5)), "a");
+    d.adopt(policy(
+        "[[account]]\nname = \"a\"\npackages = [\"com.a.*\"]\n",
+    ));
+    d.adopt(policy(
+        "[[account]]\nname = \"b\"\npackages = [\"com.a.*\"]\n",
+    ));
+    assert_eq!(d.package_purse(0), Some(purse(5)));
+    assert_eq!(&*d.account_name(purse(5)), "b");
+    d.adopt(Arc::default());
+    assert_eq!(&*d.account_name(purse(5)), UNACCOUNTED);
+}
+
+#[test]
+fn a_service_cannot_take_the_name_of_a_package_account() {
+    let mut d = Directory::new(policy("[[account]]\nname = \"db\"\npackages = [\"db\"]\n"));
+    named(&mut d, 1, &["db"]);
+    assert_eq!(&*d.account_name(purse(1)), "db (service)");
+}
+
+#[test]
+fn counters_survive_the_purse_and_are_bounded() {
+    let mut d = Directory::new(Arc::default());
+    for n in 1..3000u32 {
+        named(&mut d, n, &[&format!("/s{n}")]);
+        d.close_purse(purse(n as u16), 10, 1);
+    }
+    assert_eq!(d.accounts().count(), 1);
+    assert_eq!(d.departed("/s2999").allocated_bytes, 10);
+    assert_eq!(d.departed("/s1").allocated_bytes, 0);
+    assert!(d.departed.len() <= 2 * MOST_DEPARTED);
+    assert!(d.loader(LoaderId(2999)).is_none());
+    assert!(d.deployments.is_empty());
+}
+
+#[test]
+fn a_loader_waits_for_its_children() {
+    let mut d = Directory::new(Arc::default());
+    named(&mut d, 1, &["/shop"]);
+    d.enter_loader(LoaderId(2), purse(2), None);
+    d.settle(LoaderId(2), Standing::ChildOf(LoaderId(1)));
+    assert!(!d.is_childless(LoaderId(1)));
+    assert!(d.is_childless(LoaderId(2)));
+    assert_eq!(d.close_purse(purse(2), 0, 0).as_deref(), Some("/shop"));
+    assert!(d.is_childless(LoaderId(1)));
+}
+
+#[test]
+fn a_package_account_that_comes_back_has_its_purse_until_it_is_closed() {
+    let with = policy("[[account]]\nname = \"a\"\npackages = [\"com.a\"]\n");
+    let mut d = Directory::new(with.clone());
+    d.enter_packages(purse(5), 0);
+    assert_eq!(d.disowned_purses(), []);
+    d.adopt(Arc::default());
+    assert_eq!(d.disowned_purses(), [purse(5)]);
+    d.adopt(with.clone());
+    assert_eq!(
+        (d.disowned_purses(), d.package_purse(0)),
+        (vec![], Some(purse(5)))
+    );
+    d.adopt(Arc::default());
+    assert_eq!(d.close_purse(purse(5), 10, 1).as_deref(), Some(UNACCOUNTED));
+    assert_eq!(d.departed(UNACCOUNTED).allocated_bytes, 10);
+    d.adopt(with);
+    assert_eq!(d.package_purse(0), None);
+}

@@ -1,0 +1,239 @@
+//! Identity: whose an allocation is.
+//!
+//! On the allocating thread there are numbers only: [`bill`] applies the principal-agent
+//! rule to what [`classes`], [`loaders`] and [`methods`] know, without a lock and without a
+//! name. Names come later and elsewhere: the [`resolver`] asks [`naming`] what a new loader
+//! is, the [`clerk`] knows classes, and both write into the [`directory`], which the reports
+//! read.
+
+pub(crate) mod bill;
+pub(crate) mod boot;
+pub(crate) mod classes;
+pub(crate) mod cleaning;
+pub(crate) mod clerk;
+pub(crate) mod directory;
+mod life;
+pub(crate) mod loaders;
+pub(crate) mod methods;
+pub(crate) mod naming;
+pub(crate) mod resolver;
+
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+
+use arc_swap::ArcSwap;
+use crossbeam_queue::ArrayQueue;
+use policy_config::PackageTable;
+
+use crate::ledger::PurseId;
+
+use bill::{Claim, Needs};
+use classes::{Classes, Side};
+use clerk::NewClass;
+use loaders::{LoaderId, Loaders};
+use methods::Methods;
+
+/// New loaders, and new classes, that wait for a name at the most. A loader that comes while
+/// the queue is full is found again by its entry, a class at its next sample.
+const MOST_QUEUED: usize = 16 * 1024;
+
+/// Which packages are whose, under one policy.
+#[derive(Default)]
+pub(crate) struct Classifier {
+    table: PackageTable,
+    /// By rule of the policy.
+    claims: Vec<Claim>,
+}
+
+impl Classifier {
+    pub(crate) fn new(table: PackageTable, claims: Vec<Claim>) -> Classifier {
+        Classifier { table, claims }
+    }
+
+    /// Whose a package is; `package` is written with slashes. Does not allocate.
+    pub(crate) fn claim(&self, package: &str) -> Claim {
+        self.table
+            .lookup(package)
+            .and_then(|rule| self.claims.get(rule))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    fn names(&self, purse: PurseId) -> bool {
+        let named = |claim: &Claim| match *claim {
+            Claim::Account(named) | Claim::Library(named) => named == purse,
+            Claim::Nobody => false,
+        };
+        self.claims.iter().any(named)
+    }
+}
+
+const PACKAGES: u32 = 1;
+const FULL_PRINCIPALS: u32 = 2;
+const SIDE: u32 = 4;
+
+/// Everything that an allocating thread reads to find out whose its allocation is.
+pub(crate) struct Identity {
+    pub(crate) classes: Classes,
+    pub(crate) loaders: Loaders,
+    pub(crate) methods: Methods,
+    /// For the resolver.
+    pub(crate) new_loaders: ArrayQueue<LoaderId>,
+    /// For the clerk.
+    pub(crate) new_classes: ArrayQueue<NewClass>,
+    /// The needs of the policy in force and the side of its classification, in one word.
+    view: AtomicU32,
+    classifiers: [ArcSwap<Classifier>; 2],
+    /// How often a side was put in force.
+    switches: AtomicU32,
+    /// For each purse, the purse that stands for its account.
+    representatives: Box<[AtomicU16]>,
+}
+
+impl Identity {
+    pub(crate) fn new() -> Identity {
+        Identity {
+            classes: Classes::new(),
+            loaders: Loaders::new(),
+            methods: Methods::new(),
+            new_loaders: ArrayQueue::new(MOST_QUEUED),
+            new_classes: ArrayQueue::new(MOST_QUEUED),
+            view: AtomicU32::new(0),
+            classifiers: [ArcSwap::default(), ArcSwap::default()],
+            switches: AtomicU32::new(0),
+            representatives: (0..=u16::MAX).map(AtomicU16::new).collect(),
+        }
+    }
+
+    /// What the policy in force needs to know, and which classification is its own.
+    pub(crate) fn view(&self) -> (Needs, Side) {
+        let view = self.view.load(Ordering::Acquire);
+        let needs = Needs {
+            packages: view & PACKAGES != 0,
+            services: self.loaders.any_claimant(),
+            full_principals: view & FULL_PRINCIPALS != 0,
+        };
+        (needs, Side(usize::from(view & SIDE != 0)))
+    }
+
+    /// The package claims of a class, for both sides.
+    pub(crate) fn claims_of(&self, signature: &str) -> [Claim; 2] {
+        match naming::package(signature) {
+            Some(package) => self.classifiers.each_ref().map(|c| c.load().claim(package)),
+            None => [Claim::Nobody; 2],
+        }
+    }
+
+    /// Whether some policy, in force or coming, has package accounts.
+    pub(crate) fn classifies(&self) -> bool {
+        self.classifiers.iter().any(|c| !c.load().claims.is_empty())
+    }
+
+    /// Whether a class may have a claim on this purse, in force or not: the classes of a side
+    /// have those that its classifier gives, and no others.
+    pub(crate) fn is_claimed(&self, purse: PurseId) -> bool {
+        self.classifiers.iter().any(|c| c.load().names(purse))
+    }
+
+    /// Prepares the side that is not in force, and says whether every known class must be given
+    /// its claims before [`Identity::switch`] puts it in force: not where no classifier, the one
+    /// that was replaced included, has or had a claim to give.
+    pub(crate) fn prepare(&self, classifier: Classifier) -> (Side, bool) {
+        let side = self.view().1.other();
+        let replaced = self.classifiers[side.0].swap(std::sync::Arc::new(classifier));
+        (side, self.classifies() || !replaced.claims.is_empty())
+    }
+
+    /// Puts a prepared side in force: one atomic step.
+    pub(crate) fn switch(&self, side: Side, packages: bool, full_principals: bool) {
+        let mut view = 0;
+        view |= if packages { PACKAGES } else { 0 };
+        view |= if full_principals { FULL_PRINCIPALS } else { 0 };
+        view |= if side.0 == 1 { SIDE } else { 0 };
+        self.view.store(view, Ordering::Release);
+        self.switches.fetch_add(1, Ordering::Release);
+    }
+
+    /// How often a policy was put in force.
+    pub(crate) fn switches(&self) -> u32 {
+        self.switches.load(Ordering::Acquire)
+    }
+
+    /// The purse that stands for the account of `purse`, which is also the number of its gate.
+    pub(crate) fn representative(&self, purse: PurseId) -> u32 {
+        u32::from(self.representatives[usize::from(purse.get())].load(Ordering::Acquire))
+    }
+
+    /// For whoever has just opened the purse, which then stands for itself, and for the warden:
+    /// gates change hands in its rounds only, see [`crate::enforce::gate`].
+    pub(crate) fn set_representative(&self, purse: PurseId, of_account: PurseId) {
+        self.representatives[usize::from(purse.get())].store(of_account.get(), Ordering::Release);
+    }
+
+    /// Native bytes held.
+    pub(crate) fn committed_bytes(&self) -> u64 {
+        self.classes.committed_bytes()
+            + self.loaders.committed_bytes()
+            + self.methods.committed_bytes()
+            + (self.representatives.len() * size_of::<AtomicU16>()) as u64
+            + (MOST_QUEUED * (size_of::<LoaderId>() + size_of::<NewClass>())) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_is_one_step_and_keeps_what_is_known_of_services() {
+        let identity = Identity::new();
+        let service = loaders::Verdict::Pending(PurseId::new(9));
+        identity.loaders.open(service, 0).unwrap();
+        let policy = policy_config::parse("[[account]]\nname = \"a\"\npackages = [\"com.a\"]\n");
+        let table = policy.policy.unwrap().package_table();
+        let claim = Claim::Account(PurseId::new(4));
+        let (side, classify) = identity.prepare(Classifier::new(table, vec![claim]));
+        assert_eq!(side, Side(1));
+        assert!(classify);
+        assert_eq!(identity.claims_of("Lcom/a/X;"), [Claim::Nobody, claim]);
+        assert!(!identity.view().0.packages);
+        identity.switch(side, true, true);
+        let (needs, side) = identity.view();
+        assert_eq!(
+            needs,
+            Needs {
+                packages: true,
+                services: true,
+                full_principals: true
+            }
+        );
+        assert_eq!(side, Side(1));
+    }
+
+    /// Two policies without packages after one with: the second prepares the side on which the
+    /// classes still have the claims of the first.
+    #[test]
+    fn no_side_comes_into_force_with_the_claims_of_a_policy_before_it() {
+        let identity = Identity::new();
+        let purse = PurseId::new(4);
+        let text = "[[account]]\nname = \"a\"\npackages = [\"com.a\"]\n";
+        let table = policy_config::parse(text).policy.unwrap().package_table();
+        let with = Classifier::new(table, vec![Claim::Account(purse)]);
+        let without = || Classifier::new(PackageTable::default(), Vec::new());
+        let mut seen = Vec::new();
+        for classifier in [without(), with, without(), without(), without()] {
+            let (side, classify) = identity.prepare(classifier);
+            identity.switch(side, false, false);
+            seen.push((classify, identity.is_claimed(purse)));
+        }
+        assert_eq!(
+            seen,
+            [
+                (false, false),
+                (true, true),
+                (true, true),
+                (true, false),
+                (false, false)
+            ]
+        );
+    }
+}

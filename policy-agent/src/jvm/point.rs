@@ -1,0 +1,219 @@
+//! The calling thread's stack, judged: a safe place to refuse, or why not.
+//!
+//! Runs on the allocating thread, when a charge is due. It looks up no name: what the clerk
+//! has not told yet of a method or a class it asks the clerk for, all of one stack at once,
+//! and the refusal waits for the thread's next sample.
+
+use std::sync::Arc;
+
+use crate::enforce::points::Reason;
+use crate::enforce::points::bytecode::Site;
+use crate::enforce::points::exceptions::Payer;
+use crate::enforce::points::judge::{Frame, Object, Standing, Verdict, judge as rule};
+use crate::enforce::points::methods::{NewMethod, Table};
+use crate::identity::bill::{Claim, MOST_FRAMES};
+use crate::identity::classes::Side;
+use crate::ledger::PurseId;
+
+use super::sample::Event;
+use super::sight::Sight;
+use super::stack;
+use super::tools::{FrameBuffer, MethodId};
+
+/// Frames fetched at once. Each fetch walks from the top again, and most stacks are shorter.
+const BITE: usize = 256;
+
+/// The account's own frame that is refused.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnFrame {
+    pub(crate) method: MethodId,
+    /// The index of the bytecode that it stands at; none in native code.
+    pub(crate) bci: Option<u32>,
+}
+
+/// Judges the stack of the calling thread, whose allocation `payer` is charged for.
+///
+/// # Errors
+/// The reason why no error may be thrown here. [`Reason::Unresolved`] also starts finding out
+/// what is not known, so that the same place is known soon.
+///
+/// # Safety
+/// `event` must be the event that is being delivered on this thread.
+pub(super) unsafe fn judge(
+    sight: Sight<'_>,
+    side: Side,
+    payer: PurseId,
+    event: &Event,
+) -> Result<OwnFrame, Reason> {
+    let agent = sight.agent;
+    if agent.stopping()
+        || agent
+            .java()
+            .is_some_and(|java| java.is_shutting_down(sight.jni))
+    {
+        return Err(Reason::Shutdown);
+    }
+    // SAFETY: the event's class reference is valid on this thread.
+    let class = unsafe { sight.class(event.class) };
+    let object = Object {
+        kind: agent.identity.classes.kind(class),
+        size_bytes: event.size_bytes,
+    };
+    let table = agent.points.methods.table();
+    let mut walk = Walk {
+        sight,
+        side,
+        account: agent.identity.representative(payer),
+        payer: agent.points.exceptions.load().payer(payer),
+        table: &table,
+        frames: FrameBuffer::new(),
+        base: 0,
+        filled: 0,
+        depth: 0,
+        own: None,
+        failed: false,
+        unknown: false,
+        asked: false,
+    };
+    let ruled = rule(&mut walk, object);
+    if walk.asked {
+        agent.clerk.wake();
+    }
+    if walk.failed {
+        return Err(Reason::Stack);
+    }
+    if walk.unknown {
+        return Err(Reason::Unresolved);
+    }
+    ruled.and(walk.own.ok_or(Reason::NoOwnFrame))
+}
+
+/// The frames of the calling thread, from the top.
+struct Walk<'a> {
+    sight: Sight<'a>,
+    side: Side,
+    account: u32,
+    payer: Payer,
+    table: &'a Arc<Table>,
+    frames: FrameBuffer<BITE>,
+    /// The depth of the first frame fetched, and how many there are.
+    base: usize,
+    filled: usize,
+    depth: usize,
+    /// The account's own frame nearest to the allocation.
+    own: Option<OwnFrame>,
+    /// The VM did not give all frames, or there are too many.
+    failed: bool,
+    /// Some method is not judged yet.
+    unknown: bool,
+    /// The clerk has something to do.
+    asked: bool,
+}
+
+impl Iterator for Walk<'_> {
+    type Item = Frame;
+
+    fn next(&mut self) -> Option<Frame> {
+        if self.depth == self.base + self.filled {
+            let bottom = self.depth > 0 && self.filled < BITE;
+            if bottom || !self.fetch() {
+                return None;
+            }
+        }
+        let (method, bci) = self.frames.place(self.depth - self.base)?;
+        let frame = self.frame(method, bci);
+        self.depth += 1;
+        Some(frame)
+    }
+}
+
+impl Walk<'_> {
+    fn fetch(&mut self) -> bool {
+        if self.depth >= MOST_FRAMES {
+            self.failed = true;
+            return false;
+        }
+        self.base = self.depth;
+        let fetched = self.sight.tools().stack(self.depth, BITE, &mut self.frames);
+        self.failed = fetched.is_err();
+        self.filled = fetched.unwrap_or(0);
+        self.filled > 0
+    }
+
+    fn frame(&mut self, method: MethodId, bci: Option<u32>) -> Frame {
+        // Whose a frame below the own one is makes no difference.
+        let standing = if self.own.is_some() {
+            Standing::Nobody
+        } else {
+            self.standing(method, bci)
+        };
+        let judged = self.table.get(method);
+        let verdict = judged.and_then(|judged| judged.verdict_for(self.payer));
+        let (Some(judged), Some(verdict)) = (judged, verdict) else {
+            self.unknown = true;
+            if judged.is_none() {
+                self.ask(method);
+            }
+            return Frame {
+                standing,
+                verdict: Verdict::Transparent,
+                in_handler: false,
+                site: Site::Call,
+            };
+        };
+        let site = match bci {
+            Some(bci) if self.depth == 0 => judged.code.site(bci),
+            Some(_) => Site::Call,
+            None => Site::Native,
+        };
+        Frame {
+            standing,
+            verdict,
+            in_handler: bci.is_some_and(|bci| judged.code.in_handler(bci)),
+            site,
+        }
+    }
+
+    fn standing(&mut self, method: MethodId, bci: Option<u32>) -> Standing {
+        match stack::claim(self.sight, self.side, method) {
+            Claim::Nobody => Standing::Nobody,
+            Claim::Library(_) => Standing::Library,
+            Claim::Account(purse) => {
+                if self.sight.agent.identity.representative(purse) == self.account {
+                    self.own = Some(OwnFrame { method, bci });
+                    Standing::Own
+                } else {
+                    Standing::Foreign
+                }
+            }
+        }
+    }
+
+    /// Leaves a method to the clerk.
+    fn ask(&mut self, method: MethodId) {
+        let (jni, methods) = (self.sight.jni, &self.sight.agent.points.methods);
+        if !methods.ask(method) {
+            return;
+        }
+        // SAFETY: the method is on this thread's own stack, which keeps its class loaded.
+        let class = unsafe { self.sight.tools().declaring_class(jni, method) };
+        let queued = class
+            .ok()
+            .flatten()
+            .and_then(|class| class.weak())
+            .is_some_and(
+                |class| match methods.new.push(NewMethod { method, class }) {
+                    Ok(()) => true,
+                    Err(refused) => {
+                        jni.release(refused.class);
+                        false
+                    }
+                },
+            );
+        if queued {
+            self.asked = true;
+        } else {
+            methods.forget_asking(method);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! A charge that is due: refused where that is safe, or counted.
+//!
+//! Runs on the allocating thread, after the sample was charged and tagged, and after its cost
+//! was measured: a wait is not a cost. It takes no lock; a wait is a bounded sleep, in native
+//! code, so that a collection does not wait for it, and holds nothing of the agent's but the
+//! thread's own latch.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::enforce::gate::{Due, Gate};
+use crate::enforce::grace::{CARRIER_MS, Grace};
+use crate::enforce::points::Reason;
+use crate::enforce::refused::Refused;
+use crate::enforce::terms::Terms;
+use crate::identity::classes::Side;
+use crate::ledger::PurseId;
+use crate::options::TestRefuse;
+
+use super::errors::Figures;
+use super::java::Weak;
+use super::point::{self, OwnFrame};
+use super::sample::Event;
+use super::sight::Sight;
+
+thread_local! {
+    static GRACE: Cell<Grace> = const { Cell::new(Grace::NONE) };
+}
+
+/// Between two looks of a thread that waits.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// A charged sample, on its way past the gate.
+pub(super) struct Charged<'a> {
+    pub(super) sight: Sight<'a>,
+    pub(super) side: Side,
+    pub(super) payer: PurseId,
+    pub(super) bytes: u64,
+    /// Counts the samples of this native thread.
+    pub(super) turn: u64,
+}
+
+/// Near its limit one sample in so many of a thread is judged, for the clerk to look up what is
+/// met for the first time: when a refusal is due, its stack is known.
+const JUDGED_AHEAD_ONE_IN: u64 = 4;
+
+/// Takes a charged sample past its account's gate.
+///
+/// # Safety
+/// `event` must be the event that is being delivered on this thread, and its references valid.
+pub(super) unsafe fn pass(charged: &Charged<'_>, event: &Event) {
+    let agent = charged.sight.agent;
+    let account = agent.identity.representative(charged.payer);
+    let Some(gate) = agent.enforcement.gates.get(account) else {
+        return;
+    };
+    let passage = gate.pass(charged.bytes, event.size_bytes);
+    if passage.ring {
+        agent.warden.wake();
+    }
+    if passage.near && passage.due.is_none() && charged.turn.is_multiple_of(JUDGED_AHEAD_ONE_IN) {
+        // SAFETY: by this function's own contract.
+        let _ = unsafe { point::judge(charged.sight, charged.side, charged.payer, event) };
+    }
+    if let Some(due) = passage.due {
+        // SAFETY: by this function's own contract.
+        if let Err(reason) = unsafe { settle(charged, event, account, gate, due) } {
+            gate.count_deferred(reason as usize);
+        }
+    }
+}
+
+/// Refuses, waits, or tells why not.
+///
+/// # Safety
+/// As [`pass`].
+unsafe fn settle(
+    charged: &Charged<'_>,
+    event: &Event,
+    account: u32,
+    gate: &Gate,
+    due: Due,
+) -> Result<(), Reason> {
+    let agent = charged.sight.agent;
+    let (word, _) = gate.word();
+    if word.naive {
+        let terms = terms(charged, account)?;
+        if throw(charged, event, &terms) {
+            gate.count_refusal();
+        }
+        return Ok(());
+    }
+    let stormy = agent.options().test_refuse == Some(TestRefuse::Storm);
+    let mut grace = GRACE.try_with(Cell::get).unwrap_or_default();
+    let now_ms = agent.uptime_ms();
+    if grace.echoes(now_ms, event.size_bytes, charged.bytes)
+        || !stormy && grace.spend(account, now_ms, charged.bytes)
+    {
+        remember(grace);
+        return Err(Reason::Grace);
+    }
+    // SAFETY: by this function's own contract.
+    let frame = unsafe { point::judge(charged.sight, charged.side, charged.payer, event) }?;
+    if due == Due::Overdrawn {
+        // SAFETY: by this function's own contract.
+        let over = word.enforced && unsafe { wait(charged, event, account, gate, &mut grace) };
+        remember(grace);
+        if !over {
+            return Ok(());
+        }
+    }
+    if !gate.is_still_due(due, event.size_bytes) {
+        return Ok(());
+    }
+    let terms = terms(charged, account)?;
+    if gate.word().0.enforced && !stormy {
+        let slowed = grace.slowed_ms(account, agent.uptime_ms());
+        // SAFETY: by this function's own contract.
+        let slowed = slowed.min(unsafe { longest_hold_ms(charged, event) });
+        if slowed > 0 {
+            std::thread::sleep(Duration::from_millis(slowed));
+        }
+    }
+    // Limits, mode and accounts may have changed meanwhile, and the gate may be another's: the
+    // word first, see the gate's sixth rule.
+    let (word, _) = gate.word();
+    if !gate.is_still_due(due, event.size_bytes)
+        || agent.identity.representative(charged.payer) != account
+    {
+        return Ok(());
+    }
+    grace.refuse(account, agent.uptime_ms());
+    remember(grace);
+    // Before the throw: with an exception pending JNI allows next to nothing.
+    // SAFETY: by this function's own contract.
+    let for_log = unsafe { for_log(charged, event, &terms, frame) };
+    let thrown = word.enforced && throw(charged, event, &terms);
+    if thrown {
+        gate.count_refusal();
+    } else if !word.enforced {
+        gate.count_would_refuse();
+    }
+    if let Some(refused) = for_log
+        && let Err(refused) = agent
+            .enforcement
+            .refused
+            .push(Refused { thrown, ..refused })
+        && let Some(thread) = refused.thread
+    {
+        charged.sight.jni.release(thread);
+    }
+    Ok(())
+}
+
+/// What the refusal says, as of now.
+fn terms(charged: &Charged<'_>, account: u32) -> Result<Arc<Terms>, Reason> {
+    let agent = charged.sight.agent;
+    let terms = agent.enforcement.terms.get(account);
+    terms.and_then(|terms| terms.clone()).ok_or_else(|| {
+        // The warden has not come to write them: it is to come.
+        agent.warden.wake();
+        Reason::Unresolved
+    })
+}
+
+fn remember(grace: Grace) {
+    let _ = GRACE.try_with(|cell| cell.set(grace));
+}
+
+/// Waits for the verdict, as long as the thread's waits allow; true if the account is over.
+///
+/// # Safety
+/// As [`pass`].
+unsafe fn wait(
+    charged: &Charged<'_>,
+    event: &Event,
+    account: u32,
+    gate: &Gate,
+    grace: &mut Grace,
+) -> bool {
+    let agent = charged.sight.agent;
+    let (_, serial) = gate.word();
+    let begun = agent.uptime_ms();
+    // SAFETY: by this function's own contract.
+    let longest = grace
+        .may_wait_ms(serial, charged.bytes)
+        .min(unsafe { longest_hold_ms(charged, event) });
+    agent.warden.wake();
+    let mut waited = 0;
+    while waited < longest
+        && gate.is_verdict_awaited()
+        && agent.identity.representative(charged.payer) == account
+        && !agent.stopping()
+    {
+        std::thread::sleep(LOOK);
+        waited = agent.uptime_ms().saturating_sub(begun);
+    }
+    grace.waited(serial, waited);
+    gate.word().0.over
+}
+
+/// How long this thread may be held: a virtual one holds a carrier that others need.
+///
+/// # Safety
+/// As [`pass`].
+unsafe fn longest_hold_ms(charged: &Charged<'_>, event: &Event) -> u64 {
+    let agent = charged.sight.agent;
+    // SAFETY: the event's thread reference is valid; the release is that of the VM.
+    if unsafe { charged.sight.jni.is_virtual(event.thread, agent.release()) } {
+        CARRIER_MS
+    } else {
+        u64::MAX
+    }
+}
+
+/// Leaves the error pending; false if none could be made.
+fn throw(charged: &Charged<'_>, event: &Event, terms: &Terms) -> bool {
+    let Some(errors) = charged.sight.agent.errors.get() else {
+        return false;
+    };
+    let figures = Figures {
+        account: &terms.name,
+        live_bytes: terms.live_bytes,
+        limit_bytes: terms.limit_bytes,
+        standard_error_bytes: terms.standard_error_bytes,
+        requested_bytes: event.size_bytes,
+    };
+    errors.throw(charged.sight.jni, terms.throw, &figures)
+}
+
+/// What the log is to say of this refusal; `None` when enough wait to be logged already.
+///
+/// # Safety
+/// As [`pass`].
+unsafe fn for_log(
+    charged: &Charged<'_>,
+    event: &Event,
+    terms: &Arc<Terms>,
+    frame: OwnFrame,
+) -> Option<Refused> {
+    if charged.sight.agent.enforcement.refused.is_full() {
+        return None;
+    }
+    // SAFETY: the event's thread reference is valid on this thread.
+    let thread = unsafe { Weak::to(charged.sight.jni, event.thread) };
+    Some(Refused {
+        terms: terms.clone(),
+        thrown: false,
+        requested_bytes: event.size_bytes,
+        frame,
+        thread,
+    })
+}

@@ -1,0 +1,135 @@
+//! Agent options: what stands behind `libheapwarden.so=` on the command line.
+//!
+//! `key=value` pairs, separated by commas. An option beats its `HEAPWARDEN_*` environment
+//! variable, which beats the policy file, which beats the default. Nothing here can fail:
+//! what is not understood is left out and told as a warning, because a typing error must
+//! not keep the host from starting.
+
+use std::path::PathBuf;
+
+/// What the agent was told at the start.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options {
+    /// The policy file.
+    pub config: Option<PathBuf>,
+    /// Where to listen; beats `[agent] listen` of the policy.
+    pub listen: Option<String>,
+    /// The file that receives the address that was bound.
+    pub run_file: Option<PathBuf>,
+    /// `false` makes the agent inert; `true` makes it run even in the JDK's own tools.
+    pub enabled: Option<bool>,
+    /// Where the log goes; standard error if `None`.
+    pub log: Option<PathBuf>,
+    /// For tests only: refuses without evidence.
+    pub test_refuse: Option<TestRefuse>,
+    /// What was not understood, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// Refusals without evidence, to show what they would break. Never meant for a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestRefuse {
+    /// At any sample of an account that has a limit, wherever it is.
+    Naive,
+    /// At every sample of such an account where the throw is safe, without a grace.
+    Storm,
+}
+
+/// The options by name, with what each expects.
+const KEYS: [(&str, &str); 5] = [
+    ("config", "the absolute path of a policy file"),
+    ("listen", "host:port, or off"),
+    ("run-file", "an absolute path"),
+    ("enabled", "true or false"),
+    ("log", "the absolute path of a log file"),
+];
+
+impl Options {
+    /// Reads the option string; `environment` looks up a variable.
+    pub fn read(text: &str, environment: impl Fn(&str) -> Option<String>) -> Options {
+        let mut options = Options::default();
+        for (key, _) in KEYS {
+            let variable = format!("HEAPWARDEN_{}", key.replace('-', "_").to_uppercase());
+            if let Some(value) = environment(&variable).filter(|value| !value.is_empty()) {
+                options.set(key, &value, &variable);
+            }
+        }
+        for pair in text
+            .split(',')
+            .map(str::trim)
+            .filter(|pair| !pair.is_empty())
+        {
+            match pair.split_once('=') {
+                Some((key, value)) => options.set(key.trim(), value.trim(), key.trim()),
+                None => options.warnings.push(format!(
+                    "agent option {pair:?} has no value and is ignored; write key=value, separated by commas"
+                )),
+            }
+        }
+        options
+    }
+
+    fn set(&mut self, key: &str, value: &str, shown: &str) {
+        match key {
+            "config" => self.config = Some(value.into()),
+            "listen" => self.listen = Some(value.to_owned()),
+            "run-file" => self.run_file = Some(value.into()),
+            "log" => self.log = Some(value.into()),
+            "test-refuse" if value == "naive" => self.test_refuse = Some(TestRefuse::Naive),
+            "test-refuse" if value == "storm" => self.test_refuse = Some(TestRefuse::Storm),
+            "enabled" => match value {
+                "true" => self.enabled = Some(true),
+                "false" => self.enabled = Some(false),
+                other => self.warnings.push(format!(
+                    "{shown} is {other:?}, which is neither true nor false, and is ignored"
+                )),
+            },
+            unknown => {
+                let known: Vec<String> = KEYS
+                    .iter()
+                    .map(|(key, wants)| format!("{key} ({wants})"))
+                    .collect();
+                self.warnings.push(format!(
+                    "agent option {unknown:?} is unknown and ignored; there are {}",
+                    known.join(", ")
+                ));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_beats_the_environment() {
+        let environment = |key: &str| match key {
+            "HEAPWARDEN_LISTEN" => Some("0.0.0.0:1".to_owned()),
+            "HEAPWARDEN_RUN_FILE" => Some("/tmp/run".to_owned()),
+            _ => None,
+        };
+        let options = Options::read("listen=127.0.0.1:0,config=/etc/p.toml", environment);
+        assert_eq!(options.listen.as_deref(), Some("127.0.0.1:0"));
+        assert_eq!(options.run_file, Some("/tmp/run".into()));
+        assert_eq!(options.config, Some("/etc/p.toml".into()));
+        assert!(options.warnings.is_empty());
+    }
+
+    #[test]
+    fn what_is_not_understood_is_told_and_left_out() {
+        let options = Options::read("enabled=maybe,colour=red,x", |_| None);
+        assert_eq!(options.enabled, None);
+        assert_eq!(options.warnings.len(), 3);
+        assert!(
+            options.warnings[1].contains("colour"),
+            "{:?}",
+            options.warnings
+        );
+    }
+
+    #[test]
+    fn nothing_is_everything_by_default() {
+        assert_eq!(Options::read("", |_| None), Options::default());
+    }
+}

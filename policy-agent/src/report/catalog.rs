@@ -1,0 +1,238 @@
+//! Every metric once: name, type, unit, labels, help.
+//!
+//! The names are the contract with dashboards and alert rules. Renderers take them from
+//! here and nowhere else, so that a name cannot be spelled in two ways.
+
+/// The type of a metric family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    /// Goes up and down.
+    Gauge,
+    /// Only grows; its name ends in `_total`.
+    Counter,
+    /// Always 1, carries labels; its name ends in `_info`.
+    Info,
+}
+
+/// The unit of a metric; its spelling ends the name (before `_total`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// No unit: a count, a flag.
+    None,
+    /// Bytes.
+    Bytes,
+    /// Seconds.
+    Seconds,
+}
+
+impl Unit {
+    /// The spelling in names and on `# UNIT` lines; empty for none.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Unit::None => "",
+            Unit::Bytes => "bytes",
+            Unit::Seconds => "seconds",
+        }
+    }
+}
+
+/// One metric family.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// The sample name as the contract spells it, suffix (`_total`, `_info`) included.
+    pub name: &'static str,
+    /// Its type.
+    pub kind: Type,
+    /// Its unit.
+    pub unit: Unit,
+    /// Label names, in the order in which they are written.
+    pub labels: &'static [&'static str],
+    /// One sentence for whoever meets the metric in a query editor.
+    pub help: &'static str,
+}
+
+impl Metric {
+    /// The family name that OpenMetrics wants: without the suffix that its type adds.
+    pub fn open_metrics_family(&self) -> &'static str {
+        let suffix = match self.kind {
+            Type::Gauge => "",
+            Type::Counter => "_total",
+            Type::Info => "_info",
+        };
+        self.name.strip_suffix(suffix).unwrap_or(self.name)
+    }
+}
+
+macro_rules! catalog {
+    ($($ident:ident = $name:literal $kind:ident $unit:ident [$($label:literal),*] $help:literal;)*) => {
+        $(
+            #[doc = concat!("`", $name, "`: ", $help)]
+            pub static $ident: Metric = Metric {
+                name: $name,
+                kind: Type::$kind,
+                unit: Unit::$unit,
+                labels: &[$($label),*],
+                help: $help,
+            };
+        )*
+        /// The whole catalogue, in the order in which it is published.
+        pub static ALL: &[&Metric] = &[$(&$ident),*];
+    };
+}
+
+catalog! {
+    ACCOUNT_LIVE_BYTES = "heapwarden_account_live_bytes" Gauge Bytes ["account"]
+        "Estimated bytes charged to the account that had survived the latest collection.";
+    ACCOUNT_CHARGED_BYTES = "heapwarden_account_charged_bytes" Gauge Bytes ["account"]
+        "Estimated bytes charged to the account less refunds so far; includes garbage that no collection has found yet.";
+    ACCOUNT_STANDARD_ERROR_BYTES = "heapwarden_account_standard_error_bytes" Gauge Bytes ["account"]
+        "Standard error of the account's charged bytes.";
+    ACCOUNT_LIVE_OBJECTS = "heapwarden_account_live_objects" Gauge None ["account"]
+        "Estimated number of objects in the account's live bytes.";
+    ACCOUNT_ALLOCATED_BYTES = "heapwarden_account_allocated_bytes_total" Counter Bytes ["account"]
+        "Estimated bytes ever charged to the account.";
+    ACCOUNT_ALLOCATED_OBJECTS = "heapwarden_account_allocated_objects_total" Counter None ["account"]
+        "Estimated number of objects ever charged to the account.";
+    ACCOUNT_SOFT_LIMIT_BYTES = "heapwarden_account_soft_limit_bytes" Gauge Bytes ["account"]
+        "Soft limit of the account; absent when it has none.";
+    ACCOUNT_LIMIT_BYTES = "heapwarden_account_limit_bytes" Gauge Bytes ["account"]
+        "Limit of the account; absent when it has none.";
+    ACCOUNT_SOFT_LIMIT_EVENTS = "heapwarden_account_soft_limit_events_total" Counter None ["account"]
+        "Times that the account's live bytes rose above its soft limit.";
+    ACCOUNT_REFUSALS = "heapwarden_account_refusals_total" Counter None ["account"]
+        "Refusals thrown into allocating threads of the account.";
+    ACCOUNT_WOULD_REFUSE = "heapwarden_account_would_refuse_total" Counter None ["account"]
+        "Refusals that were due but not thrown, because the policy only observes.";
+    ACCOUNT_DEFERRED_REFUSALS = "heapwarden_account_deferred_refusals_total" Counter None ["account", "reason"]
+        "Refusals due where throwing was not safe, by reason.";
+    ACCOUNT_OVER_LIMIT = "heapwarden_account_over_limit" Gauge None ["account"]
+        "1 while the account is over its limit (in _other: while any account folded into it is), else 0.";
+    ACCOUNT_RETIRED_LOADERS = "heapwarden_account_retired_loaders" Gauge None ["account"]
+        "Undeployed services of the account that still hold bytes.";
+    ACCOUNT_INFO = "heapwarden_account_info" Info None ["account", "kind", "service"]
+        "What the account stands for.";
+    ACCOUNTS_FOLDED = "heapwarden_accounts_folded" Gauge None []
+        "Accounts that are beyond the cardinality cap and published as _other.";
+    PRINCIPAL_LIVE_BYTES = "heapwarden_principal_live_bytes" Gauge Bytes ["principal", "agent"]
+        "Estimated live bytes that the agent account allocated on the principal's behalf.";
+    HEAP_USED_AFTER_GC_BYTES = "heapwarden_heap_used_after_gc_bytes" Gauge Bytes []
+        "Used heap as read just after the latest collection.";
+    HEAP_MAX_BYTES = "heapwarden_heap_max_bytes" Gauge Bytes []
+        "Maximum heap.";
+    GC_EPOCH = "heapwarden_gc_epoch" Gauge None []
+        "Collection pauses seen since the agent was loaded.";
+    SAMPLES = "heapwarden_samples_total" Counter None []
+        "Allocation samples charged to an account.";
+    SAMPLES_DROPPED = "heapwarden_samples_dropped_total" Counter None ["reason"]
+        "Allocation samples that could not be charged, by reason.";
+    SAMPLING_INTERVAL_BYTES = "heapwarden_sampling_interval_bytes" Gauge Bytes []
+        "Mean bytes between samples; 0 when every allocation is sampled.";
+    CAPABILITY_ENABLED = "heapwarden_capability_enabled" Gauge None ["capability"]
+        "1 if the JVM granted the capability to the agent, else 0.";
+    EVIDENCE_COLLECTIONS = "heapwarden_evidence_collections_total" Counter None ["kind"]
+        "Collections that the agent asked for, by kind.";
+    EVIDENCE_SECONDS = "heapwarden_evidence_seconds_total" Counter Seconds ["kind"]
+        "Wall time spent waiting for collections that the agent asked for, by kind.";
+    POLICY_GENERATION = "heapwarden_policy_generation" Gauge None []
+        "Number of the policy in force; the first is 1.";
+    POLICY_LAST_RELOAD_SUCCESSFUL = "heapwarden_policy_last_reload_successful" Gauge None []
+        "1 if the latest policy file was accepted, 0 if it was rejected and the one before it stays in force.";
+    POLICY_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS = "heapwarden_policy_last_reload_success_timestamp_seconds" Gauge Seconds []
+        "When the policy in force was accepted, in seconds since the Unix epoch.";
+    AGENT_CPU_SECONDS = "heapwarden_agent_cpu_seconds_total" Counter Seconds ["part"]
+        "CPU time used by Heapwarden itself, by part.";
+    AGENT_MEMORY_BYTES = "heapwarden_agent_memory_bytes" Gauge Bytes ["part"]
+        "Native memory held by Heapwarden itself, by part.";
+    HTTP_RESPONSES = "heapwarden_http_responses_total" Counter None ["code"]
+        "Responses that Heapwarden's own HTTP listener began to send, by status code.";
+    BUILD_INFO = "heapwarden_build_info" Info None ["version"]
+        "Version of the agent, and what it runs on.";
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_also_without_their_suffixes() {
+        let names: BTreeSet<_> = ALL.iter().map(|m| m.open_metrics_family()).collect();
+        assert_eq!(names.len(), ALL.len());
+    }
+
+    #[test]
+    fn names_carry_the_suffixes_of_their_type_and_unit() {
+        for metric in ALL {
+            assert!(metric.name.starts_with("heapwarden_"), "{}", metric.name);
+            assert_eq!(
+                metric.kind == Type::Counter,
+                metric.name.ends_with("_total"),
+                "{}",
+                metric.name
+            );
+            assert_eq!(
+                metric.kind == Type::Info,
+                metric.name.ends_with("_info"),
+                "{}",
+                metric.name
+            );
+            for unit in [Unit::Bytes, Unit::Seconds] {
+                assert_eq!(
+                    metric.unit == unit,
+                    metric.open_metrics_family().ends_with(unit.as_str()),
+                    "{}",
+                    metric.name
+                );
+            }
+        }
+    }
+
+    /// The table of the contract, written out again so that an edit of the catalogue alone
+    /// cannot rename what dashboards rely on.
+    #[test]
+    fn the_contract_is_published_under_its_own_names() {
+        let contract: &[(&str, &[&str])] = &[
+            ("heapwarden_account_live_bytes", &["account"]),
+            ("heapwarden_account_charged_bytes", &["account"]),
+            ("heapwarden_account_standard_error_bytes", &["account"]),
+            ("heapwarden_account_live_objects", &["account"]),
+            ("heapwarden_account_allocated_bytes_total", &["account"]),
+            ("heapwarden_account_allocated_objects_total", &["account"]),
+            ("heapwarden_account_soft_limit_bytes", &["account"]),
+            ("heapwarden_account_limit_bytes", &["account"]),
+            ("heapwarden_account_refusals_total", &["account"]),
+            ("heapwarden_account_would_refuse_total", &["account"]),
+            (
+                "heapwarden_account_deferred_refusals_total",
+                &["account", "reason"],
+            ),
+            ("heapwarden_account_over_limit", &["account"]),
+            ("heapwarden_principal_live_bytes", &["principal", "agent"]),
+            ("heapwarden_account_info", &["account", "kind", "service"]),
+            ("heapwarden_account_retired_loaders", &["account"]),
+            ("heapwarden_heap_used_after_gc_bytes", &[]),
+            ("heapwarden_heap_max_bytes", &[]),
+            ("heapwarden_gc_epoch", &[]),
+            ("heapwarden_samples_total", &[]),
+            ("heapwarden_samples_dropped_total", &["reason"]),
+            ("heapwarden_sampling_interval_bytes", &[]),
+            ("heapwarden_capability_enabled", &["capability"]),
+            ("heapwarden_evidence_collections_total", &["kind"]),
+            ("heapwarden_evidence_seconds_total", &["kind"]),
+            ("heapwarden_policy_generation", &[]),
+            ("heapwarden_policy_last_reload_successful", &[]),
+            (
+                "heapwarden_policy_last_reload_success_timestamp_seconds",
+                &[],
+            ),
+            ("heapwarden_agent_cpu_seconds_total", &["part"]),
+            ("heapwarden_agent_memory_bytes", &["part"]),
+            ("heapwarden_build_info", &["version"]),
+        ];
+        for (name, labels) in contract {
+            let metric = ALL.iter().find(|m| m.name == *name);
+            assert_eq!(metric.map(|m| m.labels), Some(*labels), "{name}");
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Golden texts, and the judgement of Prometheus' own tools.
+
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+
+use proptest::prelude::*;
+
+use super::super::fold::Folder;
+use super::super::{Account, Evidence, Heap, Kind, PolicyStatus, Principal, Sampling, State};
+use super::*;
+
+fn rendered(format: Format, snapshot: &Snapshot) -> String {
+    let folded = Folder::new(200).fold(&snapshot.accounts);
+    render(format, snapshot, &folded, &[(200, 3), (404, 0)])
+}
+
+/// A snapshot in which every metric has a sample, with names as hostile as they get.
+fn full() -> Snapshot {
+    let account = |name: &str| Account {
+        name: name.to_owned(),
+        kind: Kind::Scope,
+        service: "a \"b\"\\\n".to_owned(),
+        live_bytes: 1 << 60,
+        charged_bytes: u64::MAX,
+        standard_error_bytes: 0.25,
+        soft_limit_bytes: Some(5),
+        limit_bytes: Some(6),
+        state: State::Over,
+        deferred: vec![("clinit", 1), ("lock", 2)],
+        principals: vec![Principal {
+            name: "_unaccounted".to_owned(),
+            live_bytes: 1,
+        }],
+        ..Account::default()
+    };
+    Snapshot {
+        heap: Heap {
+            used_after_gc_bytes: 1,
+            max_bytes: 2,
+            gc_epoch: 3,
+        },
+        sampling: Sampling {
+            interval_bytes: 65536,
+            samples: 4,
+            dropped: vec![("slab_full", 0), ("reentry", 1)],
+            callback_p50_ns: 900,
+            callback_p99_ns: 4_000,
+        },
+        policy: PolicyStatus {
+            generation: 1,
+            last_reload_success_timestamp_seconds: 1_700_000_000.5,
+            ..PolicyStatus::default()
+        },
+        accounts: vec![
+            account("shop"),
+            account("quote\" backslash\\ feed\n return\r tab\t nul\0 end\\"),
+            account("{le=\"+Inf\"} 1 # EOF"),
+            account("\u{7f}\u{85}\u{2028}ünïcødé 🙂"),
+            account("\\n"),
+            account(""),
+        ],
+        capabilities: vec![("sampled_object_alloc", true), ("tag_objects", false)],
+        evidence: vec![Evidence {
+            kind: "young",
+            collections: 2,
+            seconds: 0.5,
+        }],
+        cpu_seconds: vec![("http", 0.001)],
+        memory_bytes: vec![("slab", 4096)],
+        build: vec![("version", "0.1.0".to_owned()), ("jvm", "17".to_owned())],
+    }
+}
+
+/// An idle agent with one account: what the golden texts show.
+fn small() -> Snapshot {
+    Snapshot {
+        accounts: vec![Account {
+            name: "a\"b".to_owned(),
+            kind: Kind::Service,
+            service: "/a\\b\n".to_owned(),
+            live_bytes: 7,
+            standard_error_bytes: 1.5,
+            limit_bytes: Some(9),
+            deferred: vec![("clinit", 2)],
+            ..Account::default()
+        }],
+        build: vec![("version", "0.1.0".to_owned())],
+        ..Snapshot::default()
+    }
+}
+
+/// Lines about one metric, by the end of its name.
+fn about(text: &str, name: &str) -> String {
+    let head = |line: &str| {
+        let rest = ["# HELP ", "# TYPE ", "# UNIT "]
+            .iter()
+            .find_map(|prefix| line.strip_prefix(prefix));
+        rest.and_then(|rest| rest.split(' ').next())
+            .map(str::to_owned)
+    };
+    let sample = |line: &str| line.split(['{', ' ']).next().map(str::to_owned);
+    let wanted = [
+        name,
+        name.trim_end_matches("_total"),
+        name.trim_end_matches("_info"),
+    ];
+    text.lines()
+        .filter(|line| {
+            let found = head(line).or_else(|| sample(line));
+            found.is_some_and(|found| wanted.contains(&found.as_str()))
+        })
+        .map(|line| format!("{line}\n"))
+        .collect()
+}
+
+#[test]
+fn prometheus_text_of_each_type_of_metric() {
+    let text = rendered(Format::Prometheus, &small());
+    assert_eq!(
+        about(&text, "heapwarden_account_live_bytes"),
+        "# HELP heapwarden_account_live_bytes Estimated bytes charged to the account that had survived the latest collection.\n\
+         # TYPE heapwarden_account_live_bytes gauge\n\
+         heapwarden_account_live_bytes{account=\"a\\\"b\"} 7\n"
+    );
+    assert_eq!(
+        about(&text, "heapwarden_account_deferred_refusals_total"),
+        "# HELP heapwarden_account_deferred_refusals_total Refusals due where throwing was not safe, by reason.\n\
+         # TYPE heapwarden_account_deferred_refusals_total counter\n\
+         heapwarden_account_deferred_refusals_total{account=\"a\\\"b\",reason=\"clinit\"} 2\n"
+    );
+    assert_eq!(
+        about(&text, "heapwarden_account_info"),
+        "# HELP heapwarden_account_info What the account stands for.\n\
+         # TYPE heapwarden_account_info gauge\n\
+         heapwarden_account_info{account=\"a\\\"b\",kind=\"service\",service=\"/a\\\\b\\n\"} 1\n"
+    );
+    assert!(text.contains("\nheapwarden_account_standard_error_bytes{account=\"a\\\"b\"} 1.5\n"));
+    assert!(text.contains("\nheapwarden_gc_epoch 0\n"));
+    assert!(!text.contains("# UNIT") && !text.contains("# EOF"));
+}
+
+#[test]
+fn openmetrics_text_of_each_type_of_metric() {
+    let text = rendered(Format::OpenMetrics, &small());
+    assert_eq!(
+        about(&text, "heapwarden_account_allocated_bytes_total"),
+        "# HELP heapwarden_account_allocated_bytes Estimated bytes ever charged to the account.\n\
+         # TYPE heapwarden_account_allocated_bytes counter\n\
+         # UNIT heapwarden_account_allocated_bytes bytes\n\
+         heapwarden_account_allocated_bytes_total{account=\"a\\\"b\"} 0\n"
+    );
+    assert_eq!(
+        about(&text, "heapwarden_build_info"),
+        "# HELP heapwarden_build Version of the agent, and what it runs on.\n\
+         # TYPE heapwarden_build info\n\
+         heapwarden_build_info{version=\"0.1.0\"} 1\n"
+    );
+    assert!(text.contains("# TYPE heapwarden_gc_epoch gauge\nheapwarden_gc_epoch 0\n"));
+    assert!(text.ends_with("\n# EOF\n"));
+}
+
+#[test]
+fn a_limit_that_does_not_exist_is_absent() {
+    let text = rendered(Format::Prometheus, &small());
+    assert!(text.contains("\nheapwarden_account_limit_bytes{account=\"a\\\"b\"} 9\n"));
+    assert!(!text.contains("soft_limit_bytes"));
+}
+
+#[test]
+fn every_metric_of_the_catalogue_is_published_with_its_labels() {
+    let snapshot = full();
+    let folded = Folder::new(200).fold(&snapshot.accounts);
+    let families = families(&snapshot, &folded, &[(200, 1)]);
+    let published: Vec<_> = families.iter().map(|family| family.metric.name).collect();
+    let catalogue: Vec<_> = super::super::catalog::ALL.iter().map(|m| m.name).collect();
+    assert_eq!(published, catalogue);
+    for family in &families {
+        for sample in &family.samples {
+            let labels: Vec<_> = sample.labels.iter().map(|(name, _)| *name).collect();
+            assert!(
+                labels.starts_with(family.metric.labels),
+                "{}",
+                family.metric.name
+            );
+            let open = family.metric.name == "heapwarden_build_info";
+            assert!(
+                open || labels == family.metric.labels,
+                "{}",
+                family.metric.name
+            );
+        }
+    }
+}
+
+#[test]
+fn non_finite_numbers_are_spelled_as_the_formats_want() {
+    let spelled = |value: f64| {
+        let mut out = String::new();
+        number(&mut out, Value::Real(value));
+        out
+    };
+    assert_eq!(spelled(f64::NAN), "NaN");
+    assert_eq!(spelled(f64::INFINITY), "+Inf");
+    assert_eq!(spelled(f64::NEG_INFINITY), "-Inf");
+    assert_eq!(spelled(1_700_000_000.25), "1700000000.25");
+}
+
+/// Runs promtool on `input`; a machine without it fails, with the line to type.
+fn promtool(args: &[&str], input: &str) -> Output {
+    let mut child = Command::new("promtool")
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| {
+            panic!("promtool does not start ({error}): type `apt-get install prometheus`")
+        });
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    drop(stdin);
+    child.wait_with_output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+#[test]
+fn promtool_finds_nothing_to_say_about_the_prometheus_text() {
+    for snapshot in [full(), small(), Snapshot::default()] {
+        let output = promtool(
+            &["check", "metrics"],
+            &rendered(Format::Prometheus, &snapshot),
+        );
+        assert!(output.status.success(), "{}", said(&output));
+        assert_eq!(said(&output), "");
+    }
+}
+
+#[test]
+fn promtool_does_find_faults() {
+    let output = promtool(&["check", "metrics"], "# TYPE a gauge\na{x=\"\\q\"} 1\n");
+    assert!(!output.status.success());
+}
+
+/// `promtool check metrics` reads only the older format. Its block importer has Prometheus'
+/// own OpenMetrics parser, the one that scrapes; it wants a time stamp on every sample.
+fn import(text: &str) -> Output {
+    let directory = tempfile::tempdir().unwrap();
+    let input = directory.path().join("metrics.om");
+    let stamped: String = text
+        .lines()
+        .map(|line| match line.starts_with('#') {
+            true => format!("{line}\n"),
+            false => format!("{line} 1700000000\n"),
+        })
+        .collect();
+    std::fs::write(&input, stamped).unwrap();
+    let blocks = directory.path().join("blocks");
+    let [input, blocks] = [&input, &blocks].map(|path| path.to_str().unwrap());
+    promtool(
+        &["tsdb", "create-blocks-from", "openmetrics", input, blocks],
+        "",
+    )
+}
+
+#[test]
+fn prometheus_parses_the_openmetrics_text() {
+    for snapshot in [full(), small(), Snapshot::default()] {
+        let text = rendered(Format::OpenMetrics, &snapshot);
+        let output = import(&text);
+        assert!(output.status.success(), "{}\n{text}", said(&output));
+    }
+}
+
+#[test]
+fn prometheus_rejects_faulty_openmetrics_text() {
+    let text = rendered(Format::OpenMetrics, &small());
+    for faulty in [
+        text.replace("# EOF\n", ""),
+        text.replace(
+            "# UNIT heapwarden_heap_max_bytes bytes",
+            "# UNIT heapwarden_heap_max_bytes s",
+        ),
+        text.replace("a\\\"b", "a\"b"),
+    ] {
+        assert_ne!(faulty, text);
+        assert!(!import(&faulty).status.success());
+    }
+}
+
+/// An independent reading of one label value, after the words of the format's page.
+fn unescaped(text: &str) -> Option<String> {
+    let mut out = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => out.push(match chars.next()? {
+                '\\' => '\\',
+                '"' => '"',
+                'n' => '\n',
+                _ => return None,
+            }),
+            '"' | '\n' => return None,
+            c => out.push(c),
+        }
+    }
+    Some(out)
+}
+
+proptest! {
+    #[test]
+    fn label_values_survive_escaping(value in "(\\PC|[\\\\\"\n\r\t\0])*") {
+        let mut out = String::new();
+        escape(&mut out, &value, true);
+        prop_assert_eq!(unescaped(&out), Some(value));
+    }
+
+    #[test]
+    fn a_hostile_name_stays_on_its_line(name in "(\\PC|[\\\\\"\n\r# {}])*") {
+        let mut snapshot = small();
+        snapshot.accounts[0].name = name;
+        for format in [Format::Prometheus, Format::OpenMetrics] {
+            let lines = |snapshot| rendered(format, snapshot).matches('\n').count();
+            prop_assert_eq!(lines(&snapshot), lines(&small()));
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! From a snapshot to samples: which values each metric of the catalogue has.
+
+use super::catalog::{self, Metric};
+use super::fold::{Folded, clip};
+use super::{Account, Snapshot, State};
+use std::borrow::Cow;
+
+/// A metric and its samples; never without samples.
+#[derive(Debug)]
+pub(super) struct Family<'a> {
+    pub(super) metric: &'static Metric,
+    pub(super) samples: Vec<Sample<'a>>,
+}
+
+/// One line of an exposition.
+#[derive(Debug)]
+pub(super) struct Sample<'a> {
+    /// Names and values. The names are the metric's own, save for `heapwarden_build_info`,
+    /// which takes as many as the agent knows.
+    pub(super) labels: Vec<(&'static str, Cow<'a, str>)>,
+    pub(super) value: Value,
+}
+
+/// A number as it was counted: integers stay exact beyond 2⁵³.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Value {
+    Integer(u64),
+    Real(f64),
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Value {
+        Value::Integer(value)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Value {
+        Value::Integer(u64::from(value))
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Value {
+        Value::Real(value)
+    }
+}
+
+/// Everything that is published, in the catalogue's order. `responses` are the listener's
+/// own counters: status code and count.
+pub(super) fn families<'a>(
+    snapshot: &'a Snapshot,
+    folded: &'a Folded<'a>,
+    responses: &[(u16, u64)],
+) -> Vec<Family<'a>> {
+    let mut list = List(Vec::with_capacity(catalog::ALL.len()));
+    accounts(&mut list, &folded.accounts);
+    list.one(&catalog::ACCOUNTS_FOLDED, folded.accounts_folded);
+    list.many(
+        &catalog::PRINCIPAL_LIVE_BYTES,
+        folded.pairs.iter().map(|pair| Sample {
+            labels: vec![
+                ("principal", Cow::Borrowed(pair.principal.as_ref())),
+                ("agent", Cow::Borrowed(pair.agent.as_ref())),
+            ],
+            value: pair.live_bytes.into(),
+        }),
+    );
+    agent(&mut list, snapshot);
+    list.many(
+        &catalog::HTTP_RESPONSES,
+        responses.iter().map(|(code, count)| Sample {
+            labels: vec![("code", Cow::Owned(code.to_string()))],
+            value: (*count).into(),
+        }),
+    );
+    if !snapshot.build.is_empty() {
+        let labels = snapshot.build.iter();
+        let labels = labels.map(|(name, value)| (*name, clip(value))).collect();
+        list.many(
+            &catalog::BUILD_INFO,
+            [Sample {
+                labels,
+                value: Value::Integer(1),
+            }],
+        );
+    }
+    list.0
+}
+
+fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
+    let mut each = |metric, value: fn(&Account) -> Option<Value>| {
+        list.many(
+            metric,
+            accounts.iter().filter_map(|account| {
+                Some(Sample {
+                    labels: vec![account_label(account)],
+                    value: value(account)?,
+                })
+            }),
+        );
+    };
+    each(&catalog::ACCOUNT_LIVE_BYTES, |a| Some(a.live_bytes.into()));
+    each(&catalog::ACCOUNT_CHARGED_BYTES, |a| {
+        Some(a.charged_bytes.into())
+    });
+    each(&catalog::ACCOUNT_STANDARD_ERROR_BYTES, |a| {
+        Some(a.standard_error_bytes.into())
+    });
+    each(&catalog::ACCOUNT_LIVE_OBJECTS, |a| {
+        Some(a.live_objects.into())
+    });
+    each(&catalog::ACCOUNT_ALLOCATED_BYTES, |a| {
+        Some(a.allocated_bytes_total.into())
+    });
+    each(&catalog::ACCOUNT_ALLOCATED_OBJECTS, |a| {
+        Some(a.allocated_objects_total.into())
+    });
+    each(&catalog::ACCOUNT_SOFT_LIMIT_BYTES, |a| {
+        a.soft_limit_bytes.map(Value::from)
+    });
+    each(&catalog::ACCOUNT_LIMIT_BYTES, |a| {
+        a.limit_bytes.map(Value::from)
+    });
+    each(&catalog::ACCOUNT_SOFT_LIMIT_EVENTS, |a| {
+        Some(a.soft_limit_events_total.into())
+    });
+    each(&catalog::ACCOUNT_REFUSALS, |a| {
+        Some(a.refusals_total.into())
+    });
+    each(&catalog::ACCOUNT_WOULD_REFUSE, |a| {
+        Some(a.would_refuse_total.into())
+    });
+    list.many(
+        &catalog::ACCOUNT_DEFERRED_REFUSALS,
+        accounts.iter().flat_map(|account| {
+            account.deferred.iter().map(|&(reason, count)| Sample {
+                labels: vec![account_label(account), ("reason", Cow::Borrowed(reason))],
+                value: count.into(),
+            })
+        }),
+    );
+    let mut each = |metric, value: fn(&Account) -> Value| {
+        list.many(
+            metric,
+            accounts.iter().map(|account| Sample {
+                labels: vec![account_label(account)],
+                value: value(account),
+            }),
+        );
+    };
+    each(&catalog::ACCOUNT_OVER_LIMIT, |a| {
+        (a.state == State::Over).into()
+    });
+    each(&catalog::ACCOUNT_RETIRED_LOADERS, |a| {
+        a.retired_loaders.into()
+    });
+    list.many(
+        &catalog::ACCOUNT_INFO,
+        accounts.iter().map(|account| Sample {
+            labels: vec![
+                account_label(account),
+                ("kind", Cow::Borrowed(account.kind.as_str())),
+                ("service", clip(&account.service)),
+            ],
+            value: Value::Integer(1),
+        }),
+    );
+}
+
+fn account_label<'a>(account: &'a Cow<'a, Account>) -> (&'static str, Cow<'a, str>) {
+    ("account", Cow::Borrowed(account.name.as_str()))
+}
+
+fn agent<'a>(list: &mut List<'a>, snapshot: &'a Snapshot) {
+    let Snapshot {
+        heap,
+        sampling,
+        policy,
+        ..
+    } = snapshot;
+    list.one(&catalog::HEAP_USED_AFTER_GC_BYTES, heap.used_after_gc_bytes);
+    list.one(&catalog::HEAP_MAX_BYTES, heap.max_bytes);
+    list.one(&catalog::GC_EPOCH, heap.gc_epoch);
+    list.one(&catalog::SAMPLES, sampling.samples);
+    list.labelled(&catalog::SAMPLES_DROPPED, sampling.dropped.iter().copied());
+    list.one(&catalog::SAMPLING_INTERVAL_BYTES, sampling.interval_bytes);
+    list.labelled(
+        &catalog::CAPABILITY_ENABLED,
+        snapshot.capabilities.iter().copied(),
+    );
+    let evidence = &snapshot.evidence;
+    list.labelled(
+        &catalog::EVIDENCE_COLLECTIONS,
+        evidence.iter().map(|e| (e.kind, e.collections)),
+    );
+    list.labelled(
+        &catalog::EVIDENCE_SECONDS,
+        evidence.iter().map(|e| (e.kind, e.seconds)),
+    );
+    list.one(&catalog::POLICY_GENERATION, policy.generation);
+    list.one(
+        &catalog::POLICY_LAST_RELOAD_SUCCESSFUL,
+        policy.last_reload_successful,
+    );
+    list.one(
+        &catalog::POLICY_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS,
+        policy.last_reload_success_timestamp_seconds,
+    );
+    list.labelled(
+        &catalog::AGENT_CPU_SECONDS,
+        snapshot.cpu_seconds.iter().copied(),
+    );
+    list.labelled(
+        &catalog::AGENT_MEMORY_BYTES,
+        snapshot.memory_bytes.iter().copied(),
+    );
+}
+
+struct List<'a>(Vec<Family<'a>>);
+
+impl<'a> List<'a> {
+    fn many(&mut self, metric: &'static Metric, samples: impl IntoIterator<Item = Sample<'a>>) {
+        let samples: Vec<_> = samples.into_iter().collect();
+        if !samples.is_empty() {
+            self.0.push(Family { metric, samples });
+        }
+    }
+
+    fn one(&mut self, metric: &'static Metric, value: impl Into<Value>) {
+        self.many(
+            metric,
+            [Sample {
+                labels: Vec::new(),
+                value: value.into(),
+            }],
+        );
+    }
+
+    /// One sample for each value of the metric's only label.
+    fn labelled<V: Into<Value>>(
+        &mut self,
+        metric: &'static Metric,
+        values: impl Iterator<Item = (&'static str, V)>,
+    ) {
+        let [label] = metric.labels else {
+            unreachable!("{} has one label", metric.name)
+        };
+        self.many(
+            metric,
+            values.map(|(value, number)| Sample {
+                labels: vec![(*label, Cow::Borrowed(value))],
+                value: number.into(),
+            }),
+        );
+    }
+}

@@ -1,0 +1,340 @@
+//! The cardinality cap: which accounts get series of their own, and what `_other` shows.
+//!
+//! The number of accounts is up to the host's tenants; the number of series must not be.
+//! Beyond the cap the accounts with the fewest live bytes are published as `_other`, so
+//! that sums over accounts still give the whole. Reserved accounts are kept first, then
+//! accounts with a limit (an operator watches those), then the largest.
+//!
+//! Which accounts are folded changes from scrape to scrape. A sum of their counters would
+//! therefore fall now and then, which Prometheus takes for a restart and turns into a
+//! burst in `rate()`. So [`Folder`] remembers what it has seen and adds to `_other` only
+//! what an account gained *while it was folded*: counters of `_other` never fall.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::hash_map::{Entry, RandomState};
+use std::hash::BuildHasher;
+
+use super::{Account, Kind, OTHER, State};
+
+/// Accounts that get series of their own, `_other` included, unless configured otherwise.
+pub const DEFAULT_MAX_ACCOUNTS: usize = 200;
+/// Cells of the principal–agent matrix that get a series of their own.
+pub const MAX_PRINCIPAL_PAIRS: usize = 1_000;
+/// Longest name in a label; names come from tenants.
+pub const MAX_NAME_BYTES: usize = 256;
+
+/// What is published of the accounts of one snapshot.
+#[derive(Debug, Default, PartialEq)]
+pub struct Folded<'a> {
+    /// At most the cap, sorted by name. Their `principals` and `classes` are not meant to
+    /// be read: `_other` has none.
+    pub accounts: Vec<Cow<'a, Account>>,
+    /// At most [`MAX_PRINCIPAL_PAIRS`] and one, sorted by principal, then agent.
+    pub pairs: Vec<Pair<'a>>,
+    /// How many accounts are published as `_other`.
+    pub accounts_folded: u64,
+}
+
+/// One cell of the principal–agent matrix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair<'a> {
+    /// Published account on whose behalf was allocated.
+    pub principal: Cow<'a, str>,
+    /// Published account that allocated.
+    pub agent: Cow<'a, str>,
+    /// Live bytes.
+    pub live_bytes: u64,
+}
+
+/// Folds one snapshot after the other; see the module for why it has a memory.
+///
+/// The memory is one hash and five numbers for each account of the latest snapshot.
+#[derive(Debug)]
+pub struct Folder {
+    max_accounts: usize,
+    hasher: RandomState,
+    /// Counters of every account of the latest snapshot, by the hash of its name. A
+    /// collision (one in 2⁶⁴ pairs, the hash is keyed) would cost accuracy of `_other` only.
+    seen: HashMap<u64, Counters>,
+    /// What accounts gained while they were folded.
+    carried: Counters,
+}
+
+/// The counters of an account.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Counters {
+    allocated_bytes: u64,
+    allocated_objects: u64,
+    refusals: u64,
+    would_refuse: u64,
+    soft_limit_events: u64,
+    deferred: Vec<(&'static str, u64)>,
+}
+
+impl Folder {
+    /// A folder that publishes at most `max_accounts` accounts (at least one: `_other`).
+    pub fn new(max_accounts: usize) -> Folder {
+        Folder {
+            max_accounts: max_accounts.max(1),
+            hasher: RandomState::new(),
+            seen: HashMap::new(),
+            carried: Counters::default(),
+        }
+    }
+
+    /// Chooses what is published of `accounts`. Accounts of the same name are merged: two
+    /// series with the same labels would make Prometheus reject the whole scrape.
+    pub fn fold<'a>(&mut self, accounts: &'a [Account]) -> Folded<'a> {
+        let mut kept = distinct(accounts);
+        kept.sort_unstable_by(|a, b| rank(a).cmp(&rank(b)));
+
+        let carries = self.carried != Counters::default();
+        let has_other = kept.iter().any(|account| account.name == OTHER);
+        let room = self.max_accounts.saturating_sub(usize::from(
+            !has_other && (carries || kept.len() > self.max_accounts),
+        ));
+        let folded = kept.split_off(kept.len().min(room));
+
+        let mut seen = HashMap::with_capacity(kept.len() + folded.len());
+        for account in kept.iter().filter(|account| account.name != OTHER) {
+            seen.insert(self.hasher.hash_one(&account.name), Counters::of(account));
+        }
+        for account in &folded {
+            let key = self.hasher.hash_one(&account.name);
+            let now = Counters::of(account);
+            let gained = match self.seen.get(&key) {
+                Some(before) => now.since(before),
+                None => now.clone(),
+            };
+            self.carried.add(&gained);
+            seen.insert(key, now);
+        }
+        self.seen = seen;
+
+        if !folded.is_empty() || carries {
+            let other = match kept.iter().position(|account| account.name == OTHER) {
+                Some(index) => kept[index].to_mut(),
+                None => {
+                    kept.push(Cow::Owned(Account {
+                        name: OTHER.to_owned(),
+                        ..Account::default()
+                    }));
+                    let last = kept.len() - 1;
+                    kept[last].to_mut()
+                }
+            };
+            for account in &folded {
+                absorb_gauges(other, account);
+            }
+            let mut counters = Counters::of(other);
+            counters.add(&self.carried);
+            counters.put(other);
+        }
+        kept.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Folded {
+            pairs: pairs(accounts, &kept),
+            accounts: kept,
+            accounts_folded: folded.len() as u64,
+        }
+    }
+}
+
+/// Smaller is published rather.
+fn rank(account: &Account) -> (bool, bool, bool, std::cmp::Reverse<u64>, &str) {
+    (
+        account.name != OTHER,
+        account.kind != Kind::Reserved,
+        account.limit_bytes.is_none() && account.soft_limit_bytes.is_none(),
+        std::cmp::Reverse(account.live_bytes),
+        &account.name,
+    )
+}
+
+/// The accounts with clipped names, those of one name merged into one.
+fn distinct(accounts: &[Account]) -> Vec<Cow<'_, Account>> {
+    let mut by_name: HashMap<Cow<'_, str>, Cow<'_, Account>> =
+        HashMap::with_capacity(accounts.len());
+    for account in accounts {
+        match by_name.entry(clip(&account.name)) {
+            Entry::Vacant(vacant) => {
+                let row = match vacant.key() {
+                    Cow::Borrowed(_) => Cow::Borrowed(account),
+                    Cow::Owned(name) => Cow::Owned(Account {
+                        name: name.clone(),
+                        ..without_details(account)
+                    }),
+                };
+                vacant.insert(row);
+            }
+            Entry::Occupied(mut occupied) => {
+                let mut merged = without_details(occupied.get());
+                absorb_gauges(&mut merged, account);
+                let mut counters = Counters::of(&merged);
+                counters.add(&Counters::of(account));
+                counters.put(&mut merged);
+                occupied.insert(Cow::Owned(merged));
+            }
+        }
+    }
+    by_name.into_values().collect()
+}
+
+/// A copy that costs nothing by class or principal.
+fn without_details(account: &Account) -> Account {
+    Account {
+        name: account.name.clone(),
+        service: account.service.clone(),
+        deferred: account.deferred.clone(),
+        principals: Vec::new(),
+        classes: Vec::new(),
+        ..*account
+    }
+}
+
+/// Adds the gauges of `from`. Limits are not added: a sum of limits limits nothing.
+fn absorb_gauges(into: &mut Account, from: &Account) {
+    let add = |a: &mut u64, b: u64| *a = a.saturating_add(b);
+    add(&mut into.live_bytes, from.live_bytes);
+    add(&mut into.charged_bytes, from.charged_bytes);
+    add(&mut into.live_objects, from.live_objects);
+    add(&mut into.retired_loaders, from.retired_loaders);
+    // Variances of independent estimates add.
+    into.standard_error_bytes = into.standard_error_bytes.hypot(from.standard_error_bytes);
+    into.state = match (into.state, from.state) {
+        (State::Over, _) | (_, State::Over) => State::Over,
+        (State::Suspect, _) | (_, State::Suspect) => State::Suspect,
+        (State::Open, State::Open) => State::Open,
+    };
+}
+
+/// The principal–agent matrix over published names.
+fn pairs<'a>(accounts: &'a [Account], published: &[Cow<'a, Account>]) -> Vec<Pair<'a>> {
+    let index: HashMap<&str, usize> = published
+        .iter()
+        .enumerate()
+        .map(|(index, account)| (account.name.as_str(), index))
+        .collect();
+    // `None` is `_other`, which need not be among the published: a principal can be gone.
+    let published_as = |name: &str| {
+        index
+            .get(clip(name).as_ref())
+            .copied()
+            .filter(|&index| published[index].name != OTHER)
+    };
+    let mut cells: HashMap<(Option<usize>, Option<usize>), u64> = HashMap::new();
+    for account in accounts {
+        let agent = published_as(&account.name);
+        for principal in &account.principals {
+            let cell = cells
+                .entry((published_as(&principal.name), agent))
+                .or_default();
+            *cell = cell.saturating_add(principal.live_bytes);
+        }
+    }
+    let mut cells: Vec<_> = cells.into_iter().collect();
+    cells.sort_unstable_by_key(|&(key, live_bytes)| (std::cmp::Reverse(live_bytes), key));
+    let rest = cells.split_off(cells.len().min(MAX_PRINCIPAL_PAIRS));
+    let rest_bytes = rest
+        .iter()
+        .fold(0u64, |sum, (_, live_bytes)| sum.saturating_add(*live_bytes));
+    if !rest.is_empty() {
+        match cells.iter_mut().find(|(key, _)| *key == (None, None)) {
+            Some((_, live_bytes)) => *live_bytes = live_bytes.saturating_add(rest_bytes),
+            None => cells.push(((None, None), rest_bytes)),
+        }
+    }
+    let label = |index: Option<usize>| -> Cow<'a, str> {
+        match index.map(|index| &published[index]) {
+            None => Cow::Borrowed(OTHER),
+            Some(Cow::Borrowed(account)) => Cow::Borrowed(&account.name),
+            Some(Cow::Owned(account)) => Cow::Owned(account.name.clone()),
+        }
+    };
+    let mut pairs: Vec<_> = cells
+        .into_iter()
+        .map(|((principal, agent), live_bytes)| Pair {
+            principal: label(principal),
+            agent: label(agent),
+            live_bytes,
+        })
+        .collect();
+    pairs.sort_unstable_by(|a, b| (&a.principal, &a.agent).cmp(&(&b.principal, &b.agent)));
+    pairs
+}
+
+/// `name`, cut to [`MAX_NAME_BYTES`] with an ellipsis if it is longer.
+pub fn clip(name: &str) -> Cow<'_, str> {
+    const ELLIPSIS: char = '…';
+    if name.len() <= MAX_NAME_BYTES {
+        return Cow::Borrowed(name);
+    }
+    let mut end = MAX_NAME_BYTES - ELLIPSIS.len_utf8();
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    let mut clipped = String::with_capacity(MAX_NAME_BYTES);
+    clipped.push_str(&name[..end]);
+    clipped.push(ELLIPSIS);
+    Cow::Owned(clipped)
+}
+
+impl Counters {
+    fn of(account: &Account) -> Counters {
+        Counters {
+            allocated_bytes: account.allocated_bytes_total,
+            allocated_objects: account.allocated_objects_total,
+            refusals: account.refusals_total,
+            would_refuse: account.would_refuse_total,
+            soft_limit_events: account.soft_limit_events_total,
+            deferred: account.deferred.clone(),
+        }
+    }
+
+    fn put(self, account: &mut Account) {
+        account.allocated_bytes_total = self.allocated_bytes;
+        account.allocated_objects_total = self.allocated_objects;
+        account.refusals_total = self.refusals;
+        account.would_refuse_total = self.would_refuse;
+        account.soft_limit_events_total = self.soft_limit_events;
+        account.deferred = self.deferred;
+    }
+
+    fn add(&mut self, other: &Counters) {
+        let add = |a: &mut u64, b: u64| *a = a.saturating_add(b);
+        add(&mut self.allocated_bytes, other.allocated_bytes);
+        add(&mut self.allocated_objects, other.allocated_objects);
+        add(&mut self.refusals, other.refusals);
+        add(&mut self.would_refuse, other.would_refuse);
+        add(&mut self.soft_limit_events, other.soft_limit_events);
+        for &(reason, count) in &other.deferred {
+            match self.deferred.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, sum)) => add(sum, count),
+                None => self.deferred.push((reason, count)),
+            }
+        }
+    }
+
+    /// What was gained since `before`; a counter that fell began anew at zero.
+    fn since(&self, before: &Counters) -> Counters {
+        let gained = |now: u64, before: u64| now.checked_sub(before).unwrap_or(now);
+        Counters {
+            allocated_bytes: gained(self.allocated_bytes, before.allocated_bytes),
+            allocated_objects: gained(self.allocated_objects, before.allocated_objects),
+            refusals: gained(self.refusals, before.refusals),
+            would_refuse: gained(self.would_refuse, before.would_refuse),
+            soft_limit_events: gained(self.soft_limit_events, before.soft_limit_events),
+            deferred: self
+                .deferred
+                .iter()
+                .map(|&(reason, now)| {
+                    let before = before.deferred.iter().find(|(known, _)| *known == reason);
+                    (reason, gained(now, before.map_or(0, |&(_, count)| count)))
+                })
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

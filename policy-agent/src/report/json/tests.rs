@@ -1,0 +1,153 @@
+//! The contract's document, and its bounds.
+
+use serde_json::{Value, json};
+
+use super::super::{Heap, Kind, Mode, PolicyStatus, Sampling, State};
+use super::*;
+
+fn rendered(snapshot: &Snapshot, classes: Classes) -> Value {
+    serde_json::from_slice(&render(snapshot, classes).unwrap()).unwrap()
+}
+
+fn class(class: &str, live_bytes: u64) -> Class {
+    Class {
+        class: class.to_owned(),
+        live_bytes,
+        live_objects: 1,
+        allocated_bytes_total: live_bytes,
+    }
+}
+
+#[test]
+fn the_document_is_the_contract_s() {
+    let snapshot = Snapshot {
+        heap: Heap {
+            used_after_gc_bytes: 1,
+            max_bytes: u64::MAX,
+            gc_epoch: 3,
+        },
+        sampling: Sampling {
+            interval_bytes: 65536,
+            samples: 9,
+            dropped: vec![("slab_full", 2), ("reentry", 3)],
+            callback_p50_ns: 900,
+            callback_p99_ns: 4_000,
+        },
+        policy: PolicyStatus {
+            generation: 1,
+            mode: Mode::Enforce,
+            last_error: Some("a.toml:1:2: no".to_owned()),
+            ..PolicyStatus::default()
+        },
+        accounts: vec![Account {
+            name: "shop".to_owned(),
+            kind: Kind::Service,
+            service: "/shop".to_owned(),
+            live_bytes: 10,
+            charged_bytes: 20,
+            standard_error_bytes: 1.5,
+            live_objects: 2,
+            allocated_bytes_total: 30,
+            allocated_objects_total: 4,
+            limit_bytes: Some(268_435_456),
+            state: State::Suspect,
+            refusals_total: 5,
+            would_refuse_total: 6,
+            deferred: vec![("clinit", 7), ("lock", 1)],
+            retired_loaders: 1,
+            principals: vec![Principal {
+                name: "_unaccounted".to_owned(),
+                live_bytes: 10,
+            }],
+            classes: vec![class("byte[]", 10)],
+            ..Account::default()
+        }],
+        ..Snapshot::default()
+    };
+    let expected = json!({
+        "heap": {"used_after_gc_bytes": 1, "max_bytes": u64::MAX, "gc_epoch": 3},
+        "sampling": {"interval_bytes": 65536, "samples": 9, "dropped": 5,
+            "dropped_by_reason": {"slab_full": 2, "reentry": 3},
+            "callback_p50_ns": 900, "callback_p99_ns": 4000},
+        "policy": {"generation": 1, "mode": "enforce", "last_reload_successful": false,
+            "last_error": "a.toml:1:2: no"},
+        "accounts": [{"name": "shop", "kind": "service", "service": "/shop",
+            "live_bytes": 10, "charged_bytes": 20, "standard_error_bytes": 2,
+            "live_objects": 2, "allocated_bytes_total": 30, "allocated_objects_total": 4,
+            "soft_limit_bytes": null, "limit_bytes": 268_435_456, "state": "suspect",
+            "refusals_total": 5, "would_refuse_total": 6, "soft_limit_events_total": 0, "deferred_total": 8,
+            "deferred_by_reason": {"clinit": 7, "lock": 1}, "retired_loaders": 1,
+            "principals": [{"name": "_unaccounted", "live_bytes": 10}],
+            "principals_omitted": 0,
+            "classes": [{"class": "byte[]", "live_bytes": 10, "live_objects": 1,
+                "allocated_bytes_total": 10}],
+            "classes_omitted": 0}],
+        "accounts_omitted": 0,
+    });
+    assert_eq!(rendered(&snapshot, Classes::Top), expected);
+}
+
+#[test]
+fn numbers_are_written_as_integers() {
+    let snapshot = Snapshot {
+        heap: Heap {
+            max_bytes: u64::MAX,
+            ..Heap::default()
+        },
+        ..Snapshot::default()
+    };
+    let text = String::from_utf8(render(&snapshot, Classes::Top).unwrap()).unwrap();
+    assert!(
+        text.contains("\"max_bytes\":18446744073709551615,"),
+        "{text}"
+    );
+}
+
+#[test]
+fn accounts_and_classes_come_largest_first() {
+    let account = |name: &str, live_bytes| Account {
+        name: name.to_owned(),
+        live_bytes,
+        classes: (0..30).map(|i| class(&format!("c{i:02}"), i)).collect(),
+        ..Account::default()
+    };
+    let snapshot = Snapshot {
+        accounts: vec![account("b", 1), account("a", 1), account("c", 2)],
+        ..Snapshot::default()
+    };
+    let top = rendered(&snapshot, Classes::Top);
+    let names: Vec<_> = (0..3).map(|i| top["accounts"][i]["name"].clone()).collect();
+    assert_eq!(names, ["c", "a", "b"]);
+    let classes = top["accounts"][0]["classes"].as_array().unwrap();
+    assert_eq!(classes.len(), TOP_CLASSES);
+    assert_eq!(classes[0]["class"], "c29");
+    assert_eq!(top["accounts"][0]["classes_omitted"], 10);
+    let all = rendered(&snapshot, Classes::All);
+    let classes = all["accounts"][0]["classes"].as_array().unwrap();
+    assert_eq!(classes.len(), 30);
+    assert_eq!(all["accounts"][0]["classes_omitted"], 0);
+}
+
+#[test]
+fn the_document_is_bounded_and_says_what_it_leaves_out() {
+    let snapshot = Snapshot {
+        accounts: (0..MAX_ACCOUNTS as u64 + 5)
+            .map(|i| Account {
+                name: format!("t{i}"),
+                live_bytes: i,
+                classes: (0..12).map(|i| class("x", i)).collect(),
+                ..Account::default()
+            })
+            .collect(),
+        ..Snapshot::default()
+    };
+    let document = rendered(&snapshot, Classes::All);
+    assert_eq!(document["accounts_omitted"], 5);
+    let accounts = document["accounts"].as_array().unwrap();
+    assert_eq!(accounts.len(), MAX_ACCOUNTS);
+    let rows = |a: &Value| a["classes"].as_array().unwrap().len();
+    assert_eq!(accounts.iter().map(rows).sum::<usize>(), MAX_DETAIL_ROWS);
+    assert_eq!(rows(&accounts[0]), 12);
+    let last = accounts.last().unwrap();
+    assert_eq!((rows(last), &last["classes_omitted"]), (0, &json!(12)));
+}

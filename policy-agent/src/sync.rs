@@ -1,0 +1,15 @@
+//! The one switch between the atomics of the standard library and those of `loom`.
+//!
+//! Every module that is model-checked takes its atomics and locks from here, so that
+//! `RUSTFLAGS="--cfg loom"` replaces all of them and nothing else changes.
+
+#[cfg(loom)]
+pub(crate) use loom::sync::{
+    Mutex,
+    atomic::{AtomicU32, AtomicU64, Ordering},
+};
+#[cfg(not(loom))]
+pub(crate) use std::sync::{
+    Mutex,
+    atomic::{AtomicU32, AtomicU64, Ordering},
+};

@@ -1,0 +1,92 @@
+//! What an accepted policy says, in a few lines.
+
+use std::io::{self, Write};
+
+use policy_config::{Account, Charge, Interval, Limit, Listen, Mode, Policy, Principals};
+
+/// Most accounts that are listed.
+const MAX_LISTED: usize = 20;
+
+/// Widest text of a column, in characters.
+const MAX_CELL_CHARS: usize = 40;
+
+/// Writes the settings in sentences and the accounts as a table.
+pub(crate) fn write(policy: &Policy, out: &mut dyn Write) -> io::Result<()> {
+    match &policy.agent.listen {
+        Listen::Off => writeln!(out, "  Publishes nothing over HTTP.")?,
+        address => writeln!(out, "  Publishes on http://{address}/metrics.")?,
+    }
+    match policy.sampling.interval {
+        Interval::Exact => write!(out, "  Samples every allocation")?,
+        interval => write!(out, "  Samples once in {interval} on average")?,
+    }
+    match policy.sampling.principals {
+        Principals::Full => writeln!(out, ".")?,
+        Principals::Payer => writeln!(out, ", without principals beyond the payer.")?,
+    }
+    match policy.enforcement.mode {
+        Mode::Observe => writeln!(out, "  Refuses nothing, and counts what it would refuse.")?,
+        Mode::Enforce => writeln!(out, "  Refuses allocations of accounts over their limits.")?,
+    }
+    writeln!(
+        out,
+        "  Collections that it asks for may take {}% of the time.",
+        policy.enforcement.evidence_budget_percent
+    )?;
+    if policy.accounts.is_empty() {
+        return writeln!(
+            out,
+            "  No accounts: every service found gets one of its own, without a limit."
+        );
+    }
+    writeln!(out)?;
+    write_table(&policy.accounts, out)
+}
+
+fn write_table(accounts: &[Account], out: &mut dyn Write) -> io::Result<()> {
+    let header = ["ACCOUNT", "MATCHES", "SOFT LIMIT", "LIMIT", "WHEN OVER"];
+    let mut rows = vec![header.map(String::from)];
+    rows.extend(accounts.iter().take(MAX_LISTED).map(row));
+    let widths: [usize; 5] = std::array::from_fn(|column| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or_default()
+    });
+    for row in &rows {
+        let mut line = String::from(" ");
+        for (cell, width) in row.iter().zip(widths) {
+            line.push_str(&format!(" {cell:width$} "));
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    if let more @ 1.. = accounts.len().saturating_sub(MAX_LISTED) {
+        writeln!(out, "  and {more} more")?;
+    }
+    Ok(())
+}
+
+fn row(account: &Account) -> [String; 5] {
+    let name = match &account.name {
+        Some(name) => name.clone(),
+        None => "(one each)".into(),
+    };
+    let when_over = match (account.charge, account.limit) {
+        (Charge::Caller, _) => "callers pay",
+        (Charge::SelfPays, Limit::None) => "-",
+        (Charge::SelfPays, _) => account.throw.as_str(),
+    };
+    [
+        cut(&name),
+        cut(&account.matcher.to_string()),
+        account.soft_limit.to_string(),
+        account.limit.to_string(),
+        when_over.into(),
+    ]
+}
+
+fn cut(text: &str) -> String {
+    if text.chars().count() <= MAX_CELL_CHARS {
+        return text.into();
+    }
+    let kept = text.chars().take(MAX_CELL_CHARS - 1);
+    kept.chain(['…']).collect()
+}

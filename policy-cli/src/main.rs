@@ -1,0 +1,38 @@
+//! The `heapwarden` command: one module for each subcommand.
+
+mod check;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Gives every service inside one JVM its own memory limit.
+#[derive(Parser)]
+#[command(name = "heapwarden", version, about, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Check policy files, and say what they mean
+    Check(check::Arguments),
+}
+
+fn main() -> ExitCode {
+    let Cli { command } = Cli::parse();
+    let done = match command {
+        Command::Check(arguments) => check::run(&arguments),
+    };
+    match done {
+        Ok(code) => code,
+        // The reader of our output has left, as `head` does: nobody is there to be told.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("heapwarden: cannot write the output: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! What changed between two policies, for the log of a reload.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+
+use crate::interrupt::Listed;
+use crate::schema::{Account, Charge, Enforcement, Limit, Matcher, Mode, Policy};
+
+/// Most lines a diff has; one more says how many are left out.
+const MAX_LINES: usize = 100;
+
+impl Policy {
+    /// What changed from `old` to `new`, one printable line each, such as
+    /// `account shop: limit 256 MiB -> 512 MiB (raised)`; empty if nothing did. At most
+    /// 100 lines, and one that counts the rest.
+    ///
+    /// Accounts are recognised by name, those without one by what they match; one whose
+    /// name is gone and one whose name is new that match the same are one account renamed.
+    pub fn diff(old: &Policy, new: &Policy) -> Vec<String> {
+        let mut lines = Vec::new();
+        change(&mut lines, "listen", &old.agent.listen, &new.agent.listen);
+        change(
+            &mut lines,
+            "sampling interval",
+            &old.sampling.interval,
+            &new.sampling.interval,
+        );
+        change(
+            &mut lines,
+            "sampling principals",
+            &old.sampling.principals,
+            &new.sampling.principals,
+        );
+        change(
+            &mut lines,
+            "sampling max-tracked",
+            &old.sampling.max_tracked,
+            &new.sampling.max_tracked,
+        );
+        diff_enforcement(&mut lines, &old.enforcement, &new.enforcement);
+        diff_accounts(&mut lines, &old.accounts, &new.accounts);
+        let left_out = lines.len().saturating_sub(MAX_LINES);
+        if left_out > 0 {
+            lines.truncate(MAX_LINES);
+            lines.push(format!("{left_out} more changes are not shown"));
+        }
+        lines
+    }
+}
+
+fn change<T: PartialEq + ToString>(lines: &mut Vec<String>, what: &str, old: &T, new: &T) {
+    if old != new {
+        lines.push(format!("{what} {} -> {}", old.to_string(), new.to_string()));
+    }
+}
+
+/// Says what the mode means: this line is what an operator looks for who pulls the brake.
+fn diff_enforcement(lines: &mut Vec<String>, old: &Enforcement, new: &Enforcement) {
+    if old.mode != new.mode {
+        let effect = match new.mode {
+            Mode::Observe => "from now on nothing is refused",
+            Mode::Enforce => "from now on accounts over their limits are refused",
+        };
+        lines.push(format!(
+            "enforcement mode {} -> {} ({effect})",
+            old.mode, new.mode
+        ));
+    }
+    let percent = |enforcement: &Enforcement| format!("{}%", enforcement.evidence_budget_percent);
+    change(
+        lines,
+        "enforcement evidence-budget",
+        &percent(old),
+        &percent(new),
+    );
+}
+
+fn diff_accounts(lines: &mut Vec<String>, old: &[Account], new: &[Account]) {
+    let mut old_keys = keys(old);
+    let new_keys = keys(new);
+    for (before, after) in renamed(old, &old_keys, new, &new_keys) {
+        lines.push(format!(
+            "account {} renamed to {}",
+            old[before].label(),
+            new[after].label()
+        ));
+        old_keys[before] = new_keys[after].clone();
+    }
+    let old_by_key: HashMap<&Key, &Account> = old_keys.iter().zip(old).collect();
+    let kept_in_new: HashSet<&Key> = new_keys.iter().collect();
+    for (key, account) in old_keys.iter().zip(old) {
+        if !kept_in_new.contains(key) {
+            lines.push(format!("account {} removed", account.label()));
+        }
+    }
+    for (key, account) in new_keys.iter().zip(new) {
+        match old_by_key.get(key) {
+            None => lines.push(format!(
+                "account {} added{}",
+                account.label(),
+                terms(account)
+            )),
+            Some(before) => diff_account(lines, before, account),
+        }
+    }
+    let old_order = old_keys.iter().filter(|key| kept_in_new.contains(key));
+    let new_order = new_keys.iter().filter(|key| old_by_key.contains_key(key));
+    if old_order.ne(new_order) {
+        lines.push("the order of the accounts changed".into());
+    }
+}
+
+/// What an account is recognised by: its label, whether that is a name, and how many
+/// before it have the same (a file may repeat a glob, with a warning).
+type Key = (String, bool, usize);
+
+fn keys(accounts: &[Account]) -> Vec<Key> {
+    let mut seen: HashMap<(String, bool), usize> = HashMap::new();
+    accounts
+        .iter()
+        .map(|account| {
+            let (label, named) = (account.label(), account.name.is_some());
+            let before = seen.entry((label.clone(), named)).or_default();
+            *before += 1;
+            (label, named, *before)
+        })
+        .collect()
+}
+
+/// The accounts that have a new name: pairs of places in `old` and `new`.
+///
+/// Only where a single account that is gone and a single one that is new match the same:
+/// anything else would be a guess.
+fn renamed(
+    old: &[Account],
+    old_keys: &[Key],
+    new: &[Account],
+    new_keys: &[Key],
+) -> Vec<(usize, usize)> {
+    let gone = without_counterpart(old, old_keys, new_keys);
+    let come = without_counterpart(new, new_keys, old_keys);
+    let mut pairs: Vec<(usize, usize)> = gone
+        .into_iter()
+        .filter_map(|(matcher, before)| Some((before?, (*come.get(matcher)?)?)))
+        .collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+/// The named accounts whose name the other policy does not have, by what they match;
+/// `None` where several match the same.
+fn without_counterpart<'a>(
+    accounts: &'a [Account],
+    keys: &[Key],
+    others: &[Key],
+) -> HashMap<&'a Matcher, Option<usize>> {
+    let others: HashSet<&Key> = others.iter().collect();
+    let mut found = HashMap::new();
+    for (index, account) in accounts.iter().enumerate() {
+        if account.name.is_some() && !others.contains(&keys[index]) {
+            found
+                .entry(&account.matcher)
+                .and_modify(|place| *place = None)
+                .or_insert(Some(index));
+        }
+    }
+    found
+}
+
+/// What a new account is about, in brackets.
+fn terms(account: &Account) -> String {
+    let mut terms = Vec::new();
+    if account.name.is_some() {
+        terms.push(account.matcher.to_string());
+    }
+    if account.charge == Charge::Caller {
+        terms.push("callers pay".into());
+    }
+    if account.soft_limit != Limit::None {
+        terms.push(format!("soft-limit {}", account.soft_limit));
+    }
+    if account.limit != Limit::None {
+        terms.push(format!("limit {}", account.limit));
+    }
+    if terms.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", terms.join(", "))
+    }
+}
+
+/// A limit's change and which way it went, as far as the policy alone can tell.
+fn change_limit(changes: &mut Vec<String>, what: &str, old: Limit, new: Limit) {
+    if old == new {
+        return;
+    }
+    let way = match (old, new) {
+        (Limit::None, Limit::PercentOfMaxHeap(_)) => "added, of the maximum heap",
+        (Limit::Bytes(_), Limit::PercentOfMaxHeap(_)) => "of the maximum heap",
+        (Limit::PercentOfMaxHeap(_), Limit::Bytes(_)) => "no longer a share of the heap",
+        (Limit::None, _) => "added",
+        (_, Limit::None) => "removed",
+        _ if new.is_below(old) == Some(true) => "lowered",
+        _ => "raised",
+    };
+    changes.push(format!("{what} {old} -> {new} ({way})"));
+}
+
+fn diff_account(lines: &mut Vec<String>, old: &Account, new: &Account) {
+    let label = new.label();
+    let mut changes = Vec::new();
+    if old.matcher != new.matcher {
+        let (before, after) = (old.matcher.to_string(), new.matcher.to_string());
+        changes.push(if before == after {
+            // Both were cut at the same place.
+            "packages changed".into()
+        } else {
+            format!("{before} -> {after}")
+        });
+    }
+    change(&mut changes, "charge", &old.charge, &new.charge);
+    change_limit(&mut changes, "soft-limit", old.soft_limit, new.soft_limit);
+    change_limit(&mut changes, "limit", old.limit, new.limit);
+    change(&mut changes, "throw", &old.throw, &new.throw);
+    let (before, after) = (&old.interrupts, &new.interrupts);
+    for (key, before, after) in [
+        ("interrupt-through", &before.through, &after.through),
+        ("never-interrupt", &before.never, &after.never),
+    ] {
+        if before != after {
+            let (before, after) = (Listed(before).to_string(), Listed(after).to_string());
+            changes.push(if before == after {
+                format!("{key} changed")
+            } else {
+                format!("{key} {before} -> {after}")
+            });
+        }
+    }
+    lines.extend(
+        changes
+            .into_iter()
+            .map(|change| format!("account {label}: {change}")),
+    );
+}

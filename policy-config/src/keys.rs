@@ -1,0 +1,35 @@
+//! The keys that each table of the file may have.
+
+/// The tables themselves.
+pub(crate) const ROOT: &[&str] = &["agent", "sampling", "enforcement", "account"];
+/// `[agent]`
+pub(crate) const AGENT: &[&str] = &["listen"];
+/// `[sampling]`
+pub(crate) const SAMPLING: &[&str] = &["interval", "principals", "max-tracked"];
+/// `[enforcement]`
+pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget"];
+/// `[[account]]`
+pub(crate) const ACCOUNT: &[&str] = &[
+    "name",
+    "service",
+    "packages",
+    "scope",
+    "charge",
+    "soft-limit",
+    "limit",
+    "throw",
+    "interrupt-through",
+    "never-interrupt",
+];
+
+/// The header under which `key` is at home, for keys that stand elsewhere.
+pub(crate) fn home_of(key: &str) -> Option<&'static str> {
+    [
+        ("[agent]", AGENT),
+        ("[sampling]", SAMPLING),
+        ("[enforcement]", ENFORCEMENT),
+        ("[[account]]", ACCOUNT),
+    ]
+    .into_iter()
+    .find_map(|(header, keys)| keys.contains(&key).then_some(header))
+}

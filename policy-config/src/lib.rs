@@ -1,0 +1,52 @@
+//! The `heapwarden.toml` policy file: schema, parsing, diagnostics, sizes and patterns.
+//!
+//! [`parse`] reads a whole file in one pass and reports every problem it finds, each
+//! with its place in the text and a hint. It knows no JVM: percentages stay
+//! percentages until [`Limit::resolve`] is told the maximum heap, and patterns are
+//! matched against plain strings.
+//!
+//! ```
+//! let parsed = policy_config::parse(
+//!     r#"
+//!     [[account]]
+//!     name = "shop"
+//!     service = "/shop"
+//!     limit = "256MiB"
+//!     "#,
+//! );
+//! let policy = parsed.policy.expect("no errors");
+//! assert_eq!(policy.accounts[0].limit.resolve(1 << 30), Some(256 << 20));
+//! ```
+//!
+//! Invariant: a [`Policy`] is returned exactly when no diagnostic is an error, so
+//! whoever holds one may rely on every rule of the contract without checking again.
+
+mod account;
+mod diagnostic;
+mod diff;
+mod glob;
+mod interrupt;
+mod keys;
+mod listen;
+mod nesting;
+#[cfg(any(test, fuzzing))]
+pub mod oracle;
+mod parse;
+mod pattern;
+mod schema;
+mod suggest;
+mod tree;
+mod units;
+
+pub use diagnostic::{Diagnostic, Label, Position, Severity};
+pub use glob::{Glob, GlobError, MAX_GLOB_BYTES};
+pub use interrupt::{Interrupt, InterruptTable, Interrupts, NEVER_INTERRUPTED};
+pub use listen::{Listen, ListenError};
+pub use parse::{MAX_ACCOUNTS, MAX_DIAGNOSTICS, MAX_FILE_BYTES, Parsed, parse, parse_bytes};
+pub use pattern::{MAX_PATTERN_BYTES, PackagePattern, PackageTable, PatternError};
+pub use schema::{
+    Account, AgentSection, Charge, Enforcement, Interval, Limit, MAX_EVIDENCE_BUDGET_PERCENT,
+    MAX_INTERVAL_BYTES, MAX_NAME_BYTES, MAX_TRACKED, MIN_EVIDENCE_BUDGET_PERCENT,
+    MIN_INTERVAL_BYTES, MIN_TRACKED, Matcher, Mode, Policy, Principals, Sampling, Throw,
+};
+pub use units::{PercentError, SizeError, format_bytes, parse_percent, parse_size};

@@ -1,0 +1,121 @@
+//! What must hold for every file, however it was made: shared by the fuzz target and by
+//! the tests that replay its corpus. No part of the product calls it.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+
+use crate::{
+    Charge, Diagnostic, Interval, Limit, MAX_ACCOUNTS, MAX_DIAGNOSTICS,
+    MAX_EVIDENCE_BUDGET_PERCENT, MAX_FILE_BYTES, MAX_INTERVAL_BYTES, MAX_NAME_BYTES, MAX_TRACKED,
+    MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_TRACKED, Matcher, Policy, parse_bytes,
+};
+
+/// Reads `bytes` as a policy file and checks everything that callers rely on.
+///
+/// # Panics
+/// If anything does not hold, which is a bug of this crate.
+pub fn check(bytes: &[u8]) {
+    let (source, parsed) = parse_bytes(bytes);
+    let rejected = parsed.diagnostics.iter().any(Diagnostic::is_error);
+    assert_eq!(
+        parsed.policy.is_none(),
+        rejected,
+        "a policy exactly without errors"
+    );
+    assert!(parsed.diagnostics.len() <= MAX_DIAGNOSTICS + 1);
+    assert!(
+        parsed
+            .diagnostics
+            .is_sorted_by_key(|one| (one.span.start, one.span.end)),
+        "in file order"
+    );
+    for diagnostic in &parsed.diagnostics {
+        check_diagnostic(diagnostic, &source);
+    }
+    assert_eq!(parse_bytes(bytes).1, parsed, "the same again");
+    if let Some(policy) = &parsed.policy {
+        assert!(bytes.len() <= MAX_FILE_BYTES);
+        check_policy(policy);
+    }
+}
+
+fn check_diagnostic(diagnostic: &Diagnostic, source: &str) {
+    // Slicing panics outside the text and within a character.
+    let _ = &source[diagnostic.span.clone()];
+    if let Some(label) = &diagnostic.related {
+        let _ = &source[label.span.clone()];
+    }
+    let position = diagnostic.position(source);
+    assert!(position.line >= 1 && position.line <= source.matches('\n').count() + 1);
+    assert!(position.column >= 1);
+    assert!(!diagnostic.message.is_empty());
+    let line = diagnostic.render("policy.toml", source);
+    assert!(!line.contains(char::is_control), "one line: {line:?}");
+    assert!(line.len() < 5000, "a line of bounded length");
+}
+
+fn check_policy(policy: &Policy) {
+    assert!(policy.accounts.len() <= MAX_ACCOUNTS);
+    assert!((MIN_TRACKED..=MAX_TRACKED).contains(&policy.sampling.max_tracked));
+    if let Interval::Bytes(bytes) = policy.sampling.interval {
+        assert!((MIN_INTERVAL_BYTES..=MAX_INTERVAL_BYTES).contains(&bytes));
+    }
+    assert!(
+        (MIN_EVIDENCE_BUDGET_PERCENT..=MAX_EVIDENCE_BUDGET_PERCENT)
+            .contains(&policy.enforcement.evidence_budget_percent)
+    );
+    assert_eq!(
+        policy.agent.listen.to_string().parse(),
+        Ok(policy.agent.listen.clone())
+    );
+    let mut names = HashSet::new();
+    let table = policy.package_table();
+    for (index, account) in policy.accounts.iter().enumerate() {
+        if let Some(name) = &account.name {
+            assert!(names.insert(name), "names are unique");
+            assert!(!name.is_empty() && name.len() <= MAX_NAME_BYTES);
+            assert!(!name.starts_with('_') && !name.contains(char::is_control));
+        }
+        match &account.matcher {
+            Matcher::Packages(patterns) => {
+                assert!(account.name.is_some() && !patterns.is_empty());
+                for pattern in patterns {
+                    let prefix = pattern.prefix();
+                    assert!(pattern.matches(prefix));
+                    let owner = table.lookup(prefix).expect("some pattern matches");
+                    assert!(
+                        owner == index || pattern.includes_below(),
+                        "an exact pattern owns its package"
+                    );
+                    assert_eq!(table.lookup(&prefix.replace('.', "/")), Some(owner));
+                }
+            }
+            Matcher::Service(glob) | Matcher::Scope(glob) => {
+                assert_eq!(account.charge, Charge::SelfPays);
+                let name = glob.as_str().replace(['*', '?'], "x");
+                assert!(glob.matches(&name));
+            }
+        }
+        check_limits(account.soft_limit, account.limit);
+    }
+    assert!(Policy::diff(policy, policy).is_empty());
+    for line in Policy::diff(&Policy::default(), policy) {
+        assert!(!line.contains(char::is_control), "one line: {line:?}");
+    }
+}
+
+fn check_limits(soft: Limit, hard: Limit) {
+    const MAX_HEAP_BYTES: u64 = 1 << 40;
+    for limit in [soft, hard] {
+        match (limit, limit.resolve(MAX_HEAP_BYTES)) {
+            (Limit::None, bytes) => assert_eq!(bytes, None),
+            (Limit::Bytes(given), bytes) => assert!(given > 0 && bytes == Some(given)),
+            (Limit::PercentOfMaxHeap(_), bytes) => {
+                assert!(bytes.is_some_and(|bytes| (1..=MAX_HEAP_BYTES).contains(&bytes)));
+            }
+        }
+    }
+    assert_ne!(hard.is_below(soft), Some(true));
+}

@@ -1,0 +1,308 @@
+//! From text to a policy or a list of what is wrong.
+
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
+use std::str::FromStr as _;
+
+use toml::de::DeTable;
+
+use crate::account;
+use crate::diagnostic::{Diagnostic, Sink, quote};
+use crate::keys;
+use crate::listen::Listen;
+use crate::nesting;
+use crate::schema::{
+    AgentSection, Enforcement, Interval, Limit, MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES,
+    MAX_TRACKED, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_TRACKED, Mode, Policy,
+    Principals, Sampling,
+};
+use crate::suggest;
+use crate::tree::{self, Located, Section};
+use crate::units::{PercentError, format_bytes, parse_percent, parse_size};
+
+/// Largest policy file, in bytes.
+pub const MAX_FILE_BYTES: usize = 1 << 20;
+/// Most `[[account]]` tables.
+pub const MAX_ACCOUNTS: usize = 10_000;
+/// Most diagnostics that [`parse`] gives; one more says how many are left out.
+pub const MAX_DIAGNOSTICS: usize = 100;
+
+/// What [`parse`] found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parsed {
+    /// The policy, exactly if no diagnostic is an error.
+    pub policy: Option<Policy>,
+    /// Every problem, in file order, at most [`MAX_DIAGNOSTICS`] and one that counts
+    /// the rest.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Parsed {
+    /// The first error, if the file is rejected.
+    pub fn first_error(&self) -> Option<&Diagnostic> {
+        self.diagnostics.iter().find(|one| one.is_error())
+    }
+}
+
+/// Reads a whole policy file.
+///
+/// Takes time and memory in proportion to the text, which may be hostile: it never
+/// panics, and refuses what is larger than [`MAX_FILE_BYTES`] unread. An empty text is
+/// the policy of all defaults.
+pub fn parse(text: &str) -> Parsed {
+    let mut sink = Sink::default();
+    let policy = read(text, &mut sink);
+    Parsed {
+        policy: policy.filter(|_| !sink.has_errors()),
+        diagnostics: sink.finish(text, MAX_DIAGNOSTICS),
+    }
+}
+
+/// Reads the bytes of a whole policy file, as [`parse`] does its text; bytes that are
+/// not UTF-8 are one error.
+///
+/// Also gives the text that the spans refer to, in which each bad sequence is replaced.
+pub fn parse_bytes(bytes: &[u8]) -> (Cow<'_, str>, Parsed) {
+    if bytes.len() > MAX_FILE_BYTES {
+        let mut sink = Sink::default();
+        too_large(&mut sink);
+        return (Cow::Borrowed(""), rejected("", sink));
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (Cow::Borrowed(text), parse(text)),
+        Err(error) => {
+            let text = String::from_utf8_lossy(bytes);
+            let start = error.valid_up_to();
+            let span = start..start + char::REPLACEMENT_CHARACTER.len_utf8();
+            let mut sink = Sink::default();
+            sink.error(span, "the file is not UTF-8 text")
+                .hint("save it as UTF-8");
+            let parsed = rejected(&text, sink);
+            (text, parsed)
+        }
+    }
+}
+
+fn rejected(text: &str, sink: Sink) -> Parsed {
+    Parsed {
+        policy: None,
+        diagnostics: sink.finish(text, MAX_DIAGNOSTICS),
+    }
+}
+
+fn too_large(sink: &mut Sink) {
+    let most = format_bytes(MAX_FILE_BYTES as u64);
+    sink.error(0..0, format!("the file is larger than {most}"))
+        .hint("use globs and package patterns that cover several at once");
+}
+
+fn read(text: &str, sink: &mut Sink) -> Option<Policy> {
+    if text.len() > MAX_FILE_BYTES {
+        too_large(sink);
+        return None;
+    }
+    if let Some(span) = nesting::too_deep(text) {
+        sink.error(span, "the file is nested too deeply").hint(
+            "a policy needs no table within [agent], [sampling], [enforcement] or [[account]]",
+        );
+        return None;
+    }
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        // The tree of a broken file lacks parts; complaints about it would mislead.
+        for error in errors {
+            let span = error.span().unwrap_or(text.len()..text.len());
+            sink.error(span, one_line(error.message()));
+        }
+        return None;
+    }
+    Some(read_policy(table.get_ref(), sink))
+}
+
+/// A message of the TOML reader as one printable line.
+fn one_line(message: &str) -> String {
+    message
+        .chars()
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
+        .collect()
+}
+
+fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
+    let root = tree::root(table, keys::ROOT, sink);
+    let agent = root.section("agent", keys::AGENT, sink);
+    let sampling = root.section("sampling", keys::SAMPLING, sink);
+    let enforcement = root.section("enforcement", keys::ENFORCEMENT, sink);
+    let accounts = root.sections("account", keys::ACCOUNT, MAX_ACCOUNTS, sink);
+    Policy {
+        agent: agent.map_or_else(AgentSection::default, |section| AgentSection {
+            listen: listen(&section, sink).unwrap_or_default(),
+        }),
+        sampling: sampling.map_or_else(Sampling::default, |section| read_sampling(&section, sink)),
+        enforcement: enforcement.map_or_else(Enforcement::default, |section| {
+            read_enforcement(&section, sink)
+        }),
+        accounts: account::read_all(&accounts, sink),
+    }
+}
+
+fn listen(section: &Section<'_, '_>, sink: &mut Sink) -> Option<Listen> {
+    let Located { value, span } = section.string("listen", "127.0.0.1:9464", sink)?;
+    match Listen::from_str(value) {
+        Ok(listen) => Some(listen),
+        Err(error) => {
+            sink.error(span, error.to_string()).hint(error.hint());
+            None
+        }
+    }
+}
+
+fn read_sampling(section: &Section<'_, '_>, sink: &mut Sink) -> Sampling {
+    let default = Sampling::default();
+    Sampling {
+        interval: interval(section, sink).unwrap_or(default.interval),
+        principals: word(
+            section,
+            "principals",
+            Principals::WORDS,
+            Principals::from_word,
+            sink,
+        )
+        .unwrap_or(default.principals),
+        max_tracked: section
+            .integer("max-tracked", MIN_TRACKED, MAX_TRACKED, sink)
+            .unwrap_or(default.max_tracked),
+    }
+}
+
+fn interval(section: &Section<'_, '_>, sink: &mut Sink) -> Option<Interval> {
+    let Located { value, span } = section.quantity("interval", "64KiB", sink)?;
+    if value == "exact" {
+        return Some(Interval::Exact);
+    }
+    let bytes = match parse_size(value) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            let hint = match suggest::closest(value, &["exact"]) {
+                Some(meant) => format!("did you mean \"{meant}\"?"),
+                None => error.hint(),
+            };
+            sink.error(span, error.to_string()).hint(hint);
+            return None;
+        }
+    };
+    if (MIN_INTERVAL_BYTES..=MAX_INTERVAL_BYTES).contains(&bytes) {
+        return Some(Interval::Bytes(bytes));
+    }
+    let message = format!(
+        "the interval must be from {} to {}",
+        format_bytes(MIN_INTERVAL_BYTES),
+        format_bytes(MAX_INTERVAL_BYTES)
+    );
+    sink.error(span, message)
+        .hint("\"64KiB\" suits most; \"exact\" takes every allocation");
+    None
+}
+
+fn read_enforcement(section: &Section<'_, '_>, sink: &mut Sink) -> Enforcement {
+    let default = Enforcement::default();
+    Enforcement {
+        mode: word(section, "mode", Mode::WORDS, Mode::from_word, sink).unwrap_or(default.mode),
+        evidence_budget_percent: evidence_budget(section, sink)
+            .unwrap_or(default.evidence_budget_percent),
+    }
+}
+
+fn evidence_budget(section: &Section<'_, '_>, sink: &mut Sink) -> Option<f64> {
+    const KEY: &str = "evidence-budget";
+    const ALLOWED: RangeInclusive<f64> = MIN_EVIDENCE_BUDGET_PERCENT..=MAX_EVIDENCE_BUDGET_PERCENT;
+    let Located { value, span } = section.string(KEY, "5%", sink)?;
+    let message = match parse_percent(value) {
+        Ok(percent) if ALLOWED.contains(&percent) => return Some(percent),
+        Ok(_) | Err(PercentError::OutOfRange) => format!(
+            "`{KEY}` must be from {}% to {}%",
+            ALLOWED.start(),
+            ALLOWED.end()
+        ),
+        Err(error @ PercentError::NotANumber) => format!("{} is {error}", quote(value)),
+    };
+    sink.error(span, message).hint(
+        "write the share of wall time that collections for evidence may take, such as \"5%\"",
+    );
+    None
+}
+
+/// A size, a percentage or `none` at `key`.
+pub(crate) fn limit(
+    section: &Section<'_, '_>,
+    key: &str,
+    sink: &mut Sink,
+) -> Option<Located<Limit>> {
+    let Located { value, span } = section.quantity(key, "256MiB", sink)?;
+    let found = |value| {
+        Some(Located {
+            value,
+            span: span.clone(),
+        })
+    };
+    if value == "none" {
+        return found(Limit::None);
+    }
+    if value.contains('%') {
+        match parse_percent(value) {
+            Ok(percent) => return found(Limit::PercentOfMaxHeap(percent)),
+            Err(error) => {
+                let message = match error {
+                    PercentError::NotANumber => format!("{} is {error}", quote(value)),
+                    PercentError::OutOfRange => error.to_string(),
+                };
+                sink.error(span, message)
+                    .hint("write a share of the maximum heap such as \"25%\"");
+                return None;
+            }
+        }
+    }
+    match parse_size(value) {
+        Ok(0) => {
+            sink.error(span, format!("`{key}` is zero"))
+                .hint("write \"none\" for no limit");
+            None
+        }
+        Ok(bytes) => found(Limit::Bytes(bytes)),
+        Err(error) => {
+            let hint = match suggest::closest(value, &["none"]) {
+                Some(meant) => format!("did you mean \"{meant}\"?"),
+                None => error.hint(),
+            };
+            sink.error(span, error.to_string()).hint(hint);
+            None
+        }
+    }
+}
+
+/// One of the `words` at `key`, as `from_word` reads it.
+pub(crate) fn word<T>(
+    section: &Section<'_, '_>,
+    key: &str,
+    words: &[&str],
+    from_word: fn(&str) -> Option<T>,
+    sink: &mut Sink,
+) -> Option<T> {
+    let example = words.first().copied().unwrap_or_default();
+    let Located { value, span } = section.string(key, example, sink)?;
+    let found = from_word(value);
+    if found.is_none() {
+        let hint = match suggest::closest(value, words) {
+            Some(meant) => format!("did you mean \"{meant}\"?"),
+            None => format!("the choices are {}", tree::list(words)),
+        };
+        let message = format!("{} is no value of `{key}`", quote(value));
+        sink.error(span, message).hint(hint);
+    }
+    found
+}

@@ -1,0 +1,388 @@
+//! A policy as plain data, and its defaults.
+
+use std::fmt;
+
+use crate::glob::Glob;
+use crate::interrupt::{Interrupts, Listed};
+use crate::listen::Listen;
+use crate::pattern::{PackagePattern, PackageTable};
+use crate::units::format_bytes;
+
+/// Smallest sampling interval, in bytes: below it `exact` costs less.
+pub const MIN_INTERVAL_BYTES: u64 = 64;
+/// Largest sampling interval, in bytes: above it the error of a service of ordinary
+/// size (the square root of interval times live bytes) is as large as the service.
+pub const MAX_INTERVAL_BYTES: u64 = 64 << 20;
+/// Fewest records of tracked samples that may be asked for.
+pub const MIN_TRACKED: u32 = 1024;
+/// Most records of tracked samples that may be asked for.
+pub const MAX_TRACKED: u32 = 16_000_000;
+/// Smallest share of wall time that evidence may be given, in percent: below it a verdict
+/// would be hours away.
+pub const MIN_EVIDENCE_BUDGET_PERCENT: f64 = 0.01;
+/// Largest share of wall time that evidence may be given, in percent.
+pub const MAX_EVIDENCE_BUDGET_PERCENT: f64 = 50.0;
+/// Longest account name, in bytes.
+pub const MAX_NAME_BYTES: usize = 200;
+
+/// A whole, valid policy file.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Policy {
+    /// `[agent]`
+    pub agent: AgentSection,
+    /// `[sampling]`
+    pub sampling: Sampling,
+    /// `[enforcement]`
+    pub enforcement: Enforcement,
+    /// `[[account]]`, in file order, which decides between services and scopes.
+    pub accounts: Vec<Account>,
+}
+
+impl Policy {
+    /// All package patterns compiled; [`PackageTable::lookup`] gives the index of the
+    /// account in [`Policy::accounts`].
+    pub fn package_table(&self) -> PackageTable {
+        PackageTable::new(
+            self.accounts
+                .iter()
+                .enumerate()
+                .flat_map(|(index, account)| {
+                    match &account.matcher {
+                        Matcher::Packages(patterns) => patterns.as_slice(),
+                        Matcher::Service(_) | Matcher::Scope(_) => &[],
+                    }
+                    .iter()
+                    .map(move |pattern| (pattern, index))
+                }),
+        )
+    }
+
+    /// The index of the first account whose `service` glob matches any of the `names`
+    /// of one deployment.
+    pub fn service_account(&self, names: &[&str]) -> Option<usize> {
+        self.accounts.iter().position(|account| {
+            matches!(&account.matcher, Matcher::Service(glob)
+                if glob.matches_any(names.iter().copied()))
+        })
+    }
+
+    /// The index of the first account whose `scope` glob matches `name`.
+    pub fn scope_account(&self, name: &str) -> Option<usize> {
+        self.accounts.iter().position(
+            |account| matches!(&account.matcher, Matcher::Scope(glob) if glob.matches(name)),
+        )
+    }
+}
+
+/// `[agent]`: the agent itself.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AgentSection {
+    /// `listen`: where `/metrics` is served; by default `127.0.0.1:9464`.
+    pub listen: Listen,
+}
+
+/// `[sampling]`: what is measured, and how closely.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sampling {
+    /// `interval`: mean bytes between samples; by default 64 KiB.
+    pub interval: Interval,
+    /// `principals`: how far a stack is walked; by default [`Principals::Full`].
+    pub principals: Principals,
+    /// `max-tracked`: most sampled objects that are followed to their end at a time;
+    /// what comes beyond is dropped and counted. By default 1,000,000.
+    pub max_tracked: u32,
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Sampling {
+            interval: Interval::default(),
+            principals: Principals::default(),
+            max_tracked: 1_000_000,
+        }
+    }
+}
+
+/// The mean distance between two samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Interval {
+    /// Every allocation is a sample.
+    Exact,
+    /// Mean bytes between samples, from [`MIN_INTERVAL_BYTES`] to
+    /// [`MAX_INTERVAL_BYTES`].
+    Bytes(u64),
+}
+
+impl Interval {
+    /// Mean bytes between samples; 0 for [`Interval::Exact`], as it is published.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Interval::Exact => 0,
+            Interval::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+impl Default for Interval {
+    /// 64 KiB.
+    fn default() -> Self {
+        Interval::Bytes(64 << 10)
+    }
+}
+
+impl fmt::Display for Interval {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Interval::Exact => formatter.write_str("exact"),
+            Interval::Bytes(bytes) => formatter.write_str(&format_bytes(*bytes)),
+        }
+    }
+}
+
+/// A contract word for each value of an enumeration, in both directions.
+macro_rules! words {
+    ($type:ty { $($variant:ident = $word:literal),+ $(,)? }) => {
+        impl $type {
+            /// All words of the contract, in the order the documentation gives them.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// The contract's word.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word),+
+                }
+            }
+
+            /// The value that `word` stands for.
+            pub fn from_word(word: &str) -> Option<Self> {
+                match word {
+                    $($word => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+/// How far the stack of a sample is walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Principals {
+    /// To the next different account below the payer, for the principal–agent matrix.
+    #[default]
+    Full,
+    /// Only until the payer is known.
+    Payer,
+}
+words!(Principals { Full = "full", Payer = "payer" });
+
+/// `[enforcement]`: what is done about an account over its limit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Enforcement {
+    /// `mode`: by default [`Mode::Observe`].
+    pub mode: Mode,
+    /// `evidence-budget`: the share of wall time, in percent, that the collections which
+    /// the agent asks for may take, from [`MIN_EVIDENCE_BUDGET_PERCENT`] to
+    /// [`MAX_EVIDENCE_BUDGET_PERCENT`]; by default 5.
+    pub evidence_budget_percent: f64,
+}
+
+impl Default for Enforcement {
+    fn default() -> Self {
+        Enforcement {
+            mode: Mode::default(),
+            evidence_budget_percent: 5.0,
+        }
+    }
+}
+
+/// Whether refusals are thrown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Mode {
+    /// Count what would be refused.
+    #[default]
+    Observe,
+    /// Refuse.
+    Enforce,
+}
+words!(Mode { Observe = "observe", Enforce = "enforce" });
+
+/// `[[account]]`: a rule that makes one account, or one for each service or scope.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Account {
+    /// `name`: given, all that match share one account of that name; absent, each
+    /// service or scope matched has an account named after it. Package accounts always
+    /// have one.
+    pub name: Option<String>,
+    /// `service`, `packages` or `scope`: what belongs to it.
+    pub matcher: Matcher,
+    /// `charge`: who pays; by default [`Charge::SelfPays`].
+    pub charge: Charge,
+    /// `soft-limit`: live bytes above which the account is shown as a concern.
+    pub soft_limit: Limit,
+    /// `limit`: live bytes above which allocations are refused.
+    pub limit: Limit,
+    /// `throw`: what the refused thread gets; by default [`Throw::Oom`].
+    pub throw: Throw,
+    /// `interrupt-through` and `never-interrupt`: where its threads may be refused.
+    pub interrupts: Interrupts,
+}
+
+impl Account {
+    /// How messages call this rule: its name, or what it matches.
+    pub fn label(&self) -> String {
+        match &self.name {
+            Some(name) => name.clone(),
+            None => self.matcher.to_string(),
+        }
+    }
+}
+
+/// What belongs to an account.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Matcher {
+    /// Deployments, by context path or name.
+    Service(Glob),
+    /// Java packages; never empty.
+    Packages(Vec<PackagePattern>),
+    /// Tenants named through the Java API.
+    Scope(Glob),
+}
+
+impl fmt::Display for Matcher {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Matcher::Service(glob) => write!(formatter, "service \"{glob}\""),
+            Matcher::Scope(glob) => write!(formatter, "scope \"{glob}\""),
+            Matcher::Packages(patterns) => write!(formatter, "packages {}", Listed(patterns)),
+        }
+    }
+}
+
+/// Who pays for what an account's packages allocate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Charge {
+    /// The account itself.
+    #[default]
+    SelfPays,
+    /// Whoever called: the account is a library.
+    Caller,
+}
+words!(Charge { SelfPays = "self", Caller = "caller" });
+
+/// What the refused thread gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Throw {
+    /// An `OutOfMemoryError`.
+    #[default]
+    Oom,
+    /// An `Error` that frameworks do not take for a dying JVM.
+    Error,
+    /// A `RuntimeException`.
+    Exception,
+}
+words!(Throw { Oom = "oom", Error = "error", Exception = "exception" });
+
+/// A bound on the live bytes of an account.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Limit {
+    /// Unbounded.
+    #[default]
+    None,
+    /// So many bytes, more than zero.
+    Bytes(u64),
+    /// A share of the maximum heap, above 0 and at most 100.
+    PercentOfMaxHeap(f64),
+}
+
+impl Limit {
+    /// The bound in bytes in a JVM whose maximum heap is `max_heap_bytes`, rounded
+    /// down, but never to zero.
+    pub fn resolve(self, max_heap_bytes: u64) -> Option<u64> {
+        match self {
+            Limit::None => None,
+            Limit::Bytes(bytes) => Some(bytes),
+            Limit::PercentOfMaxHeap(percent) => {
+                let bytes = (max_heap_bytes as f64 * percent / 100.0) as u64;
+                Some(bytes.min(max_heap_bytes).max(1))
+            }
+        }
+    }
+
+    /// Whether this is below `other` in every JVM; `None` where that depends on the
+    /// heap, or either is unbounded.
+    pub(crate) fn is_below(self, other: Limit) -> Option<bool> {
+        match (self, other) {
+            (Limit::Bytes(mine), Limit::Bytes(theirs)) => Some(mine < theirs),
+            (Limit::PercentOfMaxHeap(mine), Limit::PercentOfMaxHeap(theirs)) => Some(mine < theirs),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::None => formatter.write_str("none"),
+            Limit::Bytes(bytes) => formatter.write_str(&format_bytes(*bytes)),
+            Limit::PercentOfMaxHeap(percent) => write!(formatter, "{percent}%"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_the_contract() {
+        let policy = Policy::default();
+        assert_eq!(policy.agent.listen.to_string(), "127.0.0.1:9464");
+        assert_eq!(policy.sampling.interval, Interval::Bytes(65_536));
+        assert_eq!(policy.sampling.principals, Principals::Full);
+        assert_eq!(policy.sampling.max_tracked, 1_000_000);
+        assert_eq!(policy.enforcement.mode, Mode::Observe);
+        assert_eq!(policy.enforcement.evidence_budget_percent, 5.0);
+        assert!(policy.accounts.is_empty());
+    }
+
+    #[test]
+    fn limits_resolve_against_the_heap() {
+        assert_eq!(Limit::None.resolve(100), None);
+        assert_eq!(Limit::Bytes(7).resolve(1), Some(7));
+        assert_eq!(
+            Limit::PercentOfMaxHeap(25.0).resolve(1 << 30),
+            Some(1 << 28)
+        );
+        assert_eq!(
+            Limit::PercentOfMaxHeap(100.0).resolve(u64::MAX),
+            Some(u64::MAX)
+        );
+        assert_eq!(Limit::PercentOfMaxHeap(0.001).resolve(10), Some(1));
+    }
+
+    #[test]
+    fn words_read_back() {
+        for word in Throw::WORDS {
+            assert_eq!(Throw::from_word(word).unwrap().as_str(), *word);
+        }
+        assert_eq!(Charge::from_word("self"), Some(Charge::SelfPays));
+        assert_eq!(Charge::from_word("Self"), None);
+    }
+
+    #[test]
+    fn long_matchers_are_cut_in_messages() {
+        let patterns = ["a", "b", "c", "d", "e", "f"]
+            .map(|text| PackagePattern::new(text).unwrap())
+            .to_vec();
+        assert_eq!(
+            Matcher::Packages(patterns).to_string(),
+            "packages a, b, c, d and 2 more"
+        );
+    }
+}

@@ -1,0 +1,639 @@
+//! What a user reads: every rule of the policy file, its place and its hint.
+
+use policy_config::{
+    Charge, Interrupt, Interval, Limit, Listen, Matcher, Mode, Policy, Principals, Severity, Throw,
+    parse, parse_bytes,
+};
+
+/// All diagnostics of `text`, one rendered line each.
+fn lines(text: &str) -> Vec<String> {
+    let parsed = parse(text);
+    let rejected = parsed.diagnostics.iter().any(|one| one.is_error());
+    assert_eq!(parsed.policy.is_none(), rejected, "{text}");
+    parsed
+        .diagnostics
+        .iter()
+        .map(|one| one.render("p", text))
+        .collect()
+}
+
+#[track_caller]
+fn assert_lines(text: &str, expected: &[&str]) {
+    assert_eq!(lines(text), expected, "{text}");
+}
+
+/// The text that each diagnostic underlines.
+fn underlined(text: &str) -> Vec<&str> {
+    parse(text)
+        .diagnostics
+        .iter()
+        .map(|one| &text[one.span.clone()])
+        .collect()
+}
+
+fn policy(text: &str) -> Policy {
+    let parsed = parse(text);
+    assert_eq!(parsed.diagnostics, [], "{text}");
+    parsed.policy.expect("no diagnostics")
+}
+
+/// The example of the contract.
+const CONTRACT: &str = r#"
+[agent]
+listen = "127.0.0.1:9464"      # host:port, port 0 picks one, "off" for none
+
+[sampling]
+interval = "64KiB"             # mean bytes between samples; "exact" = every allocation
+
+[enforcement]
+mode = "enforce"               # "observe" (default): count what would be refused
+
+[[account]]
+name = "shop"
+service = "/shop"              # glob over context path or deployment name
+soft-limit = "200MiB"
+limit = "256MiB"               # "25%" of the maximum heap, or "none"
+throw = "oom"                  # "oom" | "error" | "exception"
+
+[[account]]                    # no name: one account for each service matched, named after it
+service = "*"
+limit = "25%"
+
+[[account]]
+name = "orders"
+packages = ["com.acme.orders.*"]   # a.b = that package; a.b.* = it and all below
+
+[[account]]
+name = "xml"
+packages = ["org.apache.xerces.*"]
+charge = "caller"              # a library: whoever called it pays ("self" is the default)
+
+[[account]]
+scope = "tenant-*"             # names given through the Java API
+limit = "64MiB"
+"#;
+
+#[test]
+fn the_contract_example_is_read_whole() {
+    let policy = policy(CONTRACT);
+    assert_eq!(policy.agent.listen, Listen::default());
+    assert_eq!(policy.sampling.interval, Interval::Bytes(65_536));
+    assert_eq!(policy.enforcement.mode, Mode::Enforce);
+    let [shop, services, orders, xml, tenants] = policy.accounts.as_slice() else {
+        panic!("{:?}", policy.accounts);
+    };
+    assert_eq!(shop.name.as_deref(), Some("shop"));
+    assert_eq!(shop.soft_limit, Limit::Bytes(200 << 20));
+    assert_eq!(shop.limit, Limit::Bytes(256 << 20));
+    assert_eq!(shop.throw, Throw::Oom);
+    assert_eq!(services.name, None);
+    assert_eq!(services.limit, Limit::PercentOfMaxHeap(25.0));
+    assert_eq!(orders.charge, Charge::SelfPays);
+    assert_eq!(orders.limit, Limit::None);
+    assert_eq!(xml.charge, Charge::Caller);
+    assert!(matches!(&tenants.matcher, Matcher::Scope(glob) if glob.as_str() == "tenant-*"));
+
+    assert_eq!(policy.service_account(&["/shop", "shop.war"]), Some(0));
+    assert_eq!(policy.service_account(&["/other"]), Some(1));
+    assert_eq!(policy.scope_account("tenant-7"), Some(4));
+    assert_eq!(policy.scope_account("/shop"), None);
+    let packages = policy.package_table();
+    assert_eq!(packages.lookup("org/apache/xerces/dom"), Some(3));
+    assert_eq!(packages.lookup("com.acme.orders"), Some(2));
+    assert_eq!(packages.lookup("com.acme"), None);
+}
+
+#[test]
+fn an_empty_file_is_the_default_policy() {
+    assert_eq!(policy(""), Policy::default());
+    assert_eq!(policy("\u{feff}# only a comment\r\n"), Policy::default());
+    assert_eq!(
+        policy("[agent]\n[sampling]\n[enforcement]"),
+        Policy::default()
+    );
+}
+
+#[test]
+fn every_setting_is_taken() {
+    let policy = policy(
+        "[agent]\nlisten = 'off'\n\
+         [sampling]\ninterval = 'exact'\nprincipals = 'payer'\nmax-tracked = 4_096\n\
+         [enforcement]\nevidence-budget = '12.5%'\n\
+         [[account]]\nservice = '*'\nlimit = 'none'\nthrow = 'exception'",
+    );
+    assert_eq!(policy.enforcement.evidence_budget_percent, 12.5);
+    assert_eq!(policy.agent.listen, Listen::Off);
+    assert_eq!(policy.sampling.interval, Interval::Exact);
+    assert_eq!(policy.sampling.principals, Principals::Payer);
+    assert_eq!(policy.sampling.max_tracked, 4096);
+    assert_eq!(policy.accounts[0].limit, Limit::None);
+    assert_eq!(policy.accounts[0].throw, Throw::Exception);
+}
+
+#[test]
+fn all_mistakes_are_found_in_one_pass() {
+    let text = "\
+[agent]
+listen = 9464
+[samplng]
+[enforcement]
+mode = \"enforced\"
+[[account]]
+name = \"shop\"
+service = \"/shop\"
+soft-limit = \"512MiB\"
+limit = \"256MB\"
+[[account]]
+name = \"shop\"
+packages = [\"com.acme*\", 7]
+trow = \"oom\"
+";
+    assert_lines(
+        text,
+        &[
+            "p:2:10: `listen` must be a string, not a whole number (write listen = \"127.0.0.1:9464\")",
+            "p:3:2: unknown key `samplng` in the policy file (did you mean `sampling`?)",
+            "p:5:8: `enforced` is no value of `mode` (did you mean \"enforce\"?)",
+            "p:10:9: the unit `MB` is ambiguous (write MiB: sizes are in powers of 1024)",
+            "p:12:8: the name `shop` is already taken (choose another, or merge the two accounts)",
+            "p:13:13: `com.acme*`: `*` may only stand alone as the last part (\"com.acme.*\" matches that package and all below)",
+            "p:13:26: `packages` must hold strings, not a whole number (write packages = [\"com.acme.orders.*\"])",
+            "p:14:1: unknown key `trow` in [[account]] (did you mean `throw`?)",
+        ],
+    );
+    assert_eq!(
+        underlined(text),
+        [
+            "9464",
+            "samplng",
+            "\"enforced\"",
+            "\"256MB\"",
+            "\"shop\"",
+            "\"com.acme*\"",
+            "7",
+            "trow"
+        ]
+    );
+}
+
+#[test]
+fn syntax_errors_are_diagnostics() {
+    assert_lines(
+        "[agent\nlisten = \"off\"",
+        &["p:1:7: unclosed table, expected `]`"],
+    );
+    assert_lines("a = 1\na = 2", &["p:2:1: duplicate key"]);
+    let two = lines("[sampling]\ninterval = 'x\n[agent]\nlisten = \"y\n");
+    assert_eq!(two.len(), 2, "{two:?}");
+    assert!(
+        two[0].starts_with("p:2:") && two[1].starts_with("p:4:"),
+        "{two:?}"
+    );
+}
+
+#[test]
+fn wrong_shapes_of_tables() {
+    assert_lines(
+        "agent = 3",
+        &[
+            "p:1:9: `agent` must be a table, not a whole number (write [agent] on a line of its own, its keys below)",
+        ],
+    );
+    assert_lines(
+        "[[agent]]",
+        &[
+            "p:1:1: `agent` must be one table, not an array (write [agent] in single brackets, once)",
+        ],
+    );
+    assert_lines(
+        "[account]\nservice = '*'",
+        &[
+            "p:1:1: `account` must be an array of tables, not a table (write [[account]] in double brackets before each)",
+        ],
+    );
+    assert_lines(
+        "account = [{service = '*'}, 'x']",
+        &[
+            "p:1:29: `account` must hold tables, not a string (write [[account]] in double brackets before each)",
+        ],
+    );
+}
+
+#[test]
+fn keys_in_the_wrong_place_are_sent_home() {
+    assert_lines(
+        "limit = '1MiB'\n[agent]\nmode = 'observe'",
+        &[
+            "p:1:1: unknown key `limit` in the policy file (it belongs below [[account]])",
+            "p:3:1: unknown key `mode` in [agent] (it belongs below [enforcement])",
+        ],
+    );
+    assert_lines(
+        "[agent]\ncolour = 1",
+        &["p:2:1: unknown key `colour` in [agent] (the keys here are `listen`)"],
+    );
+}
+
+#[test]
+fn unprintable_text_of_the_user_is_escaped() {
+    assert_lines(
+        "\"a\\nforged: line\" = 1",
+        &[
+            "p:1:1: unknown key `a\\nforged: line` in the policy file (the keys here are `agent`, `sampling`, `enforcement` and `account`)",
+        ],
+    );
+}
+
+#[test]
+fn sampling_bounds() {
+    let bounds = "the interval must be from 64 B to 64 MiB (\"64KiB\" suits most; \"exact\" takes every allocation)";
+    for size in ["63B", "0", "64.5MiB", "1GiB"] {
+        assert_lines(
+            &format!("[sampling]\ninterval = '{size}'"),
+            &[&format!("p:2:12: {bounds}")],
+        );
+    }
+    policy("[sampling]\ninterval = '64B'");
+    policy("[sampling]\ninterval = '64MiB'");
+    assert_lines(
+        "[sampling]\ninterval = 65536",
+        &[
+            "p:2:12: `interval` must be a string with a unit, not a whole number (write interval = \"65536B\" for that many bytes)",
+        ],
+    );
+    assert_lines(
+        "[sampling]\ninterval = 'exat'\nprincipals = 'none'",
+        &[
+            "p:2:12: `exat` is not a size (did you mean \"exact\"?)",
+            "p:3:14: `none` is no value of `principals` (the choices are `full` and `payer`)",
+        ],
+    );
+    for number in ["1023", "16000001", "-1", "99999999999999999999"] {
+        assert_lines(
+            &format!("[sampling]\nmax-tracked = {number}"),
+            &["p:2:15: `max-tracked` is out of range (write a whole number from 1024 to 16000000)"],
+        );
+    }
+    assert_lines(
+        "[sampling]\nmax-tracked = '4096'",
+        &[
+            "p:2:15: `max-tracked` must be a whole number, not a string (write a whole number from 1024 to 16000000)",
+        ],
+    );
+}
+
+#[test]
+fn the_evidence_budget_has_bounds() {
+    let policy_with = |value: &str| format!("[enforcement]\nevidence-budget = {value}");
+    for (value, percent) in [("'5%'", 5.0), ("'0.01%'", 0.01), ("' 50 %'", 50.0)] {
+        let read = policy(&policy_with(value)).enforcement;
+        assert_eq!(read.evidence_budget_percent, percent);
+        assert_eq!(read.mode, Mode::Observe);
+    }
+    let hint =
+        "write the share of wall time that collections for evidence may take, such as \"5%\"";
+    for value in ["'0%'", "'0.009%'", "'50.1%'", "'101%'"] {
+        assert_lines(
+            &policy_with(value),
+            &[&format!(
+                "p:2:19: `evidence-budget` must be from 0.01% to 50% ({hint})"
+            )],
+        );
+    }
+    for value in ["5", "none", "-1%", ""] {
+        assert_lines(
+            &policy_with(&format!("'{value}'")),
+            &[&format!("p:2:19: `{value}` is not a percentage ({hint})")],
+        );
+    }
+    assert_lines(
+        &policy_with("5"),
+        &[
+            "p:2:19: `evidence-budget` must be a string, not a whole number (write evidence-budget = \"5%\")",
+        ],
+    );
+    assert_lines(
+        "[enforcement]\nevidence_budget = '5%'\n[sampling]\nevidence-budget = '5%'",
+        &[
+            "p:2:1: unknown key `evidence_budget` in [enforcement] (did you mean `evidence-budget`?)",
+            "p:4:1: unknown key `evidence-budget` in [sampling] (it belongs below [enforcement])",
+        ],
+    );
+}
+
+#[test]
+fn listen_addresses() {
+    assert_lines(
+        "[agent]\nlisten = ':9464'",
+        &[
+            "p:2:10: `:9464` has no host (write \"127.0.0.1:9464\" for this machine only or \"0.0.0.0:9464\" for all)",
+        ],
+    );
+    assert_lines(
+        "[agent]\nlisten = 'localhost:http'",
+        &["p:2:10: `http` is not a port (a port is a number from 0 (any free one) to 65535)"],
+    );
+}
+
+/// A service account with one more line.
+fn account(line: &str) -> String {
+    format!("[[account]]\nservice = '/a'\n{line}")
+}
+
+#[test]
+fn limits() {
+    assert_lines(
+        &account("limit = '101%'"),
+        &[
+            "p:3:9: a percentage of the heap must be above 0 and at most 100 (write a share of the maximum heap such as \"25%\")",
+        ],
+    );
+    assert_lines(
+        &account("limit = '%'"),
+        &["p:3:9: `%` is not a percentage (write a share of the maximum heap such as \"25%\")"],
+    );
+    assert_lines(
+        &account("limit = '0'"),
+        &["p:3:9: `limit` is zero (write \"none\" for no limit)"],
+    );
+    assert_lines(
+        &account("limit = 'None'"),
+        &["p:3:9: `None` is not a size (did you mean \"none\"?)"],
+    );
+    assert_lines(
+        &account("limit = 1.5"),
+        &["p:3:9: `limit` must be a string, not a decimal number (write limit = \"256MiB\")"],
+    );
+    assert_lines(
+        &account("soft-limit = '2MiB'\nlimit = '1MiB'"),
+        &[
+            "p:4:9: the limit of 1 MiB is below the soft limit of 2 MiB (the soft limit warns before the limit refuses: exchange the two)",
+        ],
+    );
+    assert_lines(
+        &account("limit = '10%'\nsoft-limit = '10.5%'"),
+        &[
+            "p:3:9: the limit of 10% is below the soft limit of 10.5% (the soft limit warns before the limit refuses: exchange the two)",
+        ],
+    );
+    // Equal, or not comparable before the heap is known.
+    for lines in [
+        "limit = '1MiB'\nsoft-limit = '1MiB'",
+        "limit = '1MiB'\nsoft-limit = '50%'",
+        "limit = 'none'\nsoft-limit = '50%'",
+        "limit = '1MiB'\nsoft-limit = 'none'",
+    ] {
+        policy(&account(lines));
+    }
+}
+
+#[test]
+fn names() {
+    for (name, complaint) in [
+        (
+            "''",
+            "the name is empty (give it a name, or remove the key to name the account after what it matches)",
+        ),
+        (
+            "'_other'",
+            "names that begin with `_` are reserved (choose a name without the underscore)",
+        ),
+        (
+            "\"a\\tb\"",
+            "the name contains control or invisible characters (remove them: it appears in logs and dashboards)",
+        ),
+        (
+            "\"a\\u202eb\"",
+            "the name contains control or invisible characters (remove them: it appears in logs and dashboards)",
+        ),
+        (
+            "' a'",
+            "the name begins or ends with a space (remove the space)",
+        ),
+    ] {
+        assert_lines(
+            &account(&format!("name = {name}")),
+            &[&format!("p:3:8: {complaint}")],
+        );
+    }
+    let long = format!("name = '{}'", "ä".repeat(100));
+    assert_eq!(
+        policy(&account(&long)).accounts[0]
+            .name
+            .as_ref()
+            .map(String::len),
+        Some(200)
+    );
+    let longer = format!("name = '{}'", "ä".repeat(101));
+    assert_lines(
+        &account(&longer),
+        &["p:3:8: the name is longer than 200 bytes (shorten it: it is a label of every metric)"],
+    );
+}
+
+#[test]
+fn an_account_matches_exactly_one_kind_of_thing() {
+    let none = "[[account]]\nname = 'a'";
+    assert_lines(
+        none,
+        &[
+            "p:1:1: the account does not say what belongs to it (add one of service = \"/path\", packages = [\"a.b.*\"] or scope = \"name\")",
+        ],
+    );
+    assert_eq!(underlined(none), ["[[account]]"]);
+    assert_lines(
+        "[[account]]\nname = 'a'\nservice = '/a'\nscope = 'a'\npackages = ['a']",
+        &[
+            "p:4:1: `scope` and `service` exclude each other (write an [[account]] for each)",
+            "p:5:1: `packages` and `service` exclude each other (write an [[account]] for each)",
+        ],
+    );
+    assert_lines(
+        "[[account]]\npackages = ['a.b']",
+        &[
+            "p:1:1: an account with `packages` needs a name (add name = \"…\": it appears in the metrics)",
+        ],
+    );
+    assert_lines(
+        "[[account]]\nservice = ''",
+        &["p:2:11: the glob is empty (\"*\" matches every name)"],
+    );
+    assert_lines(
+        "[[account]]\nname = 'a'\npackages = 'a.b'",
+        &[
+            "p:3:12: `packages` must be an array of strings, not a string (write packages = [\"com.acme.orders.*\"])",
+        ],
+    );
+    assert_lines(
+        "[[account]]\nname = 'a'\npackages = []",
+        &["p:3:12: `packages` is empty (write packages = [\"com.acme.orders.*\"])"],
+    );
+}
+
+#[test]
+fn charge_is_for_packages() {
+    assert_lines(
+        &account("charge = 'caller'"),
+        &[
+            "p:3:1: `charge` applies only to an account with `packages` (remove it: a service or scope pays for itself)",
+        ],
+    );
+    assert_lines(
+        "[[account]]\nname = 'x'\npackages = ['x']\ncharge = 'callers'",
+        &["p:4:10: `callers` is no value of `charge` (did you mean \"caller\"?)"],
+    );
+}
+
+#[test]
+fn a_package_has_one_owner() {
+    let text = "[[account]]\nname = 'a'\npackages = ['x.*']\n\
+                [[account]]\nname = 'b'\npackages = ['x.*', 'x']";
+    assert_lines(
+        text,
+        &[
+            "p:6:13: `x.*` already belongs to another account (leave it to one of them, or name a package below)",
+        ],
+    );
+    let related = parse(text).diagnostics[0].related.clone().unwrap();
+    assert_eq!(&text[related.span], "'x.*'");
+}
+
+#[test]
+fn warnings_do_not_reject() {
+    for (text, expected) in [
+        (
+            "[[account]]\nname = 'a'\npackages = ['x', 'x']",
+            "p:3:18: warning: `x` is given twice (remove one)",
+        ),
+        (
+            "[[account]]\nname = 'a'\npackages = ['x.Order']",
+            "p:3:13: warning: `x.Order` looks like a class (patterns name packages; a class has no account of its own)",
+        ),
+        (
+            "[[account]]\nservice = '*'\n[[account]]\nservice = '/shop'",
+            "p:4:11: warning: no service ever gets to this account (the first match in file order wins: move this account up)",
+        ),
+        (
+            "[[account]]\nscope = 'a'\n[[account]]\nscope = 'a'\n[[account]]\nservice = 'a'",
+            "p:4:9: warning: no scope ever gets to this account (the first match in file order wins: move this account up)",
+        ),
+        (
+            "[[account]]\nname = 'x'\npackages = ['x']\ncharge = 'caller'\nlimit = '1MiB'",
+            "p:5:1: warning: `limit` has no effect where the callers pay (limit the callers' accounts, or use charge = \"self\")",
+        ),
+        (
+            "[[account]]\nname = 'x'\npackages = ['x']\ncharge = 'caller'\nnever-interrupt = ['y']",
+            "p:5:1: warning: `never-interrupt` has no effect where the callers pay (limit the callers' accounts, or use charge = \"self\")",
+        ),
+        (
+            "[[account]]\nservice = '*'\ninterrupt-through = ['java.lang.invoke.*']",
+            "p:3:22: warning: `java.lang.invoke.*` is never interrupted (remove it: an error there would harm other accounts too)",
+        ),
+        (
+            "[[account]]\nservice = '*'\nnever-interrupt = ['a', 'a']",
+            "p:3:25: warning: `a` is given twice (remove one)",
+        ),
+        (
+            "[[account]]\nservice = '*'\nnever-interrupt = ['a.Tx']",
+            "p:3:20: warning: `a.Tx` looks like a class (patterns name packages: this matches no class)",
+        ),
+    ] {
+        assert_lines(text, &[expected]);
+        assert_eq!(parse(text).diagnostics[0].severity, Severity::Warning);
+        assert!(parse(text).policy.is_some());
+    }
+}
+
+#[test]
+fn where_threads_may_be_interrupted_is_read_and_checked() {
+    let text = "[[account]]\nservice = '*'\ninterrupt-through = ['java.util.concurrent.*']\n\
+                never-interrupt = ['com.acme.tx.*', 'com.acme.io']";
+    let policy = parse(text).policy.unwrap();
+    let table = policy.accounts[0].interrupts.table();
+    assert_eq!(
+        table.lookup("java.util.concurrent"),
+        Some(Interrupt::Through)
+    );
+    assert_eq!(table.lookup("com/acme/tx/log"), Some(Interrupt::Never));
+    assert_eq!(table.lookup("com.acme.io.x"), None);
+    assert_lines(
+        "[[account]]\nservice = '*'\ninterrupt-through = ['a.*', '*']\nnever-interrupt = ['a.*']",
+        &[
+            "p:3:29: `*` would take in every package (name the packages you mean, such as \"com.acme.*\")",
+            "p:4:20: `a.*` stands in `interrupt-through` too (decide for one: it may be interrupted, or never)",
+        ],
+    );
+    assert_lines(
+        "[[account]]\nservice = '*'\nnever-interrupt = []",
+        &["p:3:19: `never-interrupt` is empty (write never-interrupt = [\"com.acme.tx.*\"])"],
+    );
+}
+
+#[test]
+fn floods_are_bounded() {
+    let text: String = (0..1000).map(|key| format!("k{key} = 1\n")).collect();
+    let diagnostics = parse(&text).diagnostics;
+    assert_eq!(diagnostics.len(), policy_config::MAX_DIAGNOSTICS + 1);
+    assert_eq!(
+        diagnostics.last().unwrap().message,
+        "900 more problems are not shown"
+    );
+
+    let text = "[[account]]\nservice = 'a'\n".repeat(10_001);
+    let parsed = parse(&text);
+    assert!(parsed.policy.is_none());
+    let error = parsed.first_error().unwrap();
+    assert_eq!(
+        error.message,
+        "10001 [[account]] tables are more than the 10000 allowed"
+    );
+    assert_eq!(error.line(&text), 20_001);
+
+    let text = format!("#{}", "x".repeat(policy_config::MAX_FILE_BYTES));
+    let expected = "p:1:1: the file is larger than 1 MiB (use globs and package patterns that cover several at once)";
+    assert_lines(&text, &[expected]);
+    let (source, parsed) = parse_bytes(text.as_bytes());
+    assert_eq!(parsed.diagnostics[0].render("p", &source), expected);
+    policy(&text[..policy_config::MAX_FILE_BYTES]);
+}
+
+#[test]
+fn a_file_of_nothing_but_mistakes_is_read_in_a_moment() {
+    let start = std::time::Instant::now();
+    for mistake in ["[[account]]\nlimit = 1\n", "x\n", "'\n", "[a]\nb = 1\n"] {
+        let text = mistake.repeat(policy_config::MAX_FILE_BYTES / mistake.len());
+        let parsed = parse(&text);
+        assert!(parsed.first_error().is_some());
+        assert!(parsed.diagnostics.len() <= policy_config::MAX_DIAGNOSTICS + 1);
+    }
+    assert!(start.elapsed() < std::time::Duration::from_secs(60));
+}
+
+#[test]
+fn a_large_file_is_read_in_a_moment() {
+    let text: String = (0..10_000)
+        .map(|index| format!("[[account]]\nname = 'n{index}'\npackages = ['a.b{index}.*']\n"))
+        .collect();
+    assert!(text.len() < policy_config::MAX_FILE_BYTES);
+    let start = std::time::Instant::now();
+    assert_eq!(policy(&text).accounts.len(), 10_000);
+    assert!(start.elapsed() < std::time::Duration::from_secs(20));
+}
+
+#[test]
+fn other_encodings_are_one_error() {
+    let bytes = "name = 'Bücher'\nx = 'é'".encode_utf16();
+    let bytes: Vec<u8> = bytes.flat_map(u16::to_le_bytes).collect();
+    let (source, parsed) = parse_bytes(&bytes);
+    assert!(parsed.policy.is_none());
+    let line = parsed.diagnostics[0].render("p", &source);
+    assert!(
+        line.ends_with("the file is not UTF-8 text (save it as UTF-8)"),
+        "{line}"
+    );
+
+    let (source, parsed) = parse_bytes(b"a = '\xe4'\n");
+    let only = &parsed.diagnostics[0];
+    assert_eq!(&source[only.span.clone()], "\u{fffd}");
+    assert_eq!((only.line(&source), only.column(&source)), (1, 6));
+}

@@ -1,0 +1,135 @@
+//! The starting policies in `examples/policies`, which users copy.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use policy_config::{Mode, Policy, parse};
+
+fn text(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/policies");
+    std::fs::read_to_string(folder.join(name).with_extension("toml")).expect("a readable example")
+}
+
+fn examples() -> BTreeMap<String, Policy> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/policies");
+    let entries = std::fs::read_dir(&folder).expect("the examples");
+    entries
+        .map(|entry| entry.expect("a readable folder").path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "toml")
+        })
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).expect("a readable example");
+            let parsed = parse(&text);
+            let name = path.file_stem().expect("a name").display().to_string();
+            let problems: Vec<_> = parsed
+                .diagnostics
+                .iter()
+                .map(|one| one.render(&name, &text))
+                .collect();
+            assert!(problems.is_empty(), "{problems:#?}");
+            (name, parsed.policy.expect("no problems"))
+        })
+        .collect()
+}
+
+#[test]
+fn every_example_is_accepted_without_a_warning() {
+    let names: Vec<_> = examples().into_keys().collect();
+    assert_eq!(
+        names,
+        [
+            "observe-first",
+            "observe-suggest-enforce",
+            "packages-and-libraries",
+            "servlet-container",
+            "tenants"
+        ]
+    );
+}
+
+#[test]
+fn the_first_examples_refuse_nothing() {
+    let examples = examples();
+    for name in ["observe-first", "observe-suggest-enforce"] {
+        assert_eq!(examples[name].enforcement.mode, Mode::Observe, "{name}");
+    }
+}
+
+/// What the file tells its reader to uncomment is a policy as well, and goes before the rest.
+#[test]
+fn the_second_step_is_accepted_too() {
+    let text = text("observe-suggest-enforce");
+    let begin = text.find("# [[account]]").expect("the second step");
+    let length = text[begin..].find("\n\n").expect("its end");
+    let commented = text[begin..begin + length].lines();
+    let step = commented.map(|line| line.trim_start_matches("# ").to_owned() + "\n");
+    let step: String = step.collect();
+    let text = [&text[..begin], &step, &text[begin + length..]].concat();
+    let text = text.replace("mode = \"observe\"", "mode = \"enforce\"");
+    let parsed = parse(&text);
+    assert_eq!(parsed.diagnostics, [], "{text}");
+    let policy = parsed.policy.expect("no problems");
+    assert_eq!(policy.enforcement.mode, Mode::Enforce);
+    let label = |name| {
+        policy
+            .service_account(&[name])
+            .map(|index| policy.accounts[index].label())
+    };
+    assert_eq!(label("/shop").as_deref(), Some("shop"));
+    assert_eq!(label("/blog").as_deref(), Some("service \"*\""));
+}
+
+/// The metrics that the file's queries name are those that the agent has.
+#[test]
+fn its_queries_name_metrics_of_the_readme() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let readme = std::fs::read_to_string(readme).expect("the README");
+    let text = text("observe-suggest-enforce");
+    let names: Vec<&str> = text
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| word.starts_with("heapwarden_"))
+        .collect();
+    assert!(names.len() >= 6, "{names:?}");
+    for name in names {
+        let suffix = name.replacen("heapwarden_account", "…", 1);
+        let suffix = suffix.replacen("heapwarden_heap", "…_heap", 1);
+        assert!(
+            readme.contains(&format!("`{name}`")) || readme.contains(&format!("`{suffix}`")),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn the_examples_do_what_their_comments_say() {
+    let examples = examples();
+    let label = |example: &str, index: Option<usize>| {
+        index.map(|index| examples[example].accounts[index].label())
+    };
+    let service = |names: &[&str]| {
+        let policy = &examples["servlet-container"];
+        label("servlet-container", policy.service_account(names)).unwrap()
+    };
+    assert_eq!(service(&["/shop", "shop", "shop.war"]), "shop");
+    assert_eq!(service(&["/reports-eu"]), "reports");
+    assert_eq!(service(&["/host-manager"]), "consoles");
+    assert_eq!(service(&["/blog"]), "service \"*\"");
+
+    let packages = examples["packages-and-libraries"].package_table();
+    let package = |name| label("packages-and-libraries", packages.lookup(name));
+    assert_eq!(package("com.acme.orders.web").as_deref(), Some("orders"));
+    assert_eq!(
+        package("com/acme/orders/export/csv").as_deref(),
+        Some("order-export")
+    );
+    assert_eq!(package("com.acme.cache").as_deref(), Some("caches"));
+    assert_eq!(package("com.acme.cache.disk"), None);
+    assert_eq!(package("javax.xml.parsers").as_deref(), Some("xml"));
+
+    let scope = |name| label("tenants", examples["tenants"].scope_account(name));
+    assert_eq!(scope("tenant-premium-7").as_deref(), Some("premium"));
+    assert_eq!(scope("tenant-7").as_deref(), Some("scope \"tenant-*\""));
+    assert_eq!(scope("system"), None);
+}

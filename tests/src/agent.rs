@@ -1,0 +1,42 @@
+//! The library under test.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The repository's root folder.
+#[must_use]
+pub fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the tests crate lies in the repository")
+}
+
+/// Absolute path of `libheapwarden.so`: `HEAPWARDEN_LIBRARY`, else the release build, brought up to
+/// date once per test process so that no test runs against yesterday's agent.
+///
+/// # Panics
+/// Where the library cannot be built or is not where the variable says.
+pub fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let path = match std::env::var_os("HEAPWARDEN_LIBRARY") {
+            Some(path) => PathBuf::from(path),
+            None => build(),
+        };
+        path.canonicalize()
+            .unwrap_or_else(|error| panic!("no agent library at {}: {error}", path.display()))
+    })
+}
+
+fn build() -> PathBuf {
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--release", "--package", "policy-agent"])
+        .current_dir(repository())
+        .status()
+        .expect("cargo that built this test can be started");
+    assert!(status.success(), "the agent does not build");
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| repository().join("target"), PathBuf::from);
+    target.join("release").join("libheapwarden.so")
+}

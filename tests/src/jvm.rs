@@ -1,0 +1,456 @@
+//! One JVM, with or without the agent, spoken to over standard input and output.
+
+use crate::jdk::Vm;
+use crate::scrape::{self, Accounts, Metrics};
+use crate::{agent, command, java, output};
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Longest that a victim may take over one command.
+const COMMAND_LIMIT: Duration = Duration::from_secs(90);
+/// Longest that anything published may take to settle after a collection.
+const SETTLE_LIMIT: Duration = Duration::from_secs(8);
+/// Collections that may be needed until the accounts rest.
+const COLLECTIONS: u32 = 3;
+/// How long nothing may move to count as settled: the agent may publish a snapshot that is a quarter
+/// of a second old.
+const REST: Duration = Duration::from_millis(450);
+/// And how many answers at least must have agreed meanwhile, however slow the machine.
+const REST_ANSWERS: u32 = 8;
+/// Longest that an orderly end may take.
+const END_LIMIT: Duration = Duration::from_secs(20);
+
+/// A JVM to be started.
+#[derive(Debug)]
+pub struct Builder {
+    vm: Vm,
+    main: String,
+    arguments: Vec<OsString>,
+    flags: Vec<String>,
+    environment: Vec<(String, OsString)>,
+    heap: String,
+    agent: bool,
+    policy: Option<String>,
+    options: Vec<String>,
+    folder: TempDir,
+}
+
+/// Names a victim's main class to be run on `vm`.
+#[must_use]
+pub fn victim(vm: &Vm, main: &str) -> Builder {
+    Builder {
+        vm: vm.clone(),
+        main: main.to_owned(),
+        arguments: Vec::new(),
+        flags: Vec::new(),
+        environment: Vec::new(),
+        heap: "256m".to_owned(),
+        agent: true,
+        policy: None,
+        options: Vec::new(),
+        folder: tempfile::tempdir().expect("a temporary folder can be made"),
+    }
+}
+
+impl Builder {
+    /// Adds a program argument.
+    #[must_use]
+    pub fn argument(mut self, argument: impl Into<OsString>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// Adds a JVM flag.
+    #[must_use]
+    pub fn flag(mut self, flag: &str) -> Self {
+        self.flags.push(flag.to_owned());
+        self
+    }
+
+    /// Sets a variable of the JVM's environment.
+    #[must_use]
+    pub fn environment(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Maximum heap, as `-Xmx` takes it; 256m unless told.
+    #[must_use]
+    pub fn heap(mut self, size: &str) -> Self {
+        size.clone_into(&mut self.heap);
+        self
+    }
+
+    /// Text of the policy file; without it the agent is given none.
+    #[must_use]
+    pub fn policy(mut self, text: &str) -> Self {
+        self.policy = Some(text.to_owned());
+        self
+    }
+
+    /// Adds an agent option, `key=value`; later ones follow the harness's own.
+    #[must_use]
+    pub fn option(mut self, option: &str) -> Self {
+        self.options.push(option.to_owned());
+        self
+    }
+
+    /// Starts the JVM plain.
+    #[must_use]
+    pub fn without_agent(mut self) -> Self {
+        self.agent = false;
+        self
+    }
+
+    /// The case's own folder, which lives as long as the JVM's handle.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Where [`Builder::policy`] is written.
+    #[must_use]
+    pub fn policy_path(&self) -> PathBuf {
+        self.folder.path().join("heapwarden.toml")
+    }
+
+    /// The text after `-agentpath:LIBRARY=`.
+    #[must_use]
+    pub fn agent_options(&self) -> String {
+        let mut options = vec![
+            "listen=127.0.0.1:0".to_owned(),
+            format!("run-file={}", self.folder.path().join("run.json").display()),
+        ];
+        if self.policy.is_some() {
+            options.push(format!("config={}", self.policy_path().display()));
+        }
+        options.extend(self.options.iter().cloned());
+        options.join(",")
+    }
+
+    /// The whole command line, the policy file written.
+    pub fn command(&self) -> Command {
+        if let Some(text) = &self.policy {
+            std::fs::write(self.policy_path(), text).expect("the case's folder is writable");
+        }
+        let mut command = Command::new(self.vm.jdk.tool("java"));
+        command
+            .args(self.vm.collector.flags())
+            .arg(format!("-Xmx{}", self.heap))
+            .arg("-Xcheck:jni")
+            // The JDK caches reflection and serialization data softly. Refilled, such a cache would
+            // be charged, rightly, to whoever happened to refill it, and no truth would be exact.
+            .arg("-XX:SoftRefLRUPolicyMSPerMB=1000000")
+            // No core of a crash in the working folder, and its report where the harness looks.
+            .arg(format!(
+                "-XX:ErrorFile={}/hs_err_%p.log",
+                self.folder.path().display()
+            ))
+            .args(&self.flags)
+            .env_remove("JAVA_TOOL_OPTIONS")
+            .env_remove("JDK_JAVA_OPTIONS")
+            .env_remove("HEAPWARDEN_CONFIG")
+            .current_dir(self.folder.path());
+        for (name, value) in &self.environment {
+            command.env(name, value);
+        }
+        if self.agent {
+            command.arg(format!(
+                "-agentpath:{}={}",
+                agent::library().display(),
+                self.agent_options()
+            ));
+        }
+        command
+            .arg("-cp")
+            .arg(java::classes().victims())
+            .arg(&self.main)
+            .args(&self.arguments);
+        command
+    }
+
+    /// Runs a program that ends by itself.
+    ///
+    /// # Panics
+    /// If it has not ended after `limit`, crashed, or complained.
+    pub fn run(&self, limit: Duration) -> command::Finished {
+        let finished = command::run(&mut self.command(), limit);
+        let log = format!("{}\n{}", finished.stdout, finished.stderr);
+        assert_unharmed(self.folder.path(), &log);
+        finished
+    }
+
+    /// Starts the victim and waits until it takes commands.
+    #[must_use]
+    pub fn start(self) -> Jvm {
+        let mut child = self
+            .command()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a JDK that was found has a java command");
+        let log = Arc::new(Mutex::new(String::new()));
+        let (answers_in, answers) = channel();
+        let stdout = child.stdout.take().expect("piped above");
+        let stderr = child.stderr.take().expect("piped above");
+        collect(stdout, Arc::clone(&log), Some(answers_in));
+        collect(stderr, Arc::clone(&log), None);
+        let mut jvm = Jvm {
+            orders: child.stdin.take(),
+            child,
+            answers,
+            log,
+            folder: self.folder,
+            ended: false,
+        };
+        jvm.answer("its start");
+        jvm
+    }
+}
+
+/// A running JVM; killed by its own id when dropped unfinished.
+#[derive(Debug)]
+pub struct Jvm {
+    child: Child,
+    orders: Option<ChildStdin>,
+    answers: Receiver<String>,
+    log: Arc<Mutex<String>>,
+    folder: TempDir,
+    ended: bool,
+}
+
+impl Jvm {
+    /// Gives the victim a command and returns its answer lines, without marker and final `ok`.
+    ///
+    /// # Panics
+    /// If the victim says `failed`, ends, or takes longer than 90 seconds.
+    pub fn ask(&mut self, order: &str) -> Vec<String> {
+        self.tell(order);
+        self.answer(order)
+    }
+
+    /// Gives the victim a line and does not wait.
+    pub fn tell(&mut self, order: &str) {
+        let orders = self.orders.as_mut().expect("not yet told to exit");
+        let sent = writeln!(orders, "{order}").and_then(|()| orders.flush());
+        assert!(
+            sent.is_ok(),
+            "the victim is gone before {order}:\n{}",
+            self.log()
+        );
+    }
+
+    fn answer(&mut self, order: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        loop {
+            match self.answers.recv_timeout(COMMAND_LIMIT) {
+                Ok(line) if line == "ok" => return lines,
+                Ok(line) if line.starts_with("failed") => {
+                    panic!("victim {line} at {order}:\n{}", self.log())
+                }
+                Ok(line) => lines.push(line),
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("no answer to {order} in {COMMAND_LIMIT:?}:\n{}", self.log())
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    panic!("the victim ended at {order}:\n{}", self.log())
+                }
+            }
+        }
+    }
+
+    /// Everything printed so far, both streams.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.log.lock().expect("never held over a panic").clone()
+    }
+
+    /// The case's own folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The JVM's process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Where the agent says it listens.
+    ///
+    /// # Panics
+    /// If no run-file with an address appears within 10 seconds.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        let path = self.run_file();
+        let address = command::poll(Duration::from_secs(10), || {
+            let text = std::fs::read_to_string(&path).ok()?;
+            let json: serde_json::Value = serde_json::from_str(&text).ok()?;
+            json["listen"].as_str()?.parse().ok()
+        });
+        address.unwrap_or_else(|| panic!("no address in {}:\n{}", path.display(), self.log()))
+    }
+
+    /// Path of the run-file.
+    #[must_use]
+    pub fn run_file(&self) -> PathBuf {
+        self.folder.path().join("run.json")
+    }
+
+    /// `/api/v1/accounts`, as it is now.
+    #[must_use]
+    pub fn accounts(&self) -> Accounts {
+        scrape::accounts(self.address())
+    }
+
+    /// `/metrics`, as it is now.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        scrape::metrics(self.address())
+    }
+
+    /// Collects garbage and reads the accounts once the refunds have come to rest: nothing moves
+    /// any more, and what is charged is live.
+    ///
+    /// `_unaccounted` is not waited for: the JVM's own threads always move it a little. Where
+    /// nothing sampled dies and the machine is too busy for the warden to plant its canary
+    /// before the collection, that collection proves nothing and the next one does, as in any
+    /// server: so it is asked for, at most three times in all.
+    pub fn settled(&mut self) -> Accounts {
+        let mut last = self.accounts();
+        for _ in 0..COLLECTIONS {
+            match self.settled_by_one_collection() {
+                Ok(accounts) => return accounts,
+                Err(accounts) => last = accounts,
+            }
+        }
+        panic!("the accounts do not come to rest: {}", last.brief())
+    }
+
+    fn settled_by_one_collection(&mut self) -> Result<Accounts, Accounts> {
+        let address = self.address();
+        let mut last = scrape::accounts(address);
+        let epoch = last.gc_epoch();
+        self.ask("gc");
+        let mut moved = Instant::now();
+        let mut equal = 0;
+        let settled = command::poll(SETTLE_LIMIT, || {
+            let now = scrape::accounts(address);
+            let rests = now.gc_epoch() > epoch && now.taken_in() && now.same_holdings(&last);
+            equal += 1;
+            if !rests {
+                moved = Instant::now();
+                equal = 0;
+            }
+            last = now;
+            (equal >= REST_ANSWERS && moved.elapsed() >= REST).then(|| last.clone())
+        });
+        settled.ok_or(last)
+    }
+
+    /// Polls until `holds` is true of the accounts, at most `limit`.
+    ///
+    /// # Panics
+    /// With the last answer and the log if it never is.
+    pub fn until(
+        &self,
+        limit: Duration,
+        what: &str,
+        holds: impl Fn(&Accounts) -> bool,
+    ) -> Accounts {
+        let address = self.address();
+        let met = command::poll(limit, || {
+            Some(scrape::accounts(address)).filter(|accounts| holds(accounts))
+        });
+        met.unwrap_or_else(|| {
+            panic!(
+                "not within {limit:?}: {what}\n{}\n{}",
+                scrape::accounts(address).brief(),
+                self.log()
+            )
+        })
+    }
+
+    /// Waits for an end that the victim comes to by itself.
+    pub fn end_within(&mut self, limit: Duration) -> ExitStatus {
+        let Some(status) = command::wait(&mut self.child, limit) else {
+            panic!("still running after {limit:?}:\n{}", self.log());
+        };
+        self.ended = true;
+        // The readers see the pipes' end a moment after the process's.
+        std::thread::sleep(Duration::from_millis(50));
+        assert_unharmed(self.folder.path(), &self.log());
+        status
+    }
+
+    /// Tells the victim to exit, and checks an orderly end: code 0, no complaint, no crash report,
+    /// no run-file left. Returns everything printed.
+    pub fn finish(mut self) -> String {
+        self.tell("exit");
+        self.orders = None;
+        let status = self.end_within(END_LIMIT);
+        assert!(status.success(), "ended with {status}:\n{}", self.log());
+        assert!(
+            !self.run_file().exists(),
+            "the run-file is still there after an orderly end"
+        );
+        self.log()
+    }
+}
+
+impl Drop for Jvm {
+    fn drop(&mut self) {
+        if !self.ended {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Panics if a run left a crash report or its output holds a complaint.
+fn assert_unharmed(folder: &Path, log: &str) {
+    let crashes: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("the case's folder is readable")
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("hs_err") || name.starts_with("core")
+        })
+        .collect();
+    assert!(crashes.is_empty(), "the JVM crashed: {crashes:?}\n{log}");
+    let complaints = output::complaints(log);
+    assert!(complaints.is_empty(), "complaints: {complaints:#?}\n{log}");
+}
+
+fn collect(
+    from: impl Read + Send + 'static,
+    log: Arc<Mutex<String>>,
+    answers: Option<Sender<String>>,
+) {
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).split(b'\n').map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line).into_owned();
+            match (&answers, line.strip_prefix("@ ")) {
+                (Some(answers), Some(answer)) => {
+                    // The test may have stopped listening; the log still wants the rest.
+                    let _ = answers.send(answer.to_owned());
+                }
+                _ => {
+                    let mut log = log.lock().expect("never held over a panic");
+                    log.push_str(&line);
+                    log.push('\n');
+                }
+            }
+        }
+    });
+}

@@ -1,0 +1,423 @@
+//! Reads what the agent publishes: a minimal HTTP client, the JSON of the accounts, and a strict
+//! parser of the Prometheus text format.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// A whole HTTP answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Status code.
+    pub status: u16,
+    /// Header lines as sent, names in lower case.
+    pub headers: BTreeMap<String, String>,
+    /// Body.
+    pub body: String,
+}
+
+/// Sends `request` as it stands and reads the answer until the server closes.
+///
+/// # Errors
+/// Those of the socket, and `InvalidData` for what is no HTTP answer.
+pub fn exchange(address: SocketAddr, request: &str) -> std::io::Result<Answer> {
+    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    stream.write_all(request.as_bytes())?;
+    read_answer(&mut stream)
+}
+
+/// Reads one answer until the server closes the connection.
+///
+/// # Errors
+/// As [`exchange`].
+pub fn read_answer(stream: &mut TcpStream) -> std::io::Result<Answer> {
+    let mut bytes = Vec::new();
+    if let Err(error) = stream.read_to_end(&mut bytes) {
+        // A reset after the whole answer (the request was not read to its end) loses nothing.
+        if bytes.is_empty() {
+            return Err(error);
+        }
+    }
+    let invalid = |what: &str| std::io::Error::new(std::io::ErrorKind::InvalidData, what);
+    let text = String::from_utf8(bytes).map_err(|_| invalid("not UTF-8"))?;
+    let (head, body) = text
+        .split_once("\r\n\r\n")
+        .ok_or_else(|| invalid("no end of headers"))?;
+    let mut lines = head.lines();
+    let status = lines
+        .next()
+        .filter(|line| line.starts_with("HTTP/1.1 ") || line.starts_with("HTTP/1.0 "))
+        .and_then(|line| line.get(9..12))
+        .and_then(|code| code.parse().ok())
+        .ok_or_else(|| invalid("no status line"))?;
+    let headers = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+        .collect();
+    Ok(Answer {
+        status,
+        headers,
+        body: body.to_owned(),
+    })
+}
+
+/// `GET path`, with the right `Host`.
+///
+/// # Panics
+/// If there is no answer at all.
+#[must_use]
+pub fn get(address: SocketAddr, path: &str) -> Answer {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    exchange(address, &request).unwrap_or_else(|error| panic!("GET {path}: {error}"))
+}
+
+/// The accounts' JSON.
+///
+/// # Panics
+/// If the answer is not 200 with JSON.
+#[must_use]
+pub fn accounts(address: SocketAddr) -> Accounts {
+    let answer = get(address, "/api/v1/accounts?classes=all");
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    Accounts(serde_json::from_str(&answer.body).expect("the accounts are JSON"))
+}
+
+/// The parsed metrics.
+///
+/// # Panics
+/// If the answer is not 200 or not valid.
+#[must_use]
+pub fn metrics(address: SocketAddr) -> Metrics {
+    let answer = get(address, "/metrics");
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    Metrics::parse(&answer.body).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The answer of `/api/v1/accounts`.
+#[derive(Debug, Clone)]
+pub struct Accounts(
+    /// The whole document.
+    pub Value,
+);
+
+/// One account's figures.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Holding {
+    /// `live_bytes`
+    pub live_bytes: f64,
+    /// `charged_bytes`
+    pub charged_bytes: f64,
+    /// `live_objects`
+    pub live_objects: f64,
+    /// `standard_error_bytes`
+    pub standard_error_bytes: f64,
+    /// `allocated_bytes_total`
+    pub allocated_bytes: f64,
+}
+
+impl Accounts {
+    /// The account's object, if it is listed.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&Value> {
+        self.list().iter().find(|account| account["name"] == name)
+    }
+
+    /// Every account.
+    ///
+    /// # Panics
+    /// If the document has no list of accounts.
+    #[must_use]
+    pub fn list(&self) -> &[Value] {
+        self.0["accounts"]
+            .as_array()
+            .expect("the document has a list of accounts")
+    }
+
+    /// The account's figures; all zero where it is not listed.
+    #[must_use]
+    pub fn holding(&self, name: &str) -> Holding {
+        self.find(name).map(holding).unwrap_or_default()
+    }
+
+    /// Live bytes that `payer` holds on behalf of `principal`, by its `principals` list.
+    #[must_use]
+    pub fn principal_bytes(&self, payer: &str, principal: &str) -> f64 {
+        let principals = self.find(payer).and_then(|account| {
+            account["principals"]
+                .as_array()
+                .map(|list| list.iter().filter(|entry| entry["name"] == principal))
+        });
+        principals
+            .into_iter()
+            .flatten()
+            .map(|entry| number(&entry["live_bytes"]))
+            .sum()
+    }
+
+    /// `heap.gc_epoch`
+    #[must_use]
+    pub fn gc_epoch(&self) -> f64 {
+        number(&self.0["heap"]["gc_epoch"])
+    }
+
+    /// What the account holds by class, one line each: for messages.
+    #[must_use]
+    pub fn classes(&self, name: &str) -> String {
+        let Some(classes) = self
+            .find(name)
+            .and_then(|found| found["classes"].as_array())
+        else {
+            return format!("{name} is not listed");
+        };
+        let lines: Vec<String> = classes
+            .iter()
+            .filter(|class| number(&class["live_objects"]) > 0.0)
+            .map(|class| {
+                let (name, objects) = (&class["class"], &class["live_objects"]);
+                format!("{name}: {objects} objects, {} bytes", class["live_bytes"])
+            })
+            .collect();
+        lines.join("\n")
+    }
+
+    /// The document without its classes, cut off where it grows long: for messages.
+    #[must_use]
+    pub fn brief(&self) -> String {
+        const MOST: usize = 20;
+        let accounts: Vec<String> = self
+            .list()
+            .iter()
+            .take(MOST)
+            .map(|account| format!("{} {:?}", account["name"], holding(account)))
+            .collect();
+        format!(
+            "{} accounts, heap {}, policy {}:\n{}",
+            self.list().len(),
+            self.0["heap"],
+            self.0["policy"],
+            accounts.join("\n")
+        )
+    }
+
+    /// Whether everything charged is known to be live: the collection before has been taken in.
+    /// True only for a program that rests; `_unaccounted` is not asked.
+    #[must_use]
+    pub fn taken_in(&self) -> bool {
+        self.list()
+            .iter()
+            .filter(|account| account["name"] != "_unaccounted")
+            .map(holding)
+            .all(|holding| holding.live_bytes == holding.charged_bytes)
+    }
+
+    /// Whether every account but `_unaccounted` shows the same figures in both.
+    #[must_use]
+    pub fn same_holdings(&self, other: &Self) -> bool {
+        let figures = |accounts: &Self| -> Vec<(String, Holding)> {
+            accounts
+                .list()
+                .iter()
+                .filter(|account| account["name"] != "_unaccounted")
+                .map(|account| (account["name"].to_string(), holding(account)))
+                .collect()
+        };
+        figures(self) == figures(other)
+    }
+}
+
+fn holding(account: &Value) -> Holding {
+    Holding {
+        live_bytes: number(&account["live_bytes"]),
+        charged_bytes: number(&account["charged_bytes"]),
+        live_objects: number(&account["live_objects"]),
+        standard_error_bytes: number(&account["standard_error_bytes"]),
+        allocated_bytes: number(&account["allocated_bytes_total"]),
+    }
+}
+
+fn number(value: &Value) -> f64 {
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("a number is expected, not {value}"))
+}
+
+/// A parsed Prometheus text exposition.
+#[derive(Debug, Clone, Default)]
+pub struct Metrics {
+    samples: BTreeMap<(String, BTreeMap<String, String>), f64>,
+    types: BTreeMap<String, String>,
+}
+
+impl Metrics {
+    /// Parses the text format 0.0.4, and insists on more than a scraper does: every family has HELP
+    /// and TYPE before its samples, families do not interleave, no series occurs twice, counters end
+    /// in `_total` and are not negative, the text ends in a newline.
+    ///
+    /// # Errors
+    /// A sentence with the offending line.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if !text.ends_with('\n') {
+            return Err("the text does not end in a newline".to_owned());
+        }
+        let mut metrics = Self::default();
+        let mut helped = BTreeSet::new();
+        let mut family = String::new();
+        for line in text.lines() {
+            let fail = |why: &str| Err(format!("{why}: {line}"));
+            if let Some(rest) = line.strip_prefix("# HELP ") {
+                let name = rest.split(' ').next().unwrap_or_default();
+                if !helped.insert(name.to_owned()) {
+                    return fail("a second HELP");
+                }
+            } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+                let Some((name, kind)) = rest.split_once(' ') else {
+                    return fail("TYPE without a type");
+                };
+                if !helped.contains(name) {
+                    return fail("TYPE before HELP");
+                }
+                if !["gauge", "counter"].contains(&kind) {
+                    return fail("a type that Heapwarden does not use");
+                }
+                if (kind == "counter") != name.ends_with("_total") {
+                    return fail("`_total` is for counters, and all counters have it");
+                }
+                let second = metrics.types.insert(name.to_owned(), kind.to_owned());
+                if second.is_some() {
+                    return fail("a second TYPE");
+                }
+                name.clone_into(&mut family);
+            } else if line.starts_with('#') || line.is_empty() {
+                return fail("neither HELP, TYPE nor sample");
+            } else {
+                let (name, labels, value) =
+                    sample(line).ok_or_else(|| format!("not a sample: {line}"))?;
+                if name != family {
+                    return fail("outside of its family");
+                }
+                let counter = metrics
+                    .types
+                    .get(&name)
+                    .is_some_and(|kind| kind == "counter");
+                if !value.is_finite() || (counter && value < 0.0) {
+                    return fail("an impossible value");
+                }
+                if metrics.samples.insert((name, labels), value).is_some() {
+                    return fail("a series twice");
+                }
+            }
+        }
+        Ok(metrics)
+    }
+
+    /// The value of the series with exactly these labels.
+    #[must_use]
+    pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+        let labels = labels
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        self.samples.get(&(name.to_owned(), labels)).copied()
+    }
+
+    /// The value of the series whose one label is `account`.
+    #[must_use]
+    pub fn of_account(&self, name: &str, account: &str) -> Option<f64> {
+        self.value(name, &[("account", account)])
+    }
+
+    /// Sum over all series of the family; none is 0.
+    #[must_use]
+    pub fn sum(&self, name: &str) -> f64 {
+        self.series(name).map(|(_, value)| value).sum()
+    }
+
+    /// All series of a family.
+    pub fn series<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> impl Iterator<Item = (&'a BTreeMap<String, String>, f64)> {
+        self.samples
+            .iter()
+            .filter(move |((family, _), _)| family == name)
+            .map(|((_, labels), value)| (labels, *value))
+    }
+
+    /// Names of all families, with or without series.
+    #[must_use]
+    pub fn families(&self) -> BTreeSet<&str> {
+        self.types.keys().map(String::as_str).collect()
+    }
+}
+
+fn sample(line: &str) -> Option<(String, BTreeMap<String, String>, f64)> {
+    let end = line.find(['{', ' '])?;
+    let name = &line[..end];
+    let valid = |name: &str| {
+        !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let mut labels = BTreeMap::new();
+    let mut rest = &line[end..];
+    if let Some(inside) = rest.strip_prefix('{') {
+        rest = inside;
+        while !rest.starts_with('}') {
+            let (label, after) = rest.split_once("=\"")?;
+            let (value, after) = quoted(after)?;
+            if !valid(label) || labels.insert(label.to_owned(), value).is_some() {
+                return None;
+            }
+            rest = after.strip_prefix(',').unwrap_or(after);
+        }
+        rest = &rest[1..];
+    }
+    let value = rest.strip_prefix(' ')?;
+    valid(name).then_some(())?;
+    Some((name.to_owned(), labels, value.parse().ok()?))
+}
+
+/// A label's value up to its closing quote, unescaped, and what follows the quote.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let mut value = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return Some((value, &text[at + 1..])),
+            '\\' => value.push(match chars.next()?.1 {
+                'n' => '\n',
+                c @ ('\\' | '"') => c,
+                _ => return None,
+            }),
+            c => value.push(c),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Metrics;
+
+    const GOOD: &str = "# HELP a_bytes A.\n# TYPE a_bytes gauge\na_bytes{x=\"p\\\"q\"} 1.5\n";
+
+    #[test]
+    fn a_good_text_is_read() {
+        let metrics = Metrics::parse(GOOD).expect("valid");
+        assert_eq!(metrics.value("a_bytes", &[("x", "p\"q")]), Some(1.5));
+    }
+
+    #[test]
+    fn defects_are_refused() {
+        let twice = format!("{GOOD}a_bytes{{x=\"p\\\"q\"}} 2\n");
+        let stray = format!("{GOOD}b_bytes 2\n");
+        let counter = "# HELP a A.\n# TYPE a counter\na 1\n";
+        let bare = "a_bytes 1\n";
+        for text in [&twice, &stray, counter, bare, GOOD.trim_end()] {
+            assert!(Metrics::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Real servers with the agent in them: built once by Maven from `tests/servers`, each run in a
+//! folder of its own on ports that were free.
+
+use crate::jdk::Jdk;
+use crate::scrape::{self, Accounts};
+use crate::{agent, command, output};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::{self, File};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Longest that a server may take to answer its first request.
+const START_LIMIT: Duration = Duration::from_secs(120);
+
+/// Boot failures that WildFly prints when an agent touched logging or the MBean server too early.
+const BOOT_FAILURES: [&str; 2] = ["WFLYLOG0078", "WFLYCTL0079"];
+
+/// Folder with the unpacked servers and the built applications.
+///
+/// # Panics
+/// If Maven is missing or the build fails.
+pub fn installed() -> &'static Path {
+    static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
+    INSTALLED.get_or_init(|| {
+        let target = agent::repository().join("target/servers");
+        let build = command::run(
+            Command::new("mvn")
+                // The example among the modules is tested where the examples are.
+                .args(["--batch-mode", "--quiet", "-DskipTests", "package"])
+                .arg(format!("-Dservers.directory={}", target.display()))
+                .current_dir(agent::repository().join("tests/servers")),
+            Duration::from_secs(600),
+        );
+        assert!(
+            build.status.success(),
+            "the servers do not build (Maven is needed: apt-get install maven):\n{}\n{}",
+            build.stdout,
+            build.stderr
+        );
+        target
+    })
+}
+
+/// A server being put together.
+#[derive(Debug)]
+pub struct Installation {
+    folder: TempDir,
+    http_port: u16,
+}
+
+impl Installation {
+    /// An empty folder and a free port for HTTP.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().expect("a temporary folder can be made"),
+            http_port: free_port(),
+        }
+    }
+
+    /// The server's own folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Port for HTTP.
+    #[must_use]
+    pub fn http_port(&self) -> u16 {
+        self.http_port
+    }
+
+    /// JVM flags every server gets: the agent, `-Xcheck:jni`, a small heap, crash reports here.
+    #[must_use]
+    pub fn jvm_flags(&self, interval: &str) -> Vec<String> {
+        let folder = self.folder.path().display();
+        let policy = self.folder.path().join("heapwarden.toml");
+        fs::write(&policy, format!("[sampling]\ninterval = \"{interval}\"\n"))
+            .expect("the folder is writable");
+        vec![
+            "-Xmx512m".to_owned(),
+            "-XX:+UseG1GC".to_owned(),
+            "-Xcheck:jni".to_owned(),
+            format!("-XX:ErrorFile={folder}/hs_err_%p.log"),
+            format!(
+                "-agentpath:{}=config={},listen=127.0.0.1:0,run-file={folder}/run.json",
+                agent::library().display(),
+                policy.display()
+            ),
+        ]
+    }
+
+    /// Starts it and waits until `path` answers 200.
+    ///
+    /// # Panics
+    /// With the server's log if it does not.
+    #[must_use]
+    pub fn start(self, mut command: Command, path: &str) -> Server {
+        let log = self.folder.path().join("server.log");
+        let out = File::create(&log).expect("the folder is writable");
+        let child = command
+            .env_remove("JAVA_TOOL_OPTIONS")
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .stdout(out.try_clone().expect("a file handle can be doubled"))
+            .stderr(out)
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+        let mut server = Server {
+            child,
+            http: SocketAddr::from(([127, 0, 0, 1], self.http_port)),
+            folder: self.folder,
+            ended: false,
+        };
+        let first = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n");
+        let up = command::poll(START_LIMIT, || {
+            let ended = server.child.try_wait().expect("a child can be asked");
+            assert!(ended.is_none(), "the server ended:\n{}", server.log());
+            scrape::exchange(server.http, &first)
+                .ok()
+                .filter(|answer| answer.status == 200)
+        });
+        assert!(up.is_some(), "{path} does not answer:\n{}", server.log());
+        server
+    }
+}
+
+impl Default for Installation {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A port that was free a moment ago, on loopback.
+#[must_use]
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+    listener.local_addr().expect("bound").port()
+}
+
+/// `JAVA_HOME` and nothing of the caller's environment that servers' scripts read.
+pub fn script(path: &Path, jdk: &Jdk) -> Command {
+    let mut command = Command::new(path);
+    command
+        .env("JAVA_HOME", &jdk.home)
+        .env_remove("JRE_HOME")
+        .env_remove("JAVA_OPTS")
+        .env_remove("CATALINA_OPTS");
+    command
+}
+
+/// A running server; killed by its own id when dropped unfinished.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    http: SocketAddr,
+    folder: TempDir,
+    ended: bool,
+}
+
+impl Server {
+    /// Everything the server printed.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("server.log")).unwrap_or_default()
+    }
+
+    /// Asks the application.
+    ///
+    /// # Errors
+    /// Where the server closes the connection without an answer.
+    pub fn get(&self, path: &str) -> std::io::Result<scrape::Answer> {
+        let request = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n");
+        scrape::exchange(self.http, &request)
+    }
+
+    /// Asks the application and expects it to say `done`.
+    ///
+    /// # Panics
+    /// With the answer and the log if it does not.
+    pub fn ask(&self, path: &str) {
+        let answer = self
+            .get(path)
+            .unwrap_or_else(|error| panic!("{path}: {error}\n{}", self.log()));
+        assert!(
+            answer.status == 200 && answer.body.contains("done"),
+            "{path}: {answer:?}\n{}",
+            self.log()
+        );
+    }
+
+    /// The accounts as they are now.
+    ///
+    /// # Panics
+    /// If the agent has no listener.
+    #[must_use]
+    pub fn accounts(&self) -> Accounts {
+        let path = self.folder.path().join("run.json");
+        let address = command::poll(Duration::from_secs(10), || {
+            let text = fs::read_to_string(&path).ok()?;
+            let json: serde_json::Value = serde_json::from_str(&text).ok()?;
+            json["listen"].as_str()?.parse().ok()
+        });
+        let Some(address) = address else {
+            panic!("no run-file:\n{}", self.log());
+        };
+        scrape::accounts(address)
+    }
+
+    /// Has garbage collected by asking `path`, and reads the account once it rests: a server's own
+    /// threads always do something, so five equal answers, 50 ms apart, are enough, and after ten
+    /// seconds the last one is taken.
+    pub fn settled(&self, path: &str, account: &str) -> scrape::Holding {
+        self.ask(path);
+        // A snapshot may be a quarter of a second old, from before the collection.
+        std::thread::sleep(Duration::from_millis(500));
+        let mut last = self.accounts().holding(account);
+        let mut equal = 0;
+        command::poll(Duration::from_secs(10), || {
+            std::thread::sleep(Duration::from_millis(30));
+            let now = self.accounts().holding(account);
+            equal = if now == last { equal + 1 } else { 0 };
+            last = now;
+            (equal >= 5).then_some(())
+        });
+        last
+    }
+
+    /// Ends the server as an operator does (SIGTERM) and checks what it leaves: no crash report,
+    /// no complaint, none of the boot failures that agents are known for. Returns everything printed.
+    ///
+    /// # Panics
+    /// If one of these is found, or it takes longer than 30 seconds.
+    pub fn finish(mut self) -> String {
+        let id = i32::try_from(self.child.id()).expect("process ids are small");
+        kill_process(Pid::from_raw(id).expect("not 0"), Signal::TERM).expect("it runs");
+        let status = command::wait(&mut self.child, Duration::from_secs(30));
+        let log = self.log();
+        assert!(status.is_some(), "still running after SIGTERM:\n{log}");
+        self.ended = true;
+        for failure in BOOT_FAILURES {
+            assert!(!log.contains(failure), "{failure}:\n{log}");
+        }
+        let complaints = output::complaints(&log);
+        assert!(complaints.is_empty(), "{complaints:#?}");
+        let crashed = fs::read_dir(self.folder.path())
+            .expect("the folder is readable")
+            .flatten()
+            .any(|entry| entry.file_name().to_string_lossy().starts_with("hs_err"));
+        assert!(!crashed, "the server crashed:\n{log}");
+        log
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if !self.ended {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}

@@ -1,0 +1,16 @@
+package tenant;
+
+import java.util.concurrent.locks.LockSupport;
+
+/** What an impostor does to a thread that runs its code: says so, and keeps the thread. */
+public final class Trap {
+    private Trap() {}
+
+    /** Never returns. */
+    public static Object spring() {
+        System.out.println("ran on " + Thread.currentThread().getName());
+        while (true) {
+            LockSupport.park();
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Are the published bytes the bytes held? To the byte where every allocation is seen, within the
+//! stated error where it is sampled, and the stated error is the real one.
+
+use heapwarden_tests::holdings::{
+    JDK_KINDS, JDK_OWN_BYTES, JDK_OWN_OBJECTS, MIXED_SIZES, PLAIN_KINDS, Truth,
+};
+use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, every_vm, on_each};
+use heapwarden_tests::jvm::{Builder, victim};
+use heapwarden_tests::{java, stats};
+use std::sync::Mutex;
+
+const PACKAGES: &str = r#"
+[[account]]
+name = "orders"
+packages = ["com.acme.orders"]
+
+[[account]]
+name = "billing"
+packages = ["com.acme.billing"]
+
+[[account]]
+name = "json"
+packages = ["org.lib.json.*"]
+"#;
+
+fn holder(vm: &Vm, interval: &str) -> Builder {
+    victim(vm, "victim.Holder")
+        .argument("com.acme.orders")
+        .argument("com.acme.billing")
+        .argument("org.lib.json")
+        .policy(&format!(
+            "[sampling]\ninterval = \"{interval}\"\n{PACKAGES}"
+        ))
+}
+
+/// One account a way of allocating: this thread, several threads, virtual threads where there are any.
+fn orders(vm: &Vm, threads: u32, batch: &str) -> Vec<(&'static str, String)> {
+    let mut orders = vec![
+        ("orders", format!("hold com.acme.orders {batch}")),
+        (
+            "billing",
+            format!("threads {threads} com.acme.billing {batch}"),
+        ),
+    ];
+    if vm.jdk.feature >= 21 {
+        orders.push(("json", format!("virtual {threads} org.lib.json {batch}")));
+    }
+    orders
+}
+
+#[test]
+fn exact_accounts_are_right_to_the_byte_and_the_object() {
+    on_each(every_vm(), |vm| {
+        let mut jvm = holder(vm, "exact").start();
+        for (account, order) in orders(vm, 4, PLAIN_KINDS) {
+            let truth = Truth::of(&jvm.ask(&order));
+            let accounts = jvm.settled();
+            let holding = accounts.holding(account);
+            assert_eq!(
+                (holding.live_bytes, holding.live_objects),
+                (truth.bytes as f64, truth.objects as f64),
+                "{account}: live bytes and objects against the truth:\n{}",
+                accounts.classes(account)
+            );
+            assert_eq!(holding.standard_error_bytes, 0.0, "exact has no error");
+        }
+        for (account, order) in orders(vm, 4, JDK_KINDS) {
+            let before = jvm.settled().holding(account);
+            let truth = Truth::of(&jvm.ask(&order));
+            let accounts = jvm.settled();
+            let holding = accounts.holding(account);
+            let bytes = holding.live_bytes - before.live_bytes - truth.bytes as f64;
+            let objects = holding.live_objects - before.live_objects - truth.objects as f64;
+            assert!(
+                (0.0..=JDK_OWN_BYTES).contains(&bytes)
+                    && (0.0..=JDK_OWN_OBJECTS).contains(&objects),
+                "{account}: {bytes} bytes, {objects} objects beside {truth:?}:\n{}",
+                accounts.classes(account)
+            );
+        }
+        jvm.finish();
+    });
+}
+
+/// Every JDK, collector and interval; judged as one family (see [`stats`]).
+#[test]
+fn sampled_accounts_lie_within_three_standard_errors() {
+    let scores = Mutex::new(Vec::new());
+    for (interval, bytes) in [("8KiB", 8192.0), ("64KiB", 65536.0), ("512KiB", 524_288.0)] {
+        on_each(every_vm(), |vm| {
+            let mut jvm = holder(vm, interval).heap("900m").start();
+            for (account, order) in orders(vm, 2, MIXED_SIZES) {
+                let truth = Truth::of(&jvm.ask(&order));
+                let holding = jvm.settled().holding(account);
+                let error = holding.live_bytes - truth.bytes as f64;
+                let name = format!("{vm} {interval} {account}");
+                let mut scores = scores.lock().expect("never held over a panic");
+                scores.push((
+                    format!("{name}, by the stated error"),
+                    error / holding.standard_error_bytes,
+                ));
+                scores.push((
+                    format!("{name}, by the true error"),
+                    error / truth.variance(bytes).sqrt(),
+                ));
+            }
+            jvm.finish();
+        });
+    }
+    let scores = scores.into_inner().expect("never held over a panic");
+    for (name, z) in &scores {
+        eprintln!("{z:+.2} {name}");
+    }
+    stats::judge_family(&scores);
+}
+
+/// The case that the README documents, with the promise as it stands there: 3 standard errors, no
+/// allowance for a family. A sound agent fails it once in 370 runs.
+#[test]
+fn the_documented_case_lies_within_three_standard_errors() {
+    let vm = every_jdk_with(Collector::G1).pop().expect("never empty");
+    let mut jvm = holder(&vm, "64KiB").heap("512m").start();
+    let truth = Truth::of(&jvm.ask(&format!("hold com.acme.orders {MIXED_SIZES}")));
+    let holding = jvm.settled().holding("orders");
+    let z = (holding.live_bytes - truth.bytes as f64) / holding.standard_error_bytes;
+    assert!(z.abs() <= 3.0, "{z:+.2} standard errors: {holding:?}");
+    jvm.finish();
+}
+
+/// 256 services a JDK and interval, each with its own draw of samples.
+#[test]
+fn z_scores_have_mean_zero_and_deviation_one() {
+    const SERVICES: usize = 64;
+    const ROUNDS: usize = 4;
+    // Small objects, those of 1,400 B, one near the interval, one far above.
+    const CALLS: [&str; 4] = ["24 33000", "1384 1000", "65520 20", "300000 5"];
+    for interval in ["8KiB", "64KiB"] {
+        on_each(&every_jdk_with(Collector::G1), |vm| {
+            let mut jvm = victim(vm, "victim.Services")
+                .argument(java::classes().tenant())
+                .heap("700m")
+                .policy(&format!("[sampling]\ninterval = \"{interval}\"\n"))
+                .start();
+            let mut scores = Vec::new();
+            for service in 0..SERVICES {
+                jvm.ask(&format!("deploy svc-{service}"));
+            }
+            for _ in 0..ROUNDS {
+                let mut truths = Vec::new();
+                for service in 0..SERVICES {
+                    let truth: u64 = CALLS
+                        .iter()
+                        .map(|call| jvm.ask(&format!("call svc-{service} own {call}")))
+                        .map(|answer| Truth::of(&answer).bytes)
+                        .sum();
+                    truths.push(truth);
+                }
+                let accounts = jvm.settled();
+                for (service, truth) in truths.iter().enumerate() {
+                    let holding = accounts.holding(&format!("svc-{service}"));
+                    scores
+                        .push((holding.live_bytes - *truth as f64) / holding.standard_error_bytes);
+                    jvm.ask(&format!("release svc-{service}"));
+                }
+                jvm.settled();
+            }
+            stats::judge_repetitions(&format!("{vm} {interval}"), &scores);
+            jvm.finish();
+        });
+    }
+}

@@ -1,0 +1,218 @@
+//! Evidence: garbage in old memory never convicts, what is held does, and the collections that
+//! prove it are those that cost the host least.
+
+use heapwarden_tests::command::poll;
+use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, every_vm, on_each};
+use heapwarden_tests::jvm::{Jvm, victim};
+use heapwarden_tests::scrape::Metrics;
+use std::time::Duration;
+
+const POLICY: &str = r#"
+[[account]]
+name = "orders"
+packages = ["com.acme.orders"]
+limit = "100MiB"
+"#;
+const LIMIT_BYTES: f64 = 100.0 * 1024.0 * 1024.0;
+/// Longest that a verdict may take on a busy machine: the budget makes it wait as well.
+const VERDICT: Duration = Duration::from_secs(90);
+
+const COLLECTIONS: &str = "heapwarden_evidence_collections_total";
+const SECONDS: &str = "heapwarden_evidence_seconds_total";
+const PERIODIC: &str = "G1PeriodicGCInterval";
+
+/// A small young generation and early promotion, so that old garbage is soon made; a heap from
+/// the start so large that the collector has no reason of its own to collect old memory.
+fn start(vm: &Vm, flags: &[&str]) -> Jvm {
+    let mut builder = victim(vm, "victim.Holder")
+        .argument("com.acme.orders")
+        .heap("1g")
+        .flag("-Xms1g")
+        .flag("-Xmn64m")
+        .flag("-XX:MaxTenuringThreshold=1")
+        .flag("-Xlog:gc*:file=gc.log")
+        .policy(POLICY);
+    for flag in flags {
+        builder = builder.flag(flag);
+    }
+    builder.start()
+}
+
+/// Holds so many MB, in old memory where there is such.
+fn hold_old(jvm: &mut Jvm, mb: u32) {
+    jvm.ask(&format!("hold com.acme.orders bytes:1000*{mb}000"));
+    for _ in 0..6 {
+        jvm.ask("churn - bytes:60000*500");
+    }
+}
+
+fn collections(metrics: &Metrics, kind: &str) -> f64 {
+    metrics
+        .value(COLLECTIONS, &[("kind", kind)])
+        .unwrap_or_else(|| panic!("no {COLLECTIONS} of kind {kind}"))
+}
+
+/// By G1, evidence of old memory was taken, and nothing was collected in a full pause.
+fn assert_gently(jvm: &Jvm, metrics: &Metrics) {
+    assert!(
+        collections(metrics, "concurrent") > 0.0,
+        "no evidence was taken"
+    );
+    assert_eq!(collections(metrics, "full"), 0.0);
+    let log = std::fs::read_to_string(jvm.folder().join("gc.log")).expect("the collector's log");
+    assert!(!log.contains("Pause Full"), "{log}");
+    assert!(log.contains("(G1 Periodic Collection)"), "{log}");
+}
+
+fn flag(jvm: &mut Jvm, name: &str) -> String {
+    jvm.ask(&format!("flag {name}")).join(" ")
+}
+
+#[test]
+fn garbage_in_old_memory_is_refunded_and_never_convicts() {
+    on_each(every_vm(), |vm| {
+        let mut jvm = start(vm, &[]);
+        for _ in 0..5 {
+            hold_old(&mut jvm, 50);
+            jvm.ask("drop");
+        }
+        jvm.until(VERDICT, "the garbage is refunded", |accounts| {
+            accounts.holding("orders").charged_bytes < LIMIT_BYTES
+        });
+        // Counted when its refunds are known to be in, which is later than when they are.
+        let metrics = poll(VERDICT, || {
+            let metrics = jvm.metrics();
+            let waits = vm.collector == Collector::G1 && collections(&metrics, "concurrent") == 0.0;
+            (!waits).then_some(metrics)
+        })
+        .unwrap_or_else(|| jvm.metrics());
+        let refused = metrics.of_account("heapwarden_account_would_refuse_total", "orders");
+        assert_eq!(refused, Some(0.0));
+        assert!(!jvm.log().contains("over its limit"), "{}", jvm.log());
+        if vm.collector == Collector::G1 {
+            assert_gently(&jvm, &metrics);
+            assert_eq!(flag(&mut jvm, PERIODIC), "flag 0");
+        }
+        jvm.finish();
+    });
+}
+
+#[test]
+fn what_is_held_in_old_memory_convicts_until_it_is_let_go() {
+    on_each(every_vm(), |vm| {
+        let mut jvm = start(vm, &[]);
+        hold_old(&mut jvm, 150);
+        let state = |state: &'static str| {
+            move |accounts: &heapwarden_tests::scrape::Accounts| {
+                accounts
+                    .find("orders")
+                    .is_some_and(|account| account["state"] == state)
+            }
+        };
+        jvm.until(VERDICT, "it is over its limit", state("over"));
+        jvm.ask("drop");
+        jvm.until(VERDICT, "it is admitted again", state("open"));
+        let metrics = jvm.metrics();
+        let seconds = metrics.sum(SECONDS);
+        assert!(seconds > 0.0, "evidence that took no time");
+        if vm.collector == Collector::G1 {
+            assert_gently(&jvm, &metrics);
+            assert_eq!(flag(&mut jvm, PERIODIC), "flag 0");
+        }
+        jvm.finish();
+    });
+}
+
+#[test]
+fn a_flag_that_the_operator_changes_meanwhile_stays_as_he_made_it() {
+    const THEIRS: &str = "flag 86400000";
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = start(vm, &[]);
+        hold_old(&mut jvm, 150);
+        let mut seen = false;
+        for _ in 0..20_000 {
+            if flag(&mut jvm, PERIODIC) != "flag 0" {
+                assert_eq!(flag(&mut jvm, &format!("{PERIODIC} 86400000")), THEIRS);
+                seen = true;
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(seen, "the flag was never changed: {}", jvm.log());
+        // By the next wish the operator's interval bars the way; a full collection is the next.
+        jvm.until(VERDICT, "it is over its limit", |accounts| {
+            accounts
+                .find("orders")
+                .is_some_and(|account| account["state"] == "over")
+        });
+        assert_eq!(flag(&mut jvm, PERIODIC), THEIRS);
+        jvm.finish();
+    });
+}
+
+#[test]
+fn where_g1_would_not_mark_concurrently_the_next_rung_is_taken() {
+    let cases: [(&[&str], &str, &str); 3] = [
+        (
+            &["-XX:-G1PeriodicGCInvokesConcurrent"],
+            "full",
+            "JvmtiEnv ForceGarbageCollection",
+        ),
+        (
+            &[
+                "-XX:G1PeriodicGCInterval=86400000",
+                "-XX:+ExplicitGCInvokesConcurrent",
+            ],
+            "concurrent",
+            "System.gc()",
+        ),
+        (
+            &[
+                "-XX:G1PeriodicGCInterval=86400000",
+                "-XX:+ExplicitGCInvokesConcurrent",
+                "-XX:+DisableExplicitGC",
+            ],
+            "full",
+            "JvmtiEnv ForceGarbageCollection",
+        ),
+    ];
+    for (flags, kind, cause) in cases {
+        on_each(&every_jdk_with(Collector::G1), |vm| {
+            let mut jvm = start(vm, flags);
+            let before = flag(&mut jvm, PERIODIC);
+            hold_old(&mut jvm, 150);
+            jvm.until(VERDICT, "it is over its limit", |accounts| {
+                accounts
+                    .find("orders")
+                    .is_some_and(|account| account["state"] == "over")
+            });
+            assert!(collections(&jvm.metrics(), kind) > 0.0, "{flags:?}");
+            let log = std::fs::read_to_string(jvm.folder().join("gc.log")).expect("a log");
+            assert!(log.contains(cause), "{flags:?}: {log}");
+            assert_eq!(flag(&mut jvm, PERIODIC), before);
+            jvm.finish();
+        });
+    }
+}
+
+#[test]
+fn where_classes_are_never_unloaded_only_g1_and_whole_collections_prove() {
+    on_each(every_vm(), |vm| {
+        let mut jvm = start(vm, &["-Xnoclassgc"]);
+        hold_old(&mut jvm, 150);
+        if matches!(vm.collector, Collector::Serial | Collector::Parallel) {
+            let said = "nothing will be refused";
+            jvm.until(VERDICT, "it says that nothing can be proved", |_| {
+                jvm.log().contains(said)
+            });
+            assert_eq!(collections(&jvm.metrics(), "full"), 0.0);
+        } else {
+            jvm.until(VERDICT, "it is over its limit", |accounts| {
+                accounts
+                    .find("orders")
+                    .is_some_and(|account| account["state"] == "over")
+            });
+        }
+        jvm.finish();
+    });
+}

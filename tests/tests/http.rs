@@ -1,0 +1,396 @@
+//! What is published is valid for those who read it, and no reader can disturb the program.
+
+use heapwarden_tests::command;
+use heapwarden_tests::holdings::PLAIN_KINDS;
+use heapwarden_tests::jdk::{Collector, every_jdk_with};
+use heapwarden_tests::jvm::{Jvm, victim};
+use heapwarden_tests::scrape::{self, Metrics};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Families of the contract that every agent publishes; those with a limit or a refusal to tell of
+/// are checked where there is one.
+const CONTRACT: [&str; 28] = [
+    "heapwarden_account_live_bytes",
+    "heapwarden_account_charged_bytes",
+    "heapwarden_account_standard_error_bytes",
+    "heapwarden_account_live_objects",
+    "heapwarden_account_allocated_bytes_total",
+    "heapwarden_account_allocated_objects_total",
+    "heapwarden_account_soft_limit_bytes",
+    "heapwarden_account_limit_bytes",
+    "heapwarden_account_refusals_total",
+    "heapwarden_account_would_refuse_total",
+    "heapwarden_account_over_limit",
+    "heapwarden_principal_live_bytes",
+    "heapwarden_account_info",
+    "heapwarden_account_retired_loaders",
+    "heapwarden_heap_used_after_gc_bytes",
+    "heapwarden_heap_max_bytes",
+    "heapwarden_gc_epoch",
+    "heapwarden_samples_total",
+    "heapwarden_samples_dropped_total",
+    "heapwarden_sampling_interval_bytes",
+    "heapwarden_capability_enabled",
+    "heapwarden_policy_generation",
+    "heapwarden_policy_last_reload_successful",
+    "heapwarden_policy_last_reload_success_timestamp_seconds",
+    "heapwarden_agent_cpu_seconds_total",
+    "heapwarden_agent_memory_bytes",
+    "heapwarden_build_info",
+    "heapwarden_evidence_collections_total",
+];
+
+const POLICY: &str = r#"
+[sampling]
+interval = "8KiB"
+
+[[account]]
+name = "orders"
+packages = ["com.acme.orders"]
+soft-limit = "1MiB"
+limit = "2MiB"
+
+[[account]]
+name = "a \"quoted\" \\ name"
+packages = ["org.lib.json.*"]
+"#;
+
+/// A holder whose `orders` lie above their limit.
+fn holder() -> Jvm {
+    let vm = every_jdk_with(Collector::G1).pop().expect("never empty");
+    let mut jvm = victim(&vm, "victim.Holder")
+        .argument("com.acme.orders")
+        .argument("org.lib.json")
+        .policy(POLICY)
+        .start();
+    jvm.ask("hold com.acme.orders bytes:100000*100");
+    jvm.ask(&format!("hold com.acme.orders>org.lib.json {PLAIN_KINDS}"));
+    jvm.settled();
+    jvm
+}
+
+fn request(address: SocketAddr, head: &str) -> scrape::Answer {
+    scrape::exchange(address, &format!("{head}\r\nConnection: close\r\n\r\n"))
+        .unwrap_or_else(|error| panic!("{head}: {error}"))
+}
+
+#[test]
+fn both_formats_are_valid_and_hold_the_whole_contract() {
+    let jvm = holder();
+    let address = jvm.address();
+    let answer = scrape::get(address, "/metrics");
+    assert_eq!(
+        answer.headers["content-type"],
+        "text/plain; version=0.0.4; charset=utf-8"
+    );
+    let metrics = Metrics::parse(&answer.body).unwrap_or_else(|error| panic!("{error}"));
+    let families = metrics.families();
+    let missing: Vec<&&str> = CONTRACT
+        .iter()
+        .filter(|name| !families.contains(**name))
+        .collect();
+    assert!(missing.is_empty(), "families missing: {missing:?}");
+    let orders = |name: &str| metrics.of_account(name, "orders");
+    assert_eq!(orders("heapwarden_account_limit_bytes"), Some(2_097_152.0));
+    assert_eq!(
+        orders("heapwarden_account_soft_limit_bytes"),
+        Some(1_048_576.0)
+    );
+    assert_eq!(
+        orders("heapwarden_account_over_limit"),
+        Some(1.0),
+        "{}",
+        jvm.accounts().brief()
+    );
+    assert_eq!(orders("heapwarden_account_refusals_total"), Some(0.0));
+    let quoted = metrics.of_account("heapwarden_account_over_limit", "a \"quoted\" \\ name");
+    assert_eq!(quoted, Some(0.0));
+    let interval = metrics.value("heapwarden_sampling_interval_bytes", &[]);
+    assert_eq!(interval, Some(8192.0));
+    let heap = metrics.value("heapwarden_heap_max_bytes", &[]);
+    assert_eq!(heap, Some(f64::from(256 << 20)), "-Xmx256m with G1");
+
+    promtool(&answer.body);
+    let open = request(
+        address,
+        &format!(
+            "GET /metrics HTTP/1.1\r\nHost: {address}\r\n\
+             Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5"
+        ),
+    );
+    assert_eq!(
+        open.headers["content-type"],
+        "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    );
+    assert!(open.body.ends_with("# EOF\n"), "OpenMetrics ends with EOF");
+    assert!(
+        open.body.contains("# TYPE heapwarden_samples counter\n"),
+        "OpenMetrics names a counter's family without _total"
+    );
+    jvm.finish();
+}
+
+/// `promtool check metrics`: no error and no lint.
+fn promtool(text: &str) {
+    let mut promtool = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("promtool is needed: apt-get install prometheus");
+    let mut input = promtool.stdin.take().expect("piped above");
+    input.write_all(text.as_bytes()).expect("promtool reads");
+    drop(input);
+    let output = promtool.wait_with_output().expect("promtool ends");
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(output.status.success() && said.is_empty(), "{said}\n{text}");
+}
+
+#[test]
+fn the_json_is_as_the_contract_says() {
+    let jvm = holder();
+    let answer = scrape::get(jvm.address(), "/api/v1/accounts");
+    assert!(answer.headers["content-type"].starts_with("application/json"));
+    let json: Value = serde_json::from_str(&answer.body).expect("JSON");
+    let whole = |value: &Value, path: &str| {
+        let found = value.pointer(path).unwrap_or(&Value::Null);
+        assert!(found.is_u64(), "{path} is a whole number, not {found}");
+    };
+    for path in [
+        "/heap/used_after_gc_bytes",
+        "/heap/max_bytes",
+        "/heap/gc_epoch",
+        "/sampling/interval_bytes",
+        "/sampling/samples",
+        "/sampling/dropped",
+        "/policy/generation",
+    ] {
+        whole(&json, path);
+    }
+    assert_eq!(json["policy"]["mode"], "observe", "the default");
+    let accounts = json["accounts"].as_array().expect("a list");
+    for account in accounts {
+        for key in [
+            "live_bytes",
+            "charged_bytes",
+            "standard_error_bytes",
+            "live_objects",
+            "allocated_bytes_total",
+            "refusals_total",
+            "would_refuse_total",
+            "deferred_total",
+        ] {
+            whole(account, &format!("/{key}"));
+        }
+        assert!(account["name"].is_string() && account["kind"].is_string());
+        assert!(["open", "suspect", "over"].contains(&account["state"].as_str().expect("text")));
+        for principal in account["principals"].as_array().expect("a list") {
+            assert!(principal["name"].is_string());
+            whole(principal, "/live_bytes");
+        }
+        let classes = account["classes"].as_array().expect("a list");
+        assert!(classes.len() <= 20, "the top 20");
+        for class in classes {
+            assert!(class["class"].is_string());
+            for key in ["live_bytes", "live_objects", "allocated_bytes_total"] {
+                whole(class, &format!("/{key}"));
+            }
+        }
+        let sizes: Vec<u64> = classes
+            .iter()
+            .filter_map(|class| class["live_bytes"].as_u64())
+            .collect();
+        assert!(
+            sizes.is_sorted_by(|a, b| a >= b),
+            "by live bytes: {sizes:?}"
+        );
+    }
+    let named = |name: &str| accounts.iter().find(|account| account["name"] == name);
+    let orders = named("orders").expect("listed");
+    assert_eq!(orders["limit_bytes"], 2 << 20);
+    assert_eq!(orders["soft_limit_bytes"], 1 << 20);
+    let unaccounted = named("_unaccounted").expect("always listed");
+    assert_eq!(unaccounted["limit_bytes"], Value::Null);
+    jvm.finish();
+}
+
+#[test]
+fn the_run_file_names_process_and_address() {
+    let jvm = holder();
+    let address = jvm.address();
+    let text = std::fs::read_to_string(jvm.run_file()).expect("it is there");
+    let json: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(json["pid"], jvm.id());
+    assert_eq!(json["listen"], address.to_string());
+    assert!(address.ip().is_loopback());
+    assert_eq!(scrape::get(address, "/-/healthy").status, 200);
+    assert_eq!(scrape::get(address, "/-/ready").status, 200);
+    assert_eq!(scrape::get(address, "/nothing").status, 404);
+    jvm.finish();
+}
+
+#[test]
+fn only_get_and_only_for_this_host() {
+    let jvm = holder();
+    let address = jvm.address();
+    for method in ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "BREW"] {
+        let answer = request(
+            address,
+            &format!("{method} /metrics HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0"),
+        );
+        assert_eq!(answer.status, 405, "{method}");
+        assert!(!answer.body.contains("heapwarden_account"), "{method}");
+    }
+    // A page of another name that resolves to loopback must not read the accounts.
+    for host in ["evil.example", "evil.example:80", "127.0.0.1.evil.example"] {
+        let answer = request(address, &format!("GET /metrics HTTP/1.1\r\nHost: {host}"));
+        assert!(
+            (400..500).contains(&answer.status),
+            "{host}: {}",
+            answer.status
+        );
+        assert!(!answer.body.contains("heapwarden_account"), "{host}");
+    }
+    let none = request(address, "GET /metrics HTTP/1.1");
+    assert_eq!(none.status, 400, "HTTP/1.1 needs a Host");
+    for host in [address.to_string(), format!("localhost:{}", address.port())] {
+        let answer = request(address, &format!("GET /metrics HTTP/1.1\r\nHost: {host}"));
+        assert_eq!(answer.status, 200, "{host}");
+    }
+    jvm.finish();
+}
+
+#[test]
+fn slow_broken_and_many_clients_disturb_nobody() {
+    let mut jvm = holder();
+    let address = jvm.address();
+    // A request that never ends, one that is no HTTP, an endless one, one torn off.
+    let mut clients = Vec::new();
+    for bytes in [
+        &b"GET /metrics HTTP/1.1\r\nHo"[..],
+        b"\x16\x03\x01\x02\x00\x01\x00",
+        b"\r\n\r\n\r\n",
+        b"",
+    ] {
+        for _ in 0..25 {
+            if let Ok(mut client) = TcpStream::connect(address) {
+                let _ = client.write_all(bytes);
+                clients.push(client);
+            }
+        }
+    }
+    let mut endless = TcpStream::connect(address).ok();
+    if let Some(client) = &mut endless {
+        let _ = client.write_all(b"GET /metrics HTTP/1.1\r\n");
+        for _ in 0..20_000 {
+            if client
+                .write_all(b"X-Long: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n")
+                .is_err()
+            {
+                break;
+            }
+        }
+    }
+    // Meanwhile the program allocates and is sampled, at its usual pace.
+    let before = Instant::now();
+    for _ in 0..3 {
+        jvm.ask("churn com.acme.orders bytes:100000*1000");
+    }
+    assert!(
+        before.elapsed() < Duration::from_secs(10),
+        "the program waits"
+    );
+    // And within the time that a client is given, an honest one is served again.
+    let honest = command::poll(Duration::from_secs(15), || {
+        let text = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\n\r\n");
+        scrape::exchange(address, &text)
+            .ok()
+            .filter(|answer| answer.status == 200)
+    });
+    assert!(honest.is_some(), "no honest client is served any more");
+    drop(endless);
+    drop(clients);
+
+    // A client that asks for everything and reads nothing does not stop the others.
+    let mut lazy = TcpStream::connect(address).expect("accepted");
+    let text = format!("GET /api/v1/accounts?classes=all HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    lazy.write_all(text.as_bytes()).expect("accepted");
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(scrape::get(address, "/metrics").status, 200);
+    let mut byte = [0];
+    assert_eq!(lazy.read(&mut byte).expect("answered"), 1);
+    jvm.settled();
+    jvm.finish();
+}
+
+/// Stops Prometheus, by its own id, when the test ends either way.
+struct Prometheus(Child);
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_real_prometheus_scrapes_and_answers() {
+    let jvm = holder();
+    let address = jvm.address();
+    let free = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+    let own = free.local_addr().expect("bound");
+    drop(free);
+    let configuration = jvm.folder().join("prometheus.yml");
+    std::fs::write(
+        &configuration,
+        format!(
+            "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: heapwarden\n  \
+             static_configs: [{{targets: ['{address}']}}]\n"
+        ),
+    )
+    .expect("writable");
+    let log = std::fs::File::create(jvm.folder().join("prometheus.log")).expect("writable");
+    let process = Command::new("prometheus")
+        .arg(format!("--config.file={}", configuration.display()))
+        .arg(format!(
+            "--storage.tsdb.path={}",
+            jvm.folder().join("tsdb").display()
+        ))
+        .arg(format!("--web.listen-address={own}"))
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .expect("prometheus is needed: apt-get install prometheus");
+    let _process = Prometheus(process);
+    let query = |expression: &str| -> Option<Value> {
+        let path = format!("/api/v1/query?query={expression}");
+        let text = format!("GET {path} HTTP/1.1\r\nHost: {own}\r\nConnection: close\r\n\r\n");
+        let answer = scrape::exchange(own, &text).ok()?;
+        // The answer may be chunked: the document lies between the first and the last brace.
+        let body = &answer.body[answer.body.find('{')?..=answer.body.rfind('}')?];
+        let json: Value = serde_json::from_str(body).ok()?;
+        let value = json.pointer("/data/result/0/value/1")?.clone();
+        Some(value)
+    };
+    let scrapes = command::poll(Duration::from_secs(30), || {
+        let count = query("count_over_time(up%7Bjob=%22heapwarden%22%7D%5B1m%5D)")?;
+        (count.as_str()?.parse::<u32>().ok()? >= 3).then_some(())
+    });
+    let log = std::fs::read_to_string(jvm.folder().join("prometheus.log")).unwrap_or_default();
+    assert!(scrapes.is_some(), "Prometheus scraped nothing:\n{log}");
+    let up = query("min_over_time(up%7Bjob=%22heapwarden%22%7D%5B1m%5D)");
+    assert_eq!(up, Some(Value::from("1")), "every scrape succeeded:\n{log}");
+    let live = query("heapwarden_account_live_bytes%7Baccount=%22orders%22%7D")
+        .and_then(|value| value.as_str()?.parse::<f64>().ok());
+    assert_eq!(live, Some(jvm.accounts().holding("orders").live_bytes));
+    jvm.finish();
+}

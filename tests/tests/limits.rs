@@ -1,0 +1,251 @@
+//! Limits: who is refused and who is not, on every JDK and collector.
+
+use std::time::Duration;
+
+use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, every_vm, on_each, on_each_at_once};
+use heapwarden_tests::jvm::{Jvm, victim};
+
+const MIB: u64 = 1 << 20;
+/// What enforcement may take to notice, with room for a busy machine.
+const SOON: Duration = Duration::from_secs(20);
+
+fn policy(mode: &str, limit: &str, throw: &str) -> String {
+    format!(
+        r#"
+[enforcement]
+mode = "{mode}"
+
+[[account]]
+name = "tenant"
+packages = ["com.acme.tenant"]
+limit = "{limit}"
+throw = "{throw}"
+"#
+    )
+}
+
+fn start(vm: &Vm, heap: &str, policy: &str) -> Jvm {
+    victim(vm, "victim.Tenants")
+        .heap(heap)
+        .policy(policy)
+        .start()
+}
+
+/// What a refused leak answers: the class of the error and the bytes held.
+fn refused(answer: &[String]) -> (&str, u64) {
+    let words: Vec<&str> = answer[0].split(' ').collect();
+    assert_eq!(words[0], "refused", "{answer:?}");
+    (words[1], words[3].parse().expect("a number of bytes"))
+}
+
+#[test]
+fn a_leak_is_refused_and_its_message_tells_why() {
+    on_each(every_vm(), |vm| {
+        for (throw, class) in [
+            ("oom", "dev.heapwarden.MemoryQuotaExceededError"),
+            ("error", "dev.heapwarden.AllocationRefusedError"),
+            ("exception", "dev.heapwarden.MemoryQuotaExceededException"),
+        ] {
+            let mut jvm = start(vm, "512m", &policy("enforce", "64MiB", throw));
+            let answer = jvm.ask(&format!("leak 1 10000 {} 0", 400 * MIB));
+            let (name, held) = refused(&answer);
+            assert_eq!(name, class);
+            assert!(held > 55 * MIB, "{vm}: refused at {held} bytes");
+            for word in ["tenant", "67108864"] {
+                assert!(answer[1].contains(word), "{answer:?} tells {word}");
+            }
+            let accounts = jvm.accounts();
+            let account = accounts.find("tenant").expect("it is listed");
+            assert_eq!(account["state"], "over", "{vm}");
+            assert!(account["refusals_total"].as_u64() >= Some(1), "{account}");
+            let log = jvm.finish();
+            assert!(log.contains("account tenant is over its limit"), "{log}");
+        }
+    });
+}
+
+#[test]
+fn observe_counts_and_throws_nothing() {
+    on_each(every_vm(), |vm| {
+        let mut jvm = start(vm, "512m", &policy("observe", "32MiB", "oom"));
+        let answer = jvm.ask(&format!("leak 1 10000 {} 0", 64 * MIB));
+        assert!(answer[0].starts_with("held"), "{answer:?}");
+        jvm.until(SOON, "the account is over", |accounts| {
+            accounts
+                .find("tenant")
+                .is_some_and(|a| a["state"] == "over")
+        });
+        jvm.ask(&format!("leak 1 10000 {} 0", 16 * MIB));
+        let accounts = jvm.until(SOON, "it is counted", |accounts| {
+            let account = accounts.find("tenant");
+            account.is_some_and(|a| a["would_refuse_total"].as_u64() >= Some(1))
+        });
+        let account = accounts.find("tenant").expect("it is listed");
+        assert_eq!(account["refusals_total"], 0, "{account}");
+        jvm.finish();
+    });
+}
+
+#[test]
+fn who_lets_go_is_admitted_again_in_an_idle_jvm() {
+    on_each(every_vm(), |vm| {
+        let mut jvm = start(vm, "512m", &policy("enforce", "64MiB", "oom"));
+        refused(&jvm.ask(&format!("leak 1 10000 {} 0", 400 * MIB)));
+        jvm.ask("drop");
+        // The promise is 10 seconds; the bound here is for a busy machine.
+        jvm.until(SOON, "the account is open again", |accounts| {
+            accounts
+                .find("tenant")
+                .is_some_and(|a| a["state"] == "open")
+        });
+        assert_eq!(jvm.ask("allocate 100000"), ["allowed"]);
+        let log = jvm.finish();
+        assert!(log.contains("account tenant is admitted again"), "{log}");
+    });
+}
+
+#[test]
+fn limits_change_while_it_runs() {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = start(vm, "512m", &policy("enforce", "none", "error"));
+        jvm.ask(&format!("leak 1 10000 {} 0", 100 * MIB));
+        let edit = |jvm: &Jvm, mode: &str, limit: &str| {
+            std::fs::write(
+                jvm.folder().join("heapwarden.toml"),
+                policy(mode, limit, "error"),
+            )
+            .expect("the case's folder is writable");
+        };
+        let state = |jvm: &Jvm, wanted: &str| {
+            jvm.until(SOON, wanted, |accounts| {
+                accounts
+                    .find("tenant")
+                    .is_some_and(|a| a["state"] == wanted)
+            });
+        };
+        // Lowered under what is held: refused after evidence.
+        edit(&jvm, "enforce", "50MiB");
+        state(&jvm, "over");
+        refused(&jvm.ask(&format!("leak 1 10000 {} 0", 100 * MIB)));
+        // Raised: frees at once.
+        edit(&jvm, "enforce", "200MiB");
+        state(&jvm, "open");
+        let answer = jvm.ask(&format!("leak 1 10000 {} 0", 10 * MIB));
+        assert!(answer[0].starts_with("held"), "{answer:?}");
+        // Moved to percent: 10 % of 512 MiB.
+        edit(&jvm, "enforce", "10%");
+        state(&jvm, "over");
+        // The emergency brake.
+        edit(&jvm, "observe", "10%");
+        jvm.until(SOON, "mode observe", |accounts| {
+            accounts.0["policy"]["mode"] == "observe"
+        });
+        let answer = jvm.ask(&format!("leak 1 10000 {} 0", 10 * MIB));
+        assert!(answer[0].starts_with("held"), "{answer:?}");
+        edit(&jvm, "enforce", "10%");
+        state(&jvm, "over");
+        // Removed.
+        edit(&jvm, "enforce", "none");
+        state(&jvm, "open");
+        let answer = jvm.ask(&format!("leak 1 10000 {} 0", 10 * MIB));
+        assert!(answer[0].starts_with("held"), "{answer:?}");
+        jvm.finish();
+    });
+}
+
+#[test]
+fn an_array_larger_than_the_limit_is_refused_by_itself() {
+    on_each(every_vm(), |vm| {
+        let mut jvm = start(vm, "512m", &policy("enforce", "16MiB", "error"));
+        // A few small ones: the account's methods and terms become known.
+        for _ in 0..20 {
+            jvm.ask("allocate 2000000");
+            jvm.ask("drop");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let large = (17 * MIB).to_string();
+        let answer = jvm.ask(&format!("allocate {large}"));
+        assert_eq!(
+            answer,
+            ["refused dev.heapwarden.AllocationRefusedError"],
+            "{vm}"
+        );
+        // What it holds is far below its limit: the array was judged by its own size.
+        let accounts = jvm.accounts();
+        let account = accounts.find("tenant").expect("it is listed");
+        assert_ne!(account["state"], "over", "{account}");
+        jvm.finish();
+    });
+}
+
+#[test]
+fn a_service_that_bounces_at_its_limit_costs_the_budget_and_no_more() {
+    const SECONDS: u64 = 15;
+    on_each_at_once(4, every_vm(), |vm| {
+        let mut jvm = start(vm, "512m", &policy("enforce", "64MiB", "error"));
+        let begun = std::time::Instant::now();
+        let answer = jvm.ask(&format!("bounce {SECONDS} 10000"));
+        let wall = begun.elapsed().as_secs_f64();
+        let times: u64 = answer[0]
+            .trim_start_matches("bounced ")
+            .parse()
+            .expect("a number");
+        assert!(times >= 1, "{vm}: {answer:?}");
+        let spent = jvm.metrics().sum("heapwarden_evidence_seconds_total");
+        // The share of wall time, the minute of credit, and the one that uses it up.
+        assert!(
+            spent <= 0.05 * (wall + 60.0) + 2.0,
+            "{vm}: {spent} s in {wall} s"
+        );
+        let log = jvm.finish();
+        let lines = log
+            .lines()
+            .filter(|line| line.contains("account tenant"))
+            .count() as u64;
+        // Over, readmitted, refused: one of each in ten seconds.
+        assert!(
+            lines <= 3 * (SECONDS / 10 + 3),
+            "{vm}: {lines} lines\n{log}"
+        );
+    });
+}
+
+#[test]
+fn an_array_that_the_heap_cannot_hold_is_the_vms_own_error() {
+    on_each(every_vm(), |vm| {
+        let mut jvm = start(vm, "128m", &policy("enforce", "32MiB", "error"));
+        jvm.ask("allocate 2000000");
+        jvm.ask("drop");
+        let answer = jvm.ask(&format!("allocate {}", 256 * MIB));
+        assert_eq!(answer, ["refused java.lang.OutOfMemoryError"], "{vm}");
+        // It never was, so it is not charged either, and the account is as it was.
+        let accounts = jvm.accounts();
+        let account = accounts.find("tenant").expect("it is listed");
+        assert_eq!(account["refusals_total"], 0, "{account}");
+        assert!(
+            account["allocated_bytes_total"].as_u64() < Some(256 * MIB),
+            "{account}"
+        );
+        assert_eq!(jvm.ask("allocate 100000"), ["allowed"]);
+        jvm.finish();
+    });
+}
+
+/// What a JVM is told to do when its heap is exhausted follows from that alone.
+#[test]
+fn exit_on_out_of_memory_does_not_follow_from_a_refusal() {
+    on_each(every_vm(), |vm| {
+        let mut jvm = victim(vm, "victim.Tenants")
+            .heap("128m")
+            .flag("-XX:+ExitOnOutOfMemoryError")
+            .policy(&policy("enforce", "32MiB", "oom"))
+            .start();
+        let answer = jvm.ask(&format!("leak 1 10000 {} 0", 100 * MIB));
+        let (name, _) = refused(&answer);
+        assert_eq!(name, "dev.heapwarden.MemoryQuotaExceededError", "{vm}");
+        jvm.ask("drop");
+        jvm.tell(&format!("allocate {}", 256 * MIB));
+        let status = jvm.end_within(SOON);
+        assert_eq!(status.code(), Some(3), "{vm}: {}", jvm.log());
+    });
+}

@@ -1,0 +1,205 @@
+//! The accounts as an operator's Prometheus would read them: from `/metrics`.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail};
+
+use crate::http::Client;
+
+/// One answer of `/metrics`.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Reading {
+    series: BTreeMap<(String, Labels), f64>,
+}
+
+type Labels = BTreeMap<String, String>;
+
+/// One account of a reading.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Account {
+    /// What survived the latest collection.
+    pub(crate) live_bytes: f64,
+    /// Charges less refunds, garbage not yet found included.
+    pub(crate) charged_bytes: f64,
+    /// Of the estimate.
+    pub(crate) standard_error_bytes: f64,
+    /// Absent where the policy sets none.
+    pub(crate) soft_limit_bytes: Option<f64>,
+    /// Absent where the policy sets none.
+    pub(crate) limit_bytes: Option<f64>,
+    /// Whether the agent says it is over its limit.
+    pub(crate) over_limit: bool,
+}
+
+impl Reading {
+    /// Asks the agent.
+    pub(crate) fn take(agent: &mut Client) -> Result<Reading> {
+        let text = agent.get("/metrics")?.text("/metrics")?;
+        Reading::parse(&text)
+    }
+
+    /// Reads the Prometheus text format.
+    fn parse(text: &str) -> Result<Reading> {
+        let mut reading = Reading::default();
+        for line in text.lines() {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (name, labels, value) =
+                sample(line).with_context(|| format!("/metrics: no sample: {line}"))?;
+            if reading.series.insert((name, labels), value).is_some() {
+                bail!("/metrics: a series twice: {line}");
+            }
+        }
+        Ok(reading)
+    }
+
+    /// An account; an error where it is not published.
+    pub(crate) fn account(&self, name: &str) -> Result<Account> {
+        let figure =
+            |of: &str| self.value(&format!("heapwarden_account_{of}"), &[("account", name)]);
+        let needed = |of: &str| {
+            figure(of).with_context(|| {
+                format!("/metrics has no heapwarden_account_{of} of the account {name}")
+            })
+        };
+        Ok(Account {
+            live_bytes: needed("live_bytes")?,
+            charged_bytes: needed("charged_bytes")?,
+            standard_error_bytes: needed("standard_error_bytes")?,
+            soft_limit_bytes: figure("soft_limit_bytes"),
+            limit_bytes: figure("limit_bytes"),
+            over_limit: needed("over_limit")? > 0.0,
+        })
+    }
+
+    /// What an agent account holds on behalf of a principal.
+    pub(crate) fn principal_bytes(&self, principal: &str, agent: &str) -> f64 {
+        self.value(
+            "heapwarden_principal_live_bytes",
+            &[("principal", principal), ("agent", agent)],
+        )
+        .unwrap_or(0.0)
+    }
+
+    /// The collections seen.
+    pub(crate) fn gc_epoch(&self) -> f64 {
+        self.value("heapwarden_gc_epoch", &[]).unwrap_or(0.0)
+    }
+
+    /// The sum of a family over all its labels.
+    pub(crate) fn sum(&self, name: &str) -> f64 {
+        self.series
+            .iter()
+            .filter(|((family, _), _)| family == name)
+            // Not `sum`: of nothing, that is -0.
+            .fold(0.0, |sum, (_, value)| sum + value)
+    }
+
+    fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+        let labels = labels
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        self.series.get(&(name.to_owned(), labels)).copied()
+    }
+}
+
+fn sample(line: &str) -> Option<(String, Labels, f64)> {
+    let end = line.find(['{', ' '])?;
+    let (name, mut rest) = line.split_at(end);
+    let mut labels = Labels::new();
+    if let Some(inside) = rest.strip_prefix('{') {
+        rest = inside;
+        while !rest.starts_with('}') {
+            let (label, quoted) = rest.split_once("=\"")?;
+            let (value, after) = unquote(quoted)?;
+            labels.insert(label.to_owned(), value);
+            rest = after.strip_prefix(',').unwrap_or(after);
+        }
+        rest = rest.strip_prefix('}')?;
+    }
+    // What follows the value would be a time stamp, which is of no interest here.
+    let value = rest.split_ascii_whitespace().next()?.parse().ok()?;
+    Some((name.to_owned(), labels, value))
+}
+
+/// A quoted value without its escapes, and what follows the closing quote.
+fn unquote(text: &str) -> Option<(String, &str)> {
+    let mut value = String::new();
+    let mut characters = text.char_indices();
+    while let Some((index, character)) = characters.next() {
+        match character {
+            '"' => return Some((value, &text[index + 1..])),
+            '\\' => match characters.next()?.1 {
+                'n' => value.push('\n'),
+                escaped => value.push(escaped),
+            },
+            plain => value.push(plain),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+# HELP heapwarden_account_live_bytes What survived.
+# TYPE heapwarden_account_live_bytes gauge
+heapwarden_account_live_bytes{account=\"shop\"} 1024
+heapwarden_account_charged_bytes{account=\"shop\"} 2048
+heapwarden_account_standard_error_bytes{account=\"shop\"} 1.5e2
+heapwarden_account_limit_bytes{account=\"shop\"} 4096
+heapwarden_account_over_limit{account=\"shop\"} 0
+heapwarden_principal_live_bytes{principal=\"shop\",agent=\"xml\"} 512
+heapwarden_gc_epoch 7
+heapwarden_agent_cpu_seconds_total{part=\"a\"} 0.25
+heapwarden_agent_cpu_seconds_total{part=\"b\"} 0.5
+";
+
+    #[test]
+    fn an_account_is_read() {
+        let reading = Reading::parse(TEXT).unwrap();
+        let account = reading.account("shop").unwrap();
+        assert_eq!(
+            account,
+            Account {
+                live_bytes: 1024.0,
+                charged_bytes: 2048.0,
+                standard_error_bytes: 150.0,
+                soft_limit_bytes: None,
+                limit_bytes: Some(4096.0),
+                over_limit: false,
+            }
+        );
+        assert_eq!(reading.principal_bytes("shop", "xml"), 512.0);
+        assert_eq!(reading.principal_bytes("xml", "shop"), 0.0);
+        assert_eq!(reading.gc_epoch(), 7.0);
+        assert_eq!(reading.sum("heapwarden_agent_cpu_seconds_total"), 0.75);
+    }
+
+    #[test]
+    fn a_missing_account_is_named() {
+        let error = Reading::parse(TEXT).unwrap().account("other").unwrap_err();
+        assert!(error.to_string().contains("the account other"), "{error}");
+    }
+
+    #[test]
+    fn escapes_and_time_stamps_are_read() {
+        let reading =
+            Reading::parse("m{a=\"x\\\"y\\\\z\\nw\",b=\"}, \"} 3 1700000000000\n").unwrap();
+        assert_eq!(
+            reading.value("m", &[("a", "x\"y\\z\nw"), ("b", "}, ")]),
+            Some(3.0)
+        );
+    }
+
+    #[test]
+    fn what_is_no_sample_is_an_error() {
+        for text in ["m", "m{a=\"b} 1", "m{a=b} 1", "m x", "m 1\nm 2"] {
+            assert!(Reading::parse(text).is_err(), "{text:?}");
+        }
+    }
+}

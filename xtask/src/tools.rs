@@ -1,0 +1,130 @@
+//! Programs that a command needs and Cargo does not bring. Looked for before any work is done; one
+//! that is missing is named with the line that installs it.
+
+mod jdk;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::process;
+
+pub(crate) use jdk::{Jdk, for_maven, found as jdks};
+
+/// A program with the Debian package that has it.
+struct Tool {
+    name: &'static str,
+    package: &'static str,
+}
+
+const MAVEN: Tool = Tool {
+    name: "mvn",
+    package: "maven",
+};
+const TAR: Tool = Tool {
+    name: "tar",
+    package: "tar",
+};
+const SHA512SUM: Tool = Tool {
+    name: "sha512sum",
+    package: "coreutils",
+};
+const PROMTOOL: Tool = Tool {
+    name: "promtool",
+    package: "prometheus",
+};
+
+/// Maven.
+pub(crate) fn maven() -> Result<PathBuf> {
+    find(&MAVEN)
+}
+
+/// What unpacks and checks the Tomcat distribution.
+pub(crate) fn tar_and_sha512sum() -> Result<(PathBuf, PathBuf)> {
+    Ok((find(&TAR)?, find(&SHA512SUM)?))
+}
+
+/// Prometheus' `promtool`, which the tests hold the metrics against; installed where that is
+/// possible without asking (Debian, as root).
+pub(crate) fn promtool() -> Result<PathBuf> {
+    if let Some(path) = on_path(PROMTOOL.name) {
+        return Ok(path);
+    }
+    if may_install() {
+        println!(
+            "promtool is missing: installing Debian's package {}",
+            PROMTOOL.package
+        );
+        process::run(Command::new("apt-get").args(["-q", "update"]), None)?;
+        process::run(
+            Command::new("apt-get")
+                .args([
+                    "-q",
+                    "install",
+                    "-y",
+                    "--no-install-recommends",
+                    PROMTOOL.package,
+                ])
+                .env("DEBIAN_FRONTEND", "noninteractive"),
+            None,
+        )?;
+    }
+    find(&PROMTOOL)
+}
+
+fn may_install() -> bool {
+    rustix::process::geteuid().is_root() && Path::new("/etc/debian_version").exists()
+}
+
+fn find(tool: &Tool) -> Result<PathBuf> {
+    match on_path(tool.name) {
+        Some(path) => Ok(path),
+        None => bail!("{} is missing; {}", tool.name, how_to_install(tool.package)),
+    }
+}
+
+/// The line to type, for Debian and its kin.
+fn how_to_install(package: &str) -> String {
+    let sudo = if rustix::process::geteuid().is_root() {
+        ""
+    } else {
+        "sudo "
+    };
+    format!("on Debian and Ubuntu: {sudo}apt-get update && {sudo}apt-get install -y {package}")
+}
+
+/// A program in the folders of `PATH`.
+fn on_path(name: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|folder| folder.join(name))
+        .find(|path| is_executable(path))
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_tool_is_named_with_the_line_that_installs_it() {
+        let tool = Tool {
+            name: "no-such-program",
+            package: "no-such-package",
+        };
+        let error = find(&tool).unwrap_err().to_string();
+        assert!(error.contains("no-such-program is missing"), "{error}");
+        assert!(
+            error.contains("apt-get install -y no-such-package"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_program_is_found_on_the_path() {
+        assert!(on_path("sh").unwrap().ends_with("sh"));
+    }
+}

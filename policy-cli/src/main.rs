@@ -1,6 +1,10 @@
 //! The `heapwarden` command: one module for each subcommand.
 
 mod check;
+#[allow(dead_code, reason = "the subcommands that read a live JVM follow")]
+mod live;
+#[allow(dead_code, reason = "the subcommands that read a live JVM follow")]
+mod printable;
 
 use std::io;
 use std::process::ExitCode;

@@ -1,0 +1,18 @@
+//! Reading one live JVM: where its agent listens ([`Address`]), asking it ([`Client`]), and what
+//! it answers ([`Accounts`]).
+//!
+//! Nothing that an agent says is trusted to be small, complete or fit for a terminal: an answer
+//! is bounded in bytes and time, absent fields have defaults, and names go through
+//! [`printable`](crate::printable) wherever they are printed.
+
+#![allow(unused_imports, reason = "the subcommands that read a live JVM follow")]
+
+mod accounts;
+mod address;
+mod client;
+mod error;
+
+pub(crate) use accounts::{Account, Accounts, Class, Heap, Policy, Principal, Sampling, State};
+pub(crate) use address::{Address, AddressError, DEFAULT_PORT};
+pub(crate) use client::{Classes, Client};
+pub(crate) use error::LiveError;

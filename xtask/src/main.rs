@@ -3,6 +3,7 @@
 
 mod bench;
 mod classes;
+mod dashboards;
 mod demo;
 mod fuzz;
 mod http;
@@ -37,6 +38,8 @@ enum Command {
     Bench(bench::Options),
     /// Compiles the agent's Java sources into the class files that it is built with
     Classes,
+    /// Writes the Grafana dashboards in `deploy/grafana`
+    Dashboards,
     /// Runs each fuzz target for a while
     Fuzz(fuzz::Options),
 }
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Command::Test(options) => test::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Classes => classes::run(),
+        Command::Dashboards => dashboards::run(),
         Command::Fuzz(options) => fuzz::run(&options),
     });
     match result {

@@ -18,6 +18,7 @@ pub mod java;
 pub mod jdk;
 pub mod jvm;
 pub mod output;
+pub mod prometheus;
 pub mod scrape;
 pub mod server;
 pub mod stats;

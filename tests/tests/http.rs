@@ -4,11 +4,12 @@ use heapwarden_tests::command;
 use heapwarden_tests::holdings::PLAIN_KINDS;
 use heapwarden_tests::jdk::{Collector, every_jdk_with};
 use heapwarden_tests::jvm::{Jvm, victim};
+use heapwarden_tests::prometheus::Prometheus;
 use heapwarden_tests::scrape::{self, Metrics};
 use serde_json::Value;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Families of the contract that every agent publishes; those with a limit or a refusal to tell of
@@ -332,65 +333,24 @@ fn slow_broken_and_many_clients_disturb_nobody() {
     jvm.finish();
 }
 
-/// Stops Prometheus, by its own id, when the test ends either way.
-struct Prometheus(Child);
-
-impl Drop for Prometheus {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn a_real_prometheus_scrapes_and_answers() {
     let jvm = holder();
-    let address = jvm.address();
-    let free = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-    let own = free.local_addr().expect("bound");
-    drop(free);
-    let configuration = jvm.folder().join("prometheus.yml");
-    std::fs::write(
-        &configuration,
-        format!(
-            "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: heapwarden\n  \
-             static_configs: [{{targets: ['{address}']}}]\n"
-        ),
-    )
-    .expect("writable");
-    let log = std::fs::File::create(jvm.folder().join("prometheus.log")).expect("writable");
-    let process = Command::new("prometheus")
-        .arg(format!("--config.file={}", configuration.display()))
-        .arg(format!(
-            "--storage.tsdb.path={}",
-            jvm.folder().join("tsdb").display()
-        ))
-        .arg(format!("--web.listen-address={own}"))
-        .stdout(Stdio::null())
-        .stderr(log)
-        .spawn()
-        .expect("prometheus is needed: apt-get install prometheus");
-    let _process = Prometheus(process);
-    let query = |expression: &str| -> Option<Value> {
-        let path = format!("/api/v1/query?query={expression}");
-        let text = format!("GET {path} HTTP/1.1\r\nHost: {own}\r\nConnection: close\r\n\r\n");
-        let answer = scrape::exchange(own, &text).ok()?;
-        // The answer may be chunked: the document lies between the first and the last brace.
-        let body = &answer.body[answer.body.find('{')?..=answer.body.rfind('}')?];
-        let json: Value = serde_json::from_str(body).ok()?;
-        let value = json.pointer("/data/result/0/value/1")?.clone();
-        Some(value)
-    };
-    let scrapes = command::poll(Duration::from_secs(30), || {
-        let count = query("count_over_time(up%7Bjob=%22heapwarden%22%7D%5B1m%5D)")?;
-        (count.as_str()?.parse::<u32>().ok()? >= 3).then_some(())
+    let configuration = format!(
+        "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: heapwarden\n  \
+         static_configs: [{{targets: ['{}']}}]\n",
+        jvm.address()
+    );
+    let prometheus = Prometheus::start(&configuration, jvm.folder());
+    let scrapes = command::poll(Duration::from_secs(60), || {
+        let count = prometheus.value("count_over_time(up{job=\"heapwarden\"}[1m])")?;
+        (count >= 3.0).then_some(())
     });
-    let log = std::fs::read_to_string(jvm.folder().join("prometheus.log")).unwrap_or_default();
+    let log = prometheus.log();
     assert!(scrapes.is_some(), "Prometheus scraped nothing:\n{log}");
-    let up = query("min_over_time(up%7Bjob=%22heapwarden%22%7D%5B1m%5D)");
-    assert_eq!(up, Some(Value::from("1")), "every scrape succeeded:\n{log}");
-    let live = query("heapwarden_account_live_bytes%7Baccount=%22orders%22%7D")
-        .and_then(|value| value.as_str()?.parse::<f64>().ok());
+    let up = prometheus.value("min_over_time(up{job=\"heapwarden\"}[1m])");
+    assert_eq!(up, Some(1.0), "every scrape succeeded:\n{log}");
+    let live = prometheus.value("heapwarden_account_live_bytes{account=\"orders\"}");
     assert_eq!(live, Some(jvm.accounts().holding("orders").live_bytes));
     jvm.finish();
 }

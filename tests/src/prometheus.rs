@@ -1,0 +1,143 @@
+//! A real Prometheus and its `promtool`, from the system's package.
+
+use crate::{command, scrape};
+use serde_json::Value;
+use std::fs::File;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// What to do about a missing program.
+const NEEDED: &str = "Prometheus and promtool are needed: apt-get install prometheus";
+/// Longest that Prometheus may take until it answers.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// Longest that promtool may take over one file.
+const CHECK_LIMIT: Duration = Duration::from_secs(300);
+
+/// Runs `promtool` with these arguments, on a file of the repository.
+///
+/// # Panics
+/// If promtool is not installed.
+pub fn promtool(arguments: &[&str], file: &Path) -> command::Finished {
+    let mut promtool = Command::new("promtool");
+    let found = Command::new("promtool").arg("--version").output();
+    assert!(found.is_ok(), "{NEEDED}");
+    command::run(promtool.args(arguments).arg(file), CHECK_LIMIT)
+}
+
+/// A running Prometheus; killed by its own id when dropped.
+#[derive(Debug)]
+pub struct Prometheus {
+    process: Child,
+    address: SocketAddr,
+    log: PathBuf,
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Prometheus {
+    /// Starts one that is configured by the text `configuration` and keeps its data in `folder`,
+    /// and waits until it is ready.
+    ///
+    /// # Panics
+    /// If it is not installed, or not ready in a minute.
+    #[must_use]
+    pub fn start(configuration: &str, folder: &Path) -> Self {
+        let file = folder.join("prometheus.yml");
+        std::fs::write(&file, configuration).expect("the case's folder is writable");
+        let free = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+        let address = free.local_addr().expect("bound");
+        drop(free);
+        let log = folder.join("prometheus.log");
+        let process = Command::new("prometheus")
+            .arg(format!("--config.file={}", file.display()))
+            .arg(format!(
+                "--storage.tsdb.path={}",
+                folder.join("tsdb").display()
+            ))
+            .arg(format!("--web.listen-address={address}"))
+            .stdout(Stdio::null())
+            .stderr(File::create(&log).expect("the case's folder is writable"))
+            .spawn()
+            .expect(NEEDED);
+        let prometheus = Self {
+            process,
+            address,
+            log,
+        };
+        let ready = command::poll(START_LIMIT, || {
+            (prometheus.get("/-/ready")?.status == 200).then_some(())
+        });
+        assert!(ready.is_some(), "never ready:\n{}", prometheus.log());
+        prometheus
+    }
+
+    /// What it has logged.
+    #[must_use]
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// HTTP/1.0, so that no answer comes in chunks.
+    fn get(&self, path: &str) -> Option<scrape::Answer> {
+        let text = format!("GET {path} HTTP/1.0\r\nHost: {}\r\n\r\n", self.address);
+        scrape::exchange(self.address, &text).ok()
+    }
+
+    /// `data` of an answer of its API, or why there is none.
+    ///
+    /// # Errors
+    /// A sentence: no answer, or Prometheus' own error.
+    pub fn api(&self, path: &str) -> Result<Value, String> {
+        let answer = self
+            .get(path)
+            .ok_or_else(|| format!("no answer to {path}"))?;
+        let json: Value = serde_json::from_str(&answer.body)
+            .map_err(|error| format!("{path}: {error}: {}", answer.body))?;
+        if json["status"] == "success" {
+            Ok(json["data"].clone())
+        } else {
+            Err(format!("{path}: {}", json["error"]))
+        }
+    }
+
+    /// The instant vector that an expression has now.
+    ///
+    /// # Errors
+    /// As [`Prometheus::api`]; so for what is no expression.
+    pub fn query(&self, expression: &str) -> Result<Vec<Value>, String> {
+        let path = format!("/api/v1/query?query={}", percent_encoded(expression));
+        let data = self.api(&path)?;
+        match data["result"].as_array() {
+            Some(series) => Ok(series.clone()),
+            None => Err(format!("{expression} is no vector: {data}")),
+        }
+    }
+
+    /// The value of the only series of an expression; `None` where there is none, or several.
+    #[must_use]
+    pub fn value(&self, expression: &str) -> Option<f64> {
+        match self.query(expression).ok()?.as_slice() {
+            [only] => only["value"][1].as_str()?.parse().ok(),
+            _ => None,
+        }
+    }
+}
+
+/// `text` as it may stand in a query string.
+fn percent_encoded(text: &str) -> String {
+    text.bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'.' => {
+                char::from(byte).to_string()
+            }
+            _ => format!("%{byte:02X}"),
+        })
+        .collect()
+}

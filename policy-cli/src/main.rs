@@ -1,10 +1,15 @@
 //! The `heapwarden` command: one module for each subcommand.
 
 mod check;
+mod clock;
+#[allow(dead_code, reason = "the subcommands that look back follow")]
+mod history;
 #[allow(dead_code, reason = "the subcommands that read a live JVM follow")]
 mod live;
 #[allow(dead_code, reason = "the subcommands that read a live JVM follow")]
 mod printable;
+#[allow(dead_code, reason = "the subcommands that look back follow")]
+mod prometheus;
 
 use std::io;
 use std::process::ExitCode;

@@ -1,0 +1,129 @@
+//! The options of every subcommand that reads a period.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::clock;
+use crate::prometheus::{self, Span};
+
+use super::selector::Selector;
+use super::{Error, History, recording};
+
+/// Steps that a range is divided into, at the most, unless `--step` says otherwise.
+const MOST_STEPS: u64 = 2_100;
+
+/// Finest step unless `--step` says otherwise: a step without a scrape in it has no reading,
+/// and Prometheus scrapes once a minute by default.
+const FINEST_STEP_SECONDS: u64 = 120;
+
+/// Steps that divide an hour or a day.
+const ROUND_STEPS_SECONDS: [u64; 11] = [
+    120, 300, 600, 900, 1200, 1800, 3600, 7200, 14_400, 21_600, 43_200,
+];
+
+/// Which period, of which JVMs.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) prometheus: prometheus::Arguments,
+
+    /// How far back to look
+    #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = clock::parse_duration)]
+    range: Duration,
+
+    /// Where the range ends, if not now: 2026-11-20T14:00:00Z, or seconds since 1970
+    #[arg(long, value_name = "TIME", value_parser = clock::parse_time)]
+    end: Option<i64>,
+
+    /// Length of a step; by default about a two-thousandth of the range
+    #[arg(long, value_name = "DURATION", value_parser = clock::parse_duration)]
+    step: Option<Duration>,
+
+    /// Only JVMs whose labels match, such as '{job="tomcat"}'
+    #[arg(long = "match", value_name = "SELECTOR")]
+    selector: Option<String>,
+
+    /// Only the JVM of this instance
+    #[arg(long, value_name = "HOST:PORT")]
+    instance: Option<String>,
+
+    /// The labels that tell one JVM from another
+    #[arg(
+        long = "jvm-label",
+        value_name = "LABELS",
+        value_delimiter = ',',
+        default_value = "job,instance"
+    )]
+    jvm_labels: Vec<String>,
+}
+
+impl Arguments {
+    /// Reads the period.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub(crate) fn read(&self) -> Result<History, Error> {
+        let client = self.prometheus.client()?.ok_or(Error::NoSource)?;
+        let request = recording::Request {
+            selector: Selector::new(self.selector.as_deref(), self.instance.as_deref())?,
+            span: self.span(),
+            jvm_labels: self.labels()?,
+        };
+        recording::read(&client, &request)
+    }
+
+    fn span(&self) -> Span {
+        let range = self.range.as_secs();
+        let step = match self.step {
+            Some(step) => step.as_secs(),
+            None => default_step_seconds(range),
+        };
+        Span::covering(self.end.unwrap_or_else(clock::now_seconds), range, step)
+    }
+
+    fn labels(&self) -> Result<Vec<String>, Error> {
+        let mut labels: Vec<String> = Vec::new();
+        for label in &self.jvm_labels {
+            let label = label.trim();
+            let mut bytes = label.bytes();
+            let is_label = bytes
+                .next()
+                .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+                && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_');
+            if !is_label {
+                return Err(Error::Label { text: label.into() });
+            }
+            if !labels.iter().any(|other| other == label) {
+                labels.push(label.into());
+            }
+        }
+        Ok(labels)
+    }
+}
+
+/// The finest round step that divides the range into no more than [`MOST_STEPS`].
+pub(super) fn default_step_seconds(range_seconds: u64) -> u64 {
+    let least = range_seconds.div_ceil(MOST_STEPS).max(FINEST_STEP_SECONDS);
+    let round = ROUND_STEPS_SECONDS.into_iter().find(|step| *step >= least);
+    round.unwrap_or_else(|| least.next_multiple_of(86_400))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_round_and_not_finer_than_scrapes() {
+        for (days, step) in [
+            (1, 120),
+            (7, 300),
+            (30, 1800),
+            (365, 21_600),
+            (3650, 172_800),
+        ] {
+            assert_eq!(default_step_seconds(days * 86_400), step, "{days} days");
+        }
+        assert_eq!(default_step_seconds(60), 120);
+    }
+}

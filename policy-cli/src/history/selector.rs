@@ -1,0 +1,85 @@
+//! Which series are meant, in Prometheus' words.
+
+use super::Error;
+
+/// Matchers of labels, such as `job="tomcat",instance="a:9464"`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Selector {
+    matchers: String,
+}
+
+impl Selector {
+    /// `text` as `--match` takes it, narrowed to one `instance`.
+    ///
+    /// What stands between the braces is Prometheus' to judge.
+    ///
+    /// # Errors
+    /// [`Error::Selector`] where there are no braces.
+    pub(super) fn new(text: Option<&str>, instance: Option<&str>) -> Result<Selector, Error> {
+        let mut matchers = match text.map(str::trim) {
+            None => String::new(),
+            Some(text) => text
+                .strip_prefix('{')
+                .and_then(|rest| rest.strip_suffix('}'))
+                .map(|inner| inner.trim().trim_end_matches(',').to_owned())
+                .ok_or_else(|| Error::Selector { text: text.into() })?,
+        };
+        if let Some(instance) = instance {
+            if !matchers.is_empty() {
+                matchers.push(',');
+            }
+            matchers.push_str(&format!("instance={}", quoted(instance)));
+        }
+        Ok(Selector { matchers })
+    }
+
+    /// The series of a metric.
+    pub(super) fn of(&self, metric: &str) -> String {
+        if self.matchers.is_empty() {
+            metric.into()
+        } else {
+            format!("{metric}{{{}}}", self.matchers)
+        }
+    }
+
+    /// For messages: nothing where nothing was asked.
+    pub(super) fn clause(&self) -> String {
+        if self.matchers.is_empty() {
+            String::new()
+        } else {
+            format!(", where {{{}}}", self.matchers)
+        }
+    }
+}
+
+/// A string of PromQL, in double quotes.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            '\n' => quoted.push_str("\\n"),
+            _ => quoted.push(character),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matchers_are_joined() {
+        let of = |text, instance| Selector::new(text, instance).unwrap().of("m");
+        assert_eq!(of(None, None), "m");
+        assert_eq!(of(Some("{}"), None), "m");
+        assert_eq!(
+            of(Some(" {job=\"a\",} "), Some("x\"\\")),
+            r#"m{job="a",instance="x\"\\"}"#
+        );
+        assert_eq!(of(None, Some("h:1")), r#"m{instance="h:1"}"#);
+        assert!(Selector::new(Some("job=\"a\""), None).is_err());
+    }
+}

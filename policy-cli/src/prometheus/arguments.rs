@@ -1,0 +1,96 @@
+//! The options of every subcommand that asks Prometheus.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use ureq::tls::{Certificate, PemItem, RootCerts, parse_pem};
+
+use crate::clock;
+
+use super::{Address, Client, Error};
+
+/// Largest file with a token or certificates that is read.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// Arguments can be seen by all users of a machine, so a token has none.
+const TOKEN_VARIABLE: &str = "HEAPWARDEN_PROMETHEUS_TOKEN";
+
+/// Where Prometheus is, and who we are to it.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Arguments {
+    /// Prometheus' address, with its path prefix and user:password@ if it has them
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "HEAPWARDEN_PROMETHEUS",
+        hide_env_values = true
+    )]
+    pub(crate) prometheus: Option<String>,
+
+    /// A file with the bearer token that Prometheus wants; the token itself may be in the
+    /// environment, as HEAPWARDEN_PROMETHEUS_TOKEN
+    #[arg(long, value_name = "FILE", requires = "prometheus")]
+    bearer_token_file: Option<PathBuf>,
+
+    /// A file of certificates (PEM) to trust instead of the public authorities
+    #[arg(long, value_name = "FILE", requires = "prometheus")]
+    ca_file: Option<PathBuf>,
+
+    /// How long one query may take
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = clock::parse_duration)]
+    timeout: Duration,
+}
+
+impl Arguments {
+    /// The client, if Prometheus was named.
+    ///
+    /// # Errors
+    /// [`Error::Address`] and [`Error::File`].
+    pub(crate) fn client(&self) -> Result<Option<Client>, Error> {
+        let Some(prometheus) = &self.prometheus else {
+            return Ok(None);
+        };
+        let mut address = Address::new(prometheus)?;
+        if let Some(file) = &self.bearer_token_file {
+            address = address.with_bearer_token(&String::from_utf8_lossy(&read(file)?))?;
+        } else if let Ok(token) = std::env::var(TOKEN_VARIABLE) {
+            address = address.with_bearer_token(&token)?;
+        }
+        let roots = self.ca_file.as_deref().map(roots).transpose()?;
+        Ok(Some(Client::new(address, self.timeout, roots)))
+    }
+}
+
+fn roots(file: &Path) -> Result<RootCerts, Error> {
+    let pem = read(file)?;
+    let unusable = |why: String| Error::File {
+        file: file.display().to_string(),
+        why,
+    };
+    let mut certificates: Vec<Certificate<'static>> = Vec::new();
+    for item in parse_pem(&pem) {
+        match item {
+            Ok(PemItem::Certificate(certificate)) => certificates.push(certificate),
+            Ok(_) => {}
+            Err(error) => return Err(unusable(error.to_string())),
+        }
+    }
+    if certificates.is_empty() {
+        return Err(unusable("it has no certificate in PEM".into()));
+    }
+    Ok(RootCerts::new_with_certs(&certificates))
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let done = File::open(file)
+        .and_then(|open| open.take(MAX_FILE_BYTES).read_to_end(&mut bytes))
+        .map_err(|error| Error::File {
+            file: file.display().to_string(),
+            why: error.to_string(),
+        });
+    done.map(|_| bytes)
+}

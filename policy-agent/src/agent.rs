@@ -19,6 +19,7 @@ use jvmti_bindings::sys::jvmti;
 use crate::bell::Bell;
 use crate::cost::Costs;
 use crate::enforce::Enforcement;
+use crate::enforce::couriers::Couriers;
 use crate::enforce::evidence::EvidenceLog;
 use crate::enforce::points::Points;
 use crate::enforce::warden;
@@ -59,6 +60,7 @@ pub(crate) struct Agent {
     pub(crate) costs: Costs,
     pub(crate) evidence: EvidenceLog,
     pub(crate) enforcement: Enforcement,
+    pub(crate) couriers: Couriers,
     pub(crate) points: Points,
     pub(crate) warden: Bell,
     pub(crate) resolver: Bell,
@@ -118,6 +120,7 @@ impl Agent {
             costs: Costs::default(),
             evidence: EvidenceLog::default(),
             enforcement: Enforcement::new(),
+            couriers: Couriers::default(),
             points: Points::new(),
             started: Instant::now(),
             warden: Bell::default(),

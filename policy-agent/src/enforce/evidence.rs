@@ -207,7 +207,10 @@ impl Evidence {
 
     /// Confirms what is covered when all refunds are in.
     fn settle(&mut self, agent: &Agent, now: Instant) -> Duration {
-        if let Some(epoch) = self.settling.turn(&agent.ledger, now) {
+        if let Some(epoch) = self
+            .settling
+            .turn(&agent.ledger, || agent.couriers.delivery(), now)
+        {
             self.canaries.died(epoch);
             LOOK
         } else if self.settling.is_under_way() {

@@ -8,7 +8,8 @@
 //!   [`logbook`]: what the log says.
 //! * [`rounds`]: the warden's round over the accounts, by [`round`] and [`visit`]; [`evidence`]:
 //!   the collections it asks for, by the [`ladder`], within a [`budget`]; [`marker`]: when G1
-//!   has begun one; [`settling`]: when its refunds are in; [`warden`]: its thread.
+//!   has begun one; [`settling`]: when its refunds are in, by what is known of the
+//!   [`couriers`]; [`warden`]: its thread.
 //! * [`grace`]: what a refused thread may allocate, how long a thread may be kept waiting.
 
 pub(crate) mod gate;
@@ -17,6 +18,8 @@ pub(crate) mod gate;
 pub(crate) mod budget;
 #[cfg(not(loom))]
 mod canaries;
+#[cfg(not(loom))]
+pub(crate) mod couriers;
 #[cfg(not(loom))]
 pub(crate) mod docket;
 #[cfg(not(loom))]

@@ -5,11 +5,14 @@ use std::time::Instant;
 
 use crate::ledger::{Epoch, Ledger, Quiet, QuietWindow};
 
-/// Refunds are taken to be in after so long without one: longer than a busy machine sets the
-/// thread aside that reports them. With 10 ms a verdict came too early now and then ...
+use super::couriers::Delivery;
+
+/// Where the kernel does not tell whether the couriers are at work, refunds are taken to be in
+/// after so long without one: longer than a busy machine sets a thread aside, as a rule ...
 const QUIET_MS: u64 = 100;
-/// ... or, where they never pause so long, when a batch that came later is in.
-const LONGEST_QUIET_MS: u64 = 1_000;
+/// ... and where there is always one at work, when a later batch has begun. Not at once: a look
+/// that shows them asleep says more.
+const ALWAYS_MS: u64 = 1_000;
 
 /// Refunds of a covering collection coming in, if some are.
 #[derive(Debug, Default)]
@@ -26,8 +29,14 @@ struct Batch {
 }
 
 impl Settling {
-    /// Confirms what is covered when all refunds are in, and gives the epoch.
-    pub(super) fn turn(&mut self, ledger: &Ledger, now: Instant) -> Option<Epoch> {
+    /// Confirms what is covered when all refunds are in, and gives the epoch. `delivery` is
+    /// asked after the proof was seen: what it says of couriers is said of that batch.
+    pub(super) fn turn(
+        &mut self,
+        ledger: &Ledger,
+        delivery: impl FnOnce() -> Delivery,
+        now: Instant,
+    ) -> Option<Epoch> {
         let epochs = ledger.epochs();
         let frees = ledger.frees_total();
         if self.0.is_none()
@@ -36,19 +45,21 @@ impl Settling {
             self.0 = Some(Batch {
                 epoch,
                 started: now,
-                window: QuietWindow::with_bounds(0, frees, QUIET_MS, LONGEST_QUIET_MS),
+                window: QuietWindow::with_bounds(0, frees, QUIET_MS, u64::MAX),
                 seen_in: epochs.current(),
             });
         }
         let batch = self.0.as_mut()?;
         let elapsed_ms = now.saturating_duration_since(batch.started).as_millis();
         let elapsed_ms = u64::try_from(elapsed_ms).unwrap_or(u64::MAX);
+        let is_quiet = batch.window.observe(elapsed_ms, frees) == Quiet::Settled;
+        // Batches are posted one after the other: a death of a later one ends this one.
         let newest = epochs.pending().max(epochs.boundary());
-        let settled = match batch.window.observe(elapsed_ms, frees) {
-            Quiet::Wait => false,
-            Quiet::Settled => true,
-            // Batches are posted one after the other: a death of a later one ends this one.
-            Quiet::TimedOut => newest > Some(batch.seen_in),
+        let later_came = elapsed_ms >= ALWAYS_MS && newest > Some(batch.seen_in);
+        let settled = match delivery() {
+            Delivery::Complete => true,
+            Delivery::UnderWay => later_came,
+            Delivery::Unknown => is_quiet || later_came,
         };
         let epoch = batch.epoch;
         if !settled {

@@ -15,6 +15,7 @@ use crate::jvm::java::Jni;
 use crate::ledger::{Epoch, PurseId, Quiet, QuietWindow, Tag};
 use crate::sampling::standard_error_bytes;
 
+use super::couriers::Delivery;
 use super::evidence::Evidence;
 use super::rounds::Rounds;
 
@@ -104,17 +105,25 @@ impl Warden {
     /// HotSpot has a barrier for this, and it must not be used: switching the `ObjectFree`
     /// event flushes what is pending, but it waits for the posting thread without a safepoint
     /// check, and deadlocks the VM when a safepoint is asked for meanwhile (seen on 17.0.15).
+    ///
+    /// It does not wait for ever: what comes later keeps the estimate high for a moment.
     fn await_refunds(&self) {
         const LOOK: Duration = Duration::from_millis(1);
         let frees = || self.agent.ledger.frees_total();
         let started = Instant::now();
         let mut window = QuietWindow::new(0, frees());
         loop {
-            std::thread::sleep(LOOK);
             let now_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-            if window.observe(now_ms, frees()) != Quiet::Wait || self.agent.stopping() {
+            let quiet = window.observe(now_ms, frees());
+            let is_in = match self.agent.couriers.delivery() {
+                Delivery::Complete => true,
+                Delivery::UnderWay => now_ms >= QuietWindow::DEFAULT_LONGEST_MS,
+                Delivery::Unknown => quiet != Quiet::Wait,
+            };
+            if is_in || self.agent.stopping() {
                 return;
             }
+            std::thread::sleep(LOOK);
         }
     }
 

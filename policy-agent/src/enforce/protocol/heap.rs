@@ -4,6 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
+use crate::enforce::couriers::Delivery;
 use crate::enforce::gate::Gates;
 use crate::jvm::collections::Collector;
 use crate::ledger::{Epoch, Ledger, ObjectTag, PurseId};
@@ -241,21 +242,29 @@ impl Heap {
         ledger.epochs().deaths_cover_all();
     }
 
-    /// The thread that reports deaths begins no batch before.
+    /// The thread that reports deaths is set aside until then, be it in the middle of a batch.
     pub(super) fn stall(&mut self, until_ms: u64) {
         self.stalled_until_ms = until_ms;
+    }
+
+    /// What the kernel shows of the thread that reports deaths.
+    pub(super) fn delivery(&self) -> Delivery {
+        match self.batches.front() {
+            Some(batch) if batch.begun && !batch.deaths.is_empty() => Delivery::UnderWay,
+            _ => Delivery::Complete,
+        }
     }
 
     /// Reports `count` deaths of objects, or all there are.
     pub(super) fn report(&mut self, ledger: &Ledger, now_ms: u64, count: usize) {
         let mut reported = 0;
         while reported < count {
+            if now_ms < self.stalled_until_ms {
+                return;
+            }
             let Some(batch) = self.batches.front_mut() else {
                 return;
             };
-            if !batch.begun && now_ms < self.stalled_until_ms {
-                return;
-            }
             batch.begun = true;
             let Some(object) = batch.deaths.pop_front() else {
                 self.batches.pop_front();

@@ -16,7 +16,8 @@ use super::threads::Thread;
 pub(super) const MOST_PURSES: u32 = 64;
 /// The maximum heap.
 pub(super) const MAX_HEAP_BYTES: u64 = 16 << 20;
-/// A batch of refunds is reported at this pace once it has begun: never a quiet spell in it.
+/// A batch of refunds is reported at this pace once it has begun, while its thread is not set
+/// aside.
 const TICK_MS: u64 = 5;
 const REPORTED_PER_TICK: usize = 12;
 
@@ -39,6 +40,8 @@ pub(super) enum Fault {
     YoungConvicts,
     /// Refunds are not waited for.
     Hasty,
+    /// A quiet time stands for the end of a batch.
+    ByQuiet,
     /// Gates change hands when the policy is read, not in the warden's round.
     GatesAtOnce,
     /// A thread does not look whether its gate is still its own.

@@ -49,7 +49,7 @@ fn play(setup: &Setup, history: &[Event]) -> World {
 }
 
 proptest! {
-    #![proptest_config(config(500))]
+    #![proptest_config(config(2000))]
 
     #[test]
     fn nobody_is_refused_without_a_verdict(

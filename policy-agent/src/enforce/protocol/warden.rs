@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::enforce::couriers::Delivery;
 use crate::enforce::docket::Docket;
 use crate::enforce::ladder::{Facts, Ladder, Step, Wish};
 use crate::enforce::round::Round;
@@ -216,7 +217,14 @@ impl Warden {
         {
             shared.ledger.epochs().confirm_cover(epoch);
         }
-        if let Some(epoch) = (self.settling).turn(&shared.ledger, shared.at(jvm.now_ms)) {
+        if let Some(epoch) = (self.settling).turn(
+            &shared.ledger,
+            || match shared.fault {
+                Some(Fault::ByQuiet) => Delivery::Unknown,
+                _ => jvm.heap.delivery(),
+            },
+            shared.at(jvm.now_ms),
+        ) {
             self.canaries.retain(|&planted| planted > epoch);
         }
     }

@@ -42,7 +42,7 @@ pub(super) enum Event {
     Full,
     /// Refunds come in.
     Report(u8),
-    /// No batch of refunds begins to come in for so long.
+    /// The thread that reports deaths reports one more and is set aside for so long.
     Stall {
         ms: u16,
     },
@@ -131,7 +131,11 @@ impl World {
                 let now_ms = self.jvm.now_ms;
                 (self.jvm.heap).report(&self.shared.ledger, now_ms, usize::from(count));
             }
-            Event::Stall { ms } => self.jvm.heap.stall(self.jvm.now_ms + u64::from(ms)),
+            Event::Stall { ms } => {
+                let now_ms = self.jvm.now_ms;
+                self.jvm.heap.report(&self.shared.ledger, now_ms, 1);
+                self.jvm.heap.stall(now_ms + u64::from(ms));
+            }
             Event::Warden { meanwhile, pause } => {
                 self.warden(&mut |shared, jvm| {
                     if let Some(allocation) = meanwhile {
@@ -277,7 +281,7 @@ pub(super) fn event() -> impl Strategy<Value = Event> {
         2 => Just(Event::BeginCycle),
         2 => Just(Event::Full),
         3 => (1u8..60).prop_map(Event::Report),
-        1 => (1u16..2000).prop_map(|ms| Event::Stall { ms }),
+        2 => (1u16..2000).prop_map(|ms| Event::Stall { ms }),
         12 => (prop::option::of(allocation()), any::<bool>())
             .prop_map(|(meanwhile, pause)| Event::Warden { meanwhile, pause }),
         3 => edit().prop_map(Event::Reload),

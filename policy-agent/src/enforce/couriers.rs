@@ -142,7 +142,7 @@ fn state(stat: &str) -> Option<char> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::sync::{LazyLock, mpsc};
     use std::time::{Duration, Instant};
 
     use super::*;
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn who_sleeps_has_delivered_and_who_runs_or_sleeps_inside_has_not() {
-        static COURIERS: Couriers = couriers();
+        static COURIERS: LazyLock<Couriers> = LazyLock::new(Couriers::default);
         static GO_ON: AtomicBool = AtomicBool::new(true);
         let hand = Hand::new();
         // Asleep, for the next order.
@@ -228,22 +228,11 @@ mod tests {
 
     #[test]
     fn more_couriers_than_seats_are_not_known() {
-        static COURIERS: Couriers = couriers();
+        static COURIERS: LazyLock<Couriers> = LazyLock::new(Couriers::default);
         let hands: Vec<Hand> = (0..=SEATS).map(|_| Hand::new()).collect();
         for hand in &hands {
             hand.give(|| COURIERS.report(|| {}));
         }
         eventually(&COURIERS, Delivery::Unknown);
-    }
-
-    const fn couriers() -> Couriers {
-        const FREE: Seat = Seat {
-            thread: AtomicU32::new(0),
-            is_inside: AtomicBool::new(false),
-        };
-        Couriers {
-            seats: [FREE; SEATS],
-            is_crowded: AtomicBool::new(false),
-        }
     }
 }

@@ -36,8 +36,9 @@
 //!    before S all the same, and is held by the callback: it does survive.
 //! 4. Hence the collection that freed the canary decided on every object born <= c, and
 //!    each that it found dead is reported dead, before or after the canary's own report
-//!    (one batch, no order). When the frees have gone quiet ([`QuietWindow`]), what is
-//!    still charged from epochs <= c has survived it.
+//!    (one batch, no order). When that batch is in, what is still charged from epochs
+//!    <= c has survived it. The kernel tells when it is: the thread that reports deaths
+//!    sleeps; where it does not tell, a quiet time has to do ([`QuietWindow`]).
 //!
 //! Any sampled object that dies is as good a witness of its birth epoch as a canary, and is
 //! heard as one. Canaries are for epochs without sampled garbage; and where the warden comes
@@ -251,7 +252,8 @@ pub enum Quiet {
 /// with a clock and the running count of frees.
 ///
 /// Frees come in a batch within milliseconds of a collection (`ObjectFree` is posted by
-/// one thread), so a short quiet spell is the end of the batch. The longest wait bounds
+/// one thread), so a short quiet spell is the end of the batch, or a busy machine's pause in
+/// the middle of it: for an estimate, not for a verdict. The longest wait bounds
 /// it where collections follow one another without a gap; a confirmation then counts
 /// what is in, and what is still to come keeps the estimate high for a moment, never
 /// low.

@@ -74,23 +74,29 @@ impl Table {
         }
     }
 
-    /// The slot of the method, or the empty one where it would be.
-    fn slot(&self, method: MethodId) -> &OnceLock<Arc<Judged>> {
+    /// The slots in which the method may be, the likeliest first. There is always an empty one.
+    fn probe(&self, method: MethodId) -> impl Iterator<Item = &OnceLock<Arc<Judged>>> {
         let mask = self.slots.len() - 1;
-        let mut index = hash(method) & mask;
-        // There is always an empty slot.
-        loop {
-            let slot = &self.slots[index];
-            if slot.get().is_none_or(|judged| judged.method == method) {
-                return slot;
-            }
-            index = (index + 1) & mask;
-        }
+        (hash(method)..).map(move |index| &self.slots[index & mask])
     }
 
-    /// What is known of a method. Lock-free.
+    /// What is known of a method. Lock-free. Each slot is read once: one that was empty may
+    /// hold another method a moment later.
     pub(crate) fn get(&self, method: MethodId) -> Option<&Judged> {
-        self.slot(method).get().map(|judged| &**judged)
+        for slot in self.probe(method) {
+            let judged = slot.get()?;
+            if judged.method == method {
+                return Some(judged);
+            }
+        }
+        None
+    }
+
+    /// Enters what is not there yet. The clerk alone, which keeps an empty slot.
+    fn enter(&self, judged: Arc<Judged>) {
+        let empty = self.probe(judged.method).find(|slot| slot.get().is_none());
+        let entered = empty.map(|slot| slot.set(judged));
+        debug_assert!(matches!(entered, Some(Ok(()))), "one writer, and room");
     }
 }
 
@@ -166,14 +172,14 @@ impl Methods {
         } else if (books.methods + 1) * 4 > table.slots.len() * 3 {
             let larger = Table::new(table.slots.len() * 2);
             for old in table.slots.iter().filter_map(OnceLock::get) {
-                let _ = larger.slot(old.method).set(old.clone());
+                larger.enter(old.clone());
             }
             table = Arc::new(larger);
             self.table.store(table.clone());
         }
         books.methods += 1;
         books.bytes += judged.bytes();
-        let _ = table.slot(judged.method).set(Arc::new(judged));
+        table.enter(Arc::new(judged));
     }
 
     /// Forgets what is old. The clerk, now and then.

@@ -219,9 +219,12 @@ impl Warden {
         }
         if let Some(epoch) = (self.settling).turn(
             &shared.ledger,
-            || match shared.fault {
-                Some(Fault::ByQuiet) => Delivery::Unknown,
-                _ => jvm.heap.delivery(),
+            || {
+                if shared.fault == Some(Fault::ByQuiet) {
+                    Delivery::Unknown
+                } else {
+                    jvm.heap.delivery()
+                }
             },
             shared.at(jvm.now_ms),
         ) {

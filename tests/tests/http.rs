@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// Families of the contract that every agent publishes; those with a limit or a refusal to tell of
 /// are checked where there is one.
-const CONTRACT: [&str; 28] = [
+const CONTRACT: [&str; 30] = [
     "heapwarden_account_live_bytes",
     "heapwarden_account_charged_bytes",
     "heapwarden_account_standard_error_bytes",
@@ -43,11 +43,16 @@ const CONTRACT: [&str; 28] = [
     "heapwarden_agent_memory_bytes",
     "heapwarden_build_info",
     "heapwarden_evidence_collections_total",
+    "heapwarden_evidence_budget_ratio",
+    "heapwarden_policy_enforcing",
 ];
 
 const POLICY: &str = r#"
 [sampling]
 interval = "8KiB"
+
+[enforcement]
+evidence-budget = "7%"
 
 [[account]]
 name = "orders"
@@ -112,6 +117,10 @@ fn both_formats_are_valid_and_hold_the_whole_contract() {
     assert_eq!(quoted, Some(0.0));
     let interval = metrics.value("heapwarden_sampling_interval_bytes", &[]);
     assert_eq!(interval, Some(8192.0));
+    let budget = metrics.value("heapwarden_evidence_budget_ratio", &[]);
+    assert_eq!(budget, Some(0.07));
+    let enforcing = metrics.value("heapwarden_policy_enforcing", &[]);
+    assert_eq!(enforcing, Some(0.0), "observe is the default");
     let heap = metrics.value("heapwarden_heap_max_bytes", &[]);
     assert_eq!(heap, Some(f64::from(256 << 20)), "-Xmx256m with G1");
 

@@ -175,12 +175,15 @@ impl PolicyStore {
 
     pub(crate) fn published(&self) -> PolicyStatus {
         let status = self.status();
+        let policy = self.in_force.load();
+        let enforcement = &policy.enforcement;
         PolicyStatus {
             generation: self.generation.load(Ordering::Acquire),
-            mode: match self.in_force.load().enforcement.mode {
+            mode: match enforcement.mode {
                 policy_config::Mode::Observe => Mode::Observe,
                 policy_config::Mode::Enforce => Mode::Enforce,
             },
+            evidence_budget_ratio: enforcement.evidence_budget_percent / 100.0,
             last_reload_successful: status.last_good,
             last_reload_success_timestamp_seconds: status.last_good_at,
             last_error: status.last_error.clone(),

@@ -133,6 +133,10 @@ catalog! {
         "Collections that the agent asked for, by kind.";
     EVIDENCE_SECONDS = "heapwarden_evidence_seconds_total" Counter Seconds ["kind"]
         "Wall time spent waiting for collections that the agent asked for, by kind.";
+    EVIDENCE_BUDGET = "heapwarden_evidence_budget_ratio" Gauge None []
+        "Share of wall time, of 0 to 1, that collections which the agent asks for may take.";
+    POLICY_ENFORCING = "heapwarden_policy_enforcing" Gauge None []
+        "1 if the policy in force refuses, 0 if it only observes.";
     POLICY_GENERATION = "heapwarden_policy_generation" Gauge None []
         "Number of the policy in force; the first is 1.";
     POLICY_LAST_RELOAD_SUCCESSFUL = "heapwarden_policy_last_reload_successful" Gauge None []

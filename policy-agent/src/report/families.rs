@@ -2,7 +2,7 @@
 
 use super::catalog::{self, Metric};
 use super::fold::{Folded, clip};
-use super::{Account, Snapshot, State};
+use super::{Account, Mode, Snapshot, State};
 use std::borrow::Cow;
 
 /// A metric and its samples; never without samples.
@@ -198,6 +198,8 @@ fn agent<'a>(list: &mut List<'a>, snapshot: &'a Snapshot) {
         &catalog::EVIDENCE_SECONDS,
         evidence.iter().map(|e| (e.kind, e.seconds)),
     );
+    list.one(&catalog::EVIDENCE_BUDGET, policy.evidence_budget_ratio);
+    list.one(&catalog::POLICY_ENFORCING, policy.mode == Mode::Enforce);
     list.one(&catalog::POLICY_GENERATION, policy.generation);
     list.one(
         &catalog::POLICY_LAST_RELOAD_SUCCESSFUL,

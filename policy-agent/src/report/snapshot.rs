@@ -61,6 +61,8 @@ pub struct PolicyStatus {
     pub generation: u64,
     /// Whether refusals are thrown.
     pub mode: Mode,
+    /// The share of wall time, of 0 to 1, that collections which the agent asks for may take.
+    pub evidence_budget_ratio: f64,
     /// False from a rejected policy file until the next accepted one.
     pub last_reload_successful: bool,
     /// When the policy in force was accepted, seconds since the Unix epoch.

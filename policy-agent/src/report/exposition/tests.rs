@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use proptest::prelude::*;
 
 use super::super::fold::Folder;
-use super::super::{Account, Evidence, Heap, Kind, PolicyStatus, Principal, Sampling, State};
+use super::super::{Account, Evidence, Heap, Kind, Mode, PolicyStatus, Principal, Sampling, State};
 use super::*;
 
 fn rendered(format: Format, snapshot: &Snapshot) -> String {
@@ -48,6 +48,8 @@ fn full() -> Snapshot {
         },
         policy: PolicyStatus {
             generation: 1,
+            mode: Mode::Enforce,
+            evidence_budget_ratio: 0.05,
             last_reload_success_timestamp_seconds: 1_700_000_000.5,
             ..PolicyStatus::default()
         },
@@ -157,6 +159,15 @@ fn openmetrics_text_of_each_type_of_metric() {
     );
     assert!(text.contains("# TYPE heapwarden_gc_epoch gauge\nheapwarden_gc_epoch 0\n"));
     assert!(text.ends_with("\n# EOF\n"));
+}
+
+#[test]
+fn the_policy_in_force_shows_as_numbers() {
+    let text = rendered(Format::Prometheus, &full());
+    assert!(text.contains("\nheapwarden_policy_enforcing 1\n"));
+    assert!(text.contains("\nheapwarden_evidence_budget_ratio 0.05\n"));
+    let text = rendered(Format::Prometheus, &small());
+    assert!(text.contains("\nheapwarden_policy_enforcing 0\n"));
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod jdk;
 mod jvm;
 mod machine;
 mod micro;
+mod planner;
 mod progress;
 mod scrape;
 mod stats;
@@ -35,12 +36,15 @@ enum Bench {
     Micro(micro::Options),
     /// Refusals: overshoot, lag, what the evidence costs, recovery; every JDK and collector
     Enforcement(enforcement::Options),
+    /// Advice for a fleet: how near the best plan, in what time; needs no JVM
+    Planner(planner::Options),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().bench {
         Bench::Micro(options) => micro::run(&options),
         Bench::Enforcement(options) => enforcement::run(&options),
+        Bench::Planner(options) => planner::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

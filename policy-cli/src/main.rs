@@ -1,5 +1,6 @@
 //! The `heapwarden` command: one module for each subcommand.
 
+mod advise;
 mod check;
 mod clock;
 #[allow(dead_code, reason = "the subcommands that look back follow")]

@@ -1,0 +1,188 @@
+//! Which services to move where: pure, knows bytes and names, nothing of Prometheus or of time.
+//!
+//! # The model
+//!
+//! A JVM is *pressed* where it is expected to hold more than its capacity; what is above is its
+//! *excess*. Services leave pressed JVMs only and arrive at others only. So no move has to wait
+//! for another one, and whatever part of a plan is carried out, no JVM is worse off than its
+//! headroom allows.
+//!
+//! ```text
+//! j in P     pressed JVMs, excess E_j > 0          d in D     the others, headroom H_d >= 0
+//! s in S_j   services of j, of name m(s)           f_s        bytes it frees at least at its JVM
+//! A_d        names of the accounts of d            n_s        bytes it needs at most elsewhere
+//!
+//! x_sd in {0, 1}   service s moves to d            r_j >= 0   excess that is left at j
+//!
+//! lexicographic minimum of   1. sum_j r_j          what stays unrelieved, bytes
+//!                            2. sum_sd x_sd        moves
+//!                            3. sum_sd n_s x_sd    bytes needed at the destinations
+//! subject to
+//!   sum_d x_sd <= 1                                  each s
+//!   sum_s n_s x_sd <= H_d                            each d
+//!   sum_{s: m(s) = m} x_sd <= [m not in A_d]         each d and name m: no two replicas in one JVM
+//!   r_j >= E_j - sum_{s in S_j, d} f_s x_sd          each j in P
+//! ```
+//!
+//! **Why this order.** Relief comes first, since it is what the plan is for. Moves come before
+//! bytes: moving a service is to deploy it elsewhere, a change with a risk of its own, and costs
+//! about the same whatever the service holds, for no heap is copied. Bytes decide between plans
+//! of as many moves: the lighter one leaves more headroom.
+//!
+//! # How it is solved
+//!
+//! 1. [`cover`]: each pressed JVM alone, as if there were room for everything: the fewest moves
+//!    that relieve it, of these the fewest bytes. The sum of these answers bounds every plan from
+//!    below. [`packing`] then looks for places; where all find one the bound is met, and the plan
+//!    is proven optimal, however large the fleet.
+//! 2. Else [`heuristic`]: three greedy plans, each improved by local exchanges.
+//! 3. [`search`]: branch and bound over all services at once, beginning with the best plan so far,
+//!    pruned by the relaxations of [`relaxation`] (integrality and the limits of single JVMs
+//!    dropped). Where it ends within its [`Budget`], the plan is proven optimal.
+//!
+//! A plan that is not proven comes with the best bound known. `planner_tests/oracle.rs` compares
+//! small fleets' plans with what an integer programming library says. `cargo xtask bench planner`
+//! measures what the heuristic falls short by:
+//!
+//! TABLE
+
+mod cover;
+mod heuristic;
+mod improvement;
+mod packing;
+mod problem;
+mod relaxation;
+mod search;
+
+use problem::{Assignment, Problem};
+
+/// A JVM as the planner sees it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Jvm {
+    /// What it may hold, bytes: above, it is pressed.
+    pub(crate) capacity_bytes: u64,
+    /// What it is expected to hold, all services included, bytes.
+    pub(crate) held_bytes: u64,
+    /// What it may turn out to hold, bytes: the headroom for others is counted from here.
+    pub(crate) held_upper_bytes: u64,
+    /// The names of all its accounts, also of those that cannot be moved.
+    pub(crate) accounts: Vec<String>,
+    /// The services that can be moved; read where the JVM is pressed.
+    pub(crate) services: Vec<Service>,
+}
+
+/// A service that can be moved.
+#[derive(Clone, Debug)]
+pub(crate) struct Service {
+    /// Its account's name.
+    pub(crate) name: String,
+    /// What its JVM is rid of when it goes, at least, bytes.
+    pub(crate) frees_bytes: u64,
+    /// What it needs where it goes, at most, bytes; 0 is taken for 1.
+    pub(crate) needs_bytes: u64,
+}
+
+/// One service from one JVM to another; the numbers are places in what the planner was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Move {
+    /// The pressed JVM.
+    pub(crate) source: usize,
+    /// Which of its services.
+    pub(crate) service: usize,
+    /// The JVM that takes it.
+    pub(crate) destination: usize,
+}
+
+/// What is minimised, in this order (see the module).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Cost {
+    /// Excess that stays at the pressed JVMs, bytes.
+    pub(crate) unrelieved_bytes: u64,
+    /// Services moved.
+    pub(crate) moves: u64,
+    /// What they need where they go, bytes.
+    pub(crate) needed_bytes: u64,
+}
+
+/// How much work the planner may do, in steps that each look at one service or one JVM: the same
+/// input gives the same plan on every machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    /// For the covers of all pressed JVMs together.
+    pub(crate) cover_steps: u64,
+    /// For the places of the services of the covers.
+    pub(crate) packing_steps: u64,
+    /// For the improvement of each greedy plan.
+    pub(crate) improvement_steps: u64,
+    /// For branch and bound.
+    pub(crate) search_steps: u64,
+}
+
+impl Default for Budget {
+    /// Some seconds in all where room is scarce, a fraction of one where it is not.
+    fn default() -> Self {
+        Budget {
+            cover_steps: 50_000_000,
+            packing_steps: 2_000_000,
+            improvement_steps: 8_000_000,
+            search_steps: 60_000_000,
+        }
+    }
+}
+
+/// What the planner found.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// Ordered by source and service.
+    pub(crate) moves: Vec<Move>,
+    /// What the plan costs.
+    pub(crate) cost: Cost,
+    /// No plan costs less than this; equal to the cost where that is proven.
+    pub(crate) bound: Cost,
+}
+
+impl Plan {
+    /// Whether no better plan exists.
+    pub(crate) fn is_optimal(&self) -> bool {
+        self.cost == self.bound
+    }
+}
+
+/// The plan for a fleet.
+pub(crate) fn plan(fleet: &[Jvm], budget: Budget) -> Plan {
+    let problem = Problem::of(fleet);
+    let cover = cover::all(&problem, budget.cover_steps);
+    let mut bound = cover.bound.max(relaxation::root(&problem));
+    if let Some(places) = packing::pack(&problem, &cover.items, budget.packing_steps) {
+        let assignment = Assignment::from(places);
+        // The covers may have run out of budget: then the bound is below them.
+        if assignment.cost(&problem) == bound {
+            return finished(&problem, assignment, bound);
+        }
+    }
+    let mut best = heuristic::best(&problem, &cover.items, budget.improvement_steps);
+    if best.cost(&problem) > bound {
+        let (found, proven) = search::run(&problem, best, budget.search_steps);
+        best = found;
+        if proven {
+            bound = best.cost(&problem);
+        }
+    }
+    finished(&problem, best, bound)
+}
+
+/// The plan in the caller's numbers, spread over the destinations.
+fn finished(problem: &Problem, mut assignment: Assignment, bound: Cost) -> Plan {
+    packing::spread(problem, &mut assignment);
+    let cost = assignment.cost(problem);
+    let mut moves: Vec<Move> = assignment
+        .placed()
+        .map(|(item, bin)| Move {
+            source: problem.sources[problem.items[item].source].jvm,
+            service: problem.items[item].service,
+            destination: problem.bins[bin].jvm,
+        })
+        .collect();
+    moves.sort_unstable();
+    Plan { moves, cost, bound }
+}

@@ -1,6 +1,7 @@
 //! The `heapwarden` command: one module for each subcommand.
 
 mod advise;
+mod attach;
 mod check;
 mod clock;
 #[allow(dead_code, reason = "the subcommands that look back follow")]
@@ -9,6 +10,7 @@ mod history;
 mod live;
 #[allow(dead_code, reason = "the subcommands that read a live JVM follow")]
 mod printable;
+mod process;
 #[allow(dead_code, reason = "the subcommands that look back follow")]
 mod prometheus;
 
@@ -27,6 +29,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Load the agent into a running JVM
+    Attach(attach::Arguments),
     /// Check policy files, and say what they mean
     Check(check::Arguments),
 }
@@ -34,6 +38,7 @@ enum Command {
 fn main() -> ExitCode {
     let Cli { command } = Cli::parse();
     let done = match command {
+        Command::Attach(arguments) => attach::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
     };
     match done {

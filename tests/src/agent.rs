@@ -1,4 +1,4 @@
-//! The library under test.
+//! The library and the command under test.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,21 +22,32 @@ pub fn library() -> &'static Path {
     LIBRARY.get_or_init(|| {
         let path = match std::env::var_os("HEAPWARDEN_LIBRARY") {
             Some(path) => PathBuf::from(path),
-            None => build(),
+            None => build("policy-agent", "libheapwarden.so"),
         };
         path.canonicalize()
             .unwrap_or_else(|error| panic!("no agent library at {}: {error}", path.display()))
     })
 }
 
-fn build() -> PathBuf {
+/// Absolute path of the `heapwarden` command: the release build, brought up to date once per test
+/// process.
+///
+/// # Panics
+/// Where it cannot be built.
+pub fn command() -> &'static Path {
+    static COMMAND: OnceLock<PathBuf> = OnceLock::new();
+    COMMAND.get_or_init(|| build("policy-cli", "heapwarden"))
+}
+
+/// Builds `package` and gives the path of `product` among what it made.
+fn build(package: &str, product: &str) -> PathBuf {
     let status = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--release", "--package", "policy-agent"])
+        .args(["build", "--quiet", "--release", "--package", package])
         .current_dir(repository())
         .status()
         .expect("cargo that built this test can be started");
-    assert!(status.success(), "the agent does not build");
+    assert!(status.success(), "{package} does not build");
     let target = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| repository().join("target"), PathBuf::from);
-    target.join("release").join("libheapwarden.so")
+    target.join("release").join(product)
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use policy_config::MAX_FILE_BYTES;
+use policy_config::{MAX_FILE_BYTES, Policy};
 
 use report::Look;
 
@@ -83,6 +83,19 @@ fn check(
         None => writeln!(err, "{name}: rejected, {}", count(errors, "error"))?,
     }
     Ok(parsed.policy.is_some())
+}
+
+/// Writes what is wrong with the bytes of a policy file to standard error. `None` if it is
+/// rejected.
+///
+/// # Errors
+/// Only where the output cannot be written.
+pub(crate) fn diagnose(name: &str, bytes: &[u8]) -> io::Result<Option<Policy>> {
+    let (source, parsed) = policy_config::parse_bytes(bytes);
+    let look = Look::of(io::stderr().is_terminal());
+    let mut err = io::stderr().lock();
+    report::write(name, &source, &parsed.diagnostics, look, &mut err)?;
+    Ok(parsed.policy)
 }
 
 /// The file's bytes, or one more than a policy may have: a wrong path may name a device

@@ -101,6 +101,16 @@ impl Client {
         Ok((accounts, body))
     }
 
+    /// The metrics of one JVM, in the Prometheus text format.
+    ///
+    /// # Errors
+    /// Whatever keeps them from being read.
+    pub(crate) fn metrics(&self, address: &Address) -> Result<String, LiveError> {
+        let (listener, _) = address.listener()?;
+        let body = self.get(&listener, "/metrics")?;
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
     /// Why no accounts are kept in a JVM that answers, if it says so.
     pub(crate) fn not_ready(&self, address: &Address) -> Option<String> {
         let (listener, _) = address.listener().ok()?;
@@ -110,6 +120,12 @@ impl Client {
             }) => Some(text.trim().trim_start_matches("Not ready: ").to_owned()),
             _ => None,
         }
+    }
+
+    /// Whether it is an agent that answers there.
+    pub(crate) fn is_agent(&self, address: &Address) -> bool {
+        let listener = address.listener();
+        listener.is_ok_and(|(listener, _)| self.is_heapwarden(&listener))
     }
 
     fn is_heapwarden(&self, listener: &Listener) -> bool {

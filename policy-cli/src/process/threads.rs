@@ -1,0 +1,79 @@
+//! The names of a process's threads: which collector a HotSpot runs with.
+
+/// HotSpot's collectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Collector {
+    /// `-XX:+UseG1GC`
+    G1,
+    /// `-XX:+UseParallelGC`
+    Parallel,
+    /// `-XX:+UseSerialGC`
+    Serial,
+    /// `-XX:+UseZGC`, one generation.
+    Z,
+    /// `-XX:+UseZGC`, two generations.
+    GenerationalZ,
+    /// `-XX:+UseShenandoahGC`
+    Shenandoah,
+}
+
+impl Collector {
+    /// As people call it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Collector::G1 => "G1",
+            Collector::Parallel => "Parallel",
+            Collector::Serial => "Serial",
+            Collector::Z => "ZGC",
+            Collector::GenerationalZ => "generational ZGC",
+            Collector::Shenandoah => "Shenandoah",
+        }
+    }
+
+    /// The collector whose threads these are. The flags would not tell: without one, the JVM
+    /// chooses by the machine's size. Linux keeps 15 bytes of a thread's name.
+    pub(crate) fn of_threads<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<Collector> {
+        let mut found = None;
+        let mut is_hotspot = false;
+        for name in names {
+            let name = name.trim_end_matches('\n');
+            let here = match name {
+                "ZDriverMinor" | "ZDriverMajor" => Some(Collector::GenerationalZ),
+                "ZDriver" => Some(Collector::Z),
+                _ if name.starts_with("Shenandoah") => Some(Collector::Shenandoah),
+                _ if name.starts_with("G1 ") => Some(Collector::G1),
+                _ => None,
+            };
+            if here.is_some() {
+                return here;
+            }
+            // G1 has threads of this name as well.
+            if name.starts_with("GC Thread#") || name.starts_with("ParGC Thread#") {
+                found = Some(Collector::Parallel);
+            }
+            is_hotspot |= name == "VM Thread";
+        }
+        found.or(is_hotspot.then_some(Collector::Serial))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_collector_has_threads_of_its_own() {
+        let of = |names: &[&str]| Collector::of_threads(names.iter().copied());
+        let g1 = ["java\n", "GC Thread#0\n", "G1 Main Marker\n", "VM Thread\n"];
+        assert_eq!(of(&g1), Some(Collector::G1));
+        assert_eq!(
+            of(&["GC Thread#0\n", "VM Thread\n"]),
+            Some(Collector::Parallel)
+        );
+        assert_eq!(of(&["java\n", "VM Thread\n"]), Some(Collector::Serial));
+        assert_eq!(of(&["ZDriver\n", "ZDirector\n"]), Some(Collector::Z));
+        assert_eq!(of(&["ZDriverMinor\n"]), Some(Collector::GenerationalZ));
+        assert_eq!(of(&["Shenandoah Cont\n"]), Some(Collector::Shenandoah));
+        assert_eq!(of(&["sleep\n"]), None);
+    }
+}

@@ -6,13 +6,24 @@ mod check;
 mod clock;
 #[allow(dead_code, reason = "the subcommands that look back follow")]
 mod history;
-#[allow(dead_code, reason = "the subcommands that read a live JVM follow")]
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "for heapwarden top, which follows"
+)]
 mod live;
-#[allow(dead_code, reason = "the subcommands that read a live JVM follow")]
 mod printable;
 mod process;
 #[allow(dead_code, reason = "the subcommands that look back follow")]
 mod prometheus;
+#[allow(unused_imports, reason = "for heapwarden top, which follows")]
+mod status;
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "for heapwarden top, which follows"
+)]
+mod table;
 
 use std::io;
 use std::process::ExitCode;
@@ -33,6 +44,8 @@ enum Command {
     Attach(attach::Arguments),
     /// Check policy files, and say what they mean
     Check(check::Arguments),
+    /// The accounts of live JVMs, once
+    Status(status::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -40,6 +53,7 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Attach(arguments) => attach::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Status(arguments) => status::run(&arguments),
     };
     match done {
         Ok(code) => code,

@@ -59,7 +59,7 @@ pub(crate) fn columns(text: &str) -> usize {
 
 /// Controls (C0, DEL, C1), and the format characters that reorder, join, split or hide text:
 /// Unicode's `Bidi_Control`, `Default_Ignorable_Code_Point` and its line separators.
-fn is_hidden(character: char) -> bool {
+pub(crate) fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(
             character,

@@ -27,7 +27,7 @@ pub(crate) enum Classes {
     All,
 }
 
-/// Reads agents. Cheap to clone; keeps connections open between requests.
+/// Reads agents. Cheap to clone; keeps no connection open.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     http: Agent,
@@ -48,6 +48,8 @@ impl Client {
             // An agent listens on loopback, or on a network of its own; a proxy of the
             // environment is for neither.
             .proxy(None)
+            // An agent serves few connections at a time: none is kept from its other readers.
+            .max_idle_connections(0)
             .user_agent(concat!("heapwarden/", env!("CARGO_PKG_VERSION")))
             .build()
             .new_agent();

@@ -5,14 +5,14 @@
 //! is bounded in bytes and time, absent fields have defaults, and names go through
 //! [`printable`](crate::printable) wherever they are printed.
 
-#![allow(unused_imports, reason = "the subcommands that read a live JVM follow")]
-
 mod accounts;
 mod address;
 mod client;
 mod error;
+mod reading;
 
 pub(crate) use accounts::{Account, Accounts, Class, Heap, Policy, Principal, Sampling, State};
 pub(crate) use address::{Address, AddressError, DEFAULT_PORT};
 pub(crate) use client::{Classes, Client};
 pub(crate) use error::LiveError;
+pub(crate) use reading::Reading;

@@ -1,0 +1,35 @@
+//! One JVM as it was found at one moment.
+
+use super::{Accounts, Address, Classes, Client, LiveError};
+
+/// One JVM as it was found at one moment.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Reading {
+    /// What it answered.
+    pub(crate) accounts: Accounts,
+    /// Why it keeps no accounts, if it says so; as it came.
+    pub(crate) not_ready: Option<String>,
+}
+
+impl Reading {
+    /// Reads a JVM. Where all classes are more than is read, the largest have to do.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being read.
+    pub(crate) fn take(
+        client: &Client,
+        address: &Address,
+        classes: Classes,
+    ) -> Result<Reading, LiveError> {
+        let accounts = match client.accounts(address, classes) {
+            Err(LiveError::TooLarge { .. }) if classes == Classes::All => {
+                client.accounts(address, Classes::Top)
+            }
+            other => other,
+        };
+        Ok(Reading {
+            accounts: accounts?,
+            not_ready: client.not_ready(address),
+        })
+    }
+}

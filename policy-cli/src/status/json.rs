@@ -1,0 +1,122 @@
+//! What was found, for programs: a list with one object for each address.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::ser::{CompactFormatter, Formatter, Serializer};
+
+use super::Asked;
+use crate::printable;
+
+/// One address.
+#[derive(Serialize)]
+struct Entry {
+    /// As given, a bare port completed.
+    address: String,
+    reachable: bool,
+    /// Why it is not.
+    error: Option<String>,
+    /// Why a JVM that answers keeps no accounts.
+    not_ready: Option<String>,
+    /// The agent's answer with every field it has, or null.
+    answer: Option<Value>,
+}
+
+/// Writes the list in one line.
+pub(super) fn write(found: &[Asked<'_>], out: &mut dyn Write) -> io::Result<()> {
+    let entries: Vec<Entry> = found.iter().map(Entry::of).collect();
+    entries.serialize(&mut Serializer::with_formatter(&mut *out, Printable))?;
+    writeln!(out)
+}
+
+impl Entry {
+    fn of(one: &Asked<'_>) -> Entry {
+        let (answer, error) = match &one.answer {
+            Ok(answer) => (Some(answer), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Entry {
+            address: one.address.to_string(),
+            reachable: answer.is_some(),
+            error,
+            not_ready: answer.and_then(|answer| answer.not_ready.clone()),
+            // It has been read as JSON once; more of it can only be deeper than this reads.
+            answer: answer.and_then(|answer| serde_json::from_slice(&answer.document).ok()),
+        }
+    }
+}
+
+/// Escapes what JSON allows in a string but no terminal should get.
+struct Printable;
+
+impl Formatter for Printable {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some(at) = rest.find(printable::is_hidden) {
+            let (before, from) = rest.split_at(at);
+            CompactFormatter.write_string_fragment(writer, before)?;
+            let mut characters = from.chars();
+            if let Some(hidden) = characters.next() {
+                for unit in hidden.encode_utf16(&mut [0; 2]) {
+                    write!(writer, "\\u{unit:04x}")?;
+                }
+            }
+            rest = characters.as_str();
+        }
+        CompactFormatter.write_string_fragment(writer, rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Answer;
+    use super::*;
+    use crate::live::{Address, LiveError};
+
+    #[test]
+    fn every_field_of_the_agent_passes_and_nothing_drives_the_terminal() {
+        let document = "{\"accounts\":[{\"name\":\"a\u{202e}\u{9b}\u{e0001}ä\",\"newer\":1.5}]}";
+        let address = Address::default();
+        let found = [
+            Asked {
+                address: &address,
+                answer: Ok(Answer {
+                    accounts: serde_json::from_str(document).unwrap(),
+                    document: document.into(),
+                    not_ready: Some("why".into()),
+                }),
+            },
+            Asked {
+                address: &address,
+                answer: Err(LiveError::NoAgent {
+                    listener: "a:1".into(),
+                }),
+            },
+        ];
+        let mut out = Vec::new();
+        write(&found, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains(r"a\u202e\u009b\udb40\udc01ä"), "{text}");
+        let json: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(json[0]["address"], "127.0.0.1:9464");
+        assert_eq!(json[0]["reachable"], true);
+        assert_eq!(json[0]["error"], Value::Null);
+        assert_eq!(json[0]["not_ready"], "why");
+        let account = &json[0]["answer"]["accounts"][0];
+        assert_eq!(account["name"], "a\u{202e}\u{9b}\u{e0001}ä");
+        assert_eq!(account["newer"], 1.5);
+        assert_eq!(json[1]["reachable"], false);
+        assert!(
+            json[1]["error"]
+                .as_str()
+                .unwrap()
+                .contains("no Heapwarden agent")
+        );
+        assert_eq!(json[1]["answer"], Value::Null);
+    }
+}

@@ -1,0 +1,237 @@
+//! What was found, for people.
+
+use std::io::{self, Write};
+
+use super::Asked;
+use crate::live::Accounts;
+use crate::printable;
+use crate::table::{Column, Rates, Row, amount, write_rows};
+
+/// Most rows for one JVM; an agent tells of ten thousand accounts at the most.
+const MAX_ROWS: usize = 1000;
+/// Widest remark, in columns.
+const MAX_REMARK_COLUMNS: usize = 300;
+/// Spaces before the rows of a JVM.
+const INDENT: usize = 2;
+
+/// Writes each JVM's heap and accounts to `out`, and to `err` why others could not be read.
+pub(super) fn write(
+    found: &[Asked<'_>],
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<()> {
+    let mut is_first = true;
+    for one in found {
+        let address = one.address.to_string();
+        let answer = match &one.answer {
+            Ok(answer) => answer,
+            Err(error) => {
+                writeln!(err, "{address}: {error}")?;
+                continue;
+            }
+        };
+        if !is_first {
+            writeln!(out)?;
+        }
+        is_first = false;
+        writeln!(out, "{address}: {}", heap_line(&answer.accounts))?;
+        for remark in remarks(&answer.accounts, answer.not_ready.as_deref()) {
+            writeln!(out, "  {remark}")?;
+        }
+        write_accounts(&address, &answer.accounts, out)?;
+    }
+    Ok(())
+}
+
+fn write_accounts(address: &str, accounts: &Accounts, out: &mut dyn Write) -> io::Result<()> {
+    let mut rows: Vec<Row<'_>> = accounts
+        .accounts
+        .iter()
+        .map(|account| Row {
+            jvm: 0,
+            address,
+            account,
+            rates: Rates::default(),
+            is_stale: false,
+        })
+        .collect();
+    rows.sort_by(|a, b| Column::Live.compare(a, b, false));
+    let omitted = accounts.accounts_omitted + rows.len().saturating_sub(MAX_ROWS) as u64;
+    rows.truncate(MAX_ROWS);
+    if !rows.is_empty() {
+        write_rows(&Column::OF_ONE_READING, &rows, INDENT, out)?;
+    }
+    if omitted > 0 {
+        writeln!(out, "  and {} more accounts", amount::count(omitted))?;
+    }
+    Ok(())
+}
+
+/// Heap, mode and sampling in one line.
+pub(crate) fn heap_line(accounts: &Accounts) -> String {
+    let heap = &accounts.heap;
+    let mut line = format!(
+        "heap {} of {} after collection {}",
+        amount::bytes(heap.used_after_gc_bytes),
+        amount::bytes(heap.max_bytes),
+        amount::count(heap.gc_epoch)
+    );
+    if heap.max_bytes > 0 {
+        let share = heap.used_after_gc_bytes as f64 / heap.max_bytes as f64 * 100.0;
+        line.push_str(&format!(" ({})", amount::percent(share)));
+    }
+    if !accounts.policy.mode.is_empty() {
+        let mode = printable::fitted(&accounts.policy.mode, 20);
+        line.push_str(&format!(", {mode}"));
+    }
+    match accounts.sampling.interval_bytes {
+        0 => line.push_str(", every allocation sampled"),
+        interval => line.push_str(&format!(", sampled once in {}", amount::bytes(interval))),
+    }
+    line
+}
+
+/// What an operator must know to trust the numbers; nothing where all is well.
+pub(crate) fn remarks(accounts: &Accounts, not_ready: Option<&str>) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let Some(reason) = not_ready {
+        remarks.push(format!("keeps no accounts: {reason}"));
+    }
+    if let Some(error) = &accounts.policy.last_error {
+        remarks.push(format!(
+            "the policy file was rejected, the last good policy is in force: {error}"
+        ));
+    }
+    let sampling = &accounts.sampling;
+    if sampling.dropped > 0 {
+        let seen = sampling.samples.saturating_add(sampling.dropped);
+        let share = sampling.dropped as f64 / seen as f64 * 100.0;
+        remarks.push(format!(
+            "{} of {} samples dropped ({}): the accounts are too low by about as much",
+            amount::count(sampling.dropped),
+            amount::count(seen),
+            amount::percent(share)
+        ));
+    }
+    for remark in &mut remarks {
+        *remark = printable::fitted(remark, MAX_REMARK_COLUMNS).into_owned();
+    }
+    remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Answer;
+    use super::*;
+    use crate::live::{Address, LiveError};
+
+    fn written(found: &[Asked<'_>]) -> (String, String) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        write(found, &mut out, &mut err).unwrap();
+        (
+            String::from_utf8(out).unwrap(),
+            String::from_utf8(err).unwrap(),
+        )
+    }
+
+    fn answer(text: &str, not_ready: Option<&str>) -> Answer {
+        Answer {
+            accounts: serde_json::from_str(text).unwrap(),
+            document: text.into(),
+            not_ready: not_ready.map(str::to_owned),
+        }
+    }
+
+    const TEXT: &str = r#"{"heap":{"used_after_gc_bytes":67108864,"max_bytes":268435456,
+        "gc_epoch":9},"sampling":{"interval_bytes":65536,"samples":90,"dropped":10},
+        "policy":{"mode":"observe","last_error":"p.toml:1:1: unknown key `\u001b`"},
+        "accounts":[{"name":"b","live_bytes":1},{"name":"a\u202e","kind":"service",
+        "live_bytes":10485760,"standard_error_bytes":1048576,"charged_bytes":12582912,
+        "limit_bytes":20971520,"state":"open","would_refuse_total":3,"live_objects":12}],
+        "accounts_omitted":4}"#;
+
+    #[test]
+    fn a_jvm_with_everything_to_say() {
+        let address: Address = "9464".parse().unwrap();
+        let found = [Asked {
+            address: &address,
+            answer: Ok(answer(TEXT, Some("no sampling\ncapability"))),
+        }];
+        let (out, err) = written(&found);
+        let lines: Vec<&str> = out.lines().collect();
+        assert_eq!(
+            lines[0],
+            "127.0.0.1:9464: heap 64 MiB of 256 MiB after collection 9 (25%), observe, sampled \
+             once in 64 KiB"
+        );
+        assert_eq!(lines[1], r"  keeps no accounts: no sampling\u{a}capability");
+        assert!(
+            lines[2].ends_with(r"p.toml:1:1: unknown key `\u{1b}`"),
+            "{out}"
+        );
+        assert!(lines[3].starts_with("  10 of 100 samples dropped (10%)"));
+        assert!(lines[4].starts_with("  ACCOUNT"), "{out}");
+        let cells: Vec<&str> = lines[5].split_whitespace().collect();
+        assert_eq!(
+            cells,
+            [
+                r"a\u{202e}",
+                "service",
+                "10.0",
+                "±",
+                "1.0",
+                "MiB",
+                "12",
+                "MiB",
+                "20",
+                "MiB",
+                "50%",
+                "open",
+                "0",
+                "3",
+                "0",
+                "12"
+            ]
+        );
+        assert!(lines[6].starts_with("  b "), "{out}");
+        assert_eq!(lines[7], "  and 4 more accounts");
+        assert_eq!(err, "");
+    }
+
+    #[test]
+    fn one_that_cannot_be_read_does_not_hide_the_others() {
+        let address: Address = "9464".parse().unwrap();
+        let found = [
+            Asked {
+                address: &address,
+                answer: Err(LiveError::NobodyListens {
+                    listener: "127.0.0.1:9464".into(),
+                }),
+            },
+            Asked {
+                address: &address,
+                answer: Ok(answer(r#"{"accounts":[]}"#, None)),
+            },
+        ];
+        let (out, err) = written(&found);
+        assert!(err.contains("nothing listens on 127.0.0.1:9464"), "{err}");
+        assert!(
+            out.starts_with("127.0.0.1:9464: heap 0 B of 0 B after collection 0, "),
+            "{out}"
+        );
+    }
+
+    #[test]
+    fn rows_are_bounded() {
+        let rows: Vec<String> = (0..3000).map(|n| format!(r#"{{"name":"{n}"}}"#)).collect();
+        let text = format!(r#"{{"accounts":[{}]}}"#, rows.join(","));
+        let address = Address::default();
+        let found = [Asked {
+            address: &address,
+            answer: Ok(answer(&text, None)),
+        }];
+        let (out, _) = written(&found);
+        assert!(out.ends_with("  and 2000 more accounts\n"));
+        assert_eq!(out.lines().count(), MAX_ROWS + 3);
+    }
+}

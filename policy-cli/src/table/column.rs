@@ -1,0 +1,284 @@
+//! The columns of a table of accounts.
+
+use std::cmp::Ordering;
+
+use super::{Row, amount};
+use crate::printable;
+
+/// Widest name of an account or a JVM in a table, in columns of the terminal.
+const MAX_NAME_COLUMNS: usize = 40;
+/// Widest kind; those of today have eight.
+const MAX_KIND_COLUMNS: usize = 10;
+
+/// Where a cell's text stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Align {
+    /// Names and words.
+    Left,
+    /// Amounts.
+    Right,
+}
+
+/// A column of a table of accounts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Column {
+    /// Which JVM.
+    Jvm,
+    /// The account's name.
+    Account,
+    /// What kind of thing it stands for.
+    Kind,
+    /// Live bytes and their standard error.
+    Live,
+    /// Charged bytes.
+    Charged,
+    /// The limit.
+    Limit,
+    /// Live bytes as a share of the limit.
+    Percent,
+    /// Where it stands against its limit.
+    State,
+    /// Bytes allocated in a second.
+    Allocated,
+    /// Growth of live bytes in a minute.
+    Trend,
+    /// Refusals thrown.
+    Refused,
+    /// Refusals that `observe` did not throw.
+    WouldRefuse,
+    /// Refusals due where a throw was not safe.
+    Deferred,
+    /// Live objects.
+    Objects,
+}
+
+impl Column {
+    /// All, from left to right.
+    pub(crate) const ALL: [Column; 14] = [
+        Column::Jvm,
+        Column::Account,
+        Column::Kind,
+        Column::Live,
+        Column::Charged,
+        Column::Limit,
+        Column::Percent,
+        Column::State,
+        Column::Allocated,
+        Column::Trend,
+        Column::Refused,
+        Column::WouldRefuse,
+        Column::Deferred,
+        Column::Objects,
+    ];
+
+    /// All that one reading of one JVM can fill.
+    pub(crate) const OF_ONE_READING: [Column; 11] = [
+        Column::Account,
+        Column::Kind,
+        Column::Live,
+        Column::Charged,
+        Column::Limit,
+        Column::Percent,
+        Column::State,
+        Column::Refused,
+        Column::WouldRefuse,
+        Column::Deferred,
+        Column::Objects,
+    ];
+
+    /// Its head.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Column::Jvm => "JVM",
+            Column::Account => "ACCOUNT",
+            Column::Kind => "KIND",
+            Column::Live => "LIVE ± ERROR",
+            Column::Charged => "CHARGED",
+            Column::Limit => "LIMIT",
+            Column::Percent => "%",
+            Column::State => "STATE",
+            Column::Allocated => "ALLOC/S",
+            Column::Trend => "TREND/MIN",
+            Column::Refused => "REFUSED",
+            Column::WouldRefuse => "WOULD",
+            Column::Deferred => "DEFERRED",
+            Column::Objects => "OBJECTS",
+        }
+    }
+
+    /// What rows are sorted by, in words.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Column::Jvm => "JVM",
+            Column::Account => "account",
+            Column::Kind => "kind",
+            Column::Live => "live",
+            Column::Charged => "charged",
+            Column::Limit => "limit",
+            Column::Percent => "percent",
+            Column::State => "state",
+            Column::Allocated => "allocation",
+            Column::Trend => "trend",
+            Column::Refused => "refused",
+            Column::WouldRefuse => "would refuse",
+            Column::Deferred => "deferred",
+            Column::Objects => "objects",
+        }
+    }
+
+    /// Where its texts stand.
+    pub(crate) fn align(self) -> Align {
+        match self {
+            Column::Jvm | Column::Account | Column::Kind | Column::State => Align::Left,
+            _ => Align::Right,
+        }
+    }
+
+    /// The text of a cell: printable and of bounded width. `-` where there is nothing to say.
+    pub(crate) fn cell(self, row: &Row<'_>) -> String {
+        let account = row.account;
+        let none = || "-".to_owned();
+        match self {
+            Column::Jvm => printable::fitted(row.address, MAX_NAME_COLUMNS).into_owned(),
+            Column::Account => printable::fitted(&account.name, MAX_NAME_COLUMNS).into_owned(),
+            Column::Kind => printable::fitted(&account.kind, MAX_KIND_COLUMNS).into_owned(),
+            Column::Live => amount::estimate(account.live_bytes, account.standard_error_bytes),
+            Column::Charged => amount::bytes(account.charged_bytes),
+            Column::Limit => account.limit_bytes.map_or_else(none, amount::bytes),
+            Column::Percent => account
+                .percent_of_limit()
+                .map_or_else(none, amount::percent),
+            Column::State if row.is_stale => "stale".into(),
+            Column::State => account.state.as_str().into(),
+            Column::Allocated => {
+                let rate = row.rates.allocated_bytes_per_second;
+                rate.map_or_else(none, amount::rate)
+            }
+            Column::Trend => {
+                let change = row.rates.live_bytes_per_minute;
+                change.map_or_else(none, amount::change)
+            }
+            Column::Refused => amount::count(account.refusals_total),
+            Column::WouldRefuse => amount::count(account.would_refuse_total),
+            Column::Deferred => amount::count(account.deferred_total),
+            Column::Objects => amount::count(account.live_objects),
+        }
+    }
+
+    /// Which of two rows comes first: names from A on, amounts and states from the largest on,
+    /// rows without an amount last whichever way the others go.
+    pub(crate) fn compare(self, a: &Row<'_>, b: &Row<'_>, is_reversed: bool) -> Ordering {
+        let turned = |order: Ordering| if is_reversed { order.reverse() } else { order };
+        let most_first = |amount: fn(&Row<'_>) -> u64| turned(amount(b).cmp(&amount(a)));
+        let optional = |amount: fn(&Row<'_>) -> Option<f64>| match (amount(a), amount(b)) {
+            (Some(a), Some(b)) => turned(b.total_cmp(&a)),
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        };
+        let order = match self {
+            Column::Jvm => turned(a.jvm.cmp(&b.jvm)),
+            Column::Account => turned(a.account.name.cmp(&b.account.name)),
+            Column::Kind => turned(a.account.kind.cmp(&b.account.kind)),
+            Column::State => turned(b.account.state.cmp(&a.account.state)),
+            Column::Live => most_first(|row| row.account.live_bytes),
+            Column::Charged => most_first(|row| row.account.charged_bytes),
+            Column::Refused => most_first(|row| row.account.refusals_total),
+            Column::WouldRefuse => most_first(|row| row.account.would_refuse_total),
+            Column::Deferred => most_first(|row| row.account.deferred_total),
+            Column::Objects => most_first(|row| row.account.live_objects),
+            Column::Limit => optional(|row| row.account.limit_bytes.map(|bytes| bytes as f64)),
+            Column::Percent => optional(|row| row.account.percent_of_limit()),
+            Column::Allocated => optional(|row| row.rates.allocated_bytes_per_second),
+            Column::Trend => optional(|row| row.rates.live_bytes_per_minute),
+        };
+        // A fixed order among equals keeps rows from changing places at each poll.
+        order
+            .then_with(|| a.jvm.cmp(&b.jvm))
+            .then_with(|| a.account.name.cmp(&b.account.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Rates;
+    use super::*;
+    use crate::live::{Account, State};
+
+    fn row(account: &Account) -> Row<'_> {
+        Row {
+            jvm: 0,
+            address: "a:1",
+            account,
+            rates: Rates::default(),
+            is_stale: false,
+        }
+    }
+
+    fn account(name: &str, live_bytes: u64, limit_bytes: Option<u64>) -> Account {
+        Account {
+            name: name.into(),
+            kind: "service".into(),
+            live_bytes,
+            limit_bytes,
+            state: State::Open,
+            ..Account::default()
+        }
+    }
+
+    fn sorted(accounts: &[Account], column: Column, is_reversed: bool) -> Vec<&str> {
+        let mut rows: Vec<Row<'_>> = accounts.iter().map(row).collect();
+        rows.sort_by(|a, b| column.compare(a, b, is_reversed));
+        rows.iter().map(|row| row.account.name.as_str()).collect()
+    }
+
+    #[test]
+    fn rows_without_an_amount_are_last_both_ways() {
+        let accounts = [
+            account("a", 10, None),
+            account("b", 10, Some(20)),
+            account("c", 30, Some(40)),
+        ];
+        assert_eq!(sorted(&accounts, Column::Percent, false), ["c", "b", "a"]);
+        assert_eq!(sorted(&accounts, Column::Percent, true), ["b", "c", "a"]);
+        assert_eq!(sorted(&accounts, Column::Live, false), ["c", "a", "b"]);
+        assert_eq!(sorted(&accounts, Column::Account, true), ["c", "b", "a"]);
+    }
+
+    #[test]
+    fn the_worst_state_comes_first() {
+        let mut accounts = [
+            account("a", 0, None),
+            account("b", 0, None),
+            account("c", 0, None),
+        ];
+        accounts[1].state = State::Over;
+        accounts[2].state = State::Suspect;
+        assert_eq!(sorted(&accounts, Column::State, false), ["b", "c", "a"]);
+    }
+
+    #[test]
+    fn no_cell_is_wide_or_drives_the_terminal() {
+        let name = "\u{1b}]0;x\u{7}\u{202e}".repeat(1000);
+        let hostile = Account {
+            name: name.clone(),
+            kind: name.clone(),
+            live_bytes: u64::MAX,
+            charged_bytes: u64::MAX,
+            standard_error_bytes: u64::MAX,
+            live_objects: u64::MAX,
+            refusals_total: u64::MAX,
+            limit_bytes: Some(1),
+            ..Account::default()
+        };
+        let mut row = row(&hostile);
+        row.address = &name;
+        row.rates = Rates {
+            allocated_bytes_per_second: Some(f64::INFINITY),
+            live_bytes_per_minute: Some(f64::NEG_INFINITY),
+        };
+        for column in Column::ALL {
+            let cell = column.cell(&row);
+            assert!(printable::columns(&cell) <= 40, "{column:?}: {cell}");
+            assert!(!cell.chars().any(char::is_control), "{column:?}: {cell}");
+        }
+    }
+}

@@ -5,6 +5,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// Longest that a test waits for what must come, however busy the machine is. It is no promise of
+/// the product's, and a sound machine never waits so long.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
 /// What a finished command left.
 #[derive(Debug, Clone)]
 pub struct Finished {

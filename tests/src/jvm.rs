@@ -10,22 +10,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Longest that a victim may take over one command.
-const COMMAND_LIMIT: Duration = Duration::from_secs(90);
+const COMMAND_LIMIT: Duration = Duration::from_secs(300);
 /// Longest that anything published may take to settle after a collection.
-const SETTLE_LIMIT: Duration = Duration::from_secs(8);
+const SETTLE_LIMIT: Duration = Duration::from_secs(15);
 /// Collections that may be needed until the accounts rest.
-const COLLECTIONS: u32 = 3;
+const COLLECTIONS: u32 = 4;
 /// How long nothing may move to count as settled: the agent may publish a snapshot that is a quarter
 /// of a second old.
 const REST: Duration = Duration::from_millis(450);
 /// And how many answers at least must have agreed meanwhile, however slow the machine.
 const REST_ANSWERS: u32 = 8;
-/// Longest that an orderly end may take.
-const END_LIMIT: Duration = Duration::from_secs(20);
 
 /// A JVM to be started.
 #[derive(Debug)]
@@ -201,12 +200,15 @@ impl Builder {
         let (answers_in, answers) = channel();
         let stdout = child.stdout.take().expect("piped above");
         let stderr = child.stderr.take().expect("piped above");
-        collect(stdout, Arc::clone(&log), Some(answers_in));
-        collect(stderr, Arc::clone(&log), None);
+        let readers = [
+            collect(stdout, Arc::clone(&log), Some(answers_in)),
+            collect(stderr, Arc::clone(&log), None),
+        ];
         let mut jvm = Jvm {
             orders: child.stdin.take(),
             child,
             answers,
+            readers,
             log,
             folder: self.folder,
             ended: false,
@@ -222,6 +224,7 @@ pub struct Jvm {
     child: Child,
     orders: Option<ChildStdin>,
     answers: Receiver<String>,
+    readers: [JoinHandle<()>; 2],
     log: Arc<Mutex<String>>,
     folder: TempDir,
     ended: bool,
@@ -231,7 +234,7 @@ impl Jvm {
     /// Gives the victim a command and returns its answer lines, without marker and final `ok`.
     ///
     /// # Panics
-    /// If the victim says `failed`, ends, or takes longer than 90 seconds.
+    /// If the victim says `failed`, ends, or takes longer than five minutes.
     pub fn ask(&mut self, order: &str) -> Vec<String> {
         self.tell(order);
         self.answer(order)
@@ -288,11 +291,11 @@ impl Jvm {
     /// Where the agent says it listens.
     ///
     /// # Panics
-    /// If no run-file with an address appears within 10 seconds.
+    /// If no run-file with an address appears within [`command::PATIENCE`].
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         let path = self.run_file();
-        let address = command::poll(Duration::from_secs(10), || {
+        let address = command::poll(command::PATIENCE, || {
             let text = std::fs::read_to_string(&path).ok()?;
             let json: serde_json::Value = serde_json::from_str(&text).ok()?;
             json["listen"].as_str()?.parse().ok()
@@ -324,7 +327,7 @@ impl Jvm {
     /// `_unaccounted` is not waited for: the JVM's own threads always move it a little. Where
     /// nothing sampled dies and the machine is too busy for the warden to plant its canary
     /// before the collection, that collection proves nothing and the next one does, as in any
-    /// server: so it is asked for, at most three times in all.
+    /// server: so it is asked for, at most four times in all.
     pub fn settled(&mut self) -> Accounts {
         let mut last = self.accounts();
         for _ in 0..COLLECTIONS {
@@ -380,6 +383,21 @@ impl Jvm {
         })
     }
 
+    /// Waits until the JVM has printed `text`: what it prints comes by another pipe than its answers.
+    ///
+    /// # Panics
+    /// If it does not within [`command::PATIENCE`].
+    pub fn until_logged(&self, text: &str) {
+        let logged = command::poll(command::PATIENCE, || {
+            self.log().contains(text).then_some(())
+        });
+        assert!(
+            logged.is_some(),
+            "{text} is not in the log:\n{}",
+            self.log()
+        );
+    }
+
     /// Waits for an end that the victim comes to by itself.
     pub fn end_within(&mut self, limit: Duration) -> ExitStatus {
         let Some(status) = command::wait(&mut self.child, limit) else {
@@ -387,7 +405,17 @@ impl Jvm {
         };
         self.ended = true;
         // The readers see the pipes' end a moment after the process's.
-        std::thread::sleep(Duration::from_millis(50));
+        let read = command::poll(command::PATIENCE, || {
+            self.readers
+                .iter()
+                .all(JoinHandle::is_finished)
+                .then_some(())
+        });
+        assert!(
+            read.is_some(),
+            "somebody holds the JVM's pipes:\n{}",
+            self.log()
+        );
         assert_unharmed(self.folder.path(), &self.log());
         status
     }
@@ -397,7 +425,7 @@ impl Jvm {
     pub fn finish(mut self) -> String {
         self.tell("exit");
         self.orders = None;
-        let status = self.end_within(END_LIMIT);
+        let status = self.end_within(command::PATIENCE);
         assert!(status.success(), "ended with {status}:\n{}", self.log());
         assert!(
             !self.run_file().exists(),
@@ -436,7 +464,7 @@ fn collect(
     from: impl Read + Send + 'static,
     log: Arc<Mutex<String>>,
     answers: Option<Sender<String>>,
-) {
+) -> JoinHandle<()> {
     std::thread::spawn(move || {
         for line in BufReader::new(from).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line).into_owned();
@@ -452,5 +480,5 @@ fn collect(
                 }
             }
         }
-    });
+    })
 }

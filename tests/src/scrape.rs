@@ -23,8 +23,8 @@ pub struct Answer {
 /// # Errors
 /// Those of the socket, and `InvalidData` for what is no HTTP answer.
 pub fn exchange(address: SocketAddr, request: &str) -> std::io::Result<Answer> {
-    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
-    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(30))?;
+    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
     stream.write_all(request.as_bytes())?;
     read_answer(&mut stream)
 }
@@ -136,6 +136,13 @@ impl Accounts {
             .expect("the document has a list of accounts")
     }
 
+    /// Whether the account is listed, and in this state.
+    #[must_use]
+    pub fn is_in_state(&self, name: &str, state: &str) -> bool {
+        self.find(name)
+            .is_some_and(|account| account["state"] == state)
+    }
+
     /// The account's figures; all zero where it is not listed.
     #[must_use]
     pub fn holding(&self, name: &str) -> Holding {
@@ -191,7 +198,10 @@ impl Accounts {
             .list()
             .iter()
             .take(MOST)
-            .map(|account| format!("{} {:?}", account["name"], holding(account)))
+            .map(|account| {
+                let (name, state) = (&account["name"], &account["state"]);
+                format!("{name} {state} {:?}", holding(account))
+            })
             .collect();
         format!(
             "{} accounts, heap {}, policy {}:\n{}",

@@ -200,7 +200,7 @@ impl Server {
     #[must_use]
     pub fn accounts(&self) -> Accounts {
         let path = self.folder.path().join("run.json");
-        let address = command::poll(Duration::from_secs(10), || {
+        let address = command::poll(command::PATIENCE, || {
             let text = fs::read_to_string(&path).ok()?;
             let json: serde_json::Value = serde_json::from_str(&text).ok()?;
             json["listen"].as_str()?.parse().ok()
@@ -211,22 +211,35 @@ impl Server {
         scrape::accounts(address)
     }
 
-    /// Has garbage collected by asking `path`, and reads the account once it rests: a server's own
-    /// threads always do something, so five equal answers, 50 ms apart, are enough, and after ten
-    /// seconds the last one is taken.
+    /// Has garbage collected by asking `path`, and reads the account once the collection is taken in
+    /// (nearly all that is charged is live) and the account rests: a server's own threads always do
+    /// something, so five equal answers, 50 ms apart, are enough. After ten seconds a collection is
+    /// asked for again, and after six of them the last answer is taken.
     pub fn settled(&self, path: &str, account: &str) -> scrape::Holding {
-        self.ask(path);
-        // A snapshot may be a quarter of a second old, from before the collection.
-        std::thread::sleep(Duration::from_millis(500));
-        let mut last = self.accounts().holding(account);
-        let mut equal = 0;
-        command::poll(Duration::from_secs(10), || {
-            std::thread::sleep(Duration::from_millis(30));
-            let now = self.accounts().holding(account);
-            equal = if now == last { equal + 1 } else { 0 };
-            last = now;
-            (equal >= 5).then_some(())
-        });
+        const COLLECTIONS: u32 = 6;
+        let mut last = scrape::Holding::default();
+        for _ in 0..COLLECTIONS {
+            self.ask(path);
+            // A snapshot may be a quarter of a second old, from before the collection.
+            std::thread::sleep(Duration::from_millis(500));
+            last = self.accounts().holding(account);
+            let mut equal = 0;
+            let rested = command::poll(Duration::from_secs(10), || {
+                std::thread::sleep(Duration::from_millis(30));
+                let now = self.accounts().holding(account);
+                let taken_in = now.charged_bytes - now.live_bytes <= 0.01 * now.charged_bytes;
+                equal = if now == last && taken_in {
+                    equal + 1
+                } else {
+                    0
+                };
+                last = now;
+                (equal >= 5).then_some(())
+            });
+            if rested.is_some() {
+                break;
+            }
+        }
         last
     }
 
@@ -234,11 +247,11 @@ impl Server {
     /// no complaint, none of the boot failures that agents are known for. Returns everything printed.
     ///
     /// # Panics
-    /// If one of these is found, or it takes longer than 30 seconds.
+    /// If one of these is found, or it takes longer than [`command::PATIENCE`].
     pub fn finish(mut self) -> String {
         let id = i32::try_from(self.child.id()).expect("process ids are small");
         kill_process(Pid::from_raw(id).expect("not 0"), Signal::TERM).expect("it runs");
-        let status = command::wait(&mut self.child, Duration::from_secs(30));
+        let status = command::wait(&mut self.child, command::PATIENCE);
         let log = self.log();
         assert!(status.is_some(), "still running after SIGTERM:\n{log}");
         self.ended = true;

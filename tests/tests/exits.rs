@@ -1,11 +1,11 @@
 //! However a JVM ends while eight threads are being sampled, it ends at once and unharmed.
 
+use heapwarden_tests::command::PATIENCE;
 use heapwarden_tests::jdk::{Vm, every_vm, on_each};
 use heapwarden_tests::jvm::{Jvm, victim};
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::time::Duration;
 
 /// Starts the victim, lets it be sampled, and gives the order to end.
 fn ending(vm: &Vm, way: &str) -> Jvm {
@@ -18,12 +18,12 @@ fn ending(vm: &Vm, way: &str) -> Jvm {
     let sampled = |accounts: &heapwarden_tests::scrape::Accounts| {
         accounts.0["sampling"]["samples"].as_u64() > Some(1_000)
     };
-    jvm.until(Duration::from_secs(10), "samples arrive", sampled);
+    jvm.until(PATIENCE, "samples arrive", sampled);
     jvm
 }
 
 fn end(mut jvm: Jvm, leaves_run_file: bool) -> ExitStatus {
-    let status = jvm.end_within(Duration::from_secs(10));
+    let status = jvm.end_within(PATIENCE);
     assert!(
         leaves_run_file || !jvm.run_file().exists(),
         "the run-file outlives an orderly end"

@@ -37,7 +37,7 @@ fn fifty_redeployments_keep_one_account_and_leak_no_loader() {
             // A loader that dies within milliseconds, before anyone could ask its name, is nobody's
             // by design: what it was charged counts as `_unaccounted`. So each lives until its
             // hundred arrays show under its name.
-            jvm.until(Duration::from_secs(10), "it is named", |accounts| {
+            jvm.until(command::PATIENCE, "it is named", |accounts| {
                 accounts.find("svc-a").is_some_and(|account| {
                     account["allocated_bytes_total"].as_f64()
                         >= Some(f64::from(deployment) * 101_600.0)
@@ -82,13 +82,11 @@ fn an_undeployed_service_that_still_holds_bytes_shows() {
         jvm.ask("deploy svc-a");
         jvm.ask("call svc-a own 1000 100");
         jvm.settled();
-        // An undeployment is taken note of by and by; within five seconds it must show.
+        // An undeployment is taken note of by and by.
         let assert_retired = |jvm: &Jvm, loaders: f64, why: &str| {
             let name = "heapwarden_account_retired_loaders";
             let shown = || jvm.metrics().of_account(name, "svc-a").unwrap_or(0.0);
-            let shows = command::poll(Duration::from_secs(5), || {
-                (shown() == loaders).then_some(())
-            });
+            let shows = command::poll(command::PATIENCE, || (shown() == loaders).then_some(()));
             assert!(shows.is_some(), "{} retired loaders: {why}", shown());
         };
         assert_retired(&jvm, 0.0, "still deployed");
@@ -155,7 +153,7 @@ fn a_hundred_thousand_services_made_and_gone_leave_memory_where_it_was() {
                 }
                 rounds += 1;
                 assert!(
-                    rounds < 10,
+                    rounds < 40,
                     "{vm}: services that are gone are not forgotten: {}",
                     accounts.brief()
                 );

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use heapwarden_tests::command::poll;
 use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, every_vm, on_each, on_each_at_once};
 use heapwarden_tests::jvm::{Jvm, victim};
 
 const MIB: u64 = 1 << 20;
-/// What enforcement may take to notice, with room for a busy machine.
-const SOON: Duration = Duration::from_secs(20);
+/// What enforcement may take to notice on a busy machine: the budget makes it wait as well.
+const SOON: Duration = Duration::from_secs(90);
 
 fn policy(mode: &str, limit: &str, throw: &str) -> String {
     format!(
@@ -157,16 +158,21 @@ fn limits_change_while_it_runs() {
 fn an_array_larger_than_the_limit_is_refused_by_itself() {
     on_each(every_vm(), |vm| {
         let mut jvm = start(vm, "512m", &policy("enforce", "16MiB", "error"));
-        // A few small ones: the account's methods and terms become known.
-        for _ in 0..20 {
-            jvm.ask("allocate 2000000");
+        let refused = poll(SOON, || {
+            // A few small ones: the account's methods and terms become known, however long that
+            // takes on a busy machine.
+            for _ in 0..20 {
+                jvm.ask("allocate 2000000");
+                jvm.ask("drop");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let answer = jvm.ask(&format!("allocate {}", 17 * MIB));
             jvm.ask("drop");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let large = (17 * MIB).to_string();
-        let answer = jvm.ask(&format!("allocate {large}"));
+            (answer != ["allowed"]).then_some(answer)
+        });
+        let refused = refused.unwrap_or_else(|| panic!("{vm}: never refused: {}", jvm.log()));
         assert_eq!(
-            answer,
+            refused,
             ["refused dev.heapwarden.AllocationRefusedError"],
             "{vm}"
         );
@@ -184,13 +190,15 @@ fn a_service_that_bounces_at_its_limit_costs_the_budget_and_no_more() {
     on_each_at_once(4, every_vm(), |vm| {
         let mut jvm = start(vm, "512m", &policy("enforce", "64MiB", "error"));
         let begun = std::time::Instant::now();
-        let answer = jvm.ask(&format!("bounce {SECONDS} 10000"));
+        // Until it was refused once: on a busy machine a verdict takes its time.
+        let mut times: u64 = 0;
+        while times == 0 && begun.elapsed() < SOON {
+            let answer = jvm.ask(&format!("bounce {SECONDS} 10000"));
+            let bounced = answer[0].trim_start_matches("bounced ");
+            times += bounced.parse::<u64>().expect("a number");
+        }
         let wall = begun.elapsed().as_secs_f64();
-        let times: u64 = answer[0]
-            .trim_start_matches("bounced ")
-            .parse()
-            .expect("a number");
-        assert!(times >= 1, "{vm}: {answer:?}");
+        assert!(times >= 1, "{vm}: never refused: {}", jvm.log());
         let spent = jvm.metrics().sum("heapwarden_evidence_seconds_total");
         // The share of wall time, the minute of credit, and the one that uses it up.
         assert!(
@@ -204,7 +212,7 @@ fn a_service_that_bounces_at_its_limit_costs_the_budget_and_no_more() {
             .count() as u64;
         // Over, readmitted, refused: one of each in ten seconds.
         assert!(
-            lines <= 3 * (SECONDS / 10 + 3),
+            lines <= 3 * (wall as u64 / 10 + 3),
             "{vm}: {lines} lines\n{log}"
         );
     });

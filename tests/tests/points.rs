@@ -12,7 +12,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-const LIMIT: Duration = Duration::from_secs(20);
+/// Longest that anything may take on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
 /// Where refusals are expected, and nothing is broken by them.
 const OPEN: [&str; 15] = [
     "instance",
@@ -120,11 +121,9 @@ fn an_account_is_refused_where_nothing_breaks_and_nowhere_else() {
         }
 
         fs::write(&path, policy(MORE)).expect("writable");
-        jvm.until(
-            Duration::from_secs(5),
-            "the policy is in force",
-            |accounts| accounts.0["policy"]["generation"] == 2,
-        );
+        jvm.until(LIMIT, "the policy is in force", |accounts| {
+            accounts.0["policy"]["generation"] == 2
+        });
         jvm.ask("await");
         assert_open(&mut jvm, "transfer");
         assert_closed(&mut jvm, "below", "policy");

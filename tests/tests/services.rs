@@ -6,7 +6,6 @@ use heapwarden_tests::java;
 use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, every_vm, on_each};
 use heapwarden_tests::jvm::{Jvm, victim};
 use heapwarden_tests::scrape::{Accounts, Metrics};
-use std::time::Duration;
 
 const EXACT: &str = "[sampling]\ninterval = \"exact\"\n";
 
@@ -145,7 +144,7 @@ fn what_nobody_owns_is_unaccounted_and_the_accounts_sum_to_all_samples() {
                 metrics.sum("heapwarden_samples_total"),
             )
         };
-        let equal = heapwarden_tests::command::poll(Duration::from_secs(5), || {
+        let equal = heapwarden_tests::command::poll(heapwarden_tests::command::PATIENCE, || {
             let (objects, samples) = sums(&jvm.metrics());
             (objects == samples && samples > 1_000.0).then_some(())
         });

@@ -18,11 +18,13 @@ import victim.unbroken.Rows;
  * arm                  waits until an allocation by the tenant is refused
  * run                  every trial; answers {@code thrown N}: those that ended in a refusal
  * calm                 waits until the tenant is no longer refused
- * check                looks what the trials left; answers {@code broken N}
+ * check                looks what the trials left; answers {@code broken N}, of all rows so far
  * </pre>
+ *
+ * <p>After {@code check} the row can be prepared anew.
  */
 public final class Unbroken {
-    private static final long PATIENCE_NS = 30_000_000_000L;
+    private static final long PATIENCE_NS = 120_000_000_000L;
     private static Row row;
     private static int trials;
     private static final List<String> BROKEN = new ArrayList<>();

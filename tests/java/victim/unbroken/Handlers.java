@@ -1,5 +1,6 @@
 package victim.unbroken;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -79,8 +80,13 @@ final class Handlers {
     /** The tenant logs into the host's file. */
     private static final class OthersHandler implements Row {
         private final Logger logger = Logger.getAnonymousLogger();
-        private final Path file = Path.of("others.log").toAbsolutePath();
+        private final Path file;
         private String[] messages;
+
+        OthersHandler() throws IOException {
+            // A file of its own: its handler stays open.
+            file = Files.createTempFile(Path.of("").toAbsolutePath(), "others", ".log");
+        }
 
         @Override
         public void prepare(int trials) throws Exception {

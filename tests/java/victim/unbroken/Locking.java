@@ -192,7 +192,7 @@ final class Locking {
 
         /** Waits for its end, and throws what it threw. */
         void finish() throws Exception {
-            join(20_000);
+            join(60_000);
             if (isAlive()) {
                 throw new AssertionError("the tenant's thread hangs");
             }

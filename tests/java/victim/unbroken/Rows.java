@@ -23,9 +23,9 @@ public final class Rows {
         return ROWS.get(name).call();
     }
 
-    /** Waits, at most 20 seconds. */
+    /** Waits, at most a minute. */
     static void until(Callable<Boolean> holds) throws Exception {
-        long end = System.nanoTime() + 20_000_000_000L;
+        long end = System.nanoTime() + 60_000_000_000L;
         while (!holds.call() && System.nanoTime() < end) {
             Thread.sleep(1);
         }

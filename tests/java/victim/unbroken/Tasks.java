@@ -5,14 +5,14 @@ import java.util.Timer;
 import java.util.TimerTask;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionService;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.FutureTask;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Consumer;
 import victim.tenant.Alarm;
 import victim.tenant.Handoff;
 import victim.tenant.Task;
@@ -28,8 +28,8 @@ final class Tasks {
         rows.put("fixed-rate", FixedRate::new);
         rows.put("timer", Timers::new);
         rows.put("submit", Submit::new);
-        rows.put("future-task", () -> new Completion(Tasks::futureTask));
-        rows.put("completable-future", () -> new Completion(Tasks::completableFuture));
+        rows.put("future-task", Delivery::new);
+        rows.put("completable-future", Completion::new);
     }
 
     private static final class FixedRate implements Row {
@@ -137,7 +137,7 @@ final class Tasks {
         private void answer(int trial) throws Exception {
             Future<Integer> future = pool.submit((Callable<Integer>) tasks[trial]);
             try {
-                if (future.get(20, TimeUnit.SECONDS) != 11) {
+                if (future.get(60, TimeUnit.SECONDS) != 11) {
                     throw new AssertionError("a wrong answer");
                 }
             } catch (ExecutionException e) {
@@ -149,15 +149,46 @@ final class Tasks {
         }
     }
 
+    /**
+     * The tenant's executor runs somebody's task, which others await in a queue.
+     *
+     * <p>A {@link java.util.concurrent.FutureTask} itself allocates only while its calls are linked,
+     * once a process; what puts it into the queue as it completes does so every time.
+     */
+    private static final class Delivery implements Row {
+        private final Handoff handoff = new Handoff();
+        private CompletionService<Integer>[] services;
+
+        @SuppressWarnings({"unchecked", "rawtypes"})
+        @Override
+        public void prepare(int trials) throws Exception {
+            services = new CompletionService[trials];
+            for (int trial = 0; trial < trials; trial++) {
+                services[trial] = new ExecutorCompletionService<>(handoff);
+            }
+            // While the JVM resolves a call it makes a string for the class loader, which is no
+            // matter of completion.
+            CompletionService<Integer> first = new ExecutorCompletionService<>(handoff);
+            first.submit(Tasks::fail);
+            first.take();
+        }
+
+        @Override
+        public void during(int trial) {
+            services[trial].submit(Tasks::fail);
+        }
+
+        @Override
+        public String after(int trial) throws Exception {
+            Future<Integer> future = services[trial].poll();
+            return future == null ? "who awaits the task waits for ever" : outcome(future);
+        }
+    }
+
     /** The tenant's executor runs what completes somebody's future with the program's own error. */
     private static final class Completion implements Row {
-        private final Making making;
         private final Handoff handoff = new Handoff();
         private Future<?>[] futures;
-
-        Completion(Making making) {
-            this.making = making;
-        }
 
         @Override
         public void prepare(int trials) {
@@ -166,39 +197,24 @@ final class Tasks {
 
         @Override
         public void during(int trial) {
-            making.run(future -> futures[trial] = future, handoff);
+            CompletableFuture<Integer> future = new CompletableFuture<>();
+            futures[trial] = future;
+            future.completeAsync(Tasks::fail, handoff);
         }
 
         @Override
         public String after(int trial) throws Exception {
-            if (!futures[trial].isDone()) {
-                return "the future never completes";
-            }
-            try {
-                return "the future has a value: " + futures[trial].get();
-            } catch (ExecutionException e) {
-                return e.getCause() == OWN ? null : "the future failed with " + e.getCause();
-            }
+            return futures[trial].isDone() ? outcome(futures[trial]) : "the future never completes";
         }
     }
 
-    /** Runs something in the tenant's executor after having told what will become of it. */
-    private interface Making {
-        void run(Consumer<Future<?>> told, Handoff handoff);
-    }
-
-    private static void futureTask(
-            Consumer<Future<?>> told, Handoff handoff) {
-        FutureTask<Integer> future = new FutureTask<>(Tasks::fail);
-        told.accept(future);
-        handoff.execute(future);
-    }
-
-    private static void completableFuture(
-            Consumer<Future<?>> told, Handoff handoff) {
-        CompletableFuture<Integer> future = new CompletableFuture<>();
-        told.accept(future);
-        future.completeAsync(Tasks::fail, handoff);
+    /** What is wrong with a future that is to have failed with the program's own error. */
+    private static String outcome(Future<?> future) throws InterruptedException {
+        try {
+            return "the future has a value: " + future.get();
+        } catch (ExecutionException e) {
+            return e.getCause() == OWN ? null : "the future failed with " + e.getCause();
+        }
     }
 
     private static Integer fail() {

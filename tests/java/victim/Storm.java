@@ -20,16 +20,16 @@ import victim.storm.Transforming;
  * Real programs as tenants, beside neighbours who share the JDK, a Jetty and copies of their code.
  *
  * <pre>
- * learn     every program answers, and is believed
- * begin     every program runs over and over
- * status    a line for each: its runs by outcome
- * end       the programs stop; answers the same
- * verify    every program answers as it did at first
+ * learn NAME   the program answers, and is believed
+ * begin        every program runs over and over
+ * status       a line for each: its runs by outcome
+ * end          the programs stop; answers the same
+ * verify NAME  the program answers as it did at first
  * </pre>
  */
 public final class Storm {
     /** Less than what the harness grants one command. */
-    private static final long LONGEST_END_NS = 75_000_000_000L;
+    private static final long LONGEST_END_NS = 270_000_000_000L;
 
     private static final List<Program> PROGRAMS = new ArrayList<>();
     private static final ClassLoader PARENT = Storm.class.getClassLoader();
@@ -54,11 +54,11 @@ public final class Storm {
         add("shop-neighbour", true, PARENT, new Asking(port, "/neighbour"));
         Protocol.serve(
                 Map.of(
-                        "learn", words -> PROGRAMS.forEach(Program::learn),
+                        "learn", words -> program(words[1]).learn(),
                         "begin", words -> PROGRAMS.forEach(Program::start),
                         "status", words -> status(),
                         "end", words -> end(),
-                        "verify", words -> PROGRAMS.forEach(Program::verify)));
+                        "verify", words -> program(words[1]).verify()));
     }
 
     private static void report(Thread thread, Throwable error) {
@@ -91,6 +91,10 @@ public final class Storm {
     private static <T> T load(ClassLoader loader, String name)
             throws ReflectiveOperationException {
         return (T) Class.forName(name, true, loader).getDeclaredConstructor().newInstance();
+    }
+
+    private static Program program(String name) {
+        return PROGRAMS.stream().filter(program -> program.isNamed(name)).findFirst().orElseThrow();
     }
 
     private static void status() {

@@ -40,7 +40,7 @@ import java.util.stream.IntStream;
 
 /** Machinery: what threads, class loaders and the JDK's caches have to do with. */
 final class Works {
-    private static final long PATIENCE_SECONDS = 60;
+    private static final long PATIENCE_SECONDS = 150;
     private static final ConcurrentHashMap<String, Integer> SHARED = new ConcurrentHashMap<>();
     private static final ReentrantReadWriteLock LOCK = new ReentrantReadWriteLock();
     private static final Semaphore PERMITS = new Semaphore(3);

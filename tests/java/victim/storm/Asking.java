@@ -29,8 +29,8 @@ public final class Asking implements LongFunction<String> {
         try {
             HttpURLConnection connection =
                     (HttpURLConnection) URI.create(base + seed).toURL().openConnection();
-            connection.setConnectTimeout(30_000);
-            connection.setReadTimeout(60_000);
+            connection.setConnectTimeout(150_000);
+            connection.setReadTimeout(150_000);
             connection.setRequestProperty("X-Customer", "customer of " + seed);
             if (connection.getResponseCode() != 200) {
                 try (InputStream error = connection.getErrorStream()) {

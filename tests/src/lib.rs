@@ -12,6 +12,7 @@
 pub mod agent;
 pub mod command;
 pub mod edits;
+pub mod grafana;
 pub mod holdings;
 pub mod installs;
 pub mod java;
@@ -19,6 +20,7 @@ pub mod jdk;
 pub mod jvm;
 pub mod output;
 pub mod prometheus;
+pub mod promql;
 pub mod scrape;
 pub mod server;
 pub mod stats;

@@ -113,11 +113,47 @@ impl Prometheus {
     /// As [`Prometheus::api`]; so for what is no expression.
     pub fn query(&self, expression: &str) -> Result<Vec<Value>, String> {
         let path = format!("/api/v1/query?query={}", percent_encoded(expression));
-        let data = self.api(&path)?;
-        match data["result"].as_array() {
-            Some(series) => Ok(series.clone()),
-            None => Err(format!("{expression} is no vector: {data}")),
-        }
+        series(expression, &self.api(&path)?)
+    }
+
+    /// The series that an expression has from `start` to `end`, in seconds since the Unix epoch, a
+    /// value each second.
+    ///
+    /// # Errors
+    /// As [`Prometheus::query`].
+    pub fn query_range(
+        &self,
+        expression: &str,
+        (start, end): (f64, f64),
+    ) -> Result<Vec<Value>, String> {
+        let path = format!(
+            "/api/v1/query_range?query={}&start={start:.3}&end={end:.3}&step=1",
+            percent_encoded(expression)
+        );
+        series(expression, &self.api(&path)?)
+    }
+
+    /// The values that a label has in the series that a selector selects.
+    ///
+    /// # Errors
+    /// As [`Prometheus::api`].
+    pub fn label_values(&self, label: &str, selector: &str) -> Result<Vec<Value>, String> {
+        let selector = percent_encoded(selector);
+        let data = self.api(&format!("/api/v1/label/{label}/values?match[]={selector}"))?;
+        Ok(data.as_array().cloned().unwrap_or_default())
+    }
+
+    /// Waits until an expression has series.
+    ///
+    /// # Panics
+    /// With Prometheus' log, if it has none within `limit`.
+    pub fn until(&self, limit: Duration, expression: &str) {
+        let met = command::poll(limit, || {
+            let found = self.query(expression).ok()?;
+            (!found.is_empty()).then_some(())
+        });
+        let log = self.log();
+        assert!(met.is_some(), "not within {limit:?}: {expression}\n{log}");
     }
 
     /// The value of the only series of an expression; `None` where there is none, or several.
@@ -127,6 +163,13 @@ impl Prometheus {
             [only] => only["value"][1].as_str()?.parse().ok(),
             _ => None,
         }
+    }
+}
+
+fn series(expression: &str, data: &Value) -> Result<Vec<Value>, String> {
+    match data["result"].as_array() {
+        Some(series) => Ok(series.clone()),
+        None => Err(format!("{expression} is no vector: {data}")),
     }
 }
 

@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.IntFunction;
+import org.lib.xml.Desk;
 
 /**
  * A little server: deploys services in named class loaders and calls them as containers do.
@@ -20,6 +21,8 @@ import java.util.function.IntFunction;
  * call NAME CONTEXT LENGTH COUNT   COUNT arrays of LENGTH by the service's code, with its own context
  *                          loader (CONTEXT own), none (null), the system's (system) or NAME's
  * outside NAME LENGTH COUNT  the same arrays by code of nobody while NAME is the context loader
+ * through NAME LENGTH COUNT  the same by a library's code (org.lib.xml) on its behalf
+ * grow NAME LENGTH COUNT   as call NAME own, until refused; says "grown" or "refused"
  * undeploy NAME            forgets the loader; what its calls made stays held here
  * release NAME             forgets what NAME's calls made
  * loaders                  how many undeployed loaders still exist
@@ -91,6 +94,8 @@ public final class Services {
                         "child", words -> DEPLOYED.get(words[1]).useChild(),
                         "call", Services::call,
                         "outside", words -> outside(words, nobody),
+                        "through", words -> outside(words, throughLibrary()),
+                        "grow", Services::grow,
                         "undeploy", words -> undeploy(words[1]),
                         "release", words -> HELD.remove(words[1]),
                         "loaders", words -> countLoaders(),
@@ -121,6 +126,26 @@ public final class Services {
 
     private static void outside(String[] words, IntFunction<Object> nobody) {
         hold(words[1], DEPLOYED.get(words[1]).context, nobody, words, 2);
+    }
+
+    /** Code that allocates below a frame of the library. */
+    private static IntFunction<Object> throughLibrary() {
+        Desk desk = new Desk();
+        return length -> {
+            Object[] made = new Object[1];
+            desk.run(() -> made[0] = new byte[length]);
+            return made[0];
+        };
+    }
+
+    private static void grow(String[] words) {
+        Service service = DEPLOYED.get(words[1]);
+        try {
+            hold(words[1], service.context, service.code, words, 2);
+            Protocol.say("grown");
+        } catch (RuntimeException | OutOfMemoryError refused) {
+            Protocol.say("refused " + refused.getClass().getName());
+        }
     }
 
     private static void hold(

@@ -4,6 +4,7 @@ mod advise;
 mod attach;
 mod check;
 mod clock;
+mod doctor;
 #[allow(dead_code, reason = "the subcommands that look back follow")]
 mod history;
 #[allow(
@@ -44,6 +45,8 @@ enum Command {
     Attach(attach::Arguments),
     /// Check policy files, and say what they mean
     Check(check::Arguments),
+    /// Say why a JVM's accounts are empty, vague or not enforced
+    Doctor(doctor::Arguments),
     /// The accounts of live JVMs, once
     Status(status::Arguments),
 }
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Attach(arguments) => attach::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
     };
     match done {

@@ -29,14 +29,21 @@ pub fn library() -> &'static Path {
     })
 }
 
-/// Absolute path of the `heapwarden` command: the release build, brought up to date once per test
-/// process.
+/// Absolute path of the `heapwarden` command: `HEAPWARDEN_COMMAND`, else the release build, brought
+/// up to date once per test process.
 ///
 /// # Panics
-/// Where it cannot be built.
+/// Where the command cannot be built or is not where the variable says.
 pub fn command() -> &'static Path {
     static COMMAND: OnceLock<PathBuf> = OnceLock::new();
-    COMMAND.get_or_init(|| build("policy-cli", "heapwarden"))
+    COMMAND.get_or_init(|| {
+        let path = match std::env::var_os("HEAPWARDEN_COMMAND") {
+            Some(path) => PathBuf::from(path),
+            None => build("policy-cli", "heapwarden"),
+        };
+        path.canonicalize()
+            .unwrap_or_else(|error| panic!("no command at {}: {error}", path.display()))
+    })
 }
 
 /// Builds `package` and gives the path of `product` among what it made.

@@ -18,6 +18,7 @@ pub mod installs;
 pub mod java;
 pub mod jdk;
 pub mod jvm;
+pub mod native;
 pub mod output;
 pub mod prometheus;
 pub mod promql;

@@ -1,11 +1,11 @@
 //! Whatever is wrong with the agent's surroundings, the application runs as if nothing were there.
 
 use heapwarden_tests::command::{self, Finished};
-use heapwarden_tests::jdk::{Collector, Jdk, Vm, every_jdk, every_jdk_with, newest, on_each};
+use heapwarden_tests::jdk::{Collector, Jdk, Vm, every_jdk, every_jdk_with, on_each};
 use heapwarden_tests::jvm::{Builder, victim};
-use heapwarden_tests::{agent, scrape};
+use heapwarden_tests::{agent, native, scrape};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -145,7 +145,7 @@ fn a_second_load_is_one_clear_line() {
 
 #[test]
 fn a_capability_held_by_another_agent_is_named_and_shown() {
-    let library = capability_holder();
+    let library = native::capability_holder();
     on_each(&g1(), |vm| {
         let holder = format!("-agentpath:{}", library.display());
         let lines = run_unharmed(&victim(vm, "victim.Plain").flag(&holder));
@@ -298,29 +298,4 @@ fn attach(jdk: &Jdk, id: u32, options: &str) -> Finished {
             .arg(format!("\"{options}\"")),
         LIMIT,
     )
-}
-
-/// The other profiler, compiled by the machine's C compiler.
-fn capability_holder() -> PathBuf {
-    let folder = tempfile::tempdir()
-        .expect("a temporary folder can be made")
-        .keep();
-    let library = folder.join("libcapability_holder.so");
-    let include = newest().home.join("include");
-    let compiled = Command::new("cc")
-        .args(["-std=c11", "-Wall", "-Werror", "-shared", "-fPIC", "-I"])
-        .arg(&include)
-        .arg("-I")
-        .arg(include.join("linux"))
-        .arg("-o")
-        .arg(&library)
-        .arg(agent::repository().join("tests/native/capability_holder.c"))
-        .output()
-        .expect("a C compiler is needed: apt-get install gcc libc6-dev");
-    assert!(
-        compiled.status.success(),
-        "{}",
-        String::from_utf8_lossy(&compiled.stderr)
-    );
-    library
 }

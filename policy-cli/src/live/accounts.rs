@@ -103,6 +103,8 @@ pub(crate) struct Account {
     pub(crate) name: String,
     /// `service`, `package`, `library`, `scope` or `reserved`.
     pub(crate) kind: String,
+    /// The service it was recognised as; empty for other kinds.
+    pub(crate) service: String,
     /// What of its charges survived the latest collection.
     #[serde(deserialize_with = "amount")]
     pub(crate) live_bytes: u64,

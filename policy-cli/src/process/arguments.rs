@@ -56,7 +56,6 @@ impl Arguments {
     }
 
     /// Whether `-Xname` was given.
-    #[cfg(test)]
     pub(crate) fn has(&self, option: &str) -> bool {
         self.0.iter().any(|given| given == option)
     }

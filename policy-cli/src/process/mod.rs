@@ -24,7 +24,7 @@ pub(crate) use elf::{Machine, read as read_elf};
 #[cfg(test)]
 pub(crate) use facts::Environment;
 pub(crate) use facts::{Facts, Process};
-pub(crate) use listeners::agents_listeners;
+pub(crate) use listeners::{agents_listeners, option};
 pub(crate) use maps::Libc;
 #[cfg(test)]
 pub(crate) use maps::MappedFiles;

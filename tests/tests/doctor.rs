@@ -1,0 +1,160 @@
+//! `heapwarden doctor` on real JVMs in the states that it is there to explain.
+
+use heapwarden_tests::command::{self, Finished};
+use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, on_each};
+use heapwarden_tests::jvm::{Builder, Jvm, victim};
+use heapwarden_tests::{agent, native};
+use serde_json::Value;
+use std::process::Command;
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+fn g1() -> Vec<Vm> {
+    every_jdk_with(Collector::G1)
+}
+
+fn holder(vm: &Vm) -> Builder {
+    victim(vm, "victim.Holder").argument("com.acme.orders")
+}
+
+fn doctor(arguments: &[&str]) -> Finished {
+    let mut command = Command::new(agent::command());
+    command::run(command.arg("doctor").args(arguments), LIMIT)
+}
+
+/// The names of what was found, by `--json`.
+fn findings(target: &str) -> (Option<i32>, Vec<Value>) {
+    let told = doctor(&[target, "--json"]);
+    let document: Value =
+        serde_json::from_str(&told.stdout).unwrap_or_else(|error| panic!("{error}: {told:#?}"));
+    let found = document["findings"].as_array().cloned();
+    (told.status.code(), found.unwrap_or_default())
+}
+
+/// Asks by process id until `name` is found: a snapshot may be a moment old.
+#[track_caller]
+fn found(jvm: &Jvm, name: &str) -> Value {
+    let id = jvm.id().to_string();
+    let met = command::poll(LIMIT, || {
+        let (_, found) = findings(&id);
+        found.into_iter().find(|one| one["name"] == name)
+    });
+    met.unwrap_or_else(|| panic!("no {name}: {:#?}\n{}", findings(&id), jvm.log()))
+}
+
+fn text(finding: &Value, key: &str) -> String {
+    finding[key].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_healthy_jvm_has_nothing_but_notes_by_id_and_by_address() {
+    on_each(&g1(), |vm| {
+        let policy = "[sampling]\ninterval = \"exact\"\n[[account]]\nname = \"orders\"\n\
+                      packages = [\"com.acme.orders\"]\nlimit = \"100MiB\"\n";
+        let mut jvm = holder(vm).policy(policy).start();
+        jvm.ask("hold com.acme.orders bytes:100000*200");
+        jvm.settled();
+        for target in [jvm.id().to_string(), jvm.address().to_string()] {
+            let (code, found) = findings(&target);
+            assert_eq!(code, Some(0), "{target}: {found:#?}");
+            assert!(
+                found.iter().any(|one| one["name"] == "observes"),
+                "{found:#?}"
+            );
+            let told = doctor(&[&target]);
+            assert!(told.stdout.contains("Nothing is wrong."), "{told:#?}");
+        }
+        jvm.finish();
+    });
+}
+
+#[test]
+fn patterns_that_match_nothing_and_vague_limits_are_found() {
+    on_each(&g1(), |vm| {
+        let policy = "[[account]]\nname = \"typo\"\npackages = [\"com.acme.oders\"]\nlimit = \"1MiB\"\n\
+                      [[account]]\nservice = \"/shpo\"\n";
+        let mut jvm = holder(vm).policy(policy).start();
+        jvm.ask("hold com.acme.orders bytes:100000*200");
+        let typo = found(&jvm, "matches-nothing");
+        assert!(text(&typo, "sentence").contains("account typo"), "{typo}");
+        let (code, all) = findings(&jvm.id().to_string());
+        assert_eq!(code, Some(1));
+        let service = all
+            .iter()
+            .any(|one| text(one, "sentence").contains("/shpo"));
+        assert!(service, "{all:#?}");
+        let coarse = found(&jvm, "interval-too-coarse");
+        assert!(
+            text(&coarse, "evidence").contains("256 KiB (25 %)"),
+            "{coarse}"
+        );
+        found(&jvm, "services-not-recognised");
+        jvm.finish();
+    });
+}
+
+#[test]
+fn sampling_held_by_another_agent_is_found_and_the_agent_named() {
+    let library = native::capability_holder();
+    on_each(&g1(), |vm| {
+        let jvm = holder(vm)
+            .flag(&format!("-agentpath:{}", library.display()))
+            .start();
+        let held = found(&jvm, "sampling-held");
+        assert_eq!(held["severity"], "error");
+        assert!(
+            text(&held, "remedy").contains("libcapability_holder.so"),
+            "{held}"
+        );
+        jvm.finish();
+    });
+}
+
+#[test]
+fn a_policy_that_was_rejected_is_told_in_the_agents_words() {
+    on_each(&g1(), |vm| {
+        let bad = "[[account]]\nservice = \"a\"\nlimt = \"1MiB\"\n";
+        let jvm = holder(vm).policy(bad).start();
+        let rejected = found(&jvm, "policy-rejected");
+        assert!(text(&rejected, "evidence").contains("limt"), "{rejected}");
+        found(&jvm, "policy-file");
+        jvm.finish();
+    });
+}
+
+#[test]
+fn an_agent_that_is_missing_disabled_or_mistyped_is_found() {
+    on_each(&g1(), |vm| {
+        let jvm = holder(vm).without_agent().start();
+        let missing = found(&jvm, "not-loaded");
+        assert!(
+            text(&missing, "remedy").contains("heapwarden attach"),
+            "{missing}"
+        );
+        jvm.finish();
+        let jvm = holder(vm).option("enabled=false").start();
+        found(&jvm, "disabled");
+        jvm.finish();
+        let jvm = holder(vm).option("confg=/tmp/x.toml").start();
+        let typo = found(&jvm, "unknown-option");
+        assert!(text(&typo, "evidence").contains("confg"), "{typo}");
+        jvm.finish();
+    });
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let told = doctor(&["4194304"]);
+    assert_eq!(told.status.code(), Some(3), "{told:#?}");
+    assert!(
+        told.stderr.contains("there is no process 4194304"),
+        "{told:#?}"
+    );
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+    let address = free.local_addr().expect("bound").to_string();
+    drop(free);
+    let (code, found) = findings(&address);
+    assert_eq!(code, Some(1));
+    assert_eq!(found[0]["name"], "unread", "{found:#?}");
+}

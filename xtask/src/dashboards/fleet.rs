@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::board::{Board, Choice};
-use super::panel::{ANY_ALARMS, ANY_WARNS, Panel, TIGHT, thresholds};
+use super::panel::{ANY_ALARMS, ANY_WARNS, MODES, Panel, TIGHT, mappings, thresholds};
 use super::table::Table;
 
 /// Its uid, and the name of its file.
@@ -340,7 +340,7 @@ fn refusals() -> Vec<Panel> {
 fn versions() -> Vec<Panel> {
     let table = Table::new(
         "Versions and policies",
-        "What each JVM runs: versions of agent and JDK, policy in force and when it came into force, and what \
+        "What each JVM runs: versions of agent and JDK, policy in force, its mode, when it came into force, and what \
          Heapwarden costs there, in cores.",
         &[("instance", "JVM"), ("job", "Job")],
     )
@@ -352,6 +352,12 @@ fn versions() -> Vec<Panel> {
         "Policy",
         "none",
         &of("max by (job, instance) (heapwarden_policy_generation{@jvms})"),
+    )
+    .column_with(
+        "Mode",
+        "none",
+        &of("max by (job, instance) (heapwarden_policy_enforcing{@jvms})"),
+        &[("mappings", mappings(&MODES))],
     )
     .column(
         "In force since",

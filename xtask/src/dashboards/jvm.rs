@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::board::{Board, Choice};
-use super::panel::{ANY_ALARMS, ANY_WARNS, Panel, TIGHT, mappings, thresholds};
+use super::panel::{ANY_ALARMS, ANY_WARNS, MODES, Panel, TIGHT, mappings, thresholds};
 use super::table::{Table, matrix};
 
 /// Its uid, and the name of its file.
@@ -116,6 +116,13 @@ fn now() -> Vec<Panel> {
         .default("decimals", json!(0))
         .coloured(&ANY_ALARMS),
         Panel::figure(
+            "Mode",
+            "none",
+            "Whether the policy in force refuses, or only counts what it would refuse.",
+        )
+        .now(of("heapwarden_policy_enforcing{@jvm}"), "")
+        .worded(&MODES),
+        Panel::figure(
             "Policy in force",
             "none",
             "Number of the policy in force: 1 is the one the JVM started with, each accepted edit adds one.",
@@ -137,24 +144,28 @@ fn now() -> Vec<Panel> {
         )
         .now(of("heapwarden_sampling_interval_bytes{@jvm}"), "")
         .worded(&[(0, "exact", "blue")]),
-        Panel::figure("Agent", "none", "Version of the agent.")
-            .now(of("heapwarden_build_info{@jvm}"), "{{version}}")
-            .option("textMode", json!("name")),
     ]
 }
 
-fn heap() -> Vec<Panel> {
+/// A line over areas, which it isn't stacked upon.
+fn line(color: &str) -> Vec<(&'static str, Value)> {
+    vec![
+        ("custom.fillOpacity", json!(0)),
+        ("custom.lineWidth", json!(2)),
+        ("custom.stacking", json!({"mode": "none", "group": "B"})),
+        ("color", json!({"fixedColor": color, "mode": "fixed"})),
+    ]
+}
+
+/// What the areas must stay below.
+fn limit_line() -> Vec<(&'static str, Value)> {
+    let mut properties = line("red");
     let dashed = json!({"fill": "dash", "dash": [10, 10]});
-    let line = |color: &str| {
-        [
-            ("custom.fillOpacity", json!(0)),
-            ("custom.lineWidth", json!(2)),
-            ("custom.stacking", json!({"mode": "none", "group": "B"})),
-            ("color", json!({"fixedColor": color, "mode": "fixed"})),
-        ]
-    };
-    let mut maximum = line("red").to_vec();
-    maximum.push(("custom.lineStyle", dashed));
+    properties.push(("custom.lineStyle", dashed));
+    properties
+}
+
+fn heap() -> Vec<Panel> {
     vec![
         Panel::areas(
             "Heap after collection, and whose it is",
@@ -168,7 +179,7 @@ fn heap() -> Vec<Panel> {
         .query(of("heapwarden_heap_used_after_gc_bytes{@jvm}"), "heap after collection")
         .query(of("heapwarden_heap_max_bytes{@jvm}"), "maximum heap")
         .series("B", &line("text"))
-        .series("C", &maximum)
+        .series("C", &limit_line())
         .sized(16, 11),
         Panel::lines(
             "Share of the limit",
@@ -418,12 +429,14 @@ fn costs() -> Vec<Panel> {
             "Waiting for evidence",
             "percentunit",
             "Share of wall time in which a collection was under way that Heapwarden had asked for. \
-             `evidence-budget` in the policy bounds it, 5 % by default.",
+             `evidence-budget` in the policy bounds it (red).",
         )
         .query(
             of("sum by (kind) (rate(heapwarden_evidence_seconds_total{@jvm}[$__rate_interval]))"),
             "{{kind}}",
-        ),
+        )
+        .query(of("heapwarden_evidence_budget_ratio{@jvm}"), "budget")
+        .series("B", &limit_line()),
         Panel::lines(
             "Samples",
             "cps",
@@ -463,7 +476,11 @@ fn costs() -> Vec<Panel> {
         )
         .option("textMode", json!("value_and_name"))
         .worded(&[(1, "yes", "green"), (0, "NO", "red")])
-        .sized(12, 6),
+        .sized(10, 6),
+        Panel::figure("Agent", "none", "Version of the agent.")
+            .now(of("heapwarden_build_info{@jvm}"), "{{version}}")
+            .option("textMode", json!("name"))
+            .sized(3, 6),
         Panel::figure(
             "Accounts folded",
             "none",
@@ -471,7 +488,7 @@ fn costs() -> Vec<Panel> {
         )
         .now(of("heapwarden_accounts_folded{@jvm}"), "")
         .coloured(&ANY_WARNS)
-        .sized(4, 6),
+        .sized(3, 6),
         Panel::lines(
             "Answers",
             "cps",

@@ -29,6 +29,9 @@ pub(super) const ANY_WARNS: [Step; 2] = [(None, "green"), (Some(1.0), "orange")]
 /// Green at none, red from one on.
 pub(super) const ANY_ALARMS: [Step; 2] = [(None, "green"), (Some(1.0), "red")];
 
+/// A policy's mode in words.
+pub(super) const MODES: [(u32, &str, &str); 2] = [(1, "enforce", "blue"), (0, "observe", "text")];
+
 impl Panel {
     pub(super) fn new(
         kind: &'static str,

@@ -7,24 +7,14 @@ mod clock;
 mod doctor;
 #[allow(dead_code, reason = "the subcommands that look back follow")]
 mod history;
-#[allow(
-    dead_code,
-    unused_imports,
-    reason = "for heapwarden top, which follows"
-)]
 mod live;
 mod printable;
 mod process;
 #[allow(dead_code, reason = "the subcommands that look back follow")]
 mod prometheus;
-#[allow(unused_imports, reason = "for heapwarden top, which follows")]
 mod status;
-#[allow(
-    dead_code,
-    unused_imports,
-    reason = "for heapwarden top, which follows"
-)]
 mod table;
+mod top;
 
 use std::io;
 use std::process::ExitCode;
@@ -49,6 +39,8 @@ enum Command {
     Doctor(doctor::Arguments),
     /// The accounts of live JVMs, once
     Status(status::Arguments),
+    /// The accounts of live JVMs, again and again
+    Top(top::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -58,6 +50,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Top(arguments) => top::run(&arguments),
     };
     match done {
         Ok(code) => code,

@@ -34,6 +34,10 @@ const PROMTOOL: Tool = Tool {
     name: "promtool",
     package: "prometheus",
 };
+const TMUX: Tool = Tool {
+    name: "tmux",
+    package: "tmux",
+};
 
 /// Maven.
 pub(crate) fn maven() -> Result<PathBuf> {
@@ -45,32 +49,36 @@ pub(crate) fn tar_and_sha512sum() -> Result<(PathBuf, PathBuf)> {
     Ok((find(&TAR)?, find(&SHA512SUM)?))
 }
 
-/// Prometheus' `promtool`, which the tests hold the metrics against; installed where that is
-/// possible without asking (Debian, as root).
+/// Prometheus' `promtool`, which the tests hold the metrics against.
 pub(crate) fn promtool() -> Result<PathBuf> {
-    if let Some(path) = on_path(PROMTOOL.name) {
+    find_or_install(&PROMTOOL)
+}
+
+/// The terminal that the tests run `heapwarden top` in.
+pub(crate) fn tmux() -> Result<PathBuf> {
+    find_or_install(&TMUX)
+}
+
+/// Installs it where that is possible without asking: on Debian, as root.
+fn find_or_install(tool: &Tool) -> Result<PathBuf> {
+    if let Some(path) = on_path(tool.name) {
         return Ok(path);
     }
     if may_install() {
         println!(
-            "promtool is missing: installing Debian's package {}",
-            PROMTOOL.package
+            "{} is missing: installing Debian's package {}",
+            tool.name, tool.package
         );
         process::run(Command::new("apt-get").args(["-q", "update"]), None)?;
         process::run(
             Command::new("apt-get")
-                .args([
-                    "-q",
-                    "install",
-                    "-y",
-                    "--no-install-recommends",
-                    PROMTOOL.package,
-                ])
+                .args(["-q", "install", "-y", "--no-install-recommends"])
+                .arg(tool.package)
                 .env("DEBIAN_FRONTEND", "noninteractive"),
             None,
         )?;
     }
-    find(&PROMTOOL)
+    find(tool)
 }
 
 fn may_install() -> bool {

@@ -11,8 +11,10 @@ mod client;
 mod error;
 mod reading;
 
-pub(crate) use accounts::{Account, Accounts, Class, Heap, Policy, Principal, Sampling, State};
-pub(crate) use address::{Address, AddressError, DEFAULT_PORT};
+pub(crate) use accounts::{Account, Accounts, State};
+#[cfg(test)]
+pub(crate) use accounts::{Class, Principal};
+pub(crate) use address::Address;
 pub(crate) use client::{Classes, Client};
 pub(crate) use error::LiveError;
 pub(crate) use reading::Reading;

@@ -71,6 +71,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     tools::maven()?;
     demo::check_tools()?;
     println!("promtool: {}", tools::promtool()?.display());
+    println!("tmux: {}", tools::tmux()?.display());
 
     let mut reports = Vec::new();
     for step in &STEPS {

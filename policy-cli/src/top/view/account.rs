@@ -1,0 +1,166 @@
+//! One account: its numbers, what it holds and on whose behalf.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::{Palette, padded, put, split_top};
+use crate::live::Account;
+use crate::printable;
+use crate::table::{Column, Row, amount};
+use crate::top::model::Part;
+
+/// Columns of the terminal from which both lists stand side by side.
+const WIDE: u16 = 100;
+/// Columns of an amount.
+const AMOUNT_COLUMNS: usize = 10;
+/// Widest name in the first line.
+const MAX_NAME_COLUMNS: usize = 60;
+
+/// Draws the account, and says how many rows of a list there is room for.
+pub(super) fn draw(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    row: Option<Row<'_>>,
+    (part, scroll): (Part, usize),
+    palette: Palette,
+) -> usize {
+    let Some(row) = row else {
+        put(
+            frame,
+            area,
+            [Line::raw("this account is gone; Esc goes back")],
+        );
+        return 1;
+    };
+    let lines = numbers(&row, palette);
+    let (top, lists) = split_top(area, u16::try_from(lines.len()).unwrap_or(0));
+    put(frame, top, lines);
+    let room = usize::from(lists.height).saturating_sub(1);
+    let scroll_of = |one| if one == part { scroll } else { 0 };
+    let list = |one: Part, columns: u16| {
+        let first = scroll_of(one);
+        let columns = usize::from(columns);
+        let mut lines = match one {
+            Part::Classes => classes(row.account, first, room, columns),
+            Part::Principals => principals(row.account, first, room, columns),
+        };
+        let style = palette.head();
+        let mark = if one == part { "> " } else { "  " };
+        lines[0] = format!("{mark}{}", lines[0].trim_start());
+        lines
+            .into_iter()
+            .enumerate()
+            .map(|(number, text)| match number {
+                0 => Line::styled(text, style),
+                _ => Line::raw(text),
+            })
+            .collect::<Vec<_>>()
+    };
+    if lists.width < WIDE {
+        put(frame, lists, list(part, lists.width));
+        return room;
+    }
+    let left_columns = lists.width * 3 / 5;
+    let left = Rect {
+        width: left_columns,
+        ..lists
+    };
+    let right = Rect {
+        x: lists.x + left_columns,
+        width: lists.width - left_columns,
+        ..lists
+    };
+    put(frame, left, list(Part::Classes, left.width));
+    put(frame, right, list(Part::Principals, right.width));
+    room
+}
+
+fn numbers(row: &Row<'_>, palette: Palette) -> Vec<Line<'static>> {
+    let account = row.account;
+    let cell = |column: Column| column.cell(row);
+    let soft = account.soft_limit_bytes;
+    let retired = match account.retired_loaders {
+        0 => String::new(),
+        loaders => format!("  undeployed but held {}", amount::count(loaders)),
+    };
+    vec![
+        Line::styled(
+            format!(
+                "{} ({}) in {}",
+                printable::fitted(&account.name, MAX_NAME_COLUMNS),
+                cell(Column::Kind),
+                printable::escaped(row.address),
+            ),
+            palette.title(),
+        ),
+        Line::styled(
+            format!(
+                "{}  live {}  limit {}  {}  soft limit {}",
+                cell(Column::State),
+                cell(Column::Live),
+                cell(Column::Limit),
+                cell(Column::Percent),
+                soft.map_or_else(|| "-".into(), amount::bytes),
+            ),
+            palette.row(account.state, row.is_stale),
+        ),
+        Line::raw(format!(
+            "charged {}  objects {}  allocating {}/s  live {}/min  ever {}",
+            cell(Column::Charged),
+            cell(Column::Objects),
+            cell(Column::Allocated),
+            cell(Column::Trend),
+            amount::bytes(account.allocated_bytes_total),
+        )),
+        Line::raw(format!(
+            "refused {}  would have been {}  deferred {}{retired}",
+            cell(Column::Refused),
+            cell(Column::WouldRefuse),
+            cell(Column::Deferred),
+        )),
+    ]
+}
+
+fn classes(account: &Account, first: usize, room: usize, columns: usize) -> Vec<String> {
+    let name_columns = columns.saturating_sub(2 + 3 * (AMOUNT_COLUMNS + 1));
+    let line = |name: &str, amounts: [&str; 3]| {
+        let mut line = format!("  {}", padded(name, name_columns));
+        for amount in amounts {
+            line.push_str(&format!(" {amount:>AMOUNT_COLUMNS$}"));
+        }
+        line
+    };
+    let mut lines = vec![line("CLASS", ["LIVE", "OBJECTS", "ALLOCATED"])];
+    let rows = account.classes.iter().skip(first).take(room);
+    lines.extend(rows.map(|class| {
+        line(
+            &class.class,
+            [
+                &amount::bytes(class.live_bytes),
+                &amount::count(class.live_objects),
+                &amount::bytes(class.allocated_bytes_total),
+            ],
+        )
+    }));
+    add_omitted(&mut lines, account.classes_omitted, room, "classes");
+    lines
+}
+
+fn principals(account: &Account, first: usize, room: usize, columns: usize) -> Vec<String> {
+    let name_columns = columns.saturating_sub(2 + AMOUNT_COLUMNS + 1);
+    let line = |name: &str, amount: &str| {
+        format!("  {} {amount:>AMOUNT_COLUMNS$}", padded(name, name_columns))
+    };
+    let mut lines = vec![line("PRINCIPAL", "LIVE")];
+    let rows = account.principals.iter().skip(first).take(room);
+    lines.extend(rows.map(|one| line(&one.name, &amount::bytes(one.live_bytes))));
+    add_omitted(&mut lines, account.principals_omitted, room, "principals");
+    lines
+}
+
+fn add_omitted(lines: &mut Vec<String>, omitted: u64, room: usize, what: &str) {
+    if omitted > 0 && lines.len() <= room {
+        lines.push(format!("  and {} more {what}", amount::count(omitted)));
+    }
+}

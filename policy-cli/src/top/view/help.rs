@@ -1,0 +1,44 @@
+//! What the keys do.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Clear, Paragraph};
+
+const TEXT: [&str; 14] = [
+    "Up Down PgUp PgDn Home End, or j k g G: move",
+    "< > or Left Right, s: sort by another column",
+    "r: the other way round",
+    "/: show what contains a text (name, kind, state, JVM)",
+    "Enter: classes and principals of the account",
+    "  Tab: from one to the other   a: all classes",
+    "Esc: back, or clear the filter",
+    "p or space: hold the display; readings go on",
+    "q or Ctrl-C: quit",
+    "",
+    "LIVE survived the latest collection; ERROR is its standard error.",
+    "CHARGED includes garbage not yet found. % is of the limit.",
+    "TREND is the growth of LIVE over the latest 30 readings.",
+    "stale: the JVM did not answer; its numbers are older.",
+];
+
+/// Draws over everything.
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect) {
+    let widest = TEXT.iter().map(|line| line.len()).max().unwrap_or(0);
+    let width = u16::try_from(widest + 4)
+        .unwrap_or(area.width)
+        .min(area.width);
+    let height = u16::try_from(TEXT.len() + 2)
+        .unwrap_or(area.height)
+        .min(area.height);
+    let place = Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 2,
+        width,
+        height,
+    };
+    let lines: Vec<Line<'_>> = TEXT.iter().map(|line| Line::raw(*line)).collect();
+    let block = Block::bordered().title(" help: any key closes it ");
+    frame.render_widget(Clear, place);
+    frame.render_widget(Paragraph::new(lines).block(block), place);
+}

@@ -1,0 +1,97 @@
+//! One line for each JVM: its heap, or why it cannot be read.
+
+use ratatui::text::{Line, Span};
+
+use super::{Palette, padded};
+use crate::printable;
+use crate::status::remarks;
+use crate::table::amount;
+use crate::top::model::{Jvm, Model};
+
+/// Columns of the bar that shows how full the heap is.
+const BAR_COLUMNS: usize = 10;
+
+/// At most `most` lines, the last of which counts the JVMs that found no room.
+pub(super) fn lines(
+    model: &Model,
+    most: usize,
+    columns: u16,
+    palette: Palette,
+) -> Vec<Line<'static>> {
+    let columns = usize::from(columns);
+    let longest = model
+        .jvms
+        .iter()
+        .map(|jvm| printable::columns(&jvm.address))
+        .max();
+    let name_columns = longest.unwrap_or(0).min((columns / 3).max(10));
+    let room = if model.jvms.len() > most {
+        most.saturating_sub(1)
+    } else {
+        most
+    };
+    let mut lines: Vec<Line<'static>> = model
+        .jvms
+        .iter()
+        .take(room)
+        .map(|jvm| line(model, jvm, name_columns, palette))
+        .collect();
+    let more = &model.jvms[room.min(model.jvms.len())..];
+    if most > 0 && !more.is_empty() {
+        let down = more.iter().filter(|jvm| jvm.error.is_some()).count();
+        lines.push(Line::raw(format!(
+            "and {} more JVMs, {down} of them down",
+            more.len()
+        )));
+    }
+    lines
+}
+
+fn line(model: &Model, jvm: &Jvm, name_columns: usize, palette: Palette) -> Line<'static> {
+    let name = Span::raw(format!("{}  ", padded(&jvm.address, name_columns)));
+    if let Some(error) = &jvm.error {
+        let since = match jvm.reading {
+            Some(_) => {
+                let seconds = model.now.saturating_sub(jvm.read_at).as_secs();
+                format!("DOWN for {seconds} s: ")
+            }
+            None => "DOWN: ".into(),
+        };
+        return Line::from(vec![
+            name,
+            Span::styled(since, palette.trouble()),
+            Span::raw(printable::escaped(error).into_owned()),
+        ]);
+    }
+    let Some(reading) = &jvm.reading else {
+        return Line::from(vec![name, Span::raw("is being asked …")]);
+    };
+    let heap = &reading.accounts.heap;
+    let share = match heap.max_bytes {
+        0 => 0.0,
+        max_bytes => heap.used_after_gc_bytes as f64 / max_bytes as f64,
+    };
+    let mut parts = vec![
+        name,
+        Span::raw(format!(
+            "heap {} {} {} of {}  {}  collection {}",
+            bar(share),
+            amount::percent(share * 100.0),
+            amount::bytes(heap.used_after_gc_bytes),
+            amount::bytes(heap.max_bytes),
+            printable::fitted(&reading.accounts.policy.mode, 10),
+            amount::count(heap.gc_epoch),
+        )),
+    ];
+    let remarks = remarks(&reading.accounts, reading.not_ready.as_deref());
+    if let Some(first) = remarks.first() {
+        parts.push(Span::styled(format!("  ! {first}"), palette.warning()));
+    }
+    Line::from(parts)
+}
+
+fn bar(share: f64) -> String {
+    // Saturates; NaN is 0.
+    let full = ((share * BAR_COLUMNS as f64).round() as usize).min(BAR_COLUMNS);
+    format!("[{}{}]", "#".repeat(full), "-".repeat(BAR_COLUMNS - full))
+}

@@ -1,0 +1,125 @@
+//! The screen of `top`, drawn from the model alone. A terminal that is too small loses columns and
+//! lines in the order of what an operator misses least; nothing here depends on its size.
+
+mod account;
+mod accounts;
+mod help;
+mod jvms;
+mod palette;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Paragraph;
+
+use super::model::{Model, Screen};
+use crate::printable;
+
+pub(crate) use palette::Palette;
+
+/// Draws everything, and says how many rows a page of it has.
+pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model, palette: Palette) -> usize {
+    let area = frame.area();
+    let (title, rest) = split_top(area, 1);
+    put(frame, title, [title_line(model, palette)]);
+    // The keys are the first to go: `?` explains them as well.
+    let (rest, footer) = split_bottom(rest, u16::from(area.height > 4));
+    put(frame, footer, [footer_line(model, palette)]);
+    let most_jvms = if area.height < 6 {
+        0
+    } else {
+        (area.height / 4).max(1)
+    };
+    let lines = jvms::lines(model, usize::from(most_jvms), area.width, palette);
+    let (heads, body) = split_top(rest, u16::try_from(lines.len()).unwrap_or(0));
+    put(frame, heads, lines);
+    let page = match &model.screen {
+        Screen::List | Screen::Filter => accounts::draw(frame, body, model, palette),
+        Screen::Account {
+            of, part, scroll, ..
+        } => account::draw(frame, body, model.row(of), (*part, *scroll), palette),
+    };
+    if model.shows_help {
+        help::draw(frame, area);
+    }
+    page
+}
+
+fn title_line(model: &Model, palette: Palette) -> Line<'static> {
+    let down = model.jvms.iter().filter(|jvm| jvm.error.is_some()).count();
+    let all: usize = model
+        .jvms
+        .iter()
+        .filter_map(|jvm| jvm.reading.as_ref())
+        .map(|reading| reading.accounts.accounts.len())
+        .sum();
+    let mut parts = vec!["heapwarden top".to_owned()];
+    if model.is_paused() {
+        parts.push("PAUSED".into());
+    }
+    parts.push(match (model.jvms.len(), down) {
+        (1, 0) => "1 JVM".into(),
+        (jvms, 0) => format!("{jvms} JVMs"),
+        (jvms, down) => format!("{down} of {jvms} JVMs down"),
+    });
+    parts.push(match model.filter.is_empty() {
+        true => format!("{all} accounts"),
+        false => format!("{} of {all} accounts", model.rows().len()),
+    });
+    let reversed = if model.is_reversed { ", reversed" } else { "" };
+    parts.push(format!("sorted by {}{reversed}", model.sort.name()));
+    Line::styled(parts.join("  "), palette.title())
+}
+
+fn footer_line(model: &Model, palette: Palette) -> Line<'static> {
+    let text = match &model.screen {
+        Screen::Filter => format!("filter: {}_   Enter keep  Esc clear", model.filter),
+        Screen::List if !model.filter.is_empty() => {
+            format!("filter: {}   Esc clear  / change  ? help", model.filter)
+        }
+        Screen::List => "q quit  ? help  / filter  < > sort  r reverse  Enter open  p pause".into(),
+        Screen::Account { all_classes, .. } => {
+            let classes = if *all_classes {
+                "the largest classes"
+            } else {
+                "all classes"
+            };
+            format!("Esc back  Tab classes or principals  a {classes}  p pause  q quit")
+        }
+    };
+    Line::styled(text, palette.footer())
+}
+
+/// `text` cut or padded to `columns`.
+fn padded(text: &str, columns: usize) -> String {
+    let mut text = printable::fitted(text, columns).into_owned();
+    let missing = columns.saturating_sub(printable::columns(&text));
+    text.push_str(&" ".repeat(missing));
+    text
+}
+
+fn put(frame: &mut Frame<'_>, area: Rect, lines: impl IntoIterator<Item = Line<'static>>) {
+    if area.width > 0 && area.height > 0 {
+        let lines: Vec<Line<'static>> = lines.into_iter().collect();
+        frame.render_widget(Paragraph::new(lines), area);
+    }
+}
+
+/// The first `height` lines, and the rest.
+fn split_top(area: Rect, height: u16) -> (Rect, Rect) {
+    let height = height.min(area.height);
+    let rest = Rect {
+        y: area.y + height,
+        height: area.height - height,
+        ..area
+    };
+    (Rect { height, ..area }, rest)
+}
+
+/// The lines before the last `height`, and those.
+fn split_bottom(area: Rect, height: u16) -> (Rect, Rect) {
+    split_top(area, area.height.saturating_sub(height))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+//! What stands on screens of many sizes.
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::style::Color;
+
+use super::super::model::tests::{account, answer};
+use super::super::model::{Key, Poll};
+use super::*;
+use crate::live::State;
+
+/// The lines of a screen of that size.
+fn screen(model: &Model, columns: u16, lines: u16) -> Vec<String> {
+    let mut terminal = Terminal::new(TestBackend::new(columns, lines)).unwrap();
+    terminal
+        .draw(|frame| {
+            draw(frame, model, Palette::new(true));
+        })
+        .unwrap();
+    let buffer = terminal.backend().buffer().clone();
+    let cells = buffer.content().chunks(usize::from(columns.max(1)));
+    cells
+        .map(|line| line.iter().map(|cell| cell.symbol()).collect())
+        .collect()
+}
+
+fn model() -> Model {
+    let mut model = Model::new(["127.0.0.1:9464".to_owned(), "app2:9464".to_owned()]);
+    let mut over = account("shop", 110 << 20);
+    over.state = State::Over;
+    over.refusals_total = 12;
+    model.poll(answer(0, 1, vec![over, account("cart", 10 << 20)]));
+    model.poll(Poll {
+        jvm: 1,
+        at: std::time::Duration::from_secs(1),
+        outcome: Err("nothing listens on app2:9464".into()),
+    });
+    model
+}
+
+#[test]
+fn the_list_on_a_wide_screen() {
+    let lines = screen(&model(), 160, 16);
+    assert!(lines[0].starts_with("heapwarden top  1 of 2 JVMs down  2 accounts  sorted by live"));
+    assert!(lines[1].starts_with("127.0.0.1:9464  heap ["), "{lines:#?}");
+    assert!(lines[2].starts_with("app2:9464       DOWN: nothing listens on app2:9464"));
+    assert!(lines[3].contains("LIVE ± ERROR▼"), "{lines:#?}");
+    for title in [
+        "JVM",
+        "ACCOUNT",
+        "KIND",
+        "STATE",
+        "ALLOC/S",
+        "TREND/MIN",
+        "OBJECTS",
+    ] {
+        assert!(lines[3].contains(title), "{title}: {lines:#?}");
+    }
+    let cells: Vec<&str> = lines[4].split_whitespace().collect();
+    assert_eq!(
+        cells[..15],
+        [
+            ">",
+            "127.0.0.1:9464",
+            "shop",
+            "service",
+            "110.0",
+            "±",
+            "11.0",
+            "MiB",
+            "110",
+            "MiB",
+            "100",
+            "MiB",
+            "110%",
+            "over",
+            "-"
+        ]
+    );
+    assert!(
+        lines[5].starts_with("  127.0.0.1:9464  cart "),
+        "{lines:#?}"
+    );
+    assert!(lines[15].starts_with("q quit"), "{lines:#?}");
+}
+
+#[test]
+fn a_narrow_screen_keeps_what_matters_most() {
+    let lines = screen(&model(), 44, 16);
+    assert!(lines[3].contains("ACCOUNT") && lines[3].contains("LIVE ± ERROR▼"));
+    assert!(lines[3].contains('%') && lines[3].contains("STATE"));
+    assert!(!lines[3].contains("OBJECTS") && !lines[3].contains("JVM"));
+    let mut by_objects = model();
+    by_objects.key(Key::Left);
+    by_objects.key(Key::Left);
+    by_objects.key(Key::Left);
+    by_objects.key(Key::Left);
+    let lines = screen(&by_objects, 44, 16);
+    assert!(
+        lines[3].contains("OBJECTS▼"),
+        "the sorted column stays: {lines:#?}"
+    );
+}
+
+#[test]
+fn no_size_is_too_small_for_any_screen() {
+    let mut models = vec![Model::new([]), Model::new(["a:1".into()]), model()];
+    let mut filtering = model();
+    filtering.key(Key::Char('/'));
+    let mut opened = model();
+    opened.key(Key::Enter);
+    let mut helping = model();
+    helping.key(Key::Char('?'));
+    models.extend([filtering, opened, helping]);
+    for model in &models {
+        for columns in (0..12).chain([40, 79, 80, 99, 100, 101, 300]) {
+            for lines in (0..12).chain([24, 100]) {
+                screen(model, columns, lines);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_cursor_stays_on_a_short_screen() {
+    let mut model = Model::new(["a:1".to_owned()]);
+    let accounts = (0..100).map(|n| account(&format!("n{n:02}"), 1000 - n));
+    model.poll(answer(0, 1, accounts.collect()));
+    for _ in 0..60 {
+        model.key(Key::Down);
+        let lines = screen(&model, 80, 10);
+        let marked: Vec<&String> = lines.iter().filter(|line| line.starts_with("> ")).collect();
+        assert_eq!(marked.len(), 1, "{lines:#?}");
+    }
+    assert!(
+        screen(&model, 80, 10)
+            .iter()
+            .any(|line| line.starts_with("> n60 "))
+    );
+}
+
+#[test]
+fn an_opened_account() {
+    let mut model = model();
+    model.key(Key::Enter);
+    let wide = screen(&model, 120, 20).join("\n");
+    for text in [
+        "shop (service) in 127.0.0.1:9464",
+        "over  live 110.0 ± 11.0 MiB  limit 100 MiB  110%",
+        "refused 12  would have been 0",
+        "> CLASS",
+        "com.acme.Class0",
+        "  PRINCIPAL",
+        "_unaccounted",
+    ] {
+        assert!(wide.contains(text), "{text}: {wide}");
+    }
+    let narrow = screen(&model, 60, 20).join("\n");
+    assert!(narrow.contains("com.acme.Class0") && !narrow.contains("PRINCIPAL"));
+    model.key(Key::Tab);
+    let narrow = screen(&model, 60, 20).join("\n");
+    assert!(narrow.contains("_unaccounted") && !narrow.contains("com.acme"));
+    model.poll(answer(0, 2, vec![]));
+    assert!(
+        screen(&model, 60, 20)
+            .join("\n")
+            .contains("this account is gone")
+    );
+}
+
+#[test]
+fn many_jvms_leave_room_for_accounts() {
+    let mut model = Model::new((0..40).map(|n| format!("app{n}:9464")));
+    model.poll(answer(0, 1, vec![account("shop", 5)]));
+    let lines = screen(&model, 100, 24);
+    assert!(
+        lines[6].starts_with("and 35 more JVMs, 0 of them down"),
+        "{lines:#?}"
+    );
+    assert!(lines[8].contains("shop"), "{lines:#?}");
+}
+
+#[test]
+fn hostile_names_drive_nothing() {
+    let mut model = Model::new(["a:1".to_owned()]);
+    let name = "\u{1b}[2J\u{202e}価".repeat(50);
+    let mut hostile = account(&name, u64::MAX);
+    hostile.kind = name.clone();
+    hostile.classes[0].class = name.clone();
+    hostile.principals[0].name = name.clone();
+    model.poll(answer(0, 1, vec![hostile]));
+    for opened in [false, true] {
+        if opened {
+            model.key(Key::Enter);
+        }
+        for columns in [20, 80, 200] {
+            let text = screen(&model, columns, 24).join("\n");
+            assert!(
+                !text
+                    .chars()
+                    .any(|one| one != '\n' && printable::is_hidden(one)),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn without_colours_the_state_is_still_told() {
+    let model = model();
+    let mut terminal = Terminal::new(TestBackend::new(120, 16)).unwrap();
+    for is_coloured in [true, false] {
+        terminal.clear().unwrap();
+        terminal
+            .draw(|frame| {
+                draw(frame, &model, Palette::new(is_coloured));
+            })
+            .unwrap();
+        let cells = terminal.backend().buffer().content();
+        let any = cells
+            .iter()
+            .any(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset);
+        assert_eq!(any, is_coloured);
+        let text: String = cells.iter().map(|cell| cell.symbol()).collect();
+        assert!(text.contains(" over ") && text.contains("DOWN"));
+    }
+}

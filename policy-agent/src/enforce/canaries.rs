@@ -66,7 +66,9 @@ impl OldCanaries {
         let mut planted = false;
         if !self.stock.is_empty() {
             let class = self.stock.remove(0);
-            if let Some(class) = class.local(jni) {
+            if self.plant_instance(agent, jni, &class, epoch)
+                && let Some(class) = class.local(jni)
+            {
                 planted |= agent.tools.set_tag(&class, tag).is_ok();
             }
             jni.release_global(class);
@@ -77,6 +79,28 @@ impl OldCanaries {
                 planted |= agent.tools.set_tag(array, tag).is_ok();
             }
         }
+        if planted {
+            self.out.push(epoch);
+        }
+        planted
+    }
+
+    /// An instance, which the class outlives: should this be generational ZGC, and nobody have
+    /// told so, then the class does not die before what is young now is old.
+    fn plant_instance(&self, agent: &Agent, jni: &Jni, class: &Global, epoch: Epoch) -> bool {
+        jni.allocate(class).is_some_and(|instance| {
+            let tag = Tag::Canary(epoch).encode();
+            agent.tools.set_tag(&instance, tag).is_ok()
+        })
+    }
+
+    /// Allocates and drops an object. With generational ZGC alone it is a proof.
+    pub(super) fn plant_young(&mut self, agent: &Agent, jni: &Jni, epoch: Epoch) -> bool {
+        let canary = (agent.object_class())
+            .filter(|_| self.out.len() < Self::MOST)
+            .and_then(|class| jni.allocate(class));
+        let tag = Tag::OldCanary(epoch).encode();
+        let planted = canary.is_some_and(|canary| agent.tools.set_tag(&canary, tag).is_ok());
         if planted {
             self.out.push(epoch);
         }

@@ -169,13 +169,14 @@ impl Evidence {
     }
 
     fn know_the_collector(&mut self, agent: &Agent, jni: &Jni) {
-        let means = Collections::find(jni);
+        let means = Collections::find(jni, agent.release());
         tracing::debug!("the collector, to the evidence: {:?}", means.collector());
         match means.collector() {
             Collector::Whole => {
                 agent.ledger.epochs().deaths_cover_all();
                 self.canaries.give_up(jni);
             }
+            Collector::GenerationalZgc => self.canaries.give_up(jni),
             Collector::G1 => self.marker = Marker::find(),
             Collector::Unknown => tracing::warn!(
                 "this runtime does not tell its collector (is the module jdk.management missing?); evidence takes full collections"
@@ -235,8 +236,12 @@ impl Evidence {
     fn plant(&mut self, agent: &Agent, jni: &Jni) -> Option<Epoch> {
         let means = self.means.as_ref()?;
         let now = agent.ledger.epochs().current();
-        if means.collector() == Collector::Whole {
-            return Some(now);
+        match means.collector() {
+            Collector::Whole => return Some(now),
+            Collector::GenerationalZgc => {
+                return self.canaries.plant_young(agent, jni, now).then_some(now);
+            }
+            _ => {}
         }
         let used = agent.used_heap(jni)?;
         let arrays = means.humongous_elements(used, agent.heap_max_bytes());

@@ -15,9 +15,12 @@ pub(crate) enum Collector {
     /// Serial or Parallel: young collections apart, old memory only by stopping the world.
     StopTheWorld,
     G1,
-    /// ZGC of either kind, Shenandoah without generations: tagged objects are freed by
-    /// collections of the whole heap alone.
+    /// ZGC and Shenandoah without generations: objects are freed by collections of the whole
+    /// heap alone.
     Whole,
+    /// ZGC with generations: tagged objects are freed by collections of old memory alone, which
+    /// leave garbage that is still young where it is.
+    GenerationalZgc,
     /// Shenandoah with generations.
     GenerationalShenandoah,
     /// A runtime without `jdk.management`, or a collector that is not known.
@@ -84,6 +87,8 @@ const PERIODIC_MS: &str = "10";
 /// A periodic collection of the operator's own that comes less often is not waited for: the
 /// service thread does not look at the flag in between.
 const LONGEST_PERIOD_MS: f64 = 2000.0;
+/// The first release in which a ZGC without the flag `ZGenerational` has generations.
+const FIRST_ZGC_WITH_GENERATIONS: u32 = 24;
 /// The array that is allocated again and again until a young collection begins.
 const YOUNG_BYTES: usize = 64 << 10;
 
@@ -102,7 +107,7 @@ pub(crate) struct Collections {
 
 impl Collections {
     /// Finds out which collector this is.
-    pub(crate) fn find(jni: &Jni) -> Collections {
+    pub(crate) fn find(jni: &Jni, release: u32) -> Collections {
         let flags = Flags::open(jni);
         let on = |name| flags.as_ref().is_some_and(|flags| flags.is_on(jni, name));
         let collector = if on("UseG1GC") {
@@ -110,7 +115,13 @@ impl Collections {
         } else if on("UseSerialGC") || on("UseParallelGC") {
             Collector::StopTheWorld
         } else if on("UseZGC") {
-            Collector::Whole
+            // The flag came with generations, and went with the other kind in JDK 24.
+            let flag = (flags.as_ref()).and_then(|flags| flags.read(jni, "ZGenerational"));
+            match flag.as_deref() {
+                Some("true") => Collector::GenerationalZgc,
+                None if release >= FIRST_ZGC_WITH_GENERATIONS => Collector::GenerationalZgc,
+                _ => Collector::Whole,
+            }
         } else if on("UseShenandoahGC") {
             let mode = flags
                 .as_ref()
@@ -145,7 +156,8 @@ impl Collections {
 
     /// Whether a collection of old memory can be told from any other.
     pub(crate) fn can_prove(&self) -> bool {
-        self.unloads || matches!(self.collector, Collector::Whole | Collector::G1)
+        use Collector::{G1, GenerationalZgc, Whole};
+        self.unloads || matches!(self.collector, Whole | GenerationalZgc | G1)
     }
 
     /// What can be asked for now: the flags that decide may be changed while the VM runs.
@@ -169,7 +181,7 @@ impl Collections {
                 let ways = [periodic, explicit, Some(Means::Full)];
                 Offer::of(true, ways.into_iter().flatten())
             }
-            Collector::Whole | Collector::GenerationalShenandoah => {
+            Collector::Whole | Collector::GenerationalZgc | Collector::GenerationalShenandoah => {
                 // Shenandoah alone heeds the flag; ZGC has no other way than the concurrent.
                 let stops = flags.is_on(jni, "UseShenandoahGC")
                     && !flags.is_on(jni, "ExplicitGCInvokesConcurrent");

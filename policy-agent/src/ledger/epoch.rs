@@ -53,9 +53,9 @@
 //! convict. [`Epochs::covered`] is a boundary of its own, reached when a collection is
 //! known to have decided on old memory too. Two things prove one:
 //!
-//! * Where the collector frees no tagged object but at collections of the whole heap
-//!   (ZGC, also with generations; Shenandoah without), every death does, by the argument
-//!   above. The warden says so once it knows the collector ([`Epochs::deaths_cover_all`]).
+//! * Where the collector frees no object but at collections of the whole heap (ZGC and
+//!   Shenandoah, both without generations), every death does, by the argument above. The
+//!   warden says so once it knows the collector ([`Epochs::deaths_cover_all`]).
 //! * Elsewhere the death of an *old canary* of epoch e: an object, tagged and dropped
 //!   after e was read, that no collection of less than all old memory can free. Not merely
 //!   an old object: G1's mixed pauses free what has died in the few old regions that they
@@ -74,6 +74,19 @@
 //! allocated before S; 4. of that, what was dead in young memory at S is freed by S itself
 //! (on G1 a marking begins with a young collection), and what was dead in old memory by the
 //! end of that marking. S may come long after the drop, never before it.
+//!
+//! With generational ZGC an object that was *allocated* after e was read, tagged with e and
+//! dropped is an old canary too, and the only one. There a young collection frees no tagged
+//! object: it keeps and ages them, dead or not. One of old memory frees what had become old
+//! before its S, and leaves young garbage alone (only where it is asked for does a young
+//! collection that promotes all come first). So S does not free what was dead in young memory
+//! and step 4 fails for a class, which may be old when it is dropped. It fails for sampled
+//! objects as well: their epoch is read after they were allocated, and a callback that was
+//! set aside for some collections in between charges an old object in a new epoch. (Seen on a
+//! busy machine: a service that churned was refused for 130 MB of young garbage.) For the
+//! fresh canary it holds: what was born in an epoch <= e was allocated before the pause that
+//! ended e, thus in the same young cycle as the canary or an earlier one; young collections
+//! promote by age; the canary had become old before S, so all of that had too.
 //!
 //! What it does *not* prove: a dead old object keeps the young ones it refers to alive
 //! through S, and G1 takes what survives S in young memory, with all that it refers to, for

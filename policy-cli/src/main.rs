@@ -5,14 +5,15 @@ mod attach;
 mod check;
 mod clock;
 mod doctor;
-#[allow(dead_code, reason = "the subcommands that look back follow")]
 mod history;
 mod live;
+mod policy;
 mod printable;
 mod process;
-#[allow(dead_code, reason = "the subcommands that look back follow")]
 mod prometheus;
+mod replay;
 mod status;
+mod suggest;
 mod table;
 mod top;
 
@@ -39,6 +40,10 @@ enum Command {
     Doctor(doctor::Arguments),
     /// The accounts of live JVMs, once
     Status(status::Arguments),
+    /// Tell who would have been refused in an observed period under a policy
+    Replay(replay::Arguments),
+    /// Suggest a policy with limits from an observed period
+    Suggest(suggest::Arguments),
     /// The accounts of live JVMs, again and again
     Top(top::Arguments),
 }
@@ -50,6 +55,8 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
+        Command::Suggest(arguments) => suggest::run(&arguments),
         Command::Top(arguments) => top::run(&arguments),
     };
     match done {

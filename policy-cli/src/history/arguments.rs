@@ -5,10 +5,11 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::clock;
+use crate::live::Address;
 use crate::prometheus::{self, Span};
 
 use super::selector::Selector;
-use super::{Error, History, recording};
+use super::{Error, History, polling, recording};
 
 /// Steps that a range is divided into, at the most, unless `--step` says otherwise.
 const MOST_STEPS: u64 = 2_100;
@@ -99,6 +100,42 @@ impl Arguments {
             }
         }
         Ok(labels)
+    }
+}
+
+/// A period that Prometheus has recorded, or that is yet to come.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Source {
+    #[command(flatten)]
+    recorded: Arguments,
+
+    /// Poll the one JVM at this address instead: host:port, or its run file
+    #[arg(long, value_name = "ADDRESS")]
+    live: Option<Address>,
+
+    /// How long to poll it
+    #[arg(long = "for", value_name = "DURATION", default_value = "10m", value_parser = clock::parse_duration)]
+    length: Duration,
+}
+
+impl Source {
+    /// Reads the period, or waits for it.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub(crate) fn read(&self) -> Result<History, Error> {
+        match &self.live {
+            Some(address) => {
+                let step = self.recorded.step.map(|step| step.as_secs());
+                polling::read(address, self.length.as_secs(), step)
+            }
+            None => self.recorded.read(),
+        }
+    }
+
+    /// Whether the period is made of minutes that nobody chose for their load.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live.is_some()
     }
 }
 

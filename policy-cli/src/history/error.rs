@@ -1,5 +1,6 @@
 //! Why there is no history.
 
+use crate::live::LiveError;
 use crate::prometheus;
 
 /// One sentence for the user.
@@ -11,6 +12,9 @@ pub(crate) enum Error {
     /// A failed query.
     #[error(transparent)]
     Prometheus(#[from] prometheus::Error),
+    /// The live JVM.
+    #[error(transparent)]
+    Live(#[from] LiveError),
     /// `--match` has not the form of a selector.
     #[error("--match takes a selector of labels, such as '{{job=\"tomcat\"}}', not {text:?}")]
     Selector {

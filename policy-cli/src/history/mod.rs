@@ -11,12 +11,12 @@
 //! estimate grows in proportion to what is estimated (`sampling/weight.rs` of the agent), the
 //! error of the live part is taken as that times √(live / charged).
 
-#![allow(unused_imports, reason = "the subcommands that look back follow")]
-
 mod arguments;
+mod assignment;
 
 mod column;
 mod error;
+mod polling;
 mod recording;
 mod selector;
 pub(crate) mod statistics;
@@ -26,10 +26,20 @@ use std::fmt;
 use crate::printable::fitted;
 use crate::prometheus::Span;
 
-pub(crate) use arguments::Arguments;
+pub(crate) use arguments::{Arguments, Source};
+pub(crate) use assignment::{Assigned, assign};
 
 pub(crate) use column::Column;
 pub(crate) use error::Error;
+
+/// The error of what is live, given that of all that is charged; see the module.
+fn live_error(charged_error: f64, live: f64, charged: f64) -> f64 {
+    if charged > live {
+        charged_error * (live / charged).sqrt()
+    } else {
+        charged_error
+    }
+}
 
 /// Longest name that is shown, in columns of a terminal.
 const MAX_SHOWN_COLUMNS: usize = 60;

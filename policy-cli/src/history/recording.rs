@@ -7,7 +7,7 @@ use crate::printable::fitted;
 use crate::prometheus::{Client, Series, Span};
 
 use super::selector::Selector;
-use super::{Account, Column, Error, History, Jvm, Kind};
+use super::{Account, Column, Error, History, Jvm, Kind, live_error};
 
 /// Most readings that are held: 512 MiB.
 const MAX_READINGS: usize = 64 << 20;
@@ -291,11 +291,11 @@ impl<'a> Reading<'a> {
             let published = std::mem::take(&mut entry.standard_error_bytes);
             for (step, error) in published.readings() {
                 let live = entry.live_bytes.get(step);
-                let share = match (live, charged.get(step)) {
-                    (Some(live), Some(charged)) if charged > live => (live / charged).sqrt(),
-                    _ => 1.0,
+                let error = match (live, charged.get(step)) {
+                    (Some(live), Some(charged)) => live_error(error, live, charged),
+                    _ => error,
                 };
-                entry.standard_error_bytes.put(steps, step, error * share);
+                entry.standard_error_bytes.put(steps, step, error);
             }
         }
     }

@@ -4,8 +4,6 @@
 //! minutes apart resemble each other, so both statistics count how many independent readings
 //! theirs are worth before they say how sure they are.
 
-#![allow(unused_imports, reason = "the subcommands that look back follow")]
-
 mod growth;
 mod quantile;
 

@@ -1,0 +1,209 @@
+//! One answer for each account, from all JVMs that have it.
+
+use std::collections::BTreeMap;
+
+use policy_config::{Charge, Matcher, Policy};
+
+use crate::history::{self, Column, History, Jvm, Kind};
+
+use super::demand::{Demand, Finding, Terms, assess};
+
+/// What gets limits of its own.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Key {
+    /// A rule of the policy that was given, by position.
+    Rule(usize),
+    /// An account as it was recorded: its kind, and the service or scope that it is of.
+    Recorded(&'static str, String),
+}
+
+/// What came of one key.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Pooled {
+    /// Of the account that needs most.
+    pub(super) finding: Finding,
+    /// That account's name, and its JVM's.
+    pub(super) account: String,
+    pub(super) jvm: String,
+    /// Bytes between samples there.
+    pub(super) interval_bytes: Option<f64>,
+    /// How many accounts there are, in all JVMs.
+    pub(super) accounts: usize,
+}
+
+/// The sum of the suggested limits in a JVM.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Commitment {
+    pub(super) jvm: String,
+    pub(super) limits_bytes: u64,
+    pub(super) heap_max_bytes: f64,
+}
+
+/// Everything that was found.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Pool {
+    pub(super) entries: BTreeMap<Key, Pooled>,
+    /// By JVM, the most committed first.
+    pub(super) commitments: Vec<Commitment>,
+    /// Recorded accounts that no rule matches, or that can have no limit, with the reason.
+    pub(super) left_out: BTreeMap<String, &'static str>,
+}
+
+impl Pool {
+    /// Judges every account: by the rules of `policy`, or each on its own.
+    pub(super) fn of(history: &History, policy: Option<&Policy>, terms: &Terms) -> Pool {
+        let mut pool = Pool::default();
+        let mut of_jvm: Vec<(&Jvm, Vec<Key>)> = Vec::new();
+        for jvm in &history.jvms {
+            let candidates = match policy {
+                Some(policy) => pool.by_rule(policy, jvm, history.span.points()),
+                None => pool.by_account(jvm),
+            };
+            let mut keys = Vec::new();
+            for (key, account, live_bytes, error_bytes) in candidates {
+                let finding = assess(
+                    &live_bytes,
+                    &error_bytes,
+                    &jvm.restarts,
+                    history.span,
+                    terms,
+                );
+                keys.push(key.clone());
+                pool.add(key, account, jvm, finding);
+            }
+            of_jvm.push((jvm, keys));
+        }
+        pool.commitments = pool.commitments(&of_jvm);
+        pool
+    }
+
+    /// The demands by rule of the policy that was given.
+    pub(super) fn rules(&self) -> impl Iterator<Item = (usize, &Demand)> {
+        self.entries
+            .iter()
+            .filter_map(|(key, pooled)| match (key, &pooled.finding) {
+                (Key::Rule(rule), Finding::Needs(demand)) => Some((*rule, demand)),
+                _ => None,
+            })
+    }
+
+    /// The most readings, where all there is are accounts with too few.
+    pub(super) fn only_too_few(&self) -> Option<usize> {
+        let most = self.entries.values().map(|pooled| match pooled.finding {
+            Finding::TooFew { readings } => Some(readings),
+            _ => None,
+        });
+        most.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
+    fn by_rule(
+        &mut self,
+        policy: &Policy,
+        jvm: &Jvm,
+        steps: usize,
+    ) -> Vec<(Key, String, Column, Column)> {
+        let assigned = history::assign(policy, jvm, steps);
+        for account in &jvm.accounts {
+            let is_assigned = assigned
+                .iter()
+                .any(|one| one.parts.iter().any(|part| part.name == account.name));
+            if !is_assigned && !matches!(account.kind, Kind::Library | Kind::Reserved) {
+                self.left_out
+                    .insert(account.shown(), "no account of the policy matches it");
+            }
+        }
+        let mut candidates = Vec::new();
+        for one in assigned {
+            let rule = &policy.accounts[one.rule];
+            let is_library =
+                matches!(rule.matcher, Matcher::Packages(_)) && rule.charge == Charge::Caller;
+            if !is_library {
+                let key = Key::Rule(one.rule);
+                candidates.push((key, one.name, one.live_bytes, one.standard_error_bytes));
+            }
+        }
+        candidates
+    }
+
+    fn by_account(&mut self, jvm: &Jvm) -> Vec<(Key, String, Column, Column)> {
+        let mut candidates = Vec::new();
+        for account in &jvm.accounts {
+            match account.kind {
+                Kind::Service | Kind::Scope => {}
+                Kind::Package => {
+                    let why = "a package account, whose packages are not recorded: give --policy";
+                    self.left_out.insert(account.shown(), why);
+                    continue;
+                }
+                Kind::Library | Kind::Reserved => continue,
+            }
+            let of_service = account.kind == Kind::Service && !account.service.is_empty();
+            let target = if of_service {
+                &account.service
+            } else {
+                &account.name
+            };
+            let key = Key::Recorded(account.kind.as_str(), target.clone());
+            candidates.push((
+                key,
+                account.name.clone(),
+                account.live_bytes.clone(),
+                account.standard_error_bytes.clone(),
+            ));
+        }
+        candidates
+    }
+
+    fn add(&mut self, key: Key, account: String, jvm: &Jvm, finding: Finding) {
+        let accounts = self.entries.get(&key).map_or(0, |pooled| pooled.accounts) + 1;
+        let pooled = Pooled {
+            finding,
+            account,
+            jvm: jvm.name(),
+            interval_bytes: jvm.sampling_interval_bytes.last(),
+            accounts,
+        };
+        match self.entries.get_mut(&key) {
+            Some(known) if rank(&known.finding) >= rank(&finding) => known.accounts = accounts,
+            _ => {
+                self.entries.insert(key, pooled);
+            }
+        }
+    }
+
+    fn commitments(&self, of_jvm: &[(&Jvm, Vec<Key>)]) -> Vec<Commitment> {
+        let committed = of_jvm.iter().filter_map(|(jvm, keys)| {
+            let limits = keys
+                .iter()
+                .filter_map(|key| match self.entries.get(key)?.finding {
+                    Finding::Needs(demand) => Some(demand.limit_bytes),
+                    _ => None,
+                });
+            Some(Commitment {
+                jvm: jvm.name(),
+                limits_bytes: limits.fold(0, u64::saturating_add),
+                heap_max_bytes: jvm.heap_max_bytes.last().filter(|bytes| *bytes > 0.0)?,
+            })
+        });
+        let mut committed: Vec<Commitment> = committed.collect();
+        committed.sort_by(|a, b| b.share().total_cmp(&a.share()));
+        committed
+    }
+}
+
+impl Commitment {
+    /// Of the maximum heap.
+    pub(super) fn share(&self) -> f64 {
+        self.limits_bytes as f64 / self.heap_max_bytes
+    }
+}
+
+/// What is known beats what is not, and more beats less.
+fn rank(finding: &Finding) -> (u8, u64) {
+    match finding {
+        Finding::Empty => (0, 0),
+        Finding::TooFew { readings } => (1, *readings as u64),
+        Finding::TooVague { bytes, .. } => (2, *bytes as u64),
+        Finding::Needs(demand) => (3, demand.limit_bytes),
+    }
+}

@@ -1,0 +1,191 @@
+//! Why, in comments. Whatever a tenant named is escaped: a comment of TOML ends with its line.
+
+use policy_config::{Interval, format_bytes};
+
+use crate::clock::{format_duration, format_time};
+use crate::history::History;
+use crate::history::statistics::needed_readings;
+use crate::printable::{escaped, fitted};
+
+use super::demand::{Demand, Finding, MAX_RELATIVE_ERROR, Terms, sufficient_interval};
+use super::pool::{Pool, Pooled};
+
+/// Widest name in a comment.
+const MAX_NAME_COLUMNS: usize = 60;
+
+/// Most accounts that get no limit and are named, and most JVMs that are.
+const MAX_NAMED: usize = 50;
+
+/// What stands at the top: the period, the rule, and who gets no limit.
+pub(super) fn preamble(
+    history: &History,
+    pool: &Pool,
+    terms: &Terms,
+    is_live: bool,
+) -> Vec<String> {
+    let span = history.span;
+    let mut lines = vec![
+        format!(
+            "Suggested from {} of {}, to {}, one reading in {}.",
+            format_duration(span.seconds()),
+            escaped(&history.source),
+            format_time(span.end_seconds()),
+            format_duration(span.step_seconds()),
+        ),
+        format!(
+            "soft-limit: the {} quantile of live bytes with its error (95 %), and room for growth of {}.",
+            terms.quantile,
+            format_duration(terms.horizon_seconds),
+        ),
+        format!("limit: {:.0} % above that.", terms.headroom * 100.0),
+    ];
+    if is_live {
+        lines.push(
+            "A period so short has seen neither a day's wave nor a week's: look again later."
+                .into(),
+        );
+    }
+    lines.extend(
+        history
+            .notes
+            .iter()
+            .map(|note| format!("Note: {}.", escaped(note))),
+    );
+    overcommit(pool, &mut lines);
+    let without = pool.entries.values().filter_map(|pooled| {
+        let why = no_limit(pooled, terms)?;
+        let name = fitted(&pooled.account, MAX_NAME_COLUMNS);
+        Some(format!("No limit for {name}: {why}."))
+    });
+    let left_out = pool.left_out.iter();
+    let without: Vec<String> = without
+        .chain(left_out.map(|(name, why)| format!("No limit for {name}: {why}.")))
+        .collect();
+    lines.extend(without.iter().take(MAX_NAMED).cloned());
+    if let more @ 1.. = without.len().saturating_sub(MAX_NAMED) {
+        lines.push(format!("And no limit for {more} more."));
+    }
+    lines
+}
+
+fn overcommit(pool: &Pool, lines: &mut Vec<String>) {
+    for one in pool.commitments.iter().take(MAX_NAMED) {
+        let verdict = if one.share() > 1.0 {
+            ": not all can reach their limits at once, and the heap may be full before anybody is refused"
+        } else {
+            ""
+        };
+        lines.push(format!(
+            "{}: the limits add up to {}, {:.0} % of its heap of {}{verdict}.",
+            one.jvm,
+            mebibytes(one.limits_bytes as f64),
+            one.share() * 100.0,
+            mebibytes(one.heap_max_bytes),
+        ));
+    }
+    if let more @ 1.. = pool.commitments.len().saturating_sub(MAX_NAMED) {
+        lines.push(format!("{more} more JVMs are committed less."));
+    }
+}
+
+fn no_limit(pooled: &Pooled, terms: &Terms) -> Option<String> {
+    Some(match pooled.finding {
+        Finding::Needs(_) => return None,
+        Finding::Empty => "it held nothing that was sampled".into(),
+        Finding::TooFew { readings } => format!(
+            "{readings} readings, where the {} quantile takes {}",
+            terms.quantile,
+            terms.needed_readings()
+        ),
+        Finding::TooVague {
+            bytes,
+            relative_error,
+        } => {
+            let remedy = match pooled.interval_bytes {
+                Some(interval) if interval > 0.0 => {
+                    let interval = match sufficient_interval(interval, relative_error) {
+                        0 => Interval::Exact,
+                        bytes => Interval::Bytes(bytes),
+                    };
+                    format!("interval = \"{}\" would do", compact(&interval.to_string()))
+                }
+                _ => "a smaller interval would do".into(),
+            };
+            format!(
+                "the standard error at its {} is {:.0} % of it, above {:.0} %; {remedy}",
+                mebibytes(bytes),
+                relative_error * 100.0,
+                MAX_RELATIVE_ERROR * 100.0,
+            )
+        }
+    })
+}
+
+/// What stands above the limits of one account.
+pub(super) fn of_account(pooled: &Pooled, demand: &Demand, terms: &Terms) -> Vec<String> {
+    let quantile = &demand.quantile;
+    let mut lines = vec![format!(
+        "{} of {} readings are at most {} (95 %: {} to {}); standard error {}.",
+        terms.quantile,
+        demand.readings,
+        mebibytes(quantile.value),
+        mebibytes(quantile.low),
+        mebibytes(quantile.high),
+        mebibytes(demand.error_bytes),
+    )];
+    if !quantile.is_bounded {
+        lines.push(format!(
+            "The upper end is the highest reading: they are worth {:.0} independent ones, a surer end takes {}.",
+            quantile.effective_readings.floor(),
+            needed_readings(terms.quantile),
+        ));
+    }
+    lines.push(match &demand.growth {
+        None => "No growth that is sure.".into(),
+        Some((growth, horizon)) => {
+            let daily = |slope: f64| mebibytes(slope * 86_400.0);
+            let reached = growth.seconds_to(demand.limit_bytes as f64);
+            let reached = reached.map_or_else(String::new, |seconds| {
+                format!(
+                    ", the limit is reached in about {}",
+                    format_duration(seconds as u64)
+                )
+            });
+            format!(
+                "Grows by {} a day ({} to {}): room for {}{reached}.",
+                daily(growth.slope),
+                daily(growth.low),
+                daily(growth.high),
+                format_duration(*horizon),
+            )
+        }
+    });
+    if pooled.accounts > 1 {
+        lines.push(format!(
+            "The largest of {} accounts: {} of {}.",
+            pooled.accounts,
+            fitted(&pooled.account, MAX_NAME_COLUMNS),
+            pooled.jvm,
+        ));
+    }
+    lines
+}
+
+/// A limit as the policy file has it: `208MiB`.
+pub(super) fn size(bytes: u64) -> String {
+    compact(&format_bytes(bytes))
+}
+
+fn compact(size: &str) -> String {
+    size.replace(' ', "")
+}
+
+/// A measured size.
+fn mebibytes(bytes: f64) -> String {
+    let mebibytes = bytes / f64::from(1 << 20);
+    if mebibytes < 10.0 {
+        format!("{mebibytes:.2} MiB")
+    } else {
+        format!("{mebibytes:.1} MiB")
+    }
+}

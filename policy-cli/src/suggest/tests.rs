@@ -1,0 +1,242 @@
+//! Suggestions from periods made up here, read back by the policy file's own parser.
+
+use policy_config::{Limit, Matcher, Mode};
+use proptest::prelude::*;
+
+use super::*;
+use crate::history::{Account, Jvm, Kind};
+use crate::prometheus::Span;
+
+const TERMS: Terms = Terms {
+    quantile: 0.99,
+    headroom: 0.25,
+    horizon_seconds: 7 * 86_400,
+    allow_short: false,
+};
+
+fn account(name: &str, kind: Kind, service: &str, mebibytes: f64) -> Account {
+    let mut account = Account {
+        name: name.into(),
+        kind,
+        service: service.into(),
+        ..Account::default()
+    };
+    for step in 0..288 {
+        let live = mebibytes * f64::from(1 << 20);
+        account.live_bytes.put(288, step, live);
+        account
+            .standard_error_bytes
+            .put(288, step, (65_536.0 * live).sqrt());
+    }
+    account
+}
+
+fn history(accounts: Vec<Account>) -> History {
+    let mut jvm = Jvm {
+        labels: vec![("job".into(), "tomcat\n[[account]]".into())],
+        accounts,
+        ..Jvm::default()
+    };
+    jvm.heap_max_bytes.put(288, 0, f64::from(1 << 28));
+    jvm.sampling_interval_bytes.put(288, 0, 65_536.0);
+    History {
+        source: "Prometheus at http://p\n[agent]".into(),
+        span: Span::covering(1_700_000_100, 86_400, 300),
+        jvms: vec![jvm],
+        notes: vec!["partial\nanswer".into()],
+    }
+}
+
+/// The text that would be printed, already checked against `policy`.
+fn suggested(history: &History, policy: Option<&str>) -> String {
+    let before = policy.map(|text| policy_config::parse(text).policy.unwrap());
+    let pool = Pool::of(history, before.as_ref(), &TERMS);
+    let preamble = reasons::preamble(history, &pool, &TERMS, false);
+    let text = match policy {
+        Some(text) => revision::revise(text, &preamble, &pool, &TERMS),
+        None => document::build(history, &preamble, &pool, &TERMS),
+    };
+    let text = text.unwrap();
+    check(&text, before.as_ref(), &pool).unwrap_or_else(|error| panic!("{error}:\n{text}"));
+    text
+}
+
+#[test]
+fn a_policy_from_nothing_gives_reasons_and_refuses_nothing() {
+    let history = history(vec![
+        account("/shop", Kind::Service, "/shop", 200.0),
+        account("store", Kind::Service, "/store", 40.0),
+        account("/tiny", Kind::Service, "/tiny", 1.0),
+        account("orders", Kind::Package, "", 40.0),
+        account("tenant-7", Kind::Scope, "", 40.0),
+        account("xml", Kind::Library, "", 40.0),
+        account("_unaccounted", Kind::Reserved, "", 40.0),
+    ]);
+    let text = suggested(&history, None);
+    let parsed = policy_config::parse(&text);
+    assert!(
+        parsed.diagnostics.is_empty(),
+        "{:?}\n{text}",
+        parsed.diagnostics
+    );
+    let policy = parsed.policy.unwrap();
+    assert_eq!(policy.enforcement.mode, Mode::Observe);
+    assert_eq!(policy.sampling.interval.bytes(), 65_536);
+    let brief: Vec<String> = policy
+        .accounts
+        .iter()
+        .map(|one| {
+            format!(
+                "{} {} {} {}",
+                one.label(),
+                one.matcher,
+                one.soft_limit,
+                one.limit
+            )
+        })
+        .collect();
+    assert_eq!(
+        brief,
+        [
+            "scope \"tenant-7\" scope \"tenant-7\" 44 MiB 56 MiB",
+            "service \"/shop\" service \"/shop\" 208 MiB 288 MiB",
+            "store service \"/store\" 44 MiB 56 MiB",
+        ]
+    );
+    for said in [
+        "# No limit for /tiny: the standard error at its 1.00 MiB is 25 % of it, above 10 %; interval = \"8KiB\" would do.",
+        "# No limit for orders: a package account",
+        "400.0 MiB, 156 % of its heap of 256.0 MiB: not all",
+        "# 0.99 of 288 readings are at most 200.0 MiB",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+}
+
+#[test]
+fn no_name_of_a_tenant_gets_out_of_its_string() {
+    let hostile = [
+        "*",
+        "/a?",
+        "a\"]\n[[account]]\nservice = \"*\"\nlimit = \"1B\"",
+        "\u{1b}[31m",
+        "#\r# x",
+        "\u{202e}",
+        "'''",
+        "\\",
+        " /space ",
+        "_unaccounted",
+        "größe \"quoted\"",
+    ];
+    let accounts = hostile.map(|name| account(name, Kind::Service, name, 40.0));
+    let text = suggested(&history(accounts.to_vec()), None);
+    let policy = policy_config::parse(&text).policy.unwrap();
+    let services: Vec<&str> = policy
+        .accounts
+        .iter()
+        .map(|one| match &one.matcher {
+            Matcher::Service(glob) => glob.as_str(),
+            other => panic!("{other}"),
+        })
+        .collect();
+    let mut expected = vec!["'''", "\\", " /space ", "_unaccounted", "größe \"quoted\""];
+    expected.sort_unstable();
+    assert_eq!(services, expected, "{text}");
+    assert!(!text.contains(['\u{1b}', '\u{202e}', '\r']), "{text}");
+    for excluded in ["No limit for *: no glob", "No limit for /a?: no glob"] {
+        assert!(text.contains(excluded), "{excluded}\n{text}");
+    }
+}
+
+const POLICY: &str = r#"# Ours.
+[agent]
+listen = "127.0.0.1:0"   # any
+
+[[account]]   # the shop
+  name = "shop"
+  service = "/shop*"
+  # agreed with the team
+  limit = "512MiB"       # was 256
+  throw = "error"
+
+[[account]]
+service = "*"
+
+[[account]]
+name = "xml"
+packages = ["org.xml.*"]
+charge = "caller"
+
+[[account]]
+name = "unseen"
+packages = ["com.acme.unseen"]
+limit = "10%"
+"#;
+
+#[test]
+fn a_policy_in_use_keeps_its_text() {
+    let history = history(vec![
+        account("/shop", Kind::Service, "/shop", 100.0),
+        account("/shop2", Kind::Service, "/shop2", 100.0),
+        account("/a", Kind::Service, "/a", 30.0),
+        account("/b", Kind::Service, "/b", 60.0),
+    ]);
+    let text = suggested(&history, Some(POLICY));
+    for kept in [
+        "# Ours.\n[agent]\nlisten = \"127.0.0.1:0\"   # any\n",
+        "[[account]]   # the shop\n  name = \"shop\"\n  service = \"/shop*\"\n  # agreed with the team\n",
+        "  limit = \"288MiB\"       # was 256\n  throw = \"error\"\n",
+        "limit = \"10%\"\n",
+    ] {
+        assert!(text.contains(kept), "{kept}\n---\n{text}");
+    }
+    assert!(
+        text.contains("# suggested: The largest of 2 accounts: /b of"),
+        "{text}"
+    );
+    let accounts = policy_config::parse(&text).policy.unwrap().accounts;
+    // Both shops are one account: 200 MiB together.
+    assert_eq!(accounts[0].soft_limit, Limit::Bytes(208 << 20));
+    assert_eq!(
+        accounts[1].soft_limit,
+        Limit::Bytes(64 << 20),
+        "the larger of /a and /b"
+    );
+    assert_eq!(accounts[2].limit, Limit::None);
+    // Asked again, it replaces what it said before.
+    assert_eq!(suggested(&history, Some(&text)), text);
+}
+
+#[test]
+fn accounts_in_one_line_get_limits_too() {
+    let policy =
+        r#"account = [{ name = "shop", service = "/shop", limit = "1GiB" }, { service = "*" }]"#;
+    let history = history(vec![account("shop", Kind::Service, "/shop", 200.0)]);
+    let text = suggested(&history, Some(policy));
+    let accounts = policy_config::parse(&text).policy.unwrap().accounts;
+    assert_eq!(accounts[0].limit, Limit::Bytes(288 << 20));
+    assert_eq!(accounts[1].limit, Limit::None);
+}
+
+#[test]
+fn too_few_readings_of_all_are_no_suggestion() {
+    let mut short = account("/shop", Kind::Service, "/shop", 200.0);
+    short.live_bytes = history::Column::default();
+    for step in 0..99 {
+        short.live_bytes.put(288, step, 1e8);
+    }
+    let history = history(vec![short]);
+    assert_eq!(Pool::of(&history, None, &TERMS).only_too_few(), Some(99));
+}
+
+proptest! {
+    #[test]
+    fn whatever_services_are_called_the_policy_is_valid(
+        names in prop::collection::vec(any::<String>(), 1..8), kind in 0_usize..2, size in 8.0_f64..5000.0,
+    ) {
+        let kind = [Kind::Service, Kind::Scope][kind];
+        let accounts = names.iter().enumerate();
+        let accounts = accounts.map(|(i, name)| account(name, kind, &names[i / 2], size));
+        suggested(&history(accounts.collect()), None);
+    }
+}

@@ -78,6 +78,12 @@ impl Prometheus {
         prometheus
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// What it has logged.
     #[must_use]
     pub fn log(&self) -> String {

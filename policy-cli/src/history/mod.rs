@@ -26,7 +26,9 @@ use std::fmt;
 use crate::printable::fitted;
 use crate::prometheus::Span;
 
-pub(crate) use arguments::{Arguments, Source};
+#[allow(unused_imports, reason = "heapwarden advise follows")]
+pub(crate) use arguments::Arguments;
+pub(crate) use arguments::Source;
 pub(crate) use assignment::{Assigned, assign};
 
 pub(crate) use column::Column;

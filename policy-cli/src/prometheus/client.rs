@@ -68,6 +68,7 @@ impl Client {
     ///
     /// # Errors
     /// See [`Error`].
+    #[allow(dead_code, reason = "the subcommands so far ask over a range")]
     pub(crate) fn instant(&self, query: &str, at_seconds: i64) -> Result<Vec<Series>, Error> {
         self.ask("query", query, &[("time", at_seconds.to_string())])
     }

@@ -69,3 +69,13 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_subcommands_options_fit_together() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -25,6 +25,7 @@ const ROUND_STEPS_SECONDS: [u64; 11] = [
 
 /// Which period, of which JVMs.
 #[derive(Args, Debug, Clone)]
+#[group(skip)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) prometheus: prometheus::Arguments,
@@ -105,6 +106,7 @@ impl Arguments {
 
 /// A period that Prometheus has recorded, or that is yet to come.
 #[derive(Args, Debug, Clone)]
+#[group(skip)]
 pub(crate) struct Source {
     #[command(flatten)]
     recorded: Arguments,

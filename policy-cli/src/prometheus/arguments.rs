@@ -20,6 +20,7 @@ const TOKEN_VARIABLE: &str = "HEAPWARDEN_PROMETHEUS_TOKEN";
 
 /// Where Prometheus is, and who we are to it.
 #[derive(Args, Debug, Clone)]
+#[group(skip)]
 pub(crate) struct Arguments {
     /// Prometheus' address, with its path prefix and user:password@ if it has them
     #[arg(

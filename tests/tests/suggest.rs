@@ -50,6 +50,9 @@ fn assert_code(finished: &Finished, code: i32) {
 /// MiB that a service holds, `age` seconds after the record began; `None` while its JVM is down.
 type Load = fn(age: i64) -> Option<f64>;
 
+/// What is published, from the bytes held and the bytes seen.
+type Measure = fn(held: f64, seen: f64) -> f64;
+
 const FIRST: [(&str, Load); 6] = [
     ("/steady", |_| Some(200.0)),
     ("/wave", |age| {
@@ -90,7 +93,7 @@ fn record(start: i64) -> String {
     };
     let live =
         |load: Load, age| load(age).map(|mib| (mib * MIB, mib * MIB + noise(age, mib * MIB)));
-    let families: [(&str, fn(f64, f64) -> f64); 3] = [
+    let families: [(&str, Measure); 3] = [
         ("live_bytes", |_, seen| seen),
         ("charged_bytes", |_, seen| 2.0 * seen),
         ("standard_error_bytes", |held, _| {

@@ -127,8 +127,8 @@ fn top_in_a_pipe_writes_a_table_for_each_interval() {
     }
     // The rate is that of two readings.
     let orders = |table: &str| {
-        let rows = table.lines().filter(|line| line.contains(&addresses[0]));
-        let found = rows.filter(|line| line.contains(" orders ")).last();
+        let mut rows = table.lines().filter(|line| line.contains(&addresses[0]));
+        let found = rows.rfind(|line| line.contains(" orders "));
         found
             .expect("a row")
             .split_whitespace()

@@ -192,11 +192,7 @@ mod tests {
     use crate::live;
 
     fn accounts(samples: u64, live_bytes: u64, refusals_total: u64) -> Accounts {
-        Accounts {
-            sampling: live::Sampling {
-                samples,
-                ..live::Sampling::default()
-            },
+        let mut found = Accounts {
             accounts: vec![live::Account {
                 name: "shop".into(),
                 kind: "service".into(),
@@ -209,7 +205,9 @@ mod tests {
                 ..live::Account::default()
             }],
             ..Accounts::default()
-        }
+        };
+        found.sampling.samples = samples;
+        found
     }
 
     #[test]

@@ -32,6 +32,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Advise which services to move to which JVM, over a fleet in Prometheus
+    Advise(Box<advise::Arguments>),
     /// Load the agent into a running JVM
     Attach(attach::Arguments),
     /// Check policy files, and say what they mean
@@ -51,6 +53,7 @@ enum Command {
 fn main() -> ExitCode {
     let Cli { command } = Cli::parse();
     let done = match command {
+        Command::Advise(arguments) => advise::run(&arguments),
         Command::Attach(arguments) => attach::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),

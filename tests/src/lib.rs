@@ -22,6 +22,7 @@ pub mod native;
 pub mod output;
 pub mod prometheus;
 pub mod promql;
+pub mod recording;
 pub mod scrape;
 pub mod server;
 pub mod stats;

@@ -43,7 +43,6 @@ impl Column {
     }
 
     /// How many readings there are.
-    #[allow(dead_code, reason = "heapwarden advise follows")]
     pub(crate) fn count(&self) -> usize {
         self.readings().count()
     }

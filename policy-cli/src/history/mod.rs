@@ -26,9 +26,7 @@ use std::fmt;
 use crate::printable::fitted;
 use crate::prometheus::Span;
 
-#[allow(unused_imports, reason = "heapwarden advise follows")]
-pub(crate) use arguments::Arguments;
-pub(crate) use arguments::Source;
+pub(crate) use arguments::{Arguments, Source};
 pub(crate) use assignment::{Assigned, assign};
 
 pub(crate) use column::Column;

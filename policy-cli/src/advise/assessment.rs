@@ -1,0 +1,196 @@
+//! How full each JVM of a fleet is and will be, and what each of its services holds.
+
+use crate::history::{Account, Column, History, Jvm, Kind};
+
+use super::forecast::{Forecast, Missing, forecast};
+
+/// Beyond so many services only those of pressed JVMs are assessed: growth looks at all pairs of
+/// readings, some milliseconds for each service.
+const MOST_SERVICES: usize = 2_000;
+
+/// A day's wave must have been seen whole.
+const LEAST_SECONDS: u64 = 86_400;
+
+/// No growth is carried on for longer than so many times what was seen of it.
+const MOST_EXTRAPOLATION: u64 = 7;
+
+/// What is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    /// How far ahead.
+    pub(super) horizon_seconds: u64,
+    /// What of the maximum heap may be held there, 0 to 1.
+    pub(super) fill: f64,
+    /// Whether scopes can be moved, too.
+    pub(super) scopes: bool,
+}
+
+impl Terms {
+    /// The shortest period that is enough.
+    pub(super) fn needed_seconds(&self) -> u64 {
+        (self.horizon_seconds / MOST_EXTRAPOLATION).max(LEAST_SECONDS)
+    }
+}
+
+/// A JVM that can be judged.
+#[derive(Debug)]
+pub(super) struct Assessed<'a> {
+    pub(super) jvm: &'a Jvm,
+    pub(super) heap_max_bytes: f64,
+    /// The heap after collections.
+    pub(super) heap: Forecast,
+    /// What can be moved, those that hold most first.
+    pub(super) services: Vec<Service<'a>>,
+    /// What could be moved if more were known of it.
+    pub(super) unassessed: Vec<(&'a Account, Missing)>,
+}
+
+/// A service that can be moved.
+#[derive(Debug)]
+pub(super) struct Service<'a> {
+    pub(super) account: &'a Account,
+    pub(super) live: Forecast,
+}
+
+impl Assessed<'_> {
+    /// What it may hold at the horizon.
+    pub(super) fn target_bytes(&self, terms: Terms) -> f64 {
+        self.heap_max_bytes * terms.fill
+    }
+
+    /// Whether it is expected to hold more than that.
+    pub(super) fn is_pressed(&self, terms: Terms) -> bool {
+        self.heap.high_then.bytes > self.target_bytes(terms)
+    }
+}
+
+/// The fleet: who can be judged, and who cannot.
+pub(super) fn assess<'a>(
+    history: &'a History,
+    terms: Terms,
+) -> (Vec<Assessed<'a>>, Vec<(&'a Jvm, Missing)>) {
+    let period = Period { history, terms };
+    let mut assessed = Vec::new();
+    let mut unassessed = Vec::new();
+    for jvm in &history.jvms {
+        match period.heap(jvm) {
+            Ok((heap_max_bytes, heap)) => assessed.push(Assessed {
+                jvm,
+                heap_max_bytes,
+                heap,
+                services: Vec::new(),
+                unassessed: Vec::new(),
+            }),
+            Err(missing) => unassessed.push((jvm, missing)),
+        }
+    }
+    let services: usize = assessed.iter().map(|one| one.jvm.accounts.len()).sum();
+    for one in &mut assessed {
+        if services <= MOST_SERVICES || one.is_pressed(terms) {
+            period.services(one);
+        }
+    }
+    (assessed, unassessed)
+}
+
+struct Period<'a> {
+    history: &'a History,
+    terms: Terms,
+}
+
+impl<'a> Period<'a> {
+    fn heap(&self, jvm: &Jvm) -> Result<(f64, Forecast), Missing> {
+        let last = self.history.span.points().saturating_sub(1);
+        let max = jvm.heap_max_bytes.in_force(last).unwrap_or(0.0);
+        let used = &jvm.heap_used_after_gc_bytes;
+        if max <= 0.0 || used.count() == 0 {
+            return Err(Missing::NoHeap);
+        }
+        let readings = self.readings(jvm, used)?;
+        Ok((max, forecast(&readings, self.terms.horizon_seconds, 0.0)?))
+    }
+
+    fn services(&self, assessed: &mut Assessed<'a>) {
+        let jvm = assessed.jvm;
+        let interval = jvm.sampling_interval_bytes.last().unwrap_or(0.0);
+        for account in jvm.accounts.iter().filter(|one| self.is_movable(one)) {
+            match self.service(jvm, account, interval) {
+                Ok(live) => assessed.services.push(Service { account, live }),
+                // It has left already.
+                Err(Missing::Gone { .. }) => {}
+                Err(missing) => assessed.unassessed.push((account, missing)),
+            }
+        }
+        let held = |service: &Service<'_>| service.live.high_bytes;
+        (assessed.services).sort_by(|a, b| held(b).total_cmp(&held(a)));
+    }
+
+    /// A library's or a package's bytes belong to code that others run, and go nowhere alone;
+    /// what is nobody's cannot be deployed.
+    fn is_movable(&self, account: &Account) -> bool {
+        let is_reserved = matches!(account.name.as_str(), "_unaccounted" | "_other");
+        match account.kind {
+            Kind::Service => !is_reserved,
+            Kind::Scope => self.terms.scopes && !is_reserved,
+            Kind::Package | Kind::Library | Kind::Reserved => false,
+        }
+    }
+
+    fn service(&self, jvm: &Jvm, account: &Account, interval: f64) -> Result<Forecast, Missing> {
+        let readings = self.readings(jvm, &account.live_bytes)?;
+        let errors: Vec<f64> = account
+            .standard_error_bytes
+            .readings()
+            .map(|(_, error)| error)
+            .collect();
+        let error = crate::history::statistics::quantile(&errors, 0.5).map_or(0.0, |it| it.value);
+        let live = forecast(&readings, self.terms.horizon_seconds, error)?;
+        live.check_error(interval)?;
+        Ok(live)
+    }
+
+    /// The readings since the JVM's latest restart, with their times, if they will do.
+    fn readings(&self, jvm: &Jvm, column: &Column) -> Result<Vec<(f64, f64)>, Missing> {
+        let span = self.history.span;
+        let needed_seconds = self.terms.needed_seconds();
+        let begin = jvm.restarts.last().copied();
+        let steps: Vec<(usize, f64)> = column
+            .readings()
+            .filter(|(step, _)| begin.is_none_or(|begin| *step >= begin))
+            .collect();
+        let (first, last) = match (steps.first(), steps.last()) {
+            (Some(first), Some(last)) => (first.0, last.0),
+            _ => (0, 0),
+        };
+        let step_seconds = span.step_seconds();
+        let silent = span.points().saturating_sub(1).saturating_sub(last);
+        if steps.is_empty() || silent > (span.points() / 50).max(3) {
+            return Err(Missing::Gone {
+                seconds: silent as u64 * step_seconds,
+            });
+        }
+        let length = last - first + 1;
+        let seen_seconds = length as u64 * step_seconds;
+        if seen_seconds < needed_seconds {
+            return Err(match begin {
+                Some(begin) if first <= begin + 1 => Missing::Restarted {
+                    seen_seconds,
+                    needed_seconds,
+                },
+                _ => Missing::Short {
+                    seen_seconds,
+                    needed_seconds,
+                },
+            });
+        }
+        if steps.len() * 2 < length {
+            return Err(Missing::Gaps {
+                percent: (steps.len() * 100 / length) as u64,
+            });
+        }
+        Ok(steps
+            .into_iter()
+            .map(|(step, value)| (span.time(step as u64) as f64, value))
+            .collect())
+    }
+}

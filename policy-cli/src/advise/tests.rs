@@ -1,0 +1,210 @@
+//! Advice from periods made by hand: who is judged, and what comes of it.
+
+use crate::history::{Account, Column, History, Jvm, Kind};
+use crate::prometheus::Span;
+
+use super::advice::{Advice, Verdict, advise};
+use super::assessment::{Terms, assess};
+use super::forecast::Missing;
+
+const MIB: f64 = 1_048_576.0;
+const DAY: usize = 144;
+/// Three days of ten minutes.
+const STEPS: usize = 3 * DAY;
+
+const TERMS: Terms = Terms {
+    horizon_seconds: 7 * 86_400,
+    fill: 0.8,
+    scopes: false,
+};
+
+/// Readings at these steps, of this size and some noise.
+fn column(steps: impl Iterator<Item = usize>, mib: f64) -> Column {
+    let mut column = Column::default();
+    for step in steps {
+        // Spread evenly over a hundredth, and never twice alike for long.
+        let noise = (step * 7919 % 101) as f64 / 101.0 - 0.5;
+        column.put(STEPS, step, mib * MIB * (1.0 + 0.02 * noise));
+    }
+    column
+}
+
+/// The same all the time.
+fn constant(bytes: f64) -> Column {
+    let mut column = Column::default();
+    column.put(STEPS, 0, bytes);
+    column
+}
+
+fn account(name: &str, kind: Kind, mib: f64) -> Account {
+    Account {
+        name: name.into(),
+        kind,
+        live_bytes: column(0..STEPS, mib),
+        ..Account::default()
+    }
+}
+
+/// A JVM of 1 GiB that holds its accounts.
+fn jvm(instance: &str, accounts: &[(&str, f64)]) -> Jvm {
+    Jvm {
+        labels: vec![("instance".into(), instance.into())],
+        heap_max_bytes: constant(1024.0 * MIB),
+        heap_used_after_gc_bytes: column(0..STEPS, accounts.iter().map(|one| one.1).sum()),
+        sampling_interval_bytes: constant(65_536.0),
+        accounts: accounts
+            .iter()
+            .map(|&(name, mib)| account(name, Kind::Service, mib))
+            .collect(),
+        ..Jvm::default()
+    }
+}
+
+fn history(jvms: Vec<Jvm>) -> History {
+    History {
+        source: "a test".into(),
+        span: Span::covering(1_800_000_000, 3 * 86_400, 600),
+        jvms,
+        notes: Vec::new(),
+    }
+}
+
+fn missing(jvm: Jvm) -> Missing {
+    let history = history(vec![jvm]);
+    let (assessed, unassessed) = assess(&history, TERMS);
+    assert!(assessed.is_empty());
+    unassessed[0].1
+}
+
+fn names(advice: &Advice) -> Vec<&str> {
+    let services = advice.jvms.iter().flat_map(|jvm| &jvm.services);
+    services.map(|service| service.service.as_str()).collect()
+}
+
+#[test]
+fn jvms_of_which_too_little_is_known_say_what_is_missing() {
+    let whole = || jvm("a", &[("shop", 500.0)]);
+    let used = |steps: &mut dyn Iterator<Item = usize>| Jvm {
+        heap_used_after_gc_bytes: column(steps, 500.0),
+        ..whole()
+    };
+    let newcomer = missing(used(&mut (STEPS - 10..STEPS)));
+    assert_eq!(
+        newcomer,
+        Missing::Short {
+            seen_seconds: 6000,
+            needed_seconds: 86_400
+        }
+    );
+    let gone = missing(used(&mut (0..STEPS - 60)));
+    assert_eq!(gone, Missing::Gone { seconds: 36_000 });
+    let gaps = missing(used(&mut (0..STEPS).step_by(4)));
+    assert_eq!(gaps, Missing::Gaps { percent: 25 });
+    let restarted = missing(Jvm {
+        restarts: vec![5, STEPS - 72],
+        ..whole()
+    });
+    assert_eq!(
+        restarted,
+        Missing::Restarted {
+            seen_seconds: 43_200,
+            needed_seconds: 86_400
+        }
+    );
+    assert_eq!(missing(Jvm::default()), Missing::NoHeap);
+}
+
+#[test]
+fn a_longer_horizon_needs_a_longer_period() {
+    let terms = Terms {
+        horizon_seconds: 28 * 86_400,
+        ..TERMS
+    };
+    let history = history(vec![jvm("a", &[("shop", 500.0)])]);
+    let (_, unassessed) = assess(&history, terms);
+    let Missing::Short { needed_seconds, .. } = unassessed[0].1 else {
+        panic!("three days are too short for four weeks: {unassessed:?}");
+    };
+    assert_eq!(needed_seconds, 4 * 86_400);
+}
+
+#[test]
+fn only_services_move_and_scopes_where_they_are_asked_for() {
+    let mut one = jvm("a", &[]);
+    one.heap_used_after_gc_bytes = column(0..STEPS, 500.0);
+    one.accounts = [
+        ("shop", Kind::Service),
+        ("tenant", Kind::Scope),
+        ("orders", Kind::Package),
+        ("xml", Kind::Library),
+        ("_unaccounted", Kind::Reserved),
+        ("_other", Kind::Service),
+    ]
+    .map(|(name, kind)| account(name, kind, 80.0))
+    .into();
+    let history = history(vec![one]);
+    assert_eq!(names(&advise(&history, TERMS)), ["shop"]);
+    let scopes = Terms {
+        scopes: true,
+        ..TERMS
+    };
+    let mut both = advise(&history, scopes);
+    both.jvms[0]
+        .services
+        .sort_by(|a, b| a.service.cmp(&b.service));
+    assert_eq!(names(&both), ["shop", "tenant"]);
+}
+
+#[test]
+fn a_service_that_has_left_cannot_move_but_its_name_is_taken() {
+    let mut there = jvm("there", &[("shop", 100.0)]);
+    there.accounts[0].live_bytes = column(0..STEPS - 60, 100.0);
+    let mut here = jvm("here", &[("shop", 300.0), ("blog", 600.0)]);
+    let left = account("left", Kind::Service, 50.0);
+    here.accounts.push(Account {
+        live_bytes: column(0..DAY * 2, 50.0),
+        ..left
+    });
+    let history = history(vec![here, there]);
+    let advice = advise(&history, TERMS);
+    assert_eq!(names(&advice), ["blog", "shop"]);
+    assert_eq!(advice.verdict, Verdict::Move);
+    // The lighter one would do.
+    assert_eq!(advice.moves[0].service, "blog");
+}
+
+#[test]
+fn the_verdict_tells_relief_from_some_and_none() {
+    let verdict = |jvms| advise(&history(jvms), TERMS).verdict;
+    let pressed = || jvm("a", &[("shop", 500.0), ("blog", 450.0)]);
+    assert_eq!(verdict(vec![]), Verdict::Refused);
+    assert_eq!(verdict(vec![pressed()]), Verdict::NoRelief);
+    let full = jvm("b", &[("wiki", 700.0)]);
+    assert_eq!(verdict(vec![pressed(), full]), Verdict::NoRelief);
+    let roomy = jvm("c", &[("wiki", 100.0)]);
+    assert_eq!(verdict(vec![pressed(), roomy.clone()]), Verdict::Move);
+    assert_eq!(verdict(vec![roomy]), Verdict::NothingToMove);
+    let heavy = || jvm("d", &[("one", 100.0), ("other", 900.0)]);
+    let little = jvm("e", &[("wiki", 690.0)]);
+    assert_eq!(verdict(vec![heavy(), little]), Verdict::MoveSome);
+}
+
+#[test]
+fn an_account_too_small_for_its_error_names_an_interval() {
+    let mut one = jvm("a", &[("shop", 900.0), ("tiny", 1.0)]);
+    one.accounts[1].standard_error_bytes = constant(MIB);
+    let history = history(vec![one]);
+    let advice = advise(&history, TERMS);
+    let tiny = &advice.jvms[0].unassessed[0];
+    assert_eq!(tiny.service, "tiny");
+    assert!(
+        tiny.missing.contains("sampling interval of 64.0 KiB"),
+        "{}",
+        tiny.missing
+    );
+    assert!(
+        tiny.missing.contains("with 4.0 KiB it would do"),
+        "{}",
+        tiny.missing
+    );
+}

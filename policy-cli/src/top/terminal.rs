@@ -2,13 +2,12 @@
 
 use std::io;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+use signal_hook::iterator::Signals;
 
 use super::model::{Action, Key, Model};
 use super::poller::Pollers;
@@ -32,22 +31,33 @@ enum Pressed {
 /// # Errors
 /// A terminal that cannot be drawn on or read, or a poller that failed.
 pub(crate) fn run(model: &mut Model, pollers: &Pollers, palette: Palette) -> io::Result<ExitCode> {
-    let signal = Arc::new(AtomicUsize::new(0));
-    for number in [SIGTERM, SIGHUP, SIGINT, SIGQUIT] {
-        let value = usize::try_from(number).unwrap_or_default();
-        signal_hook::flag::register_usize(number, Arc::clone(&signal), value)?;
-    }
+    end_at_signals()?;
     // Sets a hook that gives the terminal back before a panic is told.
     let mut terminal = ratatui::try_init()?;
-    let done = until_quit(&mut terminal, model, pollers, palette, &signal);
+    let done = until_quit(&mut terminal, model, pollers, palette);
     let restored = ratatui::try_restore();
     done?;
     restored?;
-    if let Ok(number @ 1..) = i32::try_from(signal.load(Ordering::Relaxed)) {
-        // The caller is to see what ended it.
-        signal_hook::low_level::emulate_default_handler(number)?;
-    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Has a signal give the terminal back and end the process as that signal does, so that the
+/// caller sees what ended it. On a thread of its own: when a terminal goes away, the library
+/// that reads it never returns (its reads give nothing, for ever).
+fn end_at_signals() -> io::Result<()> {
+    let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT])?;
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            if let Some(number) = signals.forever().next() {
+                // There may be none to give back to.
+                let _ = ratatui::try_restore();
+                let _ = signal_hook::low_level::emulate_default_handler(number);
+                // Where the default is to go on, nothing else ends it.
+                std::process::exit(128 + number);
+            }
+        })?;
+    Ok(())
 }
 
 fn until_quit(
@@ -55,10 +65,9 @@ fn until_quit(
     model: &mut Model,
     pollers: &Pollers,
     palette: Palette,
-    signal: &AtomicUsize,
 ) -> io::Result<()> {
     let mut is_changed = true;
-    while signal.load(Ordering::Relaxed) == 0 {
+    loop {
         while let Some(poll) = pollers.next(Duration::ZERO) {
             model.poll(poll);
             is_changed = true;
@@ -97,7 +106,6 @@ fn until_quit(
             Pressed::Nothing => {}
         }
     }
-    Ok(())
 }
 
 fn pressed(event: &Event) -> Pressed {

@@ -1,9 +1,9 @@
 //! A real Prometheus and its `promtool`, from the system's package.
 
-use crate::{command, scrape};
+use crate::{command, scrape, server};
 use serde_json::Value;
 use std::fs::File;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -51,9 +51,7 @@ impl Prometheus {
     pub fn start(configuration: &str, folder: &Path) -> Self {
         let file = folder.join("prometheus.yml");
         std::fs::write(&file, configuration).expect("the case's folder is writable");
-        let free = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-        let address = free.local_addr().expect("bound");
-        drop(free);
+        let address = SocketAddr::from(([127, 0, 0, 1], server::free_port()));
         let log = folder.join("prometheus.log");
         let process = Command::new("prometheus")
             .arg(format!("--config.file={}", file.display()))

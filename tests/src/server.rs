@@ -5,11 +5,12 @@ use crate::jdk::Jdk;
 use crate::scrape::{self, Accounts};
 use crate::{agent, command, output};
 use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -135,11 +136,22 @@ impl Default for Installation {
     }
 }
 
-/// A port that was free a moment ago, on loopback.
+/// A port that was free a moment ago, on loopback. No two callers in this process get the same:
+/// tests run side by side, and a server takes its time to bind its own.
+///
+/// # Panics
+/// If there is none.
 #[must_use]
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-    listener.local_addr().expect("bound").port()
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    loop {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+        let port = listener.local_addr().expect("bound").port();
+        let mut given = GIVEN.lock().expect("never held over a panic");
+        if given.insert(port) {
+            return port;
+        }
+    }
 }
 
 /// `JAVA_HOME` and nothing of the caller's environment that servers' scripts read.

@@ -1,7 +1,7 @@
 //! The errors of a refusal: their class files are what the sources say, and a program sees the same
 //! class from every loader.
 
-use heapwarden_tests::jdk::{Collector, Vm, every_jdk, every_jdk_with, every_vm, on_each};
+use heapwarden_tests::jdk::{Collector, Jdk, Vm, every_jdk, every_jdk_with, every_vm, on_each};
 use heapwarden_tests::jvm::{Builder, victim};
 use heapwarden_tests::{agent, command, java};
 use std::collections::BTreeMap;
@@ -29,22 +29,39 @@ fn class_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
+/// Compiles sources as `cargo xtask classes` does.
+fn compile(jdk: &Jdk, release: &str, sources: &[PathBuf], into: &Path) {
+    let compiled = command::run(
+        Command::new(jdk.tool("javac"))
+            .args(["--release", release, "-g:source,lines"])
+            .args(["-XDstringConcat=inline", "-Xlint:all", "-Werror", "-d"])
+            .arg(into)
+            .args(sources),
+        LIMIT,
+    );
+    assert!(compiled.status.success(), "{jdk}: {}", compiled.stderr);
+}
+
 #[test]
 fn the_class_files_are_what_every_compiler_makes_of_the_sources() {
     let java = agent::repository().join("policy-agent/java");
+    let errors = agent::repository().join("java-api/heapwarden-api/src/main/java/dev/heapwarden");
     let committed = class_files(&java.join("classes"));
-    assert!(!committed.is_empty());
+    // The errors are those sources of the API of which a class file is committed.
+    let errors: Vec<PathBuf> = committed
+        .keys()
+        .filter(|file| file.parent() == Some(Path::new("dev/heapwarden")))
+        .map(|file| {
+            let name = file.file_name().expect("class files have names");
+            errors.join(name).with_extension("java")
+        })
+        .collect();
+    assert_eq!(errors.len(), 5, "{errors:?}");
     for jdk in every_jdk() {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        let compiled = command::run(
-            Command::new(jdk.tool("javac"))
-                .args(["--release", "11", "-g:source,lines", "-Xlint:all"])
-                .args(["-Werror", "-d"])
-                .arg(folder.path())
-                .args(java::sources_below(&java.join("dev"))),
-            LIMIT,
-        );
-        assert!(compiled.status.success(), "{jdk}: {}", compiled.stderr);
+        compile(jdk, "11", &errors, folder.path());
+        let bridge = java::sources_below(&java.join("dev"));
+        compile(jdk, "17", &bridge, folder.path());
         let made = class_files(folder.path());
         let names = |files: &BTreeMap<PathBuf, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
         assert_eq!(names(&committed), names(&made), "{jdk}");

@@ -1,0 +1,314 @@
+package dev.heapwarden.agent;
+
+import java.util.function.Consumer;
+
+/**
+ * What copies of the API call, from whatever loader, by method handles; and what the agent calls.
+ * Only types of the JDK pass through, so that no loader has to agree with another.
+ *
+ * <p>The agent defines the classes in this order, superclasses first: Natives, Agent, NativeAgent,
+ * Inherited, Context, Cell, Cells, Loaders, LoaderKey, LoaderProbe, Home, ScopeName, Names,
+ * Services, Misuse, Subscription, Delivery, Subscriptions, Bridge.
+ *
+ * <p>Anybody in the JVM can call these methods. None gives power over another's account: what is
+ * handed in is checked, and tokens are good on the thread alone that got them.
+ */
+public final class Bridge {
+    private static final Agent AGENT = NativeAgent.AGENT;
+    private static final Misuse MISUSE = new Misuse(AGENT);
+    private static final Services SERVICES = new Services(AGENT);
+    private static final Subscriptions SUBSCRIPTIONS = new Subscriptions(AGENT, MISUSE);
+
+    /** Whether the agent was asked if it reads cells, and inherited ones. */
+    private static volatile boolean probedCell;
+    private static volatile boolean probedInherited;
+
+    /** Whether it said no. */
+    private static volatile boolean blind;
+
+    private Bridge() {}
+
+    /**
+     * Introduces a copy of the API.
+     *
+     * @param own the loader of the copy
+     * @return to be handed in with each call
+     */
+    public static Object home(ClassLoader own) {
+        return new Home(own);
+    }
+
+    /** Whether scopes have effect, as far as is known. */
+    public static boolean active() {
+        return !blind;
+    }
+
+    /**
+     * Enters a scope on the calling thread.
+     *
+     * @param home from {@link #home}
+     * @param name the scope's name
+     * @param passOn whether threads inherit it that this one makes while it is open
+     * @return what {@link #close} wants; 0 where nothing was entered
+     * @throws IllegalArgumentException if no scope may have this name
+     */
+    public static long enter(Object home, String name, boolean passOn) {
+        Cell cell = Cells.CELLS.get();
+        if (cell != null) {
+            ClassLoader loader = Loaders.context(Thread.currentThread());
+            Context context = cell.recall((Home) home, name, loader);
+            if (context != null && !passOn) {
+                long token = cell.push(context, false);
+                if (token != 0) {
+                    return token;
+                }
+            }
+        }
+        return push(find((Home) home, name), passOn);
+    }
+
+    /**
+     * Closes a scope of the calling thread. What cannot be done is counted and logged, and does
+     * nothing.
+     *
+     * @param token from {@link #enter} or {@link #resume}
+     */
+    public static void close(long token) {
+        if (token == 0) {
+            return;
+        }
+        Cell cell = Cells.CELLS.get();
+        if (cell == null || !cell.owns(token)) {
+            MISUSE.report(Misuse.THREAD);
+            return;
+        }
+        int outcome = cell.pop(token);
+        if (outcome != Cell.CLOSED) {
+            MISUSE.report(outcome);
+        }
+    }
+
+    /** The scope that the calling thread is in, for {@link #resume}; null for none. */
+    public static Object capture() {
+        Cell cell = Cells.CELLS.get();
+        if (cell != null) {
+            return cell.top();
+        }
+        Inherited inherited = Cells.inherited();
+        return inherited == null ? null : inherited.context;
+    }
+
+    /**
+     * Enters a scope that was captured on this thread or another.
+     *
+     * @param captured from {@link #capture}; null enters no scope, in which nothing is inherited
+     *     either
+     * @return what {@link #close} wants; 0 where nothing was entered
+     */
+    public static long resume(Object captured) {
+        // Not as one conditional expression: compilers disagree on the bytes of it.
+        if (captured == null) {
+            return push(Context.NONE, false);
+        }
+        return push((Context) captured, false);
+    }
+
+    /**
+     * Begins a section on the calling thread in which nothing is refused, within the policy's bounds.
+     *
+     * @return what {@link #unmask} wants
+     */
+    public static long mask() {
+        Cell cell = cell();
+        cell.masks++;
+        return cell.token(0);
+    }
+
+    /**
+     * Ends a section.
+     *
+     * @param token from {@link #mask}
+     * @return false, and nothing has ended, if it was begun on another thread
+     */
+    public static boolean unmask(long token) {
+        Cell cell = Cells.CELLS.get();
+        if (cell == null || !cell.owns(token) || cell.masks == 0) {
+            MISUSE.report(Misuse.THREAD);
+            return false;
+        }
+        cell.masks--;
+        return true;
+    }
+
+    /** Tells that a section was ended which had ended before. */
+    public static void unmaskedTwice() {
+        MISUSE.report(Misuse.TWICE);
+    }
+
+    /** The published name of the account that pays for what the calling thread allocates. */
+    public static String current() {
+        return AGENT.current(purse());
+    }
+
+    /** The purse of the scope that the calling thread is in; 0 for none. */
+    public static int purse() {
+        Context context = (Context) capture();
+        return context == null ? 0 : context.purse;
+    }
+
+    /**
+     * Figures of an account, at most a second old.
+     *
+     * @param account its published name
+     * @return live bytes, charged bytes, standard error in bytes, live objects, soft limit in bytes
+     *     or -1, limit in bytes or -1, state (0 open, 1 suspect, 2 over), refusals, refusals that
+     *     were not thrown, allocated bytes, allocated objects; then live bytes, charged bytes and
+     *     standard error with the scopes beneath. Null where there is no such account
+     */
+    public static long[] read(String account) {
+        return Natives.read(account, 0);
+    }
+
+    /**
+     * Figures of one purse, read now; for tests.
+     *
+     * @return live bytes, charged bytes, standard error in bytes, live objects, allocated bytes,
+     *     allocated objects, peak of the live bytes since {@link #watch}, 1 if every allocation is
+     *     counted, and the mean bytes between samples (0 if every one is counted)
+     */
+    public static long[] figures(int purse) {
+        return Natives.figures(purse);
+    }
+
+    /** Notes from now on the peak of a purse's live bytes, at each collection; or stops that. */
+    public static void watch(int purse, boolean on) {
+        Natives.watch(purse, on);
+    }
+
+    /**
+     * The classes of which a purse has most live bytes.
+     *
+     * @param most how many at the most
+     * @return for each its name, live bytes, live objects and allocated bytes, one after the other
+     */
+    public static Object[] classes(int purse, int most) {
+        return Natives.classes(purse, most);
+    }
+
+    /**
+     * Waits, after {@code System.gc()}, until what died before the call is refunded.
+     *
+     * @return false if that took longer
+     */
+    public static boolean settle(long millis) {
+        return Natives.settle(millis);
+    }
+
+    /**
+     * Registers a listener to an account and to those beneath it. It is not held: the caller has to.
+     *
+     * @param account its published name; null for the account that pays for the calling thread
+     * @param receiver gets events as {@link #announce} makes them, on a thread of its own
+     * @return what {@link #silence} wants; null where there are too many
+     */
+    public static Object listen(String account, Consumer<Object[]> receiver) {
+        ClassLoader loader = Thread.currentThread().getContextClassLoader();
+        return SUBSCRIPTIONS.add(receiver, loader, (Context) capture(), account);
+    }
+
+    /** Ends what {@link #listen} began. Idempotent. */
+    public static void silence(Object subscription) {
+        SUBSCRIPTIONS.remove((Subscription) subscription);
+    }
+
+    /**
+     * Called by the agent, on a thread of its own, when an account's state changes. Returns at once.
+     * The listeners get an array of account, parent, kind and the five figures.
+     *
+     * @param account the published name
+     * @param parent the published name of the account that this one is beneath; null for none
+     * @param kind 0 over the soft limit, 1 over the limit, 2 no longer over the limit, 3 no longer
+     *     over the soft limit
+     * @param live live bytes
+     * @param charged charged bytes
+     * @param error standard error in bytes
+     * @param soft soft limit in bytes, or -1
+     * @param limit limit in bytes, or -1
+     */
+    public static void announce(
+            String account,
+            String parent,
+            int kind,
+            long live,
+            long charged,
+            long error,
+            long soft,
+            long limit) {
+        SERVICES.tidy();
+        Object[] event = {
+            account, parent, kind, new long[] {live, charged, error, soft, limit},
+        };
+        SUBSCRIPTIONS.announce(event, account, parent);
+    }
+
+    /** May be called by the agent now and then: ends the purses of loaders that are gone. */
+    public static void tidy() {
+        SERVICES.tidy();
+    }
+
+    /** The context of a name where the calling thread does not remember it. */
+    private static Context find(Home home, String name) {
+        ClassLoader loader = Loaders.context(Thread.currentThread());
+        Names names = SERVICES.of(loader, home);
+        Context context = names.known(name);
+        if (context == null) {
+            String fault = ScopeName.fault(name);
+            if (fault != null) {
+                MISUSE.report(Misuse.NAME);
+                throw new IllegalArgumentException(fault);
+            }
+            context = names.make(name, System.nanoTime());
+            if (!context.name.equals(name)) {
+                MISUSE.report(Misuse.FOLDED);
+                return context;
+            }
+        }
+        Cell cell = cell();
+        cell.remember(
+                home, name, Loaders.plain(loader) ? Loaders.weakly(loader) : names.loader, context);
+        return context;
+    }
+
+    private static long push(Context context, boolean passOn) {
+        Cell cell = cell();
+        if (passOn) {
+            AGENT.use(true);
+        }
+        long token = cell.push(context, passOn);
+        if (token == 0) {
+            MISUSE.report(Misuse.DEPTH);
+        } else if (!probedCell || passOn && !probedInherited) {
+            probe(cell, passOn);
+        }
+        return token;
+    }
+
+    private static Cell cell() {
+        Cell cell = Cells.CELLS.get();
+        if (cell == null) {
+            AGENT.use(false);
+            cell = Cells.make();
+        }
+        return cell;
+    }
+
+    /** Asks the agent once whether it sees what it should. */
+    private static void probe(Cell cell, boolean passOn) {
+        Inherited inherited = Cells.inherited();
+        probedCell = true;
+        probedInherited |= passOn;
+        if (!Natives.probe(cell.purse, inherited == null ? 0 : inherited.purse)) {
+            blind = true;
+        }
+    }
+}

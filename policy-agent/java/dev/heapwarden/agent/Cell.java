@@ -1,0 +1,188 @@
+package dev.heapwarden.agent;
+
+import java.lang.ref.WeakReference;
+
+/**
+ * One thread's open scopes, and the scope it entered last. Confined to its thread, but for the
+ * agent, which reads {@link #purse} and {@link #masks} of a stopped or of its own thread.
+ *
+ * <p>Its only place among the values of thread-locals is {@link Cells#CELLS}: the agent looks for the
+ * class.
+ */
+public final class Cell {
+    /** Open scopes of one thread at the most. */
+    static final int MAX_DEPTH = 64;
+
+    /** Outcome of {@link #pop}: it was the innermost one. */
+    static final int CLOSED = -1;
+
+    private static final int FIRST_ROOM = 4;
+
+    /**
+     * The purse in force, 0 for none. Written last when a scope is entered and first when one is
+     * closed, so that whoever reads it finds its context in the stack.
+     */
+    int purse;
+
+    /** How many masked sections are open. */
+    int masks;
+
+    /** Tells this thread's scopes from others'. Not 0. */
+    final int number;
+
+    /** The scope that this thread inherited; null for none. Keeps its purse alive. */
+    final Context base;
+
+    /** The open scopes, the innermost last. */
+    private Context[] contexts = new Context[FIRST_ROOM];
+
+    /** Beside {@link #contexts}: the serial number under which each was entered. */
+    private int[] serials = new int[FIRST_ROOM];
+
+    /** Beside {@link #contexts}: a bit for each scope that children inherit. */
+    private long passed;
+
+    private int depth;
+    private int serial;
+
+    /** What the latest {@link #remember} was told. */
+    private String lastName;
+    private Home lastHome;
+    private WeakReference<ClassLoader> lastLoader;
+    private WeakReference<Context> lastContext;
+
+    Cell(int number, Context base) {
+        this.number = number;
+        this.base = base;
+        this.purse = base == null ? 0 : base.purse;
+    }
+
+    /**
+     * The context that this thread entered last, if it has this name and was entered from the same
+     * copy of the API under the same context loader. Null if not, or if it is gone.
+     *
+     * @param loader the thread's context loader, not null: of a cleared reference null is true
+     */
+    Context recall(Home home, String name, ClassLoader loader) {
+        String last = lastName;
+        if (last == null || home != lastHome || !lastLoader.refersTo(loader)) {
+            return null;
+        }
+        return name == last || name.equals(last) ? lastContext.get() : null;
+    }
+
+    /** For {@link #recall}. */
+    void remember(Home home, String name, WeakReference<ClassLoader> loader, Context context) {
+        lastName = null;
+        lastHome = home;
+        lastLoader = loader;
+        lastContext = context.weakly;
+        lastName = name;
+    }
+
+    /** The innermost scope, open or inherited; null for none. */
+    Context top() {
+        return depth == 0 ? base : contexts[depth - 1];
+    }
+
+    /** How many scopes are open. */
+    int depth() {
+        return depth;
+    }
+
+    /**
+     * Enters a scope.
+     *
+     * @param passOn children inherit it
+     * @return the token that closes it; 0, and nothing entered, where too many are open
+     */
+    long push(Context context, boolean passOn) {
+        int at = depth;
+        if (at == contexts.length && !widen()) {
+            return 0;
+        }
+        int mine = ++serial;
+        contexts[at] = context;
+        serials[at] = mine;
+        if (!context.entered) {
+            context.entered = true;
+        }
+        if (passOn) {
+            Cells.pass(context);
+            passed |= 1L << at;
+        }
+        depth = at + 1;
+        purse = context.purse;
+        return token(mine);
+    }
+
+    /**
+     * Closes a scope of this thread, wherever in the stack it stands.
+     *
+     * @return {@link #CLOSED}, {@link Misuse#ORDER} for one that was not the innermost, or {@link
+     *     Misuse#TWICE} where it is not open
+     */
+    int pop(long token) {
+        int mine = (int) token;
+        int top = depth - 1;
+        if (top >= 0 && serials[top] == mine) {
+            purse = top > 0 ? contexts[top - 1].purse : base == null ? 0 : base.purse;
+            depth = top;
+            contexts[top] = null;
+            if (passed != 0) {
+                take(top);
+            }
+            return CLOSED;
+        }
+        for (int at = top - 1; at >= 0; at--) {
+            if (serials[at] == mine) {
+                System.arraycopy(contexts, at + 1, contexts, at, top - at);
+                System.arraycopy(serials, at + 1, serials, at, top - at);
+                contexts[top] = null;
+                depth = top;
+                if (passed != 0) {
+                    take(at);
+                }
+                return Misuse.ORDER;
+            }
+        }
+        return Misuse.TWICE;
+    }
+
+    /** Whether a token was given out by this cell. */
+    boolean owns(long token) {
+        return (int) (token >>> 32) == number;
+    }
+
+    /** A token of this cell with a serial number that it may have given out. */
+    long token(int mine) {
+        return ((long) number << 32) | (mine & 0xffff_ffffL);
+    }
+
+    /** Takes the bit of a closed scope out of {@link #passed}; children inherit what is left. */
+    private void take(int at) {
+        long below = passed & ((1L << at) - 1);
+        // In two steps: a shift by 64 is none.
+        long above = passed >>> at >>> 1 << at;
+        boolean innermost = above == 0 && (passed & 1L << at) != 0;
+        passed = above | below;
+        if (innermost) {
+            int left = 63 - Long.numberOfLeadingZeros(passed);
+            Cells.pass(left < 0 ? base : contexts[left]);
+        }
+    }
+
+    private boolean widen() {
+        int room = contexts.length * 2;
+        if (room > MAX_DEPTH) {
+            return false;
+        }
+        Context[] moreContexts = new Context[room];
+        int[] moreSerials = new int[room];
+        System.arraycopy(contexts, 0, moreContexts, 0, depth);
+        System.arraycopy(serials, 0, moreSerials, 0, depth);
+        contexts = moreContexts;
+        serials = moreSerials;
+        return true;
+    }
+}

@@ -1,0 +1,57 @@
+package dev.heapwarden.agent;
+
+/**
+ * What the agent does for the classes here; it binds these methods when it defines the class.
+ *
+ * <p>They never throw and never run code of an application. Each may be called on any thread.
+ */
+final class Natives {
+    private Natives() {}
+
+    /**
+     * The self-test: whether the agent finds these purses in the calling thread.
+     *
+     * @param expected what {@link Cell#purse} of this thread is
+     * @param inherited what {@link Inherited#purse} of this thread is; 0 where it has none
+     */
+    static native boolean probe(int expected, int inherited);
+
+    /** See {@link Agent#open}. */
+    static native int open(Object token, String name, ClassLoader loader);
+
+    /** See {@link Agent#idle}. */
+    static native boolean idle(int purse);
+
+    /** See {@link Agent#use}. */
+    static native void use(boolean inherited);
+
+    /** See {@link Agent#misuse}. */
+    static native void misuse(int kind);
+
+    /**
+     * Figures of an account as {@link Bridge#read} describes them, at most a second old.
+     *
+     * @param account its published name; counts where {@code purse} is 0
+     * @param purse a purse of the account, or 0
+     * @return null where there is no such account, or no reading within three seconds
+     */
+    static native long[] read(String account, int purse);
+
+    /** See {@link Agent#current}. */
+    static native String current(int purse);
+
+    /** See {@link Agent#listen}. */
+    static native void listen(boolean any);
+
+    /** See {@link Bridge#figures}. */
+    static native long[] figures(int purse);
+
+    /** See {@link Bridge#watch}. */
+    static native void watch(int purse, boolean on);
+
+    /** See {@link Bridge#classes}. */
+    static native Object[] classes(int purse, int most);
+
+    /** See {@link Bridge#settle}. */
+    static native boolean settle(long millis);
+}

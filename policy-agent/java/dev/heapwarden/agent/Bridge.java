@@ -90,12 +90,7 @@ public final class Bridge {
 
     /** The scope that the calling thread is in, for {@link #resume}; null for none. */
     public static Object capture() {
-        Cell cell = Cells.CELLS.get();
-        if (cell != null) {
-            return cell.top();
-        }
-        Inherited inherited = Cells.inherited();
-        return inherited == null ? null : inherited.context;
+        return top();
     }
 
     /**
@@ -106,11 +101,7 @@ public final class Bridge {
      * @return what {@link #close} wants; 0 where nothing was entered
      */
     public static long resume(Object captured) {
-        // Not as one conditional expression: compilers disagree on the bytes of it.
-        if (captured == null) {
-            return push(Context.NONE, false);
-        }
-        return push((Context) captured, false);
+        return push(captured == null ? Context.NONE : (Context) captured, false);
     }
 
     /**
@@ -152,7 +143,7 @@ public final class Bridge {
 
     /** The purse of the scope that the calling thread is in; 0 for none. */
     public static int purse() {
-        Context context = (Context) capture();
+        Context context = top();
         return context == null ? 0 : context.purse;
     }
 
@@ -213,7 +204,7 @@ public final class Bridge {
      */
     public static Object listen(String account, Consumer<Object[]> receiver) {
         ClassLoader loader = Thread.currentThread().getContextClassLoader();
-        return SUBSCRIPTIONS.add(receiver, loader, (Context) capture(), account);
+        return SUBSCRIPTIONS.add(receiver, loader, top(), account);
     }
 
     /** Ends what {@link #listen} began. Idempotent. */
@@ -291,6 +282,16 @@ public final class Bridge {
             probe(cell, passOn);
         }
         return token;
+    }
+
+    /** The scope that the calling thread is in; null for none. */
+    private static Context top() {
+        Cell cell = Cells.CELLS.get();
+        if (cell != null) {
+            return cell.top();
+        }
+        Inherited inherited = Cells.inherited();
+        return inherited == null ? null : inherited.context;
     }
 
     private static Cell cell() {

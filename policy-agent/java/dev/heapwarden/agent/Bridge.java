@@ -44,6 +44,24 @@ public final class Bridge {
     }
 
     /**
+     * Enters the scope that the calling thread entered last, if that is what is wanted. Small, and
+     * apart from {@link #enter}, so that compilers take it into their callers.
+     *
+     * @param home from {@link #home}
+     * @param name the scope's name
+     * @return what {@link #close} wants; 0 where nothing was entered: try {@link #enter}
+     */
+    public static long again(Object home, String name) {
+        Cell cell = Cells.CELLS.get();
+        if (cell == null) {
+            return 0;
+        }
+        ClassLoader loader = Loaders.context(Thread.currentThread());
+        Context context = cell.recall((Home) home, name, loader);
+        return context == null ? 0 : cell.push(context, false);
+    }
+
+    /**
      * Enters a scope on the calling thread.
      *
      * @param home from {@link #home}
@@ -53,17 +71,6 @@ public final class Bridge {
      * @throws IllegalArgumentException if no scope may have this name
      */
     public static long enter(Object home, String name, boolean passOn) {
-        Cell cell = Cells.CELLS.get();
-        if (cell != null) {
-            ClassLoader loader = Loaders.context(Thread.currentThread());
-            Context context = cell.recall((Home) home, name, loader);
-            if (context != null && !passOn) {
-                long token = cell.push(context, false);
-                if (token != 0) {
-                    return token;
-                }
-            }
-        }
         return push(find((Home) home, name), passOn);
     }
 

@@ -14,7 +14,7 @@ import java.util.function.Consumer;
 final class Handles {
     static final Object HOME;
     static final MethodHandle ACTIVE;
-    static final MethodHandle ENTER;
+    static final MethodHandle AGAIN;
     static final MethodHandle CLOSE;
     static final MethodHandle CAPTURE;
     static final MethodHandle RESUME;
@@ -31,13 +31,20 @@ final class Handles {
     static final MethodHandle LISTEN;
     static final MethodHandle SILENCE;
 
+    /**
+     * Not final, so that compilers leave it where it is: it is large, and a caller that had taken it
+     * in would be too large itself to be taken into its callers, where the scope need not be made.
+     */
+    static MethodHandle enter;
+
     static {
         try {
             Class<?> bridge = Class.forName(Link.BRIDGE, true, null);
             HOME = find(bridge, "home", Object.class, ClassLoader.class)
                     .invoke(Handles.class.getClassLoader());
             ACTIVE = find(bridge, "active", boolean.class);
-            ENTER = find(bridge, "enter", long.class, Object.class, String.class, boolean.class);
+            AGAIN = find(bridge, "again", long.class, Object.class, String.class);
+            enter = find(bridge, "enter", long.class, Object.class, String.class, boolean.class);
             CLOSE = find(bridge, "close", void.class, long.class);
             CAPTURE = find(bridge, "capture", Object.class);
             RESUME = find(bridge, "resume", long.class, Object.class);

@@ -81,7 +81,13 @@ public final class Link {
             return 0;
         }
         try {
-            return (long) Handles.ENTER.invokeExact(Handles.HOME, name, passOn);
+            if (!passOn) {
+                long token = (long) Handles.AGAIN.invokeExact(Handles.HOME, name);
+                if (token != 0) {
+                    return token;
+                }
+            }
+            return (long) Handles.enter.invokeExact(Handles.HOME, name, passOn);
         } catch (Throwable thrown) {
             throw rethrown(thrown);
         }

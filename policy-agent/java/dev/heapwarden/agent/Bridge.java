@@ -75,6 +75,22 @@ public final class Bridge {
     }
 
     /**
+     * As {@link #enter}, in a purse of its own: not the one that others have who enter a scope of this
+     * name. For tests. The purse ends when nobody holds what {@link #capture} gives in the scope.
+     *
+     * @throws IllegalArgumentException if no scope may have this name
+     */
+    public static long fresh(Object home, String name, boolean passOn) {
+        check(name);
+        Names names = SERVICES.of(Loaders.context(Thread.currentThread()), (Home) home);
+        Context context = new Context(AGENT, name, names.loader.get());
+        if (context.purse == 0) {
+            MISUSE.report(Misuse.FOLDED);
+        }
+        return push(context, passOn);
+    }
+
+    /**
      * Closes a scope of the calling thread. What cannot be done is counted and logged, and does
      * nothing.
      *
@@ -260,11 +276,7 @@ public final class Bridge {
         Names names = SERVICES.of(loader, home);
         Context context = names.known(name);
         if (context == null) {
-            String fault = ScopeName.fault(name);
-            if (fault != null) {
-                MISUSE.report(Misuse.NAME);
-                throw new IllegalArgumentException(fault);
-            }
+            check(name);
             context = names.make(name, System.nanoTime());
             if (!context.name.equals(name)) {
                 MISUSE.report(Misuse.FOLDED);
@@ -275,6 +287,15 @@ public final class Bridge {
         cell.remember(
                 home, name, Loaders.plain(loader) ? Loaders.weakly(loader) : names.loader, context);
         return context;
+    }
+
+    /** Throws where no scope may have this name. */
+    private static void check(String name) {
+        String fault = ScopeName.fault(name);
+        if (fault != null) {
+            MISUSE.report(Misuse.NAME);
+            throw new IllegalArgumentException(fault);
+        }
     }
 
     private static long push(Context context, boolean passOn) {

@@ -15,6 +15,7 @@ final class Handles {
     static final Object HOME;
     static final MethodHandle ACTIVE;
     static final MethodHandle AGAIN;
+    static final MethodHandle FRESH;
     static final MethodHandle CLOSE;
     static final MethodHandle CAPTURE;
     static final MethodHandle RESUME;
@@ -45,6 +46,7 @@ final class Handles {
             ACTIVE = find(bridge, "active", boolean.class);
             AGAIN = find(bridge, "again", long.class, Object.class, String.class);
             enter = find(bridge, "enter", long.class, Object.class, String.class, boolean.class);
+            FRESH = find(bridge, "fresh", long.class, Object.class, String.class, boolean.class);
             CLOSE = find(bridge, "close", void.class, long.class);
             CAPTURE = find(bridge, "capture", Object.class);
             RESUME = find(bridge, "resume", long.class, Object.class);

@@ -93,6 +93,18 @@ public final class Link {
         }
     }
 
+    /** As {@link #enter}, in a purse that no other scope of this name has. */
+    public static long fresh(String name, boolean passOn) {
+        if (!present) {
+            return 0;
+        }
+        try {
+            return (long) Handles.FRESH.invokeExact(Handles.HOME, name, passOn);
+        } catch (Throwable thrown) {
+            throw rethrown(thrown);
+        }
+    }
+
     /** Closes a scope. */
     public static void close(long token) {
         if (token == 0) {

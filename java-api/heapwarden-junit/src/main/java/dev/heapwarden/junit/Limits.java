@@ -1,0 +1,67 @@
+package dev.heapwarden.junit;
+
+import java.lang.annotation.Annotation;
+import java.lang.reflect.AnnotatedElement;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.extension.ExtensionConfigurationException;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.platform.commons.support.AnnotationSupport;
+
+/** The limits of one test. Immutable. */
+final class Limits {
+    /** Null for none. Bytes. */
+    final @Nullable Long maxLiveBytes;
+
+    /** Null for none. Bytes. */
+    final @Nullable Long maxAllocatedBytes;
+
+    Limits(@Nullable Long maxLiveBytes, @Nullable Long maxAllocatedBytes) {
+        this.maxLiveBytes = maxLiveBytes;
+        this.maxAllocatedBytes = maxAllocatedBytes;
+    }
+
+    /**
+     * Those of the test or class that the context is of.
+     *
+     * @throws ExtensionConfigurationException if an annotation has no size
+     */
+    static Limits of(ExtensionContext context) {
+        return new Limits(
+                find(context, MaxLive.class)
+                        .map(found -> size("@MaxLive", found.value(), context))
+                        .orElse(null),
+                find(context, MaxAllocated.class)
+                        .map(found -> size("@MaxAllocated", found.value(), context))
+                        .orElse(null));
+    }
+
+    /** Whether there is none. */
+    boolean isEmpty() {
+        return maxLiveBytes == null && maxAllocatedBytes == null;
+    }
+
+    /** The method's annotation, else its class's, else that of the class around that. */
+    private static <A extends Annotation> Optional<A> find(
+            ExtensionContext context, Class<A> annotation) {
+        Optional<AnnotatedElement> element = context.getElement();
+        Optional<A> found =
+                element.flatMap(here -> AnnotationSupport.findAnnotation(here, annotation));
+        Class<?> type = context.getTestClass().orElse(null);
+        while (found.isEmpty() && type != null) {
+            found = AnnotationSupport.findAnnotation(type, annotation);
+            type = type.getEnclosingClass();
+        }
+        return found;
+    }
+
+    private static Long size(String annotation, String value, ExtensionContext context) {
+        try {
+            return Size.parse(value);
+        } catch (IllegalArgumentException wrong) {
+            throw new ExtensionConfigurationException(
+                    annotation + " of " + context.getDisplayName() + ": " + wrong.getMessage(),
+                    wrong);
+        }
+    }
+}

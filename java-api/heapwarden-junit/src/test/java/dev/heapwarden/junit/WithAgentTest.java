@@ -1,0 +1,63 @@
+package dev.heapwarden.junit;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.heapwarden.Heapwarden;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.opentest4j.AssertionFailedError;
+
+/** Run where the JVM has the agent; see the POM's profile. */
+final class WithAgentTest {
+    @BeforeAll
+    static void the_agent_is_there() {
+        assertTrue(Heapwarden.isActive(), "this test is for a JVM with the agent");
+    }
+
+    private static List<String> messages(Class<?> tests, int expected) {
+        List<Throwable> failures = Kit.failures(Kit.run(tests));
+        assertEquals(expected, failures.size(), failures.toString());
+        for (Throwable failure : failures) {
+            assertEquals(AssertionFailedError.class, failure.getClass(), failure.toString());
+        }
+        return failures.stream().map(Throwable::getMessage).collect(Collectors.toList());
+    }
+
+    @Test
+    void tests_that_hold_too_much_fail() {
+        List<String> said = messages(Samples.Holding.class, 3);
+        for (String message : said) {
+            assertTrue(message.startsWith("@MaxLive: the test held at "), message);
+            assertTrue(message.contains("its limit is 4.0 MiB (4194304 bytes)"), message);
+            assertTrue(message.contains(" 8.0 MiB (83"), message);
+            assertTrue(message.contains("every allocation is counted"), message);
+            assertTrue(message.contains("byte[]"), message);
+        }
+        long peaks = said.stream().filter(message -> message.contains("while it ran")).count();
+        assertEquals(1, peaks, said.toString());
+    }
+
+    @Test
+    void tests_that_allocate_too_much_fail() {
+        for (String message : messages(Samples.Allocating.class, 4)) {
+            assertTrue(message.startsWith("@MaxAllocated: the test allocated 8.0 MiB"), message);
+            assertTrue(message.contains("byte[]"), message);
+        }
+    }
+
+    @Test
+    void tests_that_keep_their_limits_pass() {
+        Kit.run(Samples.Modest.class)
+                .testEvents()
+                .assertStatistics(all -> all.succeeded(2).failed(0).skipped(0));
+    }
+
+    @Test
+    void a_test_that_fails_by_itself_says_what_it_said() {
+        List<Throwable> failures = Kit.failures(Kit.run(Samples.Failing.class));
+        assertEquals("by itself", failures.get(0).getMessage());
+    }
+}

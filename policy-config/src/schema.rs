@@ -301,6 +301,14 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// Standard errors that an estimate must lie above a limit to be surely above it: of
+    /// estimates that sit exactly on the limit, one in 740 does by chance. Whoever judges by
+    /// limits (the agent, a replay) takes the same.
+    pub const MARGIN_STANDARD_ERRORS: f64 = 3.0;
+
+    /// The share of the limit at which an account that was over it is admitted again.
+    pub const READMISSION_SHARE: f64 = 0.95;
+
     /// The bound in bytes in a JVM whose maximum heap is `max_heap_bytes`, rounded
     /// down, but never to zero.
     pub fn resolve(self, max_heap_bytes: u64) -> Option<u64> {

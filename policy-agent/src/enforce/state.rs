@@ -28,13 +28,15 @@
 //!    by itself: suspicion, then evidence.
 //! 7. The soft limit has no part in this. It is an event ([`soft`]), with the same hysteresis.
 
+use policy_config::Limit;
+
 use crate::ledger::Epoch;
 use crate::sampling::standard_error_bytes;
 
 /// Standard errors that an estimate must lie above a limit (rule 1).
-pub(crate) const MARGIN: f64 = 3.0;
+pub(crate) const MARGIN: f64 = Limit::MARGIN_STANDARD_ERRORS;
 /// The share of the limit at which an account is admitted again (rule 5).
-const READMISSION: f64 = 0.95;
+const READMISSION: f64 = Limit::READMISSION_SHARE;
 
 /// A sum of charges and of their variances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,13 +4,6 @@ use policy_config::Limit;
 
 use crate::history::{Assigned, Jvm};
 
-/// Standard errors that an estimate must lie above a limit: `MARGIN` of the agent's
-/// `enforce/state.rs`.
-const MARGIN: f64 = 3.0;
-
-/// The share of the limit at which an account is admitted again: `READMISSION` there.
-const READMISSION: f64 = 0.95;
-
 /// A stretch of steps in which an account would have been refused.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Episode {
@@ -74,9 +67,9 @@ pub(super) fn episodes(account: &Assigned<'_>, limit: Limit, jvm: &Jvm) -> Vec<E
             continue;
         };
         let error = account.standard_error_bytes.get(step).unwrap_or(0.0);
-        let clears = live - MARGIN * error > limit as f64;
+        let clears = live - Limit::MARGIN_STANDARD_ERRORS * error > limit as f64;
         match &mut now {
-            Some(episode) if live > limit as f64 * READMISSION => {
+            Some(episode) if live > limit as f64 * Limit::READMISSION_SHARE => {
                 episode.last = step;
                 episode.steps += 1;
                 if live > episode.peak_bytes {

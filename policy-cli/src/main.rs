@@ -7,6 +7,7 @@ mod clock;
 mod doctor;
 mod history;
 mod live;
+mod output;
 mod policy;
 mod printable;
 mod process;

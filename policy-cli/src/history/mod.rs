@@ -13,7 +13,6 @@
 
 mod arguments;
 mod assignment;
-
 mod column;
 mod error;
 mod polling;
@@ -28,7 +27,6 @@ use crate::prometheus::Span;
 
 pub(crate) use arguments::{Arguments, Source};
 pub(crate) use assignment::{Assigned, assign};
-
 pub(crate) use column::Column;
 pub(crate) use error::Error;
 

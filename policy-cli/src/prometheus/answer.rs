@@ -36,7 +36,7 @@ pub(super) struct Document<'a> {
 pub(super) struct Data<'a> {
     #[serde(borrow, rename = "resultType")]
     pub(super) kind: Cow<'a, str>,
-    /// Nothing that is asked here gives a scalar or a string, which are no lists.
+    /// Over a range every result is a list.
     pub(super) result: Vec<Row>,
 }
 
@@ -46,15 +46,13 @@ pub(super) struct Row {
     metric: BTreeMap<String, String>,
     #[serde(default)]
     values: Vec<(f64, Number)>,
-    #[serde(default)]
-    value: Option<(f64, Number)>,
 }
 
 impl From<Row> for Series {
     fn from(row: Row) -> Series {
         let mut labels = row.metric;
         labels.remove("__name__");
-        let points = row.values.into_iter().chain(row.value);
+        let points = row.values.into_iter();
         Series {
             labels,
             points: points.map(|(time, Number(value))| (time, value)).collect(),
@@ -91,7 +89,7 @@ impl<'de> Deserialize<'de> for Number {
 /// What is not as the API promises.
 pub(super) fn series(data: Data<'_>) -> Result<Vec<Series>, String> {
     match &*data.kind {
-        "matrix" | "vector" => Ok(data.result.into_iter().map(Series::from).collect()),
+        "matrix" => Ok(data.result.into_iter().map(Series::from).collect()),
         other => Err(format!("its result is a {other:?}")),
     }
 }
@@ -106,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn both_kinds_of_result_are_series() {
+    fn a_matrix_is_series() {
         let matrix = read(
             r#"{"status":"success","data":{"resultType":"matrix","result":[
                {"metric":{"__name__":"m","a\"b":"ü\n"},"values":[[1.5,"2"],[3,"NaN"],[4,"+Inf"],[5,"-Inf"]]}]}}"#,
@@ -120,12 +118,6 @@ mod tests {
         assert!(matrix[0].points[1].1.is_nan());
         assert_eq!(matrix[0].points[2].1, f64::INFINITY);
         assert_eq!(matrix[0].points[3].1, f64::NEG_INFINITY);
-        let vector = read(
-            r#"{"status":"success","data":{"resultType":"vector","result":[
-               {"metric":{},"value":[7.25,"1e9"]}]}}"#,
-        )
-        .unwrap();
-        assert_eq!(vector[0].points, [(7.25, 1e9)]);
     }
 
     #[test]
@@ -135,6 +127,7 @@ mod tests {
             "{}",
             r#"{"status":"success"}"#,
             r#"{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}"#,
+            r#"{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"2"]}]}}"#,
             r#"{"status":"success","data":{"resultType":"matrix","result":[{"values":[[1,2]]}]}}"#,
             r#"{"status":"success","data":{"resultType":"matrix","result":[{"values":[[1,"x"]]}]}}"#,
         ] {

@@ -64,15 +64,6 @@ impl Client {
         self.warnings.borrow().iter().cloned().collect()
     }
 
-    /// Evaluates `query` at one time.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    #[allow(dead_code, reason = "the subcommands so far ask over a range")]
-    pub(crate) fn instant(&self, query: &str, at_seconds: i64) -> Result<Vec<Series>, Error> {
-        self.ask("query", query, &[("time", at_seconds.to_string())])
-    }
-
     /// Evaluates `query` at every time of `span`, in as many requests as it takes: one gives
     /// at most 11,000 points of a series, and one that is too large is asked in halves.
     ///
@@ -100,7 +91,7 @@ impl Client {
             ("end", span.end_seconds().to_string()),
             ("step", span.step_seconds().to_string()),
         ];
-        match self.ask("query_range", query, &times) {
+        match self.ask(query, &times) {
             Ok(found) => {
                 for Series { labels, points } in found {
                     whole.entry(labels).or_default().extend(points);
@@ -116,13 +107,8 @@ impl Client {
         }
     }
 
-    fn ask(
-        &self,
-        endpoint: &str,
-        query: &str,
-        times: &[(&str, String)],
-    ) -> Result<Vec<Series>, Error> {
-        let url = format!("{}/api/v1/{endpoint}", self.base());
+    fn ask(&self, query: &str, times: &[(&str, String)]) -> Result<Vec<Series>, Error> {
+        let url = format!("{}/api/v1/query_range", self.base());
         let mut request = self.agent.post(&url).header("Accept", "application/json");
         if let Some(authorization) = self.address.authorization() {
             request = request.header(AUTHORIZATION, authorization);

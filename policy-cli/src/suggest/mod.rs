@@ -18,6 +18,7 @@ use policy_config::{Policy, parse_percent};
 
 use crate::clock::{self, format_duration};
 use crate::history::{self, History, Source};
+use crate::output;
 use crate::policy;
 
 use demand::Terms;
@@ -52,7 +53,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     allow_short: bool,
 
-    /// Write to a file instead of standard output
+    /// Write to a file instead of standard output; one that exists is replaced in one step
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -102,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     };
-    if let Err(error) = std::fs::write(file, text) {
+    if let Err(error) = output::replace(file, &text) {
         let (file, why) = (file.display().to_string(), error.to_string());
         eprintln!("heapwarden: {}", Error::Unwritable { file, why });
         return Ok(ExitCode::FAILURE);

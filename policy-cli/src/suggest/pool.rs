@@ -131,7 +131,7 @@ impl Pool {
             match account.kind {
                 Kind::Service | Kind::Scope => {}
                 Kind::Package => {
-                    let why = "a package account, whose packages are not recorded: give --policy";
+                    let why = "a package account, whose packages are not recorded; give the policy that has them with --policy";
                     self.left_out.insert(account.shown(), why);
                     continue;
                 }

@@ -105,7 +105,7 @@ fn a_policy_from_nothing_gives_reasons_and_refuses_nothing() {
     );
     for said in [
         "# No limit for /tiny: the standard error at its 1.00 MiB is 25 % of it, above 10 %; interval = \"8KiB\" would do.",
-        "# No limit for orders: a package account",
+        "# No limit for orders: a package account, whose packages are not recorded; give the policy that has them with --policy.",
         "400.0 MiB, 156 % of its heap of 256.0 MiB: not all",
         "# 0.99 of 288 readings are at most 200.0 MiB",
     ] {

@@ -43,10 +43,15 @@ fn http(status: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
 }
 
+/// One time.
+fn once() -> Span {
+    Span::covering(7, 1, 1)
+}
+
 fn error_of(answer: String) -> String {
     let (client, serving) = server(vec![answer]);
     let error = client
-        .instant("up", 7)
+        .range("up", once())
         .expect_err("no answer of Prometheus");
     serving.join().unwrap();
     error.to_string()
@@ -89,7 +94,7 @@ fn nobody_listening_is_said_without_the_password() {
     drop(listener);
     let address = Address::new(&format!("http://u:secret@{address}")).unwrap();
     let client = Client::new(address, Duration::from_secs(60), None);
-    let error = client.instant("up", 7).unwrap_err().to_string();
+    let error = client.range("up", once()).unwrap_err().to_string();
     assert!(error.contains("cannot reach Prometheus"), "{error}");
     assert!(!error.contains("secret"), "{error}");
 }
@@ -99,7 +104,7 @@ fn a_silent_server_is_not_waited_for_without_end() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = Address::new(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
     let client = Client::new(address, Duration::from_secs(1), None);
-    let error = client.instant("up", 7).unwrap_err().to_string();
+    let error = client.range("up", once()).unwrap_err().to_string();
     assert!(error.contains("not answered within 1 s"), "{error}");
 }
 

@@ -12,6 +12,7 @@ use super::assessment::{Assessed, Service, Terms, assess};
 use super::forecast::{Daily, Estimate, Exhaustion, Forecast};
 use super::planner::{self, Budget, Cost, Plan};
 use super::report::{bytes, percent};
+use super::shortlist::shortlist;
 
 /// Estimates err by more than this; the planner is not to move a service for a byte.
 const GRAIN_BYTES: f64 = 1_048_576.0;
@@ -24,7 +25,8 @@ pub(super) enum Verdict {
     NothingToMove,
     /// The moves relieve every pressed JVM.
     Move,
-    /// The moves relieve what can be relieved; the rest needs more heap or another machine.
+    /// The moves relieve what can be relieved, the rest needs more heap or another machine; or
+    /// they are as many as were asked for.
     MoveSome,
     /// JVMs are pressed, and no move helps.
     NoRelief,
@@ -65,6 +67,8 @@ pub(super) struct Summary {
     pub(super) unrelieved_bytes: u64,
     /// What the moved services need at the most.
     pub(super) needed_bytes: u64,
+    /// Moves of the whole plan that were more than asked for.
+    pub(super) moves_omitted: usize,
     /// Whether it is proven that no plan is better.
     pub(super) is_optimal: bool,
     /// No plan leaves less.
@@ -160,6 +164,7 @@ pub(super) fn advise(history: &History, terms: Terms) -> Advice {
     let (assessed, unassessed) = assess(history, terms);
     let fleet: Vec<planner::Jvm> = assessed.iter().map(|one| to_plan(one, terms)).collect();
     let plan = planner::plan(&fleet, Budget::default());
+    let (plan, moves_omitted) = shortlist(plan, &fleet, terms.max_moves);
     let excess_bytes = fleet
         .iter()
         .map(|jvm| jvm.held_bytes.saturating_sub(jvm.capacity_bytes))
@@ -192,6 +197,7 @@ pub(super) fn advise(history: &History, terms: Terms) -> Advice {
             excess_bytes,
             unrelieved_bytes: plan.cost.unrelieved_bytes,
             needed_bytes: plan.cost.needed_bytes,
+            moves_omitted,
             is_optimal: plan.is_optimal(),
             bound_unrelieved_bytes: plan.bound.unrelieved_bytes,
             bound_moves: plan.bound.moves,

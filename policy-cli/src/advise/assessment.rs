@@ -21,6 +21,10 @@ pub(super) struct Terms {
     pub(super) horizon_seconds: u64,
     /// What of the maximum heap may be held there, 0 to 1.
     pub(super) fill: f64,
+    /// Whether a day's wave need not have been seen.
+    pub(super) allow_short: bool,
+    /// More moves than that nobody has time for.
+    pub(super) max_moves: usize,
     /// Whether scopes can be moved, too.
     pub(super) scopes: bool,
 }
@@ -28,7 +32,8 @@ pub(super) struct Terms {
 impl Terms {
     /// The shortest period that is enough.
     pub(super) fn needed_seconds(&self) -> u64 {
-        (self.horizon_seconds / MOST_EXTRAPOLATION).max(LEAST_SECONDS)
+        let least = if self.allow_short { 0 } else { LEAST_SECONDS };
+        (self.horizon_seconds / MOST_EXTRAPOLATION).max(least)
     }
 }
 

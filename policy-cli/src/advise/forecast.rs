@@ -119,20 +119,18 @@ pub(super) enum Missing {
 /// The forecast from readings (seconds, bytes) in order of time, each with this standard error.
 ///
 /// # Errors
-/// [`Missing::Short`], and [`Missing::Correlated`].
+/// [`Missing::Correlated`], also where there are but a few.
 pub(super) fn forecast(
     readings: &[(f64, f64)],
     horizon_seconds: u64,
     standard_error_bytes: f64,
 ) -> Result<Forecast, Missing> {
-    let (Some(growth), Some(first), Some(last)) =
-        (growth(readings), readings.first(), readings.last())
-    else {
-        return Err(Missing::Short {
-            seen_seconds: 0,
-            needed_seconds: 86_400,
-        });
+    let (Some(first), Some(last)) = (readings.first(), readings.last()) else {
+        return Err(too_few(0.0, 0.0));
     };
+    let seen_seconds = last.0 - first.0;
+    let few = too_few(readings.len() as f64, seen_seconds);
+    let growth = growth(readings).ok_or(few)?;
     let slope = if growth.is_sure() { growth.slope } else { 0.0 };
     let is_sure_either_way = growth.is_sure() || growth.high < 0.0;
     let line = if is_sure_either_way {
@@ -144,20 +142,10 @@ pub(super) fn forecast(
         .iter()
         .map(|(time, value)| value - line * (time - last.0))
         .collect();
-    let missing = Missing::Short {
-        seen_seconds: (last.0 - first.0) as u64,
-        needed_seconds: 86_400,
-    };
-    let high = quantile(&rest, HIGH_QUANTILE).ok_or(missing)?;
-    let median = quantile(&rest, 0.5).ok_or(missing)?;
+    let high = quantile(&rest, HIGH_QUANTILE).ok_or(few)?;
+    let median = quantile(&rest, 0.5).ok_or(few)?;
     if !high.is_bounded {
-        let needed = needed_readings(HIGH_QUANTILE) as f64;
-        let worth = high.effective_readings.max(1.0);
-        return Err(Missing::Correlated {
-            worth: worth as u64,
-            needed: needed as u64,
-            needed_seconds: ((last.0 - first.0) * needed / worth) as u64,
-        });
+        return Err(too_few(high.effective_readings, seen_seconds));
     }
     let horizon = horizon_seconds as f64;
     let sampling = Z * standard_error_bytes;
@@ -185,6 +173,16 @@ pub(super) fn forecast(
         median_then: then(median),
         high_then: then(high),
     })
+}
+
+/// Readings that are worth so many independent ones, of so long a time.
+fn too_few(worth: f64, seen_seconds: f64) -> Missing {
+    let needed = needed_readings(HIGH_QUANTILE) as f64;
+    Missing::Correlated {
+        worth: worth as u64,
+        needed: needed as u64,
+        needed_seconds: (seen_seconds * needed / worth.max(1.0)) as u64,
+    }
 }
 
 impl Forecast {
@@ -317,10 +315,12 @@ mod tests {
             matches!(few, Err(Missing::Correlated { needed: 59, .. })),
             "{few:?}"
         );
-        assert!(matches!(
-            forecast(&readings[..3], 0, 0.0),
-            Err(Missing::Short { .. })
-        ));
-        assert!(matches!(forecast(&[], 0, 0.0), Err(Missing::Short { .. })));
+        for (count, worth) in [(3, 3), (0, 0)] {
+            let few = forecast(&readings[..count], 0, 0.0);
+            assert!(
+                matches!(few, Err(Missing::Correlated { worth: w, .. }) if w == worth),
+                "{few:?}"
+            );
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! `heapwarden advise`: over a fleet, from Prometheus: which JVMs will be too full, which
 //! services should move where, and how sure that is.
 //!
-//! `assessment` judges JVMs and services by `forecast`, `planner` chooses the moves, `advice`
-//! puts both into one answer, `report` writes it. Exit code 0 with an answer, also "nothing to
+//! `assessment` judges JVMs and services by `forecast`, `planner` chooses the moves, `shortlist`
+//! cuts them down where they are too many, `advice` puts all into one answer, `report` writes it. Exit code 0 with an answer, also "nothing to
 //! move"; 1 where no JVM is known well enough, or Prometheus cannot be read.
 
 mod advice;
@@ -12,6 +12,7 @@ mod planner;
 #[cfg(test)]
 mod planner_tests;
 mod report;
+mod shortlist;
 #[cfg(test)]
 mod tests;
 
@@ -41,6 +42,15 @@ pub(crate) struct Arguments {
     /// What of its maximum heap a JVM may hold after collections at the horizon
     #[arg(long, value_name = "PERCENT", default_value = "80%", value_parser = policy_config::parse_percent)]
     fill: f64,
+
+    /// Take a period for enough that has not seen a whole day; a seventh of the horizon is
+    /// needed all the same
+    #[arg(long)]
+    allow_short: bool,
+
+    /// Advise so many moves at the most: those of the plan that relieve most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_moves: Option<u64>,
 
     /// Also move scopes, the tenants that programs name
     #[arg(long)]
@@ -74,6 +84,10 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
     let terms = Terms {
         horizon_seconds: arguments.horizon.as_secs(),
         fill: arguments.fill / 100.0,
+        allow_short: arguments.allow_short,
+        max_moves: arguments.max_moves.map_or(usize::MAX, |most| {
+            usize::try_from(most).unwrap_or(usize::MAX)
+        }),
         scopes: arguments.scopes,
     };
     let advice = advice::advise(&history, terms);

@@ -15,6 +15,8 @@ const STEPS: usize = 3 * DAY;
 const TERMS: Terms = Terms {
     horizon_seconds: 7 * 86_400,
     fill: 0.8,
+    allow_short: false,
+    max_moves: usize::MAX,
     scopes: false,
 };
 
@@ -129,6 +131,20 @@ fn a_longer_horizon_needs_a_longer_period() {
 }
 
 #[test]
+fn without_a_day_a_seventh_of_the_horizon_is_needed_all_the_same() {
+    let needed = |hours: u64, allow_short| {
+        Terms {
+            horizon_seconds: hours * 3600,
+            allow_short,
+            ..TERMS
+        }
+        .needed_seconds()
+    };
+    assert_eq!((needed(7, false), needed(7, true)), (86_400, 3600));
+    assert_eq!(needed(28 * 24, false), needed(28 * 24, true));
+}
+
+#[test]
 fn only_services_move_and_scopes_where_they_are_asked_for() {
     let mut one = jvm("a", &[]);
     one.heap_used_after_gc_bytes = column(0..STEPS, 500.0);
@@ -187,6 +203,26 @@ fn the_verdict_tells_relief_from_some_and_none() {
     let heavy = || jvm("d", &[("one", 100.0), ("other", 900.0)]);
     let little = jvm("e", &[("wiki", 690.0)]);
     assert_eq!(verdict(vec![heavy(), little]), Verdict::MoveSome);
+}
+
+#[test]
+fn no_more_moves_than_asked_for_are_advised() {
+    let heavy = jvm("a", &[("one", 400.0), ("two", 300.0), ("rest", 500.0)]);
+    let mut roomy = jvm("b", &[("wiki", 100.0)]);
+    roomy.heap_max_bytes = constant(4096.0 * MIB);
+    let fleet = history(vec![heavy, roomy]);
+    let advice = |max_moves| {
+        let terms = Terms {
+            fill: 0.5,
+            max_moves,
+            ..TERMS
+        };
+        let advice = advise(&fleet, terms);
+        let moves = advice.moves.len();
+        (advice.verdict, moves, advice.plan.moves_omitted)
+    };
+    assert_eq!(advice(2), (Verdict::Move, 2, 0));
+    assert_eq!(advice(1), (Verdict::MoveSome, 1, 1));
 }
 
 #[test]

@@ -57,8 +57,12 @@ impl Text<'_> {
                 count(pressed, "pressed JVM")
             ),
             Verdict::MoveSome => format!(
-                "{moves} of services would relieve {} of {excess} but {left}: the rest has no place in this fleet.",
-                count(pressed, "pressed JVM")
+                "{moves} of services would relieve {} of {excess} but {left}: {}.",
+                count(pressed, "pressed JVM"),
+                match advice.plan.moves_omitted {
+                    0 => "the rest has no place in this fleet".to_owned(),
+                    more => format!("the whole plan takes {more} more"),
+                }
             ),
             Verdict::NoRelief => format!(
                 "{} hold {excess} too much, and no service that can be moved has a place elsewhere.",
@@ -75,7 +79,12 @@ impl Text<'_> {
             percent(advice.target_percent),
             format_duration(advice.horizon_seconds),
         )?;
-        if !advice.moves.is_empty() {
+        if advice.plan.moves_omitted > 0 {
+            writeln!(
+                out,
+                "Of the whole plan these relieve most; none of them needs the others."
+            )?;
+        } else if !advice.moves.is_empty() {
             if advice.plan.is_optimal {
                 writeln!(
                     out,

@@ -1,7 +1,7 @@
 //! A real Prometheus and its `promtool`, from the system's package.
 
-use crate::{command, scrape, server};
-use serde_json::Value;
+use crate::{agent, command, scrape, server};
+use serde_json::{Value, json};
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,28 @@ pub fn promtool(arguments: &[&str], file: &Path) -> command::Finished {
     let found = Command::new("promtool").arg("--version").output();
     assert!(found.is_ok(), "{NEEDED}");
     command::run(promtool.args(arguments).arg(file), CHECK_LIMIT)
+}
+
+/// The example configuration of `deploy/prometheus` with the rules beside it. It differs from the
+/// file in what is scraped (each target with its name), that everything is done once a second, and
+/// that nobody is notified.
+///
+/// # Panics
+/// If the file is no YAML.
+#[must_use]
+pub fn shipped_configuration(targets: &[(&str, SocketAddr)]) -> String {
+    let folder = agent::repository().join("deploy/prometheus");
+    let text = std::fs::read_to_string(folder.join("prometheus.yml")).expect("it is shipped");
+    let mut configuration: Value = serde_yaml_ng::from_str(&text).expect("it is YAML");
+    configuration["global"] = json!({"scrape_interval": "1s", "evaluation_interval": "1s"});
+    configuration["alerting"] = json!({});
+    configuration["rule_files"] = json!([folder.join("heapwarden.rules.yml")]);
+    configuration["scrape_configs"][0]["static_configs"] = targets
+        .iter()
+        .map(|(name, address)| json!({"targets": [address], "labels": {"jvm": name}}))
+        .collect();
+    // Every JSON document is a YAML document.
+    configuration.to_string()
 }
 
 /// A running Prometheus; killed by its own id when dropped.
@@ -109,6 +131,17 @@ impl Prometheus {
         } else {
             Err(format!("{path}: {}", json["error"]))
         }
+    }
+
+    /// The alerts that are pending or firing now.
+    ///
+    /// # Panics
+    /// As [`Prometheus::api`] has errors.
+    #[must_use]
+    pub fn alerts(&self) -> Vec<Value> {
+        let data = self.api("/api/v1/alerts");
+        let data = data.unwrap_or_else(|error| panic!("{error}"));
+        data["alerts"].as_array().cloned().unwrap_or_default()
     }
 
     /// The instant vector that an expression has now.

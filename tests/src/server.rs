@@ -51,15 +51,23 @@ pub fn installed() -> &'static Path {
 pub struct Installation {
     folder: TempDir,
     http_port: u16,
+    heap: &'static str,
 }
 
 impl Installation {
     /// An empty folder and a free port for HTTP.
     #[must_use]
     pub fn new() -> Self {
+        Self::with_heap("512m")
+    }
+
+    /// The same, with a maximum heap as `-Xmx` takes it.
+    #[must_use]
+    pub fn with_heap(heap: &'static str) -> Self {
         Self {
             folder: tempfile::tempdir().expect("a temporary folder can be made"),
             http_port: free_port(),
+            heap,
         }
     }
 
@@ -75,7 +83,7 @@ impl Installation {
         self.http_port
     }
 
-    /// JVM flags every server gets: the agent, `-Xcheck:jni`, a small heap, crash reports here.
+    /// JVM flags every server gets: the agent, `-Xcheck:jni`, its heap, crash reports here.
     #[must_use]
     pub fn jvm_flags(&self, interval: &str) -> Vec<String> {
         let folder = self.folder.path().display();
@@ -83,7 +91,7 @@ impl Installation {
         fs::write(&policy, format!("[sampling]\ninterval = \"{interval}\"\n"))
             .expect("the folder is writable");
         vec![
-            "-Xmx512m".to_owned(),
+            format!("-Xmx{}", self.heap),
             "-XX:+UseG1GC".to_owned(),
             "-Xcheck:jni".to_owned(),
             format!("-XX:ErrorFile={folder}/hs_err_%p.log"),
@@ -205,22 +213,34 @@ impl Server {
         );
     }
 
+    /// The policy file that the agent was started with.
+    #[must_use]
+    pub fn policy(&self) -> PathBuf {
+        self.folder.path().join("heapwarden.toml")
+    }
+
     /// The accounts as they are now.
     ///
     /// # Panics
     /// If the agent has no listener.
     #[must_use]
     pub fn accounts(&self) -> Accounts {
+        scrape::accounts(self.agent())
+    }
+
+    /// Where the agent listens.
+    ///
+    /// # Panics
+    /// If it does not.
+    #[must_use]
+    pub fn agent(&self) -> SocketAddr {
         let path = self.folder.path().join("run.json");
         let address = command::poll(command::PATIENCE, || {
             let text = fs::read_to_string(&path).ok()?;
             let json: serde_json::Value = serde_json::from_str(&text).ok()?;
             json["listen"].as_str()?.parse().ok()
         });
-        let Some(address) = address else {
-            panic!("no run-file:\n{}", self.log());
-        };
-        scrape::accounts(address)
+        address.unwrap_or_else(|| panic!("no run-file:\n{}", self.log()))
     }
 
     /// Has garbage collected by asking `path`, and reads the account once the collection is taken in

@@ -4,8 +4,8 @@
 use heapwarden_tests::command;
 use heapwarden_tests::jdk::{Collector, every_jdk_with};
 use heapwarden_tests::jvm::{Jvm, victim};
-use heapwarden_tests::prometheus::{Prometheus, promtool};
-use serde_json::{Value, json};
+use heapwarden_tests::prometheus::{Prometheus, promtool, shipped_configuration};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -254,17 +254,10 @@ fn over_its_limit() -> Jvm {
     jvm
 }
 
-/// A Prometheus of the example configuration, which differs from it in what it scrapes, how often,
-/// and that it notifies nobody.
+/// A Prometheus of the example configuration that watches this JVM.
 fn watching(jvm: &Jvm) -> Prometheus {
-    let mut configuration = yaml(CONFIGURATION);
-    configuration["global"] = json!({"scrape_interval": "1s", "evaluation_interval": "1s"});
-    configuration["alerting"] = json!({});
-    configuration["rule_files"] = json!([path(RULES)]);
-    configuration["scrape_configs"][0]["static_configs"] =
-        json!([{"targets": [jvm.address()], "labels": {"jvm": INSTANCE}}]);
-    // Every JSON document is a YAML document.
-    Prometheus::start(&configuration.to_string(), jvm.folder())
+    let configuration = shipped_configuration(&[(INSTANCE, jvm.address())]);
+    Prometheus::start(&configuration, jvm.folder())
 }
 
 #[test]
@@ -309,12 +302,8 @@ fn a_real_account_over_its_limit_raises_its_alerts() {
     let jvm = over_its_limit();
     let prometheus = watching(&jvm);
     let raised = |name: &str| {
-        let data = prometheus.api("/api/v1/alerts");
-        let data = data.unwrap_or_else(|error| panic!("{error}"));
-        let mut alerts = list(&data, "alerts").iter();
-        alerts
-            .find(|alert| alert["labels"]["alertname"] == name)
-            .cloned()
+        let mut alerts = prometheus.alerts().into_iter();
+        alerts.find(|alert| alert["labels"]["alertname"] == name)
     };
     for name in ["HeapwardenAccountFull", "HeapwardenSamplingCoarse"] {
         let alert = command::poll(SCRAPE_LIMIT, || raised(name));

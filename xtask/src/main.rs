@@ -9,6 +9,7 @@ mod fuzz;
 mod http;
 mod interrupt;
 mod process;
+mod story;
 mod test;
 mod tools;
 mod workspace;
@@ -40,6 +41,9 @@ enum Command {
     Classes,
     /// Writes the Grafana dashboards in `deploy/grafana`
     Dashboards,
+    /// Plays the operators' story on two Tomcats and a Prometheus, and writes its transcript into
+    /// the README
+    Story,
     /// Runs each fuzz target for a while
     Fuzz(fuzz::Options),
 }
@@ -52,6 +56,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&options),
         Command::Classes => classes::run(),
         Command::Dashboards => dashboards::run(),
+        Command::Story => story::run(),
         Command::Fuzz(options) => fuzz::run(&options),
     });
     match result {

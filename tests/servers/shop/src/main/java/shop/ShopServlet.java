@@ -6,7 +6,10 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 
-/** {@code ?do=hold&length=…&count=…}, {@code ?do=drop}, {@code ?do=gc}. */
+/**
+ * {@code ?do=hold&length=…&count=…}, {@code ?do=drop}, {@code ?do=gc}; {@code ?do=level&bytes=…} holds
+ * so many bytes, as exactly as crates allow, and says how many.
+ */
 @WebServlet("/shelf")
 public final class ShopServlet extends HttpServlet {
     private static final long serialVersionUID = 1;
@@ -21,6 +24,10 @@ public final class ShopServlet extends HttpServlet {
                         Integer.parseInt(request.getParameter("length")),
                         Integer.parseInt(request.getParameter("count")));
                 break;
+            case "level":
+                long bytes = SHELF.level(Long.parseLong(request.getParameter("bytes")));
+                response.getWriter().println("done " + bytes);
+                return;
             case "drop":
                 SHELF.drop();
                 break;

@@ -21,8 +21,21 @@ pub struct Account {
     pub name: &'static str,
     /// `service`, `package`, …
     pub kind: &'static str,
+    /// Days after the beginning that it was there first.
+    pub from_day: f64,
     /// Live MiB, so many days after the beginning.
     pub live_mib: fn(f64) -> f64,
+}
+
+/// A service that is there from the beginning.
+#[must_use]
+pub const fn service(name: &'static str, live_mib: fn(f64) -> f64) -> Account {
+    Account {
+        name,
+        kind: "service",
+        from_day: 0.0,
+        live_mib,
+    }
 }
 
 /// A JVM of a fleet.
@@ -33,6 +46,8 @@ pub struct Jvm<'a> {
     pub instance: &'a str,
     /// Maximum heap.
     pub heap_max_mib: f64,
+    /// Days after the beginning between which it was down, once.
+    pub down_days: Option<(f64, f64)>,
     /// What it holds.
     pub accounts: &'a [Account],
 }
@@ -40,39 +55,57 @@ pub struct Jvm<'a> {
 const MIB: f64 = 1_048_576.0;
 /// As by default; an account's standard error follows from it.
 const SAMPLING_INTERVAL_BYTES: f64 = 65_536.0;
+/// Charges for each byte that is live: the rest is garbage.
+const CHARGED_PER_LIVE: f64 = 2.0;
+/// Samples counted from one time to the next.
+const SAMPLES: u32 = 1000;
 
 impl Recording {
-    /// Adds a JVM, sampled at these times (seconds since 1970) with noise of its own. `begin` is
-    /// day 0 of what its accounts hold.
-    pub fn jvm(&mut self, jvm: &Jvm<'_>, begin: i64, times: impl Iterator<Item = i64> + Clone) {
+    /// Adds a JVM, sampled at these times (seconds since 1970) with noise of its own, as large as
+    /// sampling has it. `begin` is day 0 of what its accounts hold.
+    pub fn jvm(&mut self, jvm: &Jvm<'_>, begin: i64, times: impl Iterator<Item = i64>) {
         let labels = format!("job=\"{}\",instance=\"{}\"", jvm.job, jvm.instance);
         let mut noise = Noise::of(jvm.instance);
-        for (number, time) in times.enumerate() {
+        let mut samples = 0;
+        for time in times {
             let days = (time - begin) as f64 / 86_400.0;
+            if jvm
+                .down_days
+                .is_some_and(|(from, to)| (from..to).contains(&days))
+            {
+                samples = 0;
+                continue;
+            }
             let mut held = 0.0;
-            for account in jvm.accounts {
-                let live = ((account.live_mib)(days) * MIB * noise.around(0.01)).round();
+            for account in jvm.accounts.iter().filter(|one| days >= one.from_day) {
+                let truth = (account.live_mib)(days) * MIB;
+                let error = |bytes: f64| (bytes * SAMPLING_INTERVAL_BYTES).sqrt();
+                let live = (truth + error(truth) * noise.next()).max(0.0).round();
                 held += live;
-                let of = format!("{labels},account=\"{}\"", escaped(account.name));
-                let error = (live * SAMPLING_INTERVAL_BYTES).sqrt();
+                let charged = live * CHARGED_PER_LIVE;
+                let of_charged = error(truth * CHARGED_PER_LIVE);
+                let name = escaped(account.name);
+                let of = format!("{labels},account=\"{name}\"");
                 self.sample("heapwarden_account_live_bytes", &of, live, time);
-                self.sample("heapwarden_account_charged_bytes", &of, live * 1.2, time);
-                self.sample("heapwarden_account_standard_error_bytes", &of, error, time);
-                let info = format!("{of},kind=\"{}\",service=\"\"", account.kind);
+                self.sample("heapwarden_account_charged_bytes", &of, charged, time);
+                let metric = "heapwarden_account_standard_error_bytes";
+                self.sample(metric, &of, of_charged, time);
+                let service = if account.kind == "service" { &name } else { "" };
+                let info = format!("{of},kind=\"{}\",service=\"{service}\"", account.kind);
                 self.sample("heapwarden_account_info", &info, 1.0, time);
             }
-            let max = jvm.heap_max_mib * MIB;
-            self.sample("heapwarden_heap_max_bytes", &labels, max, time);
-            self.sample("heapwarden_heap_used_after_gc_bytes", &labels, held, time);
-            let interval = SAMPLING_INTERVAL_BYTES;
-            self.sample(
-                "heapwarden_sampling_interval_bytes",
-                &labels,
-                interval,
-                time,
-            );
-            let samples = (number * 1000) as f64;
-            self.sample("heapwarden_samples_total", &labels, samples, time);
+            for (metric, value) in [
+                ("heapwarden_heap_max_bytes", jvm.heap_max_mib * MIB),
+                ("heapwarden_heap_used_after_gc_bytes", held),
+                (
+                    "heapwarden_sampling_interval_bytes",
+                    SAMPLING_INTERVAL_BYTES,
+                ),
+                ("heapwarden_samples_total", f64::from(samples)),
+            ] {
+                self.sample(metric, &labels, value, time);
+            }
+            samples += SAMPLES;
         }
     }
 
@@ -116,11 +149,11 @@ impl Noise {
         Self(seed | 1)
     }
 
-    /// 1, more or less by this share at the most.
-    fn around(&mut self, share: f64) -> f64 {
+    /// Around 0, with a standard deviation of 1.
+    fn next(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        1.0 + share * (2.0 * (self.0 >> 11) as f64 / (1_u64 << 53) as f64 - 1.0)
+        12_f64.sqrt() * ((self.0 >> 11) as f64 / (1_u64 << 53) as f64 - 0.5)
     }
 }

@@ -3,7 +3,7 @@
 use heapwarden_tests::agent;
 use heapwarden_tests::command::{self, Finished};
 use heapwarden_tests::prometheus::Prometheus;
-use heapwarden_tests::recording::{Account, Jvm, Recording};
+use heapwarden_tests::recording::{Account, Jvm, Recording, service};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,18 +17,11 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// A name that would end a table's cell, a code span and a line, and drive a terminal.
 const HOSTILE: &str = "bad|`name`\n# x \u{1b}[2J<b>";
 
-const fn service(name: &'static str, live_mib: fn(f64) -> f64) -> Account {
-    Account {
-        name,
-        kind: "service",
-        live_mib,
-    }
-}
-
 const fn nobody(live_mib: fn(f64) -> f64) -> Account {
     Account {
         name: "_unaccounted",
         kind: "reserved",
+        from_day: 0.0,
         live_mib,
     }
 }
@@ -81,6 +74,7 @@ fn a_week_of_a_fleet(end: i64) -> Recording {
             job: "tomcat",
             instance,
             heap_max_mib,
+            down_days: None,
             accounts,
         };
         fleet.jvm(&jvm, begin, (from..=end).step_by(300));
@@ -94,6 +88,7 @@ fn a_week_of_a_fleet(end: i64) -> Recording {
         Account {
             name: "xml",
             kind: "library",
+            from_day: 0.0,
             live_mib: |_| 5.0,
         },
     ];
@@ -220,6 +215,7 @@ fn a_balanced_fleet_has_nothing_to_move() {
             job: "tomcat",
             instance,
             heap_max_mib: 1024.0,
+            down_days: None,
             accounts: &accounts,
         };
         fleet.jvm(&jvm, begin, (begin..=end).step_by(300));
@@ -249,6 +245,7 @@ fn ten_minutes_are_too_short_for_advice() {
             job: "tomcat",
             instance,
             heap_max_mib: 1024.0,
+            down_days: None,
             accounts: &accounts,
         };
         fleet.jvm(&jvm, end - 600, (end - 600..=end).step_by(15));

@@ -6,9 +6,9 @@ use heapwarden_tests::java;
 use heapwarden_tests::jdk::{Collector, every_jdk_with};
 use heapwarden_tests::jvm::victim;
 use heapwarden_tests::prometheus::Prometheus;
+use heapwarden_tests::recording::{Account, Jvm, Recording, service};
 use serde_json::Value;
 use std::f64::consts::TAU;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,9 +21,8 @@ const DAYS: i64 = 12;
 const OBSERVED_DAYS: i64 = 4;
 /// Days for which growth is given room.
 const HORIZON_DAYS: i64 = 2;
-const SCRAPE_SECONDS: i64 = 150;
+const SCRAPE_SECONDS: usize = 150;
 const MIB: f64 = 1_048_576.0;
-const INTERVAL_BYTES: f64 = 65_536.0;
 /// A tenant that would like to write the policy.
 const HOSTILE: &str = "evil\"]\n[[account]]\nservice = \"*\"\nlimit = \"1B";
 
@@ -47,126 +46,51 @@ fn assert_code(finished: &Finished, code: i32) {
     );
 }
 
-/// MiB that a service holds, `age` seconds after the record began; `None` while its JVM is down.
-type Load = fn(age: i64) -> Option<f64>;
-
-/// What is published, from the bytes held and the bytes seen.
-type Measure = fn(held: f64, seen: f64) -> f64;
-
-const FIRST: [(&str, Load); 6] = [
-    ("/steady", |_| Some(200.0)),
-    ("/wave", |age| {
-        Some(100.0 + 40.0 * (TAU * age as f64 / DAY as f64).sin())
+const FIRST: [Account; 6] = [
+    service("/steady", |_| 200.0),
+    service("/wave", |days| 100.0 + 40.0 * (TAU * days).sin()),
+    service("/growing", |days| 20.0 + 40.0 * days),
+    // Half an hour, four times a day.
+    service("/spiky", |days| {
+        if (4.0 * days).fract() < 1.0 / 12.0 {
+            150.0
+        } else {
+            50.0
+        }
     }),
-    ("/growing", |age| {
-        Some(20.0 + 40.0 * age as f64 / DAY as f64)
-    }),
-    ("/spiky", |age| {
-        Some(if age % 21_600 < 1800 { 150.0 } else { 50.0 })
-    }),
-    ("/tiny", |_| Some(0.5)),
-    (HOSTILE, |_| Some(50.0)),
+    service("/tiny", |_| 0.5),
+    service(HOSTILE, |_| 50.0),
 ];
 
-/// Down for an hour in the middle of the period observed.
-const SECOND: [(&str, Load); 2] = [
-    ("/steady", |age| is_up(age).then_some(260.0)),
-    ("/late", |age| (age > DAY && is_up(age)).then_some(80.0)),
+const SECOND: [Account; 2] = [
+    service("/steady", |_| 260.0),
+    Account {
+        from_day: 1.0,
+        ..service("/late", |_| 80.0)
+    },
 ];
 
-fn is_up(age: i64) -> bool {
-    !(2 * DAY..2 * DAY + 3600).contains(&age)
-}
+/// An hour in the middle of the period observed.
+const DOWN: (f64, f64) = (2.0, 2.0 + 1.0 / 24.0);
 
-/// The record as OpenMetrics, which wants each family in one piece and each series in order.
-fn record(start: i64) -> String {
-    let mut text = String::new();
-    let jvms: [(&str, &[(&str, Load)]); 2] = [("a:9464", &FIRST), ("b:9464", &SECOND)];
-    let ages = || (0..DAYS * DAY).step_by(SCRAPE_SECONDS as usize);
-    // Noise of the size that sampling has, from a fixed sequence (SplitMix64's mixing function).
-    let noise = |age: i64, live: f64| {
-        let mut bits = (age as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        let uniform = ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
-        (INTERVAL_BYTES * live).sqrt() * 12_f64.sqrt() * (uniform - 0.5)
-    };
-    let live =
-        |load: Load, age| load(age).map(|mib| (mib * MIB, mib * MIB + noise(age, mib * MIB)));
-    let families: [(&str, Measure); 3] = [
-        ("live_bytes", |_, seen| seen),
-        ("charged_bytes", |_, seen| 2.0 * seen),
-        ("standard_error_bytes", |held, _| {
-            (INTERVAL_BYTES * 2.0 * held).sqrt()
-        }),
-    ];
-    for (family, value) in families {
-        let _ = writeln!(text, "# TYPE heapwarden_account_{family} gauge");
-        for (instance, services) in jvms {
-            for (service, load) in services {
-                let labels = format!(
-                    "job=\"tomcat\",instance=\"{instance}\",account={}",
-                    quoted(service)
-                );
-                for age in ages() {
-                    if let Some((held, seen)) = live(*load, age) {
-                        let value = value(held, seen).round();
-                        let _ = writeln!(
-                            text,
-                            "heapwarden_account_{family}{{{labels}}} {value} {}",
-                            start + age
-                        );
-                    }
-                }
-            }
-        }
-    }
-    text.push_str("# TYPE heapwarden_account_info gauge\n");
-    for (instance, services) in jvms {
-        for (service, load) in services {
-            let name = quoted(service);
-            for age in ages().filter(|age| load(*age).is_some()) {
-                let _ = writeln!(
-                    text,
-                    "heapwarden_account_info{{job=\"tomcat\",instance=\"{instance}\",account={name},kind=\"service\",service={name}}} 1 {}",
-                    start + age
-                );
-            }
-        }
-    }
-    for (family, kind, value) in [
-        (
-            "heapwarden_heap_max_bytes",
-            "gauge",
-            (|_| 1024.0 * MIB) as fn(i64) -> f64,
-        ),
-        ("heapwarden_sampling_interval_bytes", "gauge", |_| {
-            INTERVAL_BYTES
-        }),
-        ("heapwarden_samples", "counter", |uptime| uptime as f64),
+/// Both JVMs' days.
+fn record(start: i64) -> Recording {
+    let mut recording = Recording::default();
+    for (instance, down_days, accounts) in [
+        ("a:9464", None, &FIRST[..]),
+        ("b:9464", Some(DOWN), &SECOND),
     ] {
-        let _ = writeln!(text, "# TYPE {family} {kind}");
-        let suffix = if kind == "counter" { "_total" } else { "" };
-        for (instance, _) in jvms {
-            for age in ages().filter(|age| instance == "a:9464" || is_up(*age)) {
-                let restarted = instance == "b:9464" && age >= 2 * DAY;
-                let uptime = if restarted { age - 2 * DAY } else { age };
-                let _ = writeln!(
-                    text,
-                    "{family}{suffix}{{job=\"tomcat\",instance=\"{instance}\"}} {} {}",
-                    value(uptime),
-                    start + age
-                );
-            }
-        }
+        let jvm = Jvm {
+            job: "tomcat",
+            instance,
+            heap_max_mib: 1024.0,
+            down_days,
+            accounts,
+        };
+        let times = (start..start + DAYS * DAY).step_by(SCRAPE_SECONDS);
+        recording.jvm(&jvm, start, times);
     }
-    text.push_str("# EOF\n");
-    text
-}
-
-fn quoted(label: &str) -> String {
-    let escaped = label.replace('\\', "\\\\").replace('"', "\\\"");
-    format!("\"{}\"", escaped.replace('\n', "\\n"))
+    recording
 }
 
 /// A Prometheus that has the record, and when the record began.
@@ -184,15 +108,7 @@ impl Fleet {
             .duration_since(UNIX_EPOCH)
             .expect("after 1970");
         let start = i64::try_from(now.as_secs()).expect("before the end of time") - DAYS * DAY;
-        let file = folder.path().join("record.txt");
-        std::fs::write(&file, record(start)).expect("the folder is writable");
-        let mut promtool = Command::new("promtool");
-        let blocks = promtool
-            .args(["tsdb", "create-blocks-from", "openmetrics"])
-            .arg(&file)
-            .arg(folder.path().join("tsdb"));
-        let made = command::run(blocks, LIMIT);
-        assert!(made.status.success(), "{}\n{}", made.stdout, made.stderr);
+        record(start).write(folder.path());
         let prometheus = Prometheus::start("scrape_configs: []\n", folder.path());
         Self {
             url: format!("http://{}", prometheus.address()),

@@ -71,31 +71,48 @@ impl Prometheus {
     /// If it is not installed, or not ready in a minute.
     #[must_use]
     pub fn start(configuration: &str, folder: &Path) -> Self {
-        let file = folder.join("prometheus.yml");
-        std::fs::write(&file, configuration).expect("the case's folder is writable");
-        let address = SocketAddr::from(([127, 0, 0, 1], server::free_port()));
-        let log = folder.join("prometheus.log");
-        let process = Command::new("prometheus")
-            .arg(format!("--config.file={}", file.display()))
-            .arg(format!(
-                "--storage.tsdb.path={}",
-                folder.join("tsdb").display()
-            ))
-            .arg(format!("--web.listen-address={address}"))
-            .stdout(Stdio::null())
-            .stderr(File::create(&log).expect("the case's folder is writable"))
-            .spawn()
-            .expect(NEEDED);
-        let prometheus = Self {
-            process,
-            address,
-            log,
-        };
+        let prometheus = Self::spawn(configuration, folder, None);
         let ready = command::poll(START_LIMIT, || {
             (prometheus.get("/-/ready")?.status == 200).then_some(())
         });
         assert!(ready.is_some(), "never ready:\n{}", prometheus.log());
         prometheus
+    }
+
+    /// Starts one that scrapes nothing and is guarded by a web configuration (TLS, passwords). It is
+    /// not waited for: only those can ask it who know the password.
+    ///
+    /// # Panics
+    /// If it is not installed.
+    #[must_use]
+    pub fn guarded(web_configuration: &Path, folder: &Path) -> Self {
+        Self::spawn("scrape_configs: []\n", folder, Some(web_configuration))
+    }
+
+    fn spawn(configuration: &str, folder: &Path, web_configuration: Option<&Path>) -> Self {
+        let file = folder.join("prometheus.yml");
+        std::fs::write(&file, configuration).expect("the case's folder is writable");
+        let address = SocketAddr::from(([127, 0, 0, 1], server::free_port()));
+        let log = folder.join("prometheus.log");
+        let data = folder.join("tsdb");
+        let mut prometheus = Command::new("prometheus");
+        prometheus
+            .arg(format!("--config.file={}", file.display()))
+            .arg(format!("--storage.tsdb.path={}", data.display()))
+            .arg(format!("--web.listen-address={address}"));
+        if let Some(file) = web_configuration {
+            prometheus.arg(format!("--web.config.file={}", file.display()));
+        }
+        let process = prometheus
+            .stdout(Stdio::null())
+            .stderr(File::create(&log).expect("the case's folder is writable"))
+            .spawn()
+            .expect(NEEDED);
+        Self {
+            process,
+            address,
+            log,
+        }
     }
 
     /// Where it listens.

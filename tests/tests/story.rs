@@ -346,8 +346,9 @@ fn a_service_grows_is_noticed_and_is_advised_to_move() {
     for jvm in &fleet.jvms {
         jvm.assert_truthful();
     }
-    let file = agent::repository().join("target/story.txt");
-    fs::write(file, &seen.0).expect("target is writable");
+    let target = agent::repository().join("target");
+    fs::create_dir_all(&target).expect("the repository is writable");
+    fs::write(target.join("story.txt"), &seen.0).expect("target is writable");
     eprintln!("{}", seen.0);
     for jvm in fleet.jvms {
         jvm.server.finish();

@@ -21,3 +21,8 @@ pub(crate) fn target() -> PathBuf {
 pub(crate) fn agent() -> PathBuf {
     target().join("release/libheapwarden.so")
 }
+
+/// The `heapwarden` command as `cargo build --release` makes it.
+pub(crate) fn command() -> PathBuf {
+    target().join("release/heapwarden")
+}

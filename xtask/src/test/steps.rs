@@ -126,8 +126,9 @@ fn build(context: &Context, _: &mut Vec<Summary>) -> Result<()> {
 
 fn test(context: &Context, summaries: &mut Vec<Summary>) -> Result<()> {
     let mut command = cargo(&["test", "--workspace", "--release", "--no-fail-fast"]);
-    // The step before built it: no test needs to see to that again.
+    // The step before built both: no test needs to see to that again.
     command.env("HEAPWARDEN_LIBRARY", workspace::agent());
+    command.env("HEAPWARDEN_COMMAND", workspace::command());
     run_tests(&mut command, context, summaries)
 }
 

@@ -1,6 +1,6 @@
 //! The `heapwarden.toml` policy file: schema, parsing, diagnostics, sizes and patterns.
 //!
-//! [`parse`] reads a whole file in one pass and reports every problem it finds, each
+//! [`parse()`] reads a whole file in one pass and reports every problem it finds, each
 //! with its place in the text and a hint. It knows no JVM: percentages stay
 //! percentages until [`Limit::resolve`] is told the maximum heap, and patterns are
 //! matched against plain strings.

@@ -301,9 +301,23 @@ final class WithAgentTest {
         throw new AssertionError("nothing heard within a minute");
     }
 
-    /** Names that hold nothing make room once a second: then it takes more of them. */
+    /**
+     * Names that hold nothing make room once a second: then it takes more of them. In a service of its
+     * own, so that the other tests' names have room.
+     */
     @Test
     void a_hostile_number_of_names_is_folded() {
+        Thread thread = Thread.currentThread();
+        ClassLoader loader = thread.getContextClassLoader();
+        thread.setContextClassLoader(new ClassLoader() {});
+        try {
+            fold();
+        } finally {
+            thread.setContextClassLoader(loader);
+        }
+    }
+
+    private static void fold() {
         int before = purse("hostile-0");
         for (int name = 1; name < 1_000_000; name++) {
             int purse = purse("hostile-" + name);

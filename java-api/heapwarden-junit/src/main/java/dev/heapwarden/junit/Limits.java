@@ -1,7 +1,6 @@
 package dev.heapwarden.junit;
 
 import java.lang.annotation.Annotation;
-import java.lang.reflect.AnnotatedElement;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.extension.ExtensionConfigurationException;
@@ -41,16 +40,19 @@ final class Limits {
         return maxLiveBytes == null && maxAllocatedBytes == null;
     }
 
-    /** The method's annotation, else its class's, else that of the class around that. */
+    /**
+     * The method's annotation, else its class's, else that of the class around that. A dynamic test
+     * has neither itself, but is beneath the method that made it.
+     */
     private static <A extends Annotation> Optional<A> find(
             ExtensionContext context, Class<A> annotation) {
-        Optional<AnnotatedElement> element = context.getElement();
-        Optional<A> found =
-                element.flatMap(here -> AnnotationSupport.findAnnotation(here, annotation));
-        Class<?> type = context.getTestClass().orElse(null);
-        while (found.isEmpty() && type != null) {
-            found = AnnotationSupport.findAnnotation(type, annotation);
-            type = type.getEnclosingClass();
+        Optional<A> found = Optional.empty();
+        for (ExtensionContext at = context;
+                found.isEmpty() && at != null;
+                at = at.getParent().orElse(null)) {
+            found =
+                    at.getElement()
+                            .flatMap(here -> AnnotationSupport.findAnnotation(here, annotation));
         }
         return found;
     }

@@ -2,11 +2,17 @@ package dev.heapwarden.junit;
 
 import dev.heapwarden.internal.Link;
 import java.lang.ref.Reference;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Runs a test in a scope of its own and asks the agent what it took. */
 final class Measurement {
-    /** The scope's name. Each test has a purse of its own under it. */
-    private static final String NAME = "junit";
+    /** The scopes' names. Each test has a purse of its own, and so an account, for its classes. */
+    private static final String PREFIX = "junit-";
+
+    /** Then the names are used again: long after the accounts have ended. */
+    private static final int NAMES = 10_000;
+
+    private static final AtomicInteger COUNT = new AtomicInteger();
 
     /** How long refunds may take after a collection: long enough for a machine that is busy. */
     private static final long SETTLE_MILLIS = 60_000;
@@ -39,7 +45,7 @@ final class Measurement {
      * @throws Throwable what it throws
      */
     static <T> Measured<T> of(Body<T> body) throws Throwable {
-        long token = Link.fresh(NAME, true);
+        long token = Link.fresh(PREFIX + Math.floorMod(COUNT.getAndIncrement(), NAMES), true);
         // Holds the purse until the figures are read.
         Object scope = Link.capture();
         int purse = Link.purse();
@@ -71,9 +77,9 @@ final class Measurement {
         }
         long[] figures = Link.figures(purse);
         Object[] classes = Link.classes(purse, MAX_CLASSES);
-        if (figures == null || classes == null) {
+        if (figures == null) {
             throw new IllegalStateException("the agent has no figures of the test");
         }
-        return new Figures(figures, classes);
+        return new Figures(figures, classes == null ? new Object[0] : classes);
     }
 }

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.platform.testkit.engine.EngineExecutionResults;
 import org.opentest4j.AssertionFailedError;
 
 /** Run where the JVM has the agent; see the POM's profile. */
@@ -18,8 +19,9 @@ final class WithAgentTest {
     }
 
     private static List<String> messages(Class<?> tests, int expected) {
-        List<Throwable> failures = Kit.failures(Kit.run(tests));
-        assertEquals(expected, failures.size(), failures.toString());
+        EngineExecutionResults results = Kit.run(tests);
+        List<Throwable> failures = Kit.failures(results);
+        assertEquals(expected, failures.size(), results.allEvents().list().toString());
         for (Throwable failure : failures) {
             assertEquals(AssertionFailedError.class, failure.getClass(), failure.toString());
         }
@@ -43,7 +45,8 @@ final class WithAgentTest {
     @Test
     void tests_that_allocate_too_much_fail() {
         for (String message : messages(Samples.Allocating.class, 4)) {
-            assertTrue(message.startsWith("@MaxAllocated: the test allocated 8.0 MiB"), message);
+            // With what JUnit and the JDK take to call a method for the first time.
+            assertTrue(message.startsWith("@MaxAllocated: the test allocated 8."), message);
             assertTrue(message.contains("byte[]"), message);
         }
     }

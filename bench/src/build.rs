@@ -94,6 +94,19 @@ pub(crate) fn java(
     Ok(classes)
 }
 
+/// Builds the Maven project `bench/java/PROJECT` and all that it is made of; no tests.
+pub(crate) fn maven(project: &str) -> Result<()> {
+    let mut mvn = Command::new("mvn");
+    mvn.args([
+        "--batch-mode",
+        "--quiet",
+        "-Dmaven.test.skip=true",
+        "package",
+    ])
+    .current_dir(root().join("bench/java").join(project));
+    run(&mut mvn, "on Debian and Ubuntu: apt-get install -y maven")
+}
+
 /// The Java files of a folder and the folders below.
 fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
@@ -134,7 +147,7 @@ pub(crate) fn chain_source(depth: usize) -> (String, String) {
     (format!("chain/{name}.java"), text)
 }
 
-fn run(command: &mut Command, how_to_install: &str) -> Result<()> {
+pub(crate) fn run(command: &mut Command, how_to_install: &str) -> Result<()> {
     let name = Path::new(command.get_program())
         .file_name()
         .unwrap_or_default()

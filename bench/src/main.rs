@@ -2,6 +2,7 @@
 //!
 //! A module a benchmark; what they share (JDK, machine, running JVM, tables) lies beside them.
 
+mod api;
 mod build;
 mod collector;
 mod enforcement;
@@ -36,6 +37,8 @@ enum Bench {
     Micro(micro::Options),
     /// Refusals: overshoot, lag, what the evidence costs, recovery; every JDK and collector
     Enforcement(enforcement::Options),
+    /// The Java API: to enter and to close a scope, beside a thread-local, by JMH
+    Api(api::Options),
     /// Advice for a fleet: how near the best plan, in what time; needs no JVM
     Planner(planner::Options),
 }
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().bench {
         Bench::Micro(options) => micro::run(&options),
         Bench::Enforcement(options) => enforcement::run(&options),
+        Bench::Api(options) => api::run(&options),
         Bench::Planner(options) => planner::run(&options),
     };
     match result {

@@ -1,0 +1,93 @@
+package api;
+
+import dev.heapwarden.Heapwarden;
+import dev.heapwarden.Scope;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+
+/** What it costs to enter and to close, beside a thread-local that is set and removed. */
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@State(org.openjdk.jmh.annotations.Scope.Thread)
+public class Enter {
+    private static final ThreadLocal<Object> PLAIN = new ThreadLocal<>();
+
+    /** A power of two. */
+    private static final int NAMES = 16;
+
+    private final String[] names = new String[NAMES];
+    private String name;
+    private String inner;
+    private Runnable task;
+    private Runnable wrapped;
+    private int at;
+    private int ran;
+
+    @Setup
+    public void setUp() {
+        for (int i = 0; i < NAMES; i++) {
+            names[i] = "tenant-" + i;
+        }
+        name = "tenant-42";
+        inner = "tenant-43";
+        task = () -> ran++;
+        Heapwarden.run(name, () -> wrapped = Heapwarden.wrap(task));
+    }
+
+    /** What everything is held against. */
+    @Benchmark
+    public void threadLocalSetAndRemove() {
+        PLAIN.set(name);
+        PLAIN.remove();
+    }
+
+    /** As cheap as a thread-local can be had: its entry stays in the thread. */
+    @Benchmark
+    public void threadLocalSetTwice() {
+        PLAIN.set(name);
+        PLAIN.set(null);
+    }
+
+    /** A request after the other of one tenant. */
+    @Benchmark
+    public void sameName() {
+        try (Scope scope = Heapwarden.enter(name)) {
+            // Empty: the scope alone is measured.
+        }
+    }
+
+    /** A request after the other, each of the next of 16 tenants. */
+    @Benchmark
+    public void sixteenNames() {
+        at = (at + 1) & (NAMES - 1);
+        try (Scope scope = Heapwarden.enter(names[at])) {
+            // Empty: the scope alone is measured.
+        }
+    }
+
+    /** A scope within a scope of another name: two are entered and closed. */
+    @Benchmark
+    public void nestedTwo() {
+        try (Scope outer = Heapwarden.enter(name);
+                Scope nested = Heapwarden.enter(inner)) {
+            // Empty: the scopes alone are measured.
+        }
+    }
+
+    /** A task that was wrapped before. */
+    @Benchmark
+    public void wrappedTask() {
+        wrapped.run();
+    }
+
+    /** To wrap a task and to run it: what a wrapped executor does for each. */
+    @Benchmark
+    public void wrapAndRun() {
+        Heapwarden.wrap(task).run();
+    }
+}

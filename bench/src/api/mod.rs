@@ -1,0 +1,118 @@
+//! `api`: what it costs to enter and to close a scope, by JMH (`bench/java/api`).
+//!
+//! The same benchmarks run with the agent and without it, on every JDK, round after round; a figure
+//! is the median of the rounds, a ratio the median of the ratios to the baseline of the same round.
+//! Beside it: what an allocation costs where every one is sampled, or one in 64 KiB, with a scope and
+//! without, which shows what it takes the agent to read a thread's scope.
+
+mod jmh;
+mod report;
+mod results;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::build;
+use crate::jdk::Jdk;
+use crate::machine::Machine;
+use crate::progress::Progress;
+use jmh::Rig;
+use results::Results;
+
+/// How it is run.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The JDK, by its home or its `java` [default: every one found]
+    #[arg(long, value_name = "PATH")]
+    java: Option<PathBuf>,
+
+    /// The agent's library [default: built now]
+    #[arg(long, value_name = "PATH")]
+    agent: Option<PathBuf>,
+
+    /// How often everything is measured
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+
+    /// Milliseconds of one iteration; a benchmark has 4 to warm up and 5 that count
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(50..=60_000))]
+    iteration_millis: u32,
+
+    /// Writes the results to bench/results as Markdown and JSON
+    #[arg(long)]
+    save: bool,
+}
+
+/// What is in the JVM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub(crate) enum Setting {
+    /// No agent.
+    Absent,
+    /// The agent, a sample in 64 KiB.
+    Sampled,
+    /// The agent, every allocation.
+    Exact,
+}
+
+impl Setting {
+    /// As the tables have it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Setting::Absent => "no agent",
+            Setting::Sampled => "64KiB",
+            Setting::Exact => "exact",
+        }
+    }
+}
+
+/// Builds, measures, prints.
+///
+/// # Errors
+/// Where something cannot be built, or JMH fails.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let jdks = Jdk::every(options.java.as_deref())?;
+    let machine = Machine::here();
+    println!("{} cores, {}", machine.cores, machine.cpu);
+    println!("building the agent and the benchmarks");
+    let folder = build::fresh_folder("api")?;
+    let agent = match &options.agent {
+        Some(path) => path
+            .canonicalize()
+            .with_context(|| format!("{} is not there", path.display()))?,
+        None => build::agent(&folder)?,
+    };
+    build::maven("api")?;
+    let rig = Rig::new(folder, &agent, options.iteration_millis)?;
+    let mut results = Results::new(machine, options.rounds, options.iteration_millis);
+    let mut progress = Progress::new(options.rounds);
+    for round in 0..options.rounds {
+        for jdk in &jdks {
+            let show = |progress: &mut Progress, what: &str, setting: Setting| {
+                let text = format!("JDK {}, {what}, {}", jdk.feature, setting.name());
+                progress.show(round, &text);
+            };
+            for setting in [Setting::Sampled, Setting::Absent] {
+                show(&mut progress, "scopes", setting);
+                results.add_scopes(jdk, setting, &rig.measure(jdk, setting, "api.Enter")?)?;
+            }
+            for setting in [Setting::Absent, Setting::Sampled, Setting::Exact] {
+                show(&mut progress, "allocations", setting);
+                results.add_allocations(
+                    jdk,
+                    setting,
+                    &rig.measure(jdk, setting, "api.Allocate")?,
+                )?;
+            }
+        }
+    }
+    progress.done();
+    println!("{}", report::text(&results));
+    if options.save {
+        for path in report::save(&results)? {
+            println!("saved {}", path.display());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! The tables, for the terminal and for `bench/results`.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use super::Setting;
+use super::results::{Results, Row};
+use crate::build;
+use crate::stats::{median, range};
+use crate::table::Table;
+
+/// All tables and verdicts, as Markdown.
+pub(crate) fn text(results: &Results) -> String {
+    let parts = [
+        scopes(results).text(),
+        "Mean time and bytes allocated of one operation, medians of the rounds. The ratio is to \
+         threadLocalSetAndRemove of the same round, its range over the rounds. Without the agent \
+         names are checked, nothing more."
+            .to_owned(),
+        allocations(results).text(),
+        "An array of 1 KiB and, with `exact`, a sample each; with `64KiB` a sample in 64 of them. \
+         Entered: the thread is in a scope, which the agent reads at each sample; none: no scope was \
+         ever entered in this JVM."
+            .to_owned(),
+        verdicts(results),
+    ];
+    parts.map(|part| part.trim_end().to_owned()).join("\n\n") + "\n"
+}
+
+fn scopes(results: &Results) -> Table {
+    let columns = [
+        "JDK",
+        "agent",
+        "operation",
+        "ns",
+        "ratio",
+        "ratio range",
+        "bytes",
+    ];
+    let mut table = Table::new("Scopes", &columns);
+    for row in &results.scopes {
+        let (low, high) = range(&row.ratios);
+        table.row(vec![
+            row.jdk.clone(),
+            agent(row).to_owned(),
+            row.benchmark.clone(),
+            format!("{:.1}", median(&row.ns)),
+            format!("{:.2}", row.ratio()),
+            format!("{low:.2}-{high:.2}"),
+            format!("{:.1}", row.most_allocated_bytes()),
+        ]);
+    }
+    table
+}
+
+fn agent(row: &Row) -> &'static str {
+    match row.setting {
+        Setting::Absent => "no",
+        Setting::Sampled | Setting::Exact => "yes",
+    }
+}
+
+fn allocations(results: &Results) -> Table {
+    let columns = ["JDK", "sampling", "scope", "ns", "range"];
+    let mut table = Table::new("Allocations", &columns);
+    for row in &results.allocations {
+        let (low, high) = range(&row.ns);
+        table.row(vec![
+            row.jdk.clone(),
+            row.setting.name().to_owned(),
+            row.benchmark.clone(),
+            format!("{:.0}", median(&row.ns)),
+            format!("{low:.0}-{high:.0}"),
+        ]);
+    }
+    table
+}
+
+fn verdicts(results: &Results) -> String {
+    let mut text = "### Aims\n\n".to_owned();
+    for verdict in results.verdicts() {
+        let word = if verdict.met { "met" } else { "MISSED" };
+        text.push_str(&format!(
+            "- {word}: {}: {}\n",
+            verdict.aim, verdict.measured
+        ));
+    }
+    text
+}
+
+fn preamble(results: &Results) -> String {
+    let machine = &results.machine;
+    let noise = if machine.load_average_before > 1.0 {
+        " The machine had other work to do: ratios within a round say more than times."
+    } else {
+        ""
+    };
+    format!(
+        "# The Java API: {}\n\n`cargo xtask bench api --save`, {} rounds of a fork each, 4 + 5 \
+         iterations of {} ms. {} cores of {}, load average before {:.1}, commit {}.{noise}\n\n",
+        machine.date,
+        results.rounds,
+        results.iteration_millis,
+        machine.cores,
+        machine.cpu,
+        machine.load_average_before,
+        machine.commit,
+    )
+}
+
+/// Writes `api-DATE.md` and `.json` and returns their paths within the repository. A run later on
+/// the same day takes the place of the earlier one.
+pub(crate) fn save(results: &Results) -> Result<[PathBuf; 2]> {
+    let folder = PathBuf::from("bench/results");
+    std::fs::create_dir_all(build::root().join(&folder)).context("bench/results cannot be made")?;
+    let file = |extension: &str| folder.join(format!("api-{}.{extension}", results.machine.date));
+    let json = json!({"results": results, "verdicts": results.verdicts()});
+    let texts = [
+        (file("md"), preamble(results) + &text(results)),
+        (file("json"), serde_json::to_string_pretty(&json)? + "\n"),
+    ];
+    for (path, text) in &texts {
+        std::fs::write(build::root().join(path), text)
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    Ok(texts.map(|(path, _)| path))
+}

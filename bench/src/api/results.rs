@@ -1,0 +1,185 @@
+//! What was measured, and the figures that follow from it.
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use super::Setting;
+use super::jmh::Score;
+use crate::jdk::Jdk;
+use crate::machine::Machine;
+use crate::stats::{median, range};
+
+/// What everything is held against.
+const BASELINE: &str = "threadLocalSetAndRemove";
+/// The operation that the aims are about.
+const ENTER_AND_CLOSE: &str = "sameName";
+/// Largest ratio of it to the baseline that the project aims at.
+const MOST_RATIO: f64 = 2.0;
+/// Bytes that round to none: JMH spreads its own few objects over the operations.
+const NO_BYTES: f64 = 0.5;
+
+/// A whole run of the benchmark.
+#[derive(Debug, Serialize)]
+pub(crate) struct Results {
+    pub(crate) machine: Machine,
+    pub(crate) rounds: u32,
+    pub(crate) iteration_millis: u32,
+    pub(crate) scopes: Vec<Row>,
+    pub(crate) allocations: Vec<Row>,
+}
+
+/// One benchmark under one setting, by rounds.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) jdk: String,
+    pub(crate) setting: Setting,
+    pub(crate) benchmark: String,
+    pub(crate) ns: Vec<f64>,
+    /// To the baseline of the same round; empty of allocations.
+    pub(crate) ratios: Vec<f64>,
+    pub(crate) allocated_bytes: Vec<f64>,
+}
+
+impl Row {
+    /// The middle one of the rounds' ratios.
+    pub(crate) fn ratio(&self) -> f64 {
+        median(&self.ratios)
+    }
+
+    /// Bytes that one operation allocates, in the worst round.
+    pub(crate) fn most_allocated_bytes(&self) -> f64 {
+        range(&self.allocated_bytes).1
+    }
+}
+
+/// How an aim was met.
+#[derive(Debug, Serialize)]
+pub(crate) struct Verdict {
+    pub(crate) aim: String,
+    pub(crate) met: bool,
+    pub(crate) measured: String,
+}
+
+impl Results {
+    pub(crate) fn new(machine: Machine, rounds: u32, iteration_millis: u32) -> Results {
+        Results {
+            machine,
+            rounds,
+            iteration_millis,
+            scopes: Vec::new(),
+            allocations: Vec::new(),
+        }
+    }
+
+    /// Adds one round of the scopes' benchmarks.
+    ///
+    /// # Errors
+    /// Where the baseline is not among them.
+    pub(crate) fn add_scopes(
+        &mut self,
+        jdk: &Jdk,
+        setting: Setting,
+        scores: &[Score],
+    ) -> Result<()> {
+        let baseline = scores
+            .iter()
+            .find(|score| score.name == BASELINE)
+            .context("the baseline was not measured")?;
+        for score in scores {
+            let row = row(&mut self.scopes, jdk, setting, &score.name);
+            row.ns.push(score.ns);
+            row.ratios.push(score.ns / baseline.ns);
+            row.allocated_bytes.push(score.allocated_bytes);
+        }
+        Ok(())
+    }
+
+    /// Adds one round of the allocations'.
+    ///
+    /// # Errors
+    /// Where one is none.
+    pub(crate) fn add_allocations(
+        &mut self,
+        jdk: &Jdk,
+        setting: Setting,
+        scores: &[Score],
+    ) -> Result<()> {
+        for score in scores {
+            anyhow::ensure!(!score.scope.is_empty(), "{} has no scope", score.name);
+            let row = row(&mut self.allocations, jdk, setting, &score.scope);
+            row.ns.push(score.ns);
+            row.allocated_bytes.push(score.allocated_bytes);
+        }
+        Ok(())
+    }
+
+    /// The aims, for each JDK, with the agent.
+    pub(crate) fn verdicts(&self) -> Vec<Verdict> {
+        let mut verdicts = Vec::new();
+        let with_agent = self
+            .scopes
+            .iter()
+            .filter(|row| row.setting == Setting::Sampled && row.benchmark == ENTER_AND_CLOSE);
+        for row in with_agent {
+            let (low, high) = range(&row.ratios);
+            verdicts.push(Verdict {
+                aim: format!(
+                    "{}: to enter and close takes at most {MOST_RATIO} times a thread-local's set \
+                     and remove",
+                    row.jdk
+                ),
+                met: row.ratio() <= MOST_RATIO,
+                measured: format!("{:.2} times ({low:.2}-{high:.2})", row.ratio()),
+            });
+            verdicts.push(Verdict {
+                aim: format!("{}: and allocates nothing", row.jdk),
+                met: row.most_allocated_bytes() < NO_BYTES,
+                measured: format!("{:.1} bytes", row.most_allocated_bytes()),
+            });
+        }
+        verdicts
+    }
+}
+
+fn row<'a>(rows: &'a mut Vec<Row>, jdk: &Jdk, setting: Setting, benchmark: &str) -> &'a mut Row {
+    let same =
+        |row: &Row| row.jdk == jdk.name && row.setting == setting && row.benchmark == benchmark;
+    let index = rows.iter().position(same).unwrap_or_else(|| {
+        rows.push(Row {
+            jdk: jdk.name.clone(),
+            setting,
+            benchmark: benchmark.to_owned(),
+            ns: Vec::new(),
+            ratios: Vec::new(),
+            allocated_bytes: Vec::new(),
+        });
+        rows.len() - 1
+    });
+    &mut rows[index]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(ns: &[f64], ratios: &[f64], bytes: &[f64]) -> Results {
+        let mut results = Results::new(Machine::here(), 2, 500);
+        results.scopes.push(Row {
+            jdk: "25".to_owned(),
+            setting: Setting::Sampled,
+            benchmark: ENTER_AND_CLOSE.to_owned(),
+            ns: ns.to_vec(),
+            ratios: ratios.to_vec(),
+            allocated_bytes: bytes.to_vec(),
+        });
+        results
+    }
+
+    #[test]
+    fn the_aims_are_judged_by_the_middle_ratio_and_the_worst_allocation() {
+        let good = measured(&[9.0; 3], &[1.0, 1.2, 5.0], &[0.001, 0.0, 0.0]);
+        assert!(good.verdicts().iter().all(|verdict| verdict.met));
+        let bad = measured(&[9.0; 3], &[2.2, 2.4, 1.0], &[0.0, 24.0, 0.0]);
+        assert!(bad.verdicts().iter().all(|verdict| !verdict.met));
+    }
+}

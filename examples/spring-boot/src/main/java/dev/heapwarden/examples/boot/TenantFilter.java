@@ -1,0 +1,80 @@
+package dev.heapwarden.examples.boot;
+
+import dev.heapwarden.Heapwarden;
+import dev.heapwarden.MemoryQuotaExceeded;
+import dev.heapwarden.Scope;
+import jakarta.servlet.Filter;
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.util.Set;
+
+/**
+ * Runs a request in the scope of the tenant that its header names, and answers 503 where the tenant
+ * is refused memory. Without the header there is no scope: the service pays. A tenant that is not
+ * known gets 400: what a client sends never becomes a name by itself.
+ */
+final class TenantFilter implements Filter {
+    private static final String HEADER = "X-Tenant";
+
+    /** An account that lets go is admitted again within so many seconds. */
+    private static final String RETRY_AFTER_SECONDS = "10";
+
+    /** A chain of causes longer than this is given up. */
+    private static final int MOST_CAUSES = 64;
+
+    private final Set<String> tenants;
+
+    TenantFilter(Set<String> tenants) {
+        this.tenants = Set.copyOf(tenants);
+    }
+
+    @Override
+    public void doFilter(ServletRequest request, ServletResponse response, FilterChain chain)
+            throws IOException, ServletException {
+        var http = (HttpServletResponse) response;
+        String tenant = ((HttpServletRequest) request).getHeader(HEADER);
+        if (tenant == null) {
+            pass(request, http, chain);
+        } else if (tenants.contains(tenant)) {
+            try (Scope scope = Heapwarden.enter(tenant)) {
+                pass(request, http, chain);
+            }
+        } else {
+            http.sendError(HttpServletResponse.SC_BAD_REQUEST);
+        }
+    }
+
+    /** The service as a whole can be over its limit as well. */
+    private static void pass(ServletRequest request, HttpServletResponse response, FilterChain chain)
+            throws IOException, ServletException {
+        try {
+            chain.doFilter(request, response);
+        } catch (Throwable thrown) {
+            if (!isRefusal(thrown) || response.isCommitted()) {
+                throw thrown;
+            }
+            // No page is rendered and nothing logged: there is little memory to do it in.
+            response.reset();
+            response.setStatus(HttpServletResponse.SC_SERVICE_UNAVAILABLE);
+            response.setHeader("Retry-After", RETRY_AFTER_SECONDS);
+            response.setContentLength(0);
+        }
+    }
+
+    /** Whether a refusal is this throwable or one of its causes: Spring wraps what handlers throw. */
+    private static boolean isRefusal(Throwable thrown) {
+        Throwable current = thrown;
+        for (int i = 0; current != null && i < MOST_CAUSES; i++) {
+            if (current instanceof MemoryQuotaExceeded) {
+                return true;
+            }
+            current = current.getCause();
+        }
+        return false;
+    }
+}

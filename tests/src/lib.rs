@@ -12,6 +12,7 @@
 pub mod agent;
 pub mod command;
 pub mod edits;
+pub mod examples;
 pub mod grafana;
 pub mod holdings;
 pub mod installs;

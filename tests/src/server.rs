@@ -86,20 +86,33 @@ impl Installation {
     /// JVM flags every server gets: the agent, `-Xcheck:jni`, its heap, crash reports here.
     #[must_use]
     pub fn jvm_flags(&self, interval: &str) -> Vec<String> {
+        self.jvm_flags_with(&format!("[sampling]\ninterval = \"{interval}\"\n"))
+    }
+
+    /// As [`Self::jvm_flags`], with a policy of the caller's.
+    #[must_use]
+    pub fn jvm_flags_with(&self, policy: &str) -> Vec<String> {
         let folder = self.folder.path().display();
-        let policy = self.folder.path().join("heapwarden.toml");
-        fs::write(&policy, format!("[sampling]\ninterval = \"{interval}\"\n"))
-            .expect("the folder is writable");
+        let path = self.folder.path().join("heapwarden.toml");
+        fs::write(&path, policy).expect("the folder is writable");
+        let mut flags = self.jvm_flags_without_agent();
+        flags.push(format!(
+            "-agentpath:{}=config={},listen=127.0.0.1:0,run-file={folder}/run.json",
+            agent::library().display(),
+            path.display()
+        ));
+        flags
+    }
+
+    /// As [`Self::jvm_flags`], but for the agent.
+    #[must_use]
+    pub fn jvm_flags_without_agent(&self) -> Vec<String> {
+        let folder = self.folder.path().display();
         vec![
             format!("-Xmx{}", self.heap),
             "-XX:+UseG1GC".to_owned(),
             "-Xcheck:jni".to_owned(),
             format!("-XX:ErrorFile={folder}/hs_err_%p.log"),
-            format!(
-                "-agentpath:{}=config={},listen=127.0.0.1:0,run-file={folder}/run.json",
-                agent::library().display(),
-                policy.display()
-            ),
         ]
     }
 
@@ -189,12 +202,26 @@ impl Server {
         fs::read_to_string(self.folder.path().join("server.log")).unwrap_or_default()
     }
 
+    /// The JVM's process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Asks the application.
     ///
     /// # Errors
     /// Where the server closes the connection without an answer.
     pub fn get(&self, path: &str) -> std::io::Result<scrape::Answer> {
-        let request = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n");
+        self.send("GET", path, "")
+    }
+
+    /// Asks the application, with header lines that each end in a line break.
+    ///
+    /// # Errors
+    /// Where the server closes the connection without an answer.
+    pub fn send(&self, method: &str, path: &str, headers: &str) -> std::io::Result<scrape::Answer> {
+        let request = format!("{method} {path} HTTP/1.0\r\nHost: localhost\r\n{headers}\r\n");
         scrape::exchange(self.http, &request)
     }
 
@@ -248,10 +275,15 @@ impl Server {
     /// something, so five equal answers, 50 ms apart, are enough. After ten seconds a collection is
     /// asked for again, and after six of them the last answer is taken.
     pub fn settled(&self, path: &str, account: &str) -> scrape::Holding {
+        self.settled_by(|| self.ask(path), account)
+    }
+
+    /// As [`Self::settled`], with a collection that the caller has another way to.
+    pub fn settled_by(&self, collect: impl Fn(), account: &str) -> scrape::Holding {
         const COLLECTIONS: u32 = 6;
         let mut last = scrape::Holding::default();
         for _ in 0..COLLECTIONS {
-            self.ask(path);
+            collect();
             // A snapshot may be a quarter of a second old, from before the collection.
             std::thread::sleep(Duration::from_millis(500));
             last = self.accounts().holding(account);

@@ -6,7 +6,7 @@ import java.util.Deque;
 /** What one tenant keeps, known to the byte. Thread-safe. */
 final class Store {
     /** Bytes of one piece's contents. */
-    static final int PIECE_LENGTH = 16 * 1024;
+    static final int PIECE_LENGTH = 4 * 1024;
 
     /** Bytes that a piece takes in the heap: an array's header and its contents. */
     static final long PIECE_BYTES = 16 + PIECE_LENGTH;

@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 /** A tenant: its scope's name, what it keeps, and the most that it wants to keep. */
 final class Tenant {
     /** Pieces made by one task: 1 MiB. */
-    private static final int PIECES_OF_A_TASK = 64;
+    private static final int PIECES_OF_A_TASK = 256;
 
     final String name;
     final Store store = new Store();

@@ -1,21 +1,22 @@
 package dev.heapwarden.examples.servlet;
 
+import java.util.Set;
+
 /**
- * Recognises the errors of a refusal without depending on them: the agent defines their classes in
- * the boot loader, and where there is no agent there is no class to be linked to.
- *
- * <p>Nothing is looked up before the first throwable that the boot loader's package {@code
- * dev.heapwarden} has made, so that an agent attached later is noticed too; from then on it is one
- * type check for each throwable, which allocates nothing.
+ * Recognises the errors of a refusal without depending on them, by the names of their classes. The
+ * agent defines these in the boot loader, and where there is no agent there is none to be linked to;
+ * an application that brings {@code heapwarden-api} is refused with errors of its own copy, which no
+ * type check in another loader would know. The classes are final: their names are enough.
  */
 final class Refusals {
-    private static final String PACKAGE = "dev.heapwarden.";
-    private static final String INTERFACE = "dev.heapwarden.MemoryQuotaExceeded";
+    private static final Set<String> NAMES =
+            Set.of(
+                    "dev.heapwarden.MemoryQuotaExceededError",
+                    "dev.heapwarden.AllocationRefusedError",
+                    "dev.heapwarden.MemoryQuotaExceededException");
 
     /** A chain longer than this, or one that bites its own tail, is given up. */
     private static final int MOST_CAUSES = 64;
-
-    private static volatile Class<?> refusal;
 
     private Refusals() {}
 
@@ -23,32 +24,11 @@ final class Refusals {
     static boolean caused(Throwable thrown) {
         Throwable current = thrown;
         for (int i = 0; current != null && i < MOST_CAUSES; i++) {
-            if (isOne(current)) {
+            if (NAMES.contains(current.getClass().getName())) {
                 return true;
             }
             current = current.getCause();
         }
         return false;
-    }
-
-    private static boolean isOne(Throwable thrown) {
-        Class<?> known = refusal;
-        if (known == null) {
-            Class<?> type = thrown.getClass();
-            if (type.getClassLoader() != null || !type.getName().startsWith(PACKAGE)) {
-                return false;
-            }
-            known = find();
-            refusal = known;
-        }
-        return known != null && known.isInstance(thrown);
-    }
-
-    private static Class<?> find() {
-        try {
-            return Class.forName(INTERFACE, false, null);
-        } catch (ClassNotFoundException e) {
-            return null;
-        }
     }
 }

@@ -4,6 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.io.IOException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -26,6 +29,31 @@ final class WithoutAgentTest {
                 assertEquals(500, host.get(context + "/?throw=named-alike").statusCode());
                 assertThrows(IOException.class, () -> host.get(context + "/?throw=own-oom"));
             }
+        }
+    }
+
+    /** What the agent throws in an application that brings the API is of the application's copy. */
+    @Test
+    void aCopyOfTheErrorsIsRecognised() throws Exception {
+        URL classes =
+                Path.of(System.getProperty("basedir"), "../../policy-agent/java/classes")
+                        .toUri()
+                        .toURL();
+        try (URLClassLoader application = new URLClassLoader(new URL[] {classes}, null);
+                Host host = new Host(Map.of("copy", () -> refusal(application)))) {
+            assertEquals(503, host.get("/filtered/?throw=copy").statusCode());
+            assertEquals(503, host.get("/valved/?throw=copy").statusCode());
+        }
+    }
+
+    private static Throwable refusal(ClassLoader loader) {
+        try {
+            return (Throwable)
+                    Class.forName("dev.heapwarden.AllocationRefusedError", true, loader)
+                            .getConstructors()[0]
+                            .newInstance("shop", 4L, 3L, 2L, 1L);
+        } catch (ReflectiveOperationException e) {
+            throw new AssertionError(e);
         }
     }
 }

@@ -15,9 +15,11 @@ use crate::table::Table;
 pub(crate) fn text(results: &Results) -> String {
     let parts = [
         scopes(results).text(),
-        "Mean time and bytes allocated of one operation, medians of the rounds. The ratio is to \
-         threadLocalSetAndRemove of the same round, its range over the rounds. Without the agent \
-         names are checked, nothing more."
+        "Mean time of one operation, median of the rounds, and the bytes that it allocates, the most \
+         of the rounds. The ratio is to threadLocalSetAndRemove of the same round (which makes the \
+         thread's entry anew each time), its range over the rounds; the bare ratio is to \
+         threadLocalSetTwice, which sets a value and then null and leaves the entry. Without the \
+         agent names are checked, nothing more."
             .to_owned(),
         allocations(results).text(),
         "An array of 1 KiB and, with `exact`, a sample each; with `64KiB` a sample in 64 of them. \
@@ -37,6 +39,7 @@ fn scopes(results: &Results) -> Table {
         "ns",
         "ratio",
         "ratio range",
+        "bare ratio",
         "bytes",
     ];
     let mut table = Table::new("Scopes", &columns);
@@ -49,6 +52,7 @@ fn scopes(results: &Results) -> Table {
             format!("{:.1}", median(&row.ns)),
             format!("{:.2}", row.ratio()),
             format!("{low:.2}-{high:.2}"),
+            format!("{:.2}", row.bare_ratio()),
             format!("{:.1}", row.most_allocated_bytes()),
         ]);
     }

@@ -11,6 +11,8 @@ use crate::stats::{median, range};
 
 /// What everything is held against.
 const BASELINE: &str = "threadLocalSetAndRemove";
+/// The least that a thread-local can cost: set, and set to null, the entry left in the thread.
+const BARE_BASELINE: &str = "threadLocalSetTwice";
 /// The operation that the aims are about.
 const ENTER_AND_CLOSE: &str = "sameName";
 /// Largest ratio of it to the baseline that the project aims at.
@@ -37,6 +39,8 @@ pub(crate) struct Row {
     pub(crate) ns: Vec<f64>,
     /// To the baseline of the same round; empty of allocations.
     pub(crate) ratios: Vec<f64>,
+    /// To the bare baseline of the same round; empty of allocations.
+    pub(crate) bare_ratios: Vec<f64>,
     pub(crate) allocated_bytes: Vec<f64>,
 }
 
@@ -44,6 +48,11 @@ impl Row {
     /// The middle one of the rounds' ratios.
     pub(crate) fn ratio(&self) -> f64 {
         median(&self.ratios)
+    }
+
+    /// The same, to the bare baseline.
+    pub(crate) fn bare_ratio(&self) -> f64 {
+        median(&self.bare_ratios)
     }
 
     /// Bytes that one operation allocates, in the worst round.
@@ -81,14 +90,20 @@ impl Results {
         setting: Setting,
         scores: &[Score],
     ) -> Result<()> {
-        let baseline = scores
+        let ns_of = |name: &str| {
+            let found = scores.iter().find(|score| score.name == name);
+            let found = found.with_context(|| format!("{name} was not measured"))?;
+            Ok::<f64, anyhow::Error>(found.ns)
+        };
+        let (baseline_ns, bare_ns) = (ns_of(BASELINE)?, ns_of(BARE_BASELINE)?);
+        let (baselines, others): (Vec<&Score>, Vec<&Score>) = scores
             .iter()
-            .find(|score| score.name == BASELINE)
-            .context("the baseline was not measured")?;
-        for score in scores {
+            .partition(|score| [BASELINE, BARE_BASELINE].contains(&score.name.as_str()));
+        for score in baselines.into_iter().chain(others) {
             let row = row(&mut self.scopes, jdk, setting, &score.name);
             row.ns.push(score.ns);
-            row.ratios.push(score.ns / baseline.ns);
+            row.ratios.push(score.ns / baseline_ns);
+            row.bare_ratios.push(score.ns / bare_ns);
             row.allocated_bytes.push(score.allocated_bytes);
         }
         Ok(())
@@ -151,6 +166,7 @@ fn row<'a>(rows: &'a mut Vec<Row>, jdk: &Jdk, setting: Setting, benchmark: &str)
             benchmark: benchmark.to_owned(),
             ns: Vec::new(),
             ratios: Vec::new(),
+            bare_ratios: Vec::new(),
             allocated_bytes: Vec::new(),
         });
         rows.len() - 1
@@ -170,6 +186,7 @@ mod tests {
             benchmark: ENTER_AND_CLOSE.to_owned(),
             ns: ns.to_vec(),
             ratios: ratios.to_vec(),
+            bare_ratios: ratios.to_vec(),
             allocated_bytes: bytes.to_vec(),
         });
         results

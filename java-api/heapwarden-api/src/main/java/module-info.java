@@ -5,7 +5,7 @@
 @org.jspecify.annotations.NullMarked
 @SuppressWarnings("module") // Those that the internal package is exported to are built after this one.
 module dev.heapwarden {
-    requires static transitive org.jspecify;
+    requires static org.jspecify;
 
     exports dev.heapwarden;
     exports dev.heapwarden.internal to

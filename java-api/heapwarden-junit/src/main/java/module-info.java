@@ -4,7 +4,7 @@ module dev.heapwarden.junit {
     requires dev.heapwarden;
     requires transitive org.junit.jupiter.api;
     requires org.junit.platform.commons;
-    requires static transitive org.jspecify;
+    requires static org.jspecify;
 
     exports dev.heapwarden.junit;
 

@@ -4,7 +4,7 @@
 module dev.heapwarden.micrometer {
     requires dev.heapwarden;
     requires transitive context.propagation;
-    requires static transitive org.jspecify;
+    requires static org.jspecify;
 
     exports dev.heapwarden.micrometer;
 

@@ -43,6 +43,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @since 0.1
  */
+@SuppressWarnings("exports") // The annotations of nullness: who uses this need not have them.
 public final class Heapwarden {
     private Heapwarden() {}
 

@@ -13,6 +13,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @since 0.1
  */
+@SuppressWarnings("exports") // The annotations of nullness: who uses this need not have them.
 public final class ScopeAccessor implements ThreadLocalAccessor<Object> {
     /** The key under which scopes stand in a context: {@value}. */
     public static final String KEY = "dev.heapwarden.scope";

@@ -374,6 +374,11 @@ impl Agent {
                     self.freed(displaced);
                 }
             }
+            Some(Tag::Scope(handle)) => {
+                if let Some(displaced) = self.identity.scopes.died(handle) {
+                    self.freed(displaced);
+                }
+            }
             Some(Tag::Canary(epoch)) => {
                 self.ledger.epochs().died(epoch);
                 self.warden.wake();

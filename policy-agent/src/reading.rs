@@ -10,12 +10,12 @@ use std::sync::Arc;
 use crate::agent::Agent;
 use crate::enforce::points::Reason;
 use crate::identity::classes::ClassId;
-use crate::identity::directory::Directory;
+use crate::identity::directory::{self, Directory};
 use crate::ledger::{DropReason, PurseId, UNKNOWN_CLASS};
 use crate::sampling::{standard_error_bytes, weight::OBJECT_UNIT};
 
 use crate::report::{
-    Account, Class, Heap, Kind, OTHER, Principal, Sampling, Snapshot, State, UNACCOUNTED,
+    Account, Class, Heap, Kind, OTHER, Principal, Sampling, Snapshot, State, Tree, UNACCOUNTED,
 };
 
 /// Classes told apart per account at the most; the rest is summed.
@@ -48,6 +48,8 @@ pub(crate) fn read(agent: &Agent) -> Snapshot {
                 name: name.to_string(),
                 kind: facts.kind,
                 service: facts.service.clone(),
+                parent: (directory.parent(facts)).map_or_else(String::new, |p| p.to_string()),
+                tree: tree(agent, facts, &live.of_purses),
                 ..Account::default()
             };
             let departed = directory.departed(name);
@@ -72,7 +74,7 @@ pub(crate) fn read(agent: &Agent) -> Snapshot {
                 });
             }
             account.standard_error_bytes = standard_error_bytes(variance);
-            let found = live.remove(name).unwrap_or_default();
+            let found = live.accounts.remove(name).unwrap_or_default();
             // The passes are not one instant: what came between them is charged by now.
             account.live_bytes = found.bytes.min(account.charged_bytes);
             account.live_objects = found.objects.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT;
@@ -125,9 +127,35 @@ fn unowned(agent: &Agent, directory: &Directory) -> Vec<PurseId> {
         .collect()
 }
 
+/// The sums of a service with the scopes inside it.
+fn tree(agent: &Agent, facts: &directory::Account, live: &HashMap<PurseId, u64>) -> Option<Tree> {
+    if facts.beneath.is_empty() {
+        return None;
+    }
+    let mut tree = Tree::default();
+    let mut variance = 0u64;
+    for purse in facts.tree() {
+        let charged = agent.ledger.totals(purse).charged;
+        tree.charged_bytes = tree.charged_bytes.saturating_add(charged.bytes);
+        variance = variance.saturating_add(charged.variance);
+        tree.live_bytes += live.get(&purse).copied().unwrap_or(0);
+    }
+    tree.live_bytes = tree.live_bytes.min(tree.charged_bytes);
+    tree.standard_error_bytes = standard_error_bytes(variance);
+    Some(tree)
+}
+
+/// What one pass over the records found.
+#[derive(Default)]
+struct Found {
+    accounts: HashMap<Arc<str>, Live>,
+    /// Live bytes by the purse that pays.
+    of_purses: HashMap<PurseId, u64>,
+}
+
 /// One pass over the records: what survived, by the account that pays and, for the matrix,
 /// by agent and principal.
-fn live(agent: &Agent, directory: &Directory) -> HashMap<Arc<str>, Live> {
+fn live(agent: &Agent, directory: &Directory) -> Found {
     let mut names: HashMap<PurseId, Arc<str>> = HashMap::new();
     let mut name = |purse| {
         names
@@ -145,8 +173,10 @@ fn live(agent: &Agent, directory: &Directory) -> HashMap<Arc<str>, Live> {
             cell.1 = cell.1.wrapping_add(record.charge.objects);
         }
     });
-    let mut live: HashMap<Arc<str>, Live> = HashMap::new();
+    let mut found = Found::default();
     for ((payer, by, principal, class), (bytes, objects)) in cells {
+        *found.of_purses.entry(payer).or_default() += bytes;
+        let live = &mut found.accounts;
         let entry = live.entry(name(payer)).or_default();
         entry.bytes += bytes;
         entry.objects += objects;
@@ -157,7 +187,7 @@ fn live(agent: &Agent, directory: &Directory) -> HashMap<Arc<str>, Live> {
         let entry = live.entry(name(by)).or_default();
         *entry.principals.entry(name(principal)).or_default() += bytes;
     }
-    live
+    found
 }
 
 fn classes(
@@ -238,6 +268,7 @@ fn snapshot(agent: &Agent, accounts: Vec<Account>) -> Snapshot {
         policy: agent.policy.published(),
         accounts,
         capabilities: agent.capabilities(),
+        scope_misuses: agent.identity.scopes.misuses(),
         evidence: agent.evidence.read(),
         cpu_seconds: agent.costs.seconds(),
         memory_bytes: agent.memory_bytes(),

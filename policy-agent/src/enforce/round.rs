@@ -115,28 +115,33 @@ impl Round {
     ) {
         let since = self.scanned.0;
         let (survived_upto, covered_upto) = boundaries;
-        let mut places: HashMap<PurseId, usize> = HashMap::new();
+        // The purse of a scope is in two accounts at the most: its own and its service's.
+        let mut places: HashMap<PurseId, Vec<usize>> = HashMap::new();
         for (place, (limited, _)) in (self.limited.iter().zip(visits.iter()))
             .enumerate()
             .filter(|(_, (_, visit))| visit.near)
         {
-            places.extend(limited.purses.iter().map(|&purse| (purse, place)));
+            for &purse in &limited.purses {
+                places.entry(purse).or_default().push(place);
+            }
         }
         let mut sums = vec![(Estimate::default(), Estimate::default()); visits.len()];
         around.ledger.scan(|record| {
-            let Some(&place) = places.get(&record.payer) else {
+            let Some(places) = places.get(&record.payer) else {
                 return;
             };
             let born = Some(record.birth);
             let (bytes, variance) = (record.charge.bytes, record.charge.variance);
-            if born <= survived_upto {
-                sums[place].0.add(bytes, variance);
-                if born > since {
-                    visits[place].cohort.add(bytes, variance);
+            for &place in places {
+                if born <= survived_upto {
+                    sums[place].0.add(bytes, variance);
+                    if born > since {
+                        visits[place].cohort.add(bytes, variance);
+                    }
                 }
-            }
-            if born <= covered_upto {
-                sums[place].1.add(bytes, variance);
+                if born <= covered_upto {
+                    sums[place].1.add(bytes, variance);
+                }
             }
         });
         let interval = around.interval_bytes();

@@ -16,6 +16,7 @@ use crate::agent::Agent;
 use crate::jvm::errors::Errors;
 use crate::jvm::java::{Global, Jni};
 use crate::jvm::study;
+use crate::ledger::PurseId;
 use crate::report::Kind;
 
 use super::docket::Case;
@@ -97,7 +98,7 @@ impl Rounds {
                 let limited = Limited {
                     account: account.clone(),
                     gate: u32::from(facts.purses.first()?.get()),
-                    purses: facts.purses.iter().copied().collect(),
+                    purses: facts.tree().collect(),
                     limit_bytes: rule.limit.resolve(max_heap),
                     soft_limit_bytes: rule.soft_limit.resolve(max_heap),
                     throw: rule.throw,
@@ -107,10 +108,13 @@ impl Rounds {
             })
             .collect();
         let representatives: Vec<_> = directory.representatives().collect();
+        let aboves: HashMap<PurseId, PurseId> = directory.aboves().collect();
         drop(directory);
         let publish = || {
             for (purse, first) in representatives {
                 agent.identity.set_representative(purse, first);
+                let above = aboves.get(&purse).copied();
+                agent.identity.set_above(purse, above);
             }
         };
         let enforcement = &agent.enforcement;

@@ -9,6 +9,9 @@
 //!    where there is none either, `_unaccounted`.
 //! 3. The *payer* is the agent, or its principal where the agent is a library.
 //!
+//! 4. Where the program has said whose work this is, none of that is asked: an explicit *scope*
+//!    is agent and payer, and the service that it is inside of the principal.
+//!
 //! What makes it cheap is what it does not ask. Without package accounts the context loader
 //! alone decides and no frame is walked; frames are walked only for threads whose context
 //! loader names no service, and only while some service exists that could own them. With
@@ -33,8 +36,19 @@ pub(crate) enum Claim {
     Library(PurseId),
 }
 
+/// A scope that a thread is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Scope {
+    /// Its own purse.
+    pub(crate) purse: PurseId,
+    /// A purse of the service that it is inside of.
+    pub(crate) service: Option<PurseId>,
+}
+
 /// What the rule may ask of the allocating thread; each question costs.
 pub(crate) trait AllocatingThread {
+    /// The scope that the program has opened on this thread.
+    fn scope(&mut self) -> Option<Scope>;
     /// The purse of the service that the context class loader names.
     fn context_service(&mut self) -> Option<PurseId>;
     /// The claim of the frame at `depth` (0 is the top); `None` below the bottom.
@@ -84,6 +98,13 @@ impl Bill {
 
 /// Applies the rule.
 pub(crate) fn bill(needs: Needs, thread: &mut impl AllocatingThread) -> Bill {
+    if let Some(Scope { purse, service }) = thread.scope() {
+        return Bill {
+            payer: purse,
+            agent: purse,
+            principal: service.unwrap_or(purse),
+        };
+    }
     let mut context = None;
     if !needs.packages {
         if let Some(service) = thread.context_service() {
@@ -183,12 +204,16 @@ mod tests {
 
     #[derive(Debug, Default)]
     struct Thread {
+        scope: Option<Scope>,
         context: Option<PurseId>,
         frames: Vec<Claim>,
         walked: usize,
     }
 
     impl AllocatingThread for Thread {
+        fn scope(&mut self) -> Option<Scope> {
+            self.scope
+        }
         fn context_service(&mut self) -> Option<PurseId> {
             self.context
         }
@@ -208,6 +233,7 @@ mod tests {
 
     fn thread(context: Option<PurseId>, frames: &[Claim]) -> Thread {
         Thread {
+            scope: None,
             context,
             frames: frames.to_vec(),
             walked: 0,
@@ -228,6 +254,26 @@ mod tests {
         };
         assert_eq!(bill(none_known, &mut t), Bill::NOBODY);
         assert_eq!(t.walked, 0);
+    }
+
+    #[test]
+    fn an_explicit_scope_beats_frames_and_loaders() {
+        let tenant = PurseId::new(9);
+        for (service, principal) in [(Some(SHOP), SHOP), (None, tenant)] {
+            let mut t = thread(Some(ORDERS), &[Account(ORDERS)]);
+            t.scope = Some(Scope {
+                purse: tenant,
+                service,
+            });
+            let expected = Bill {
+                payer: tenant,
+                agent: tenant,
+                principal,
+            };
+            assert_eq!(bill(PACKAGES, &mut t), expected);
+            assert_eq!(bill(SERVICES, &mut t), expected);
+            assert_eq!(t.walked, 0);
+        }
     }
 
     #[test]

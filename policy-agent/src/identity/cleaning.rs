@@ -16,10 +16,11 @@
 //!    account and neither side's classifier names the purse. A reload overwrites the side that
 //!    is not in force, so the one after the account's removal sets its purse free: at any time
 //!    there are at the most the package purses of two policies, and those that hold bytes.
-//! 5. The directory, the table of loaders and the representatives forget the owner of a purse
+//! 5. The purse of a scope is closed when the object that stood for the scope is gone.
+//! 6. The directory, the table of loaders and the representatives forget the owner of a purse
 //!    before its number is given back; all of that under the directory's lock, under which a
 //!    reload takes the purses of package accounts that come back.
-//! 6. A class entry is recycled when no record names it.
+//! 7. A class entry is recycled when no record names it.
 
 use std::collections::HashSet;
 
@@ -39,6 +40,7 @@ const MANY: usize = 1_000;
 pub(crate) struct Seen {
     loaders: u32,
     classes: u32,
+    scopes: u32,
     /// Policies put in force.
     switches: u32,
     /// Something was left, because something of it is still held.
@@ -58,6 +60,7 @@ impl Seen {
         let identity = &agent.identity;
         self.left
             || identity.loaders.deaths() != self.loaders
+            || identity.scopes.deaths() != self.scopes
             || identity.switches() != self.switches
             || identity.classes.deaths().wrapping_sub(self.classes) >= MANY as u32
     }
@@ -66,7 +69,7 @@ impl Seen {
 /// One pass: forgets loaders, purses and classes that are gone.
 pub(crate) fn clean(agent: &Agent, jni: &Jni) -> Seen {
     let identity = &agent.identity;
-    let switches = identity.switches();
+    let (switches, scopes) = (identity.switches(), identity.scopes.deaths());
     end_twins(agent, jni);
     let (loaders, classes) = (identity.loaders.deaths(), identity.classes.deaths());
     let dead = identity.loaders.dead();
@@ -82,6 +85,7 @@ pub(crate) fn clean(agent: &Agent, jni: &Jni) -> Seen {
     Seen {
         loaders,
         classes,
+        scopes,
         switches,
         left,
         given_back,
@@ -116,10 +120,15 @@ fn bury(agent: &Agent, jni: &Jni, dead: &[LoaderId]) {
     }
 }
 
-/// Rules 3 to 5. Returns how many purses were given back, and whether some were left.
+/// Rules 3 to 6. Returns how many purses were given back, and whether some were left.
 fn close_purses(agent: &Agent, dead: &[LoaderId]) -> (usize, bool) {
     let mut directory = agent.directory();
-    if dead.is_empty() && directory.disowned_purses().is_empty() {
+    let ended = |directory: &Directory| {
+        let mut purses = directory.scope_purses();
+        purses.retain(|&purse| agent.identity.scopes.is_dead(purse));
+        purses
+    };
+    if dead.is_empty() && directory.disowned_purses().is_empty() && ended(&directory).is_empty() {
         return (0, false);
     }
     drop(directory);
@@ -143,10 +152,19 @@ fn close_purses(agent: &Agent, dead: &[LoaderId]) -> (usize, bool) {
             gate.close();
         }
         agent.identity.set_representative(purse, purse);
+        agent.identity.set_above(purse, None);
         closed.push(last);
         true
     };
     let mut left = false;
+    // Before their loaders, which they keep.
+    for purse in ended(&directory) {
+        let is_closed = close(&mut directory, purse);
+        if is_closed {
+            agent.identity.scopes.recycle(purse);
+        }
+        left |= !is_closed;
+    }
     for &id in dead {
         // One that the resolver is just entering is for the next pass.
         let purse = directory.loader(id).map(|loader| loader.purse);
@@ -184,7 +202,7 @@ fn close_purses(agent: &Agent, dead: &[LoaderId]) -> (usize, bool) {
     (given_back, left)
 }
 
-/// Rule 6.
+/// Rule 7.
 fn clean_classes(agent: &Agent) {
     let dead = agent.identity.classes.dead();
     if dead.is_empty() {

@@ -1,6 +1,6 @@
 //! The clerk: the thread that knows classes by name, and puts policies in force.
 //!
-//! It names the classes that samples have met, judges the methods that due threads have met,
+//! It enters new scopes, names the classes that samples have met, judges the methods that due threads have met,
 //! and classifies all loaded classes when a policy with package accounts comes, because only
 //! an attached thread can. It calls no Java code.
 
@@ -33,6 +33,11 @@ pub(crate) struct NewClass {
 pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
     agent.clerk.listen();
     while !agent.stopping() {
+        while let Some(new) = agent.identity.new_scopes.pop() {
+            agent
+                .directory()
+                .enter_scope(new.purse, new.name, new.loader);
+        }
         let mut named = 0;
         while named < MOST_AT_A_TIME
             && let Some(new) = agent.identity.new_classes.pop()

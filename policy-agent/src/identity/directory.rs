@@ -8,8 +8,12 @@
 //! * every loader of a service of that name (a redeployment is a new loader under the old
 //!   name, a JSP's loader is its web application's),
 //! * every package rule of that name,
+//! * every scope of that name inside one service (`shop/tenant-42`), or outside any,
 //! * `_unaccounted`: the reserved purse, and every purse whose owner is not known (yet) or
 //!   not in the policy (any more).
+//!
+//! A service's account also knows the purses of the scopes *beneath* it: what they are charged
+//! is its own tenants', counts for its limit, and is not among its own purses.
 //!
 //! Because the mapping is applied when accounts are read, what a purse was charged before
 //! its owner was known, or before a reload gave the account another name, is counted where
@@ -62,10 +66,15 @@ enum Owner {
         account: String,
         patterns: Vec<String>,
     },
+    /// The loader tells the service; [`LoaderId::BOOT`] is none.
+    Scope {
+        name: String,
+        loader: LoaderId,
+    },
 }
 
 /// An account: a name with purses.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Account {
     pub(crate) kind: Kind,
     /// The service's own name; empty for other kinds.
@@ -73,6 +82,15 @@ pub(crate) struct Account {
     /// The rule of the policy in force, by position.
     pub(crate) rule: Option<usize>,
     pub(crate) purses: BTreeSet<PurseId>,
+    /// The purses of the scopes inside this service.
+    pub(crate) beneath: BTreeSet<PurseId>,
+}
+
+impl Account {
+    /// Its own purses and those beneath it: what its limit is about.
+    pub(crate) fn tree(&self) -> impl Iterator<Item = PurseId> {
+        self.purses.iter().chain(&self.beneath).copied()
+    }
 }
 
 /// Counters of purses that are gone.
@@ -95,6 +113,10 @@ pub(crate) struct Directory {
     classes: HashMap<ClassId, Arc<str>>,
     accounts: BTreeMap<Arc<str>, Account>,
     of_purse: HashMap<PurseId, Arc<str>>,
+    /// The service's account above the purse of a scope.
+    above: HashMap<PurseId, Arc<str>>,
+    /// Scopes by the loader that tells their service.
+    scopes: HashMap<LoaderId, BTreeSet<PurseId>>,
     departed: HashMap<Arc<str>, Departed>,
     stamp: u64,
     /// Changes whenever an account, its purses or its rule do.
@@ -171,6 +193,14 @@ impl Directory {
             if let Some(purse) = self.loaders.get(&child).map(|l| l.purse) {
                 self.assign(purse);
             }
+            self.assign_scopes(child);
+        }
+        self.assign_scopes(id);
+    }
+
+    fn assign_scopes(&mut self, loader: LoaderId) {
+        for purse in self.scopes.get(&loader).cloned().unwrap_or_default() {
+            self.assign(purse);
         }
     }
 
@@ -197,10 +227,11 @@ impl Directory {
         loader.weak.take()
     }
 
-    /// Whether nothing of a loader is needed to tell whose other loaders are: its children are
-    /// forgotten before it, lest they come to belong to the next loader under its id.
+    /// Whether nothing of a loader is needed to tell whose other loaders and scopes are: its
+    /// children are forgotten before it, lest they come to belong to the next loader under its
+    /// id.
     pub(crate) fn is_childless(&self, id: LoaderId) -> bool {
-        self.children.get(&id).is_none_or(Vec::is_empty)
+        self.children.get(&id).is_none_or(Vec::is_empty) && !self.scopes.contains_key(&id)
     }
 
     /// Forgets a loader, which must be childless.
@@ -233,7 +264,7 @@ impl Directory {
     /// one again before its purse is closed, the account has its charges back.
     pub(crate) fn disowned_purses(&self) -> Vec<PurseId> {
         let disowned = |owner: &Owner| match owner {
-            Owner::Loader(_) => false,
+            Owner::Loader(_) | Owner::Scope { .. } => false,
             Owner::Packages { account, .. } => self.package_account(account).is_none(),
         };
         self.owners
@@ -241,6 +272,22 @@ impl Directory {
             .filter(|(_, owner)| disowned(owner))
             .map(|(&purse, _)| purse)
             .collect()
+    }
+
+    /// Enters the purse of a scope of this name, inside the service that the loader belongs to.
+    pub(crate) fn enter_scope(&mut self, purse: PurseId, name: String, loader: LoaderId) {
+        self.owners.insert(purse, Owner::Scope { name, loader });
+        if loader != LoaderId::BOOT {
+            self.scopes.entry(loader).or_default().insert(purse);
+        }
+        self.assign(purse);
+    }
+
+    /// The purses of scopes.
+    pub(crate) fn scope_purses(&self) -> Vec<PurseId> {
+        let is_scope = |owner: &Owner| matches!(owner, Owner::Scope { .. });
+        let scopes = self.owners.iter().filter(|(_, owner)| is_scope(owner));
+        scopes.map(|(&purse, _)| purse).collect()
     }
 
     /// Whether it is known whose a purse is.
@@ -276,8 +323,10 @@ impl Directory {
         bytes: u64,
         objects: u64,
     ) -> Option<Arc<str>> {
-        if let Some(Owner::Loader(id)) = self.owners.remove(&purse) {
-            self.remove_loader(id);
+        match self.owners.remove(&purse) {
+            Some(Owner::Loader(id)) => self.remove_loader(id),
+            Some(Owner::Scope { loader, .. }) => self.forget_scope(purse, loader),
+            Some(Owner::Packages { .. }) | None => {}
         }
         let name = self.of_purse.remove(&purse)?;
         self.stamp += 1;
@@ -290,6 +339,16 @@ impl Directory {
             self.forget_oldest();
         }
         Some(name)
+    }
+
+    fn forget_scope(&mut self, purse: PurseId, loader: LoaderId) {
+        if let Some(scopes) = self.scopes.get_mut(&loader) {
+            scopes.remove(&purse);
+            if scopes.is_empty() {
+                self.scopes.remove(&loader);
+            }
+        }
+        self.rise(purse);
     }
 
     /// Forgets the counters of the accounts that ended first; at most [`MOST_DEPARTED`] of
@@ -416,6 +475,21 @@ impl Directory {
             .flat_map(|(purses, first)| purses.iter().map(move |&purse| (purse, first)))
     }
 
+    /// For the purse of each scope, the purse that stands for the service above it.
+    pub(crate) fn aboves(&self) -> impl Iterator<Item = (PurseId, PurseId)> {
+        (self.accounts.values())
+            .filter_map(|account| Some((&account.beneath, *account.purses.first()?)))
+            .flat_map(|(beneath, first)| beneath.iter().map(move |&purse| (purse, first)))
+    }
+
+    /// The service above this account, where it is one alone: a scope with a name of its own in
+    /// the policy may be in several.
+    pub(crate) fn parent(&self, account: &Account) -> Option<Arc<str>> {
+        let mut purses = account.purses.iter();
+        let parent = self.above.get(purses.next()?)?;
+        (purses.all(|purse| self.above.get(purse) == Some(parent))).then(|| parent.clone())
+    }
+
     pub(crate) fn departed(&self, name: &str) -> Departed {
         self.departed.get(name).copied().unwrap_or_default()
     }
@@ -445,6 +519,7 @@ impl Directory {
     fn assign_all(&mut self) {
         self.accounts.clear();
         self.of_purse.clear();
+        self.above.clear();
         self.account(UNACCOUNTED, Kind::Reserved, "", None);
         let policy = self.policy.clone();
         for (index, rule) in policy.accounts.iter().enumerate() {
@@ -469,15 +544,58 @@ impl Directory {
         if let Some(old) = self.of_purse.remove(&purse) {
             self.leave(&old, purse);
         }
+        if let Some(Owner::Scope { name, loader }) = self.owners.get(&purse) {
+            let (name, loader) = (name.clone(), *loader);
+            self.assign_scope(purse, &name, loader);
+            return;
+        }
         let name = match self.owners.get(&purse) {
             Some(Owner::Loader(id)) => self
                 .service_of(*id, 8)
                 .cloned()
                 .map(|s| self.service_account(&s)),
             Some(Owner::Packages { account, .. }) => self.package_account(account),
-            None => None,
+            Some(Owner::Scope { .. }) | None => None,
         };
         self.join(purse, name.unwrap_or_else(|| UNACCOUNTED.into()));
+    }
+
+    /// A scope inside a service is named after both, unless the policy names it.
+    fn assign_scope(&mut self, purse: PurseId, scope: &str, loader: LoaderId) {
+        self.rise(purse);
+        let service = self.service_of(loader, 8).cloned();
+        let above = service.as_ref().map(|s| self.service_account(s));
+        let rule = self.policy.scope_account(scope);
+        let configured = rule.and_then(|index| self.policy.accounts[index].name.clone());
+        let mut name = configured.unwrap_or_else(|| match &above {
+            Some(above) => format!("{above}/{scope}"),
+            None => scope.to_owned(),
+        });
+        if (self.accounts.get(name.as_str())).is_some_and(|other| other.kind != Kind::Scope) {
+            // As in `service_account`.
+            name.push_str(" (scope)");
+        }
+        let service = service.map(|s| s.name).unwrap_or_default();
+        let name = self.account(&name, Kind::Scope, &service, rule);
+        self.join(purse, name);
+        if let Some(above) = above {
+            if let Some(account) = self.accounts.get_mut(&above) {
+                account.beneath.insert(purse);
+            }
+            self.above.insert(purse, above);
+        }
+    }
+
+    /// The purse of a scope is beneath no account any more.
+    fn rise(&mut self, purse: PurseId) {
+        let Some(above) = self.above.remove(&purse) else {
+            return;
+        };
+        self.version += 1;
+        if let Some(account) = self.accounts.get_mut(&above) {
+            account.beneath.remove(&purse);
+            self.end_if_empty(&above);
+        }
     }
 
     /// The service a loader belongs to, along at most `hops` parents.
@@ -530,7 +648,7 @@ impl Directory {
             kind,
             service: service.to_owned(),
             rule,
-            purses: BTreeSet::new(),
+            ..Account::default()
         };
         self.accounts.insert(name.clone(), account);
         name
@@ -557,10 +675,17 @@ impl Directory {
             return;
         };
         account.purses.remove(&purse);
+        self.end_if_empty(name);
+    }
+
+    fn end_if_empty(&mut self, name: &Arc<str>) {
+        let Some(account) = self.accounts.get(name) else {
+            return;
+        };
         let named = account
             .rule
             .is_some_and(|index| self.policy.accounts[index].name.as_deref() == Some(&**name));
-        if account.purses.is_empty() && !named && &**name != UNACCOUNTED {
+        if account.tree().next().is_none() && !named && &**name != UNACCOUNTED {
             self.accounts.remove(name);
         }
     }

@@ -17,6 +17,7 @@ pub(crate) mod loaders;
 pub(crate) mod methods;
 pub(crate) mod naming;
 pub(crate) mod resolver;
+pub(crate) mod scopes;
 
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
@@ -31,6 +32,7 @@ use classes::{Classes, Side};
 use clerk::NewClass;
 use loaders::{LoaderId, Loaders};
 use methods::Methods;
+use scopes::{NewScope, Scopes};
 
 /// New loaders, and new classes, that wait for a name at the most. A loader that comes while
 /// the queue is full is found again by its entry, a class at its next sample.
@@ -76,10 +78,12 @@ pub(crate) struct Identity {
     pub(crate) classes: Classes,
     pub(crate) loaders: Loaders,
     pub(crate) methods: Methods,
+    pub(crate) scopes: Scopes,
     /// For the resolver.
     pub(crate) new_loaders: ArrayQueue<LoaderId>,
     /// For the clerk.
     pub(crate) new_classes: ArrayQueue<NewClass>,
+    pub(crate) new_scopes: ArrayQueue<NewScope>,
     /// The needs of the policy in force and the side of its classification, in one word.
     view: AtomicU32,
     classifiers: [ArcSwap<Classifier>; 2],
@@ -87,6 +91,9 @@ pub(crate) struct Identity {
     switches: AtomicU32,
     /// For each purse, the purse that stands for its account.
     representatives: Box<[AtomicU16]>,
+    /// For the purse of each scope inside a service, the purse that stands for the service's
+    /// account; 0 is none.
+    above: Box<[AtomicU16]>,
 }
 
 impl Identity {
@@ -95,12 +102,15 @@ impl Identity {
             classes: Classes::new(),
             loaders: Loaders::new(),
             methods: Methods::new(),
+            scopes: Scopes::new(),
             new_loaders: ArrayQueue::new(MOST_QUEUED),
             new_classes: ArrayQueue::new(MOST_QUEUED),
+            new_scopes: ArrayQueue::new(MOST_QUEUED),
             view: AtomicU32::new(0),
             classifiers: [ArcSwap::default(), ArcSwap::default()],
             switches: AtomicU32::new(0),
             representatives: (0..=u16::MAX).map(AtomicU16::new).collect(),
+            above: (0..=u16::MAX).map(|_| AtomicU16::new(0)).collect(),
         }
     }
 
@@ -169,13 +179,28 @@ impl Identity {
         self.representatives[usize::from(purse.get())].store(of_account.get(), Ordering::Release);
     }
 
+    /// The purse that stands for the service's account above the purse of a scope.
+    pub(crate) fn above(&self, purse: PurseId) -> Option<PurseId> {
+        let above = self.above[usize::from(purse.get())].load(Ordering::Acquire);
+        (above != PurseId::UNACCOUNTED.get()).then(|| PurseId::new(above))
+    }
+
+    /// As [`Identity::set_representative`], and by the same.
+    pub(crate) fn set_above(&self, purse: PurseId, service: Option<PurseId>) {
+        let service = service.unwrap_or(PurseId::UNACCOUNTED);
+        self.above[usize::from(purse.get())].store(service.get(), Ordering::Release);
+    }
+
     /// Native bytes held.
     pub(crate) fn committed_bytes(&self) -> u64 {
         self.classes.committed_bytes()
             + self.loaders.committed_bytes()
             + self.methods.committed_bytes()
-            + (self.representatives.len() * size_of::<AtomicU16>()) as u64
-            + (MOST_QUEUED * (size_of::<LoaderId>() + size_of::<NewClass>())) as u64
+            + self.scopes.committed_bytes()
+            + (2 * self.representatives.len() * size_of::<AtomicU16>()) as u64
+            + (MOST_QUEUED
+                * (size_of::<LoaderId>() + size_of::<NewClass>() + size_of::<NewScope>()))
+                as u64
     }
 }
 

@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use jvmti_bindings::sys::jni;
 
-use crate::identity::bill::{AllocatingThread, Claim};
+use crate::identity::bill::{AllocatingThread, Claim, Scope};
 use crate::identity::classes::{ClassId, Side};
 use crate::ledger::PurseId;
 
@@ -89,6 +89,10 @@ impl<'a> JavaThread<'a> {
 }
 
 impl AllocatingThread for JavaThread<'_> {
+    fn scope(&mut self) -> Option<Scope> {
+        None
+    }
+
     fn context_service(&mut self) -> Option<PurseId> {
         let field = self.sight.agent.context_loader_field()?;
         // SAFETY: the event's thread reference is valid here and is a java.lang.Thread.

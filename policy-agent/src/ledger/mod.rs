@@ -43,7 +43,7 @@ pub use janitor::PurseSet;
 pub use pool::IndexPool;
 pub use purse::{Closed, PurseId, Totals};
 pub use slab::MAX_OBJECT_BYTES;
-pub use tag::{ClassTag, LoaderTag, ObjectTag, Tag};
+pub use tag::{ClassTag, LoaderTag, ObjectTag, ScopeTag, Tag};
 
 use crate::sampling::{Charge, IntervalId, Intervals, weight};
 use crate::sync::{AtomicU64, Ordering};

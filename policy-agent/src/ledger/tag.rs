@@ -8,6 +8,7 @@
 //! class    0 | 010 | generation (32) | 0000 index (24)
 //! loader   0 | 011 | generation (32) | 0000 index (24)
 //! canary   0 | 100 | 0 (27) old (1)  | epoch (32)
+//! scope    0 | 101 | generation (32) | 0000 index (24)
 //! ```
 //!
 //! An index is used again after its object is gone; the generation tells a late or
@@ -23,6 +24,7 @@ const KIND_OBJECT: u64 = 1;
 const KIND_CLASS: u64 = 2;
 const KIND_LOADER: u64 = 3;
 const KIND_CANARY: u64 = 4;
+const KIND_SCOPE: u64 = 5;
 const OLD: u64 = 1 << 32;
 
 /// An index below 2^`BITS` with the generation of its present owner.
@@ -38,6 +40,8 @@ pub type ObjectTag = Handle<INDEX_BITS>;
 pub type ClassTag = Handle<24>;
 /// The name of a class loader.
 pub type LoaderTag = Handle<24>;
+/// The name of a scope that the program has opened.
+pub type ScopeTag = Handle<24>;
 
 impl<const BITS: u32> Handle<BITS> {
     /// How many indices there are.
@@ -89,6 +93,8 @@ pub enum Tag {
     Canary(Epoch),
     /// A canary whose death proves one that covers old memory too.
     OldCanary(Epoch),
+    /// What stands for a scope in the program: while it lives, the scope can be charged.
+    Scope(ScopeTag),
 }
 
 impl Tag {
@@ -101,6 +107,7 @@ impl Tag {
             Self::Loader(handle) => (KIND_LOADER, handle.payload()),
             Self::Canary(epoch) => (KIND_CANARY, epoch.get() as u64),
             Self::OldCanary(epoch) => (KIND_CANARY, OLD | epoch.get() as u64),
+            Self::Scope(handle) => (KIND_SCOPE, handle.payload()),
         };
         (kind << PAYLOAD_BITS | payload) as i64
     }
@@ -121,6 +128,10 @@ impl Tag {
             },
             KIND_LOADER => match Handle::from_payload(payload) {
                 Some(handle) => Some(Self::Loader(handle)),
+                None => None,
+            },
+            KIND_SCOPE => match Handle::from_payload(payload) {
+                Some(handle) => Some(Self::Scope(handle)),
                 None => None,
             },
             KIND_CANARY if payload < OLD => Some(Self::Canary(Epoch::new(payload as u32))),

@@ -87,6 +87,12 @@ catalog! {
         "Estimated bytes charged to the account less refunds so far; includes garbage that no collection has found yet.";
     ACCOUNT_STANDARD_ERROR_BYTES = "heapwarden_account_standard_error_bytes" Gauge Bytes ["account"]
         "Standard error of the account's charged bytes.";
+    ACCOUNT_TREE_LIVE_BYTES = "heapwarden_account_tree_live_bytes" Gauge Bytes ["account"]
+        "Live bytes of an account together with the scopes inside it; absent where there are none.";
+    ACCOUNT_TREE_CHARGED_BYTES = "heapwarden_account_tree_charged_bytes" Gauge Bytes ["account"]
+        "Charged bytes of an account together with the scopes inside it; absent where there are none.";
+    ACCOUNT_TREE_STANDARD_ERROR_BYTES = "heapwarden_account_tree_standard_error_bytes" Gauge Bytes ["account"]
+        "Standard error of heapwarden_account_tree_charged_bytes.";
     ACCOUNT_LIVE_OBJECTS = "heapwarden_account_live_objects" Gauge None ["account"]
         "Estimated number of objects in the account's live bytes.";
     ACCOUNT_ALLOCATED_BYTES = "heapwarden_account_allocated_bytes_total" Counter Bytes ["account"]
@@ -109,7 +115,7 @@ catalog! {
         "1 while the account is over its limit (in _other: while any account folded into it is), else 0.";
     ACCOUNT_RETIRED_LOADERS = "heapwarden_account_retired_loaders" Gauge None ["account"]
         "Undeployed services of the account that still hold bytes.";
-    ACCOUNT_INFO = "heapwarden_account_info" Info None ["account", "kind", "service"]
+    ACCOUNT_INFO = "heapwarden_account_info" Info None ["account", "kind", "service", "parent"]
         "What the account stands for.";
     ACCOUNTS_FOLDED = "heapwarden_accounts_folded" Gauge None []
         "Accounts that are beyond the cardinality cap and published as _other.";
@@ -125,6 +131,8 @@ catalog! {
         "Allocation samples charged to an account.";
     SAMPLES_DROPPED = "heapwarden_samples_dropped_total" Counter None ["reason"]
         "Allocation samples that could not be charged, by reason.";
+    SCOPE_MISUSE = "heapwarden_scope_misuse_total" Counter None ["kind"]
+        "Uses of the Java API that had no or another effect than meant, by kind.";
     SAMPLING_INTERVAL_BYTES = "heapwarden_sampling_interval_bytes" Gauge Bytes []
         "Mean bytes between samples; 0 when every allocation is sampled.";
     CAPABILITY_ENABLED = "heapwarden_capability_enabled" Gauge None ["capability"]

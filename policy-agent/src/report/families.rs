@@ -107,6 +107,15 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
     each(&catalog::ACCOUNT_STANDARD_ERROR_BYTES, |a| {
         Some(a.standard_error_bytes.into())
     });
+    each(&catalog::ACCOUNT_TREE_LIVE_BYTES, |a| {
+        a.tree.map(|tree| tree.live_bytes.into())
+    });
+    each(&catalog::ACCOUNT_TREE_CHARGED_BYTES, |a| {
+        a.tree.map(|tree| tree.charged_bytes.into())
+    });
+    each(&catalog::ACCOUNT_TREE_STANDARD_ERROR_BYTES, |a| {
+        a.tree.map(|tree| tree.standard_error_bytes.into())
+    });
     each(&catalog::ACCOUNT_LIVE_OBJECTS, |a| {
         Some(a.live_objects.into())
     });
@@ -162,6 +171,7 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
                 account_label(account),
                 ("kind", Cow::Borrowed(account.kind.as_str())),
                 ("service", clip(&account.service)),
+                ("parent", clip(&account.parent)),
             ],
             value: Value::Integer(1),
         }),
@@ -184,6 +194,10 @@ fn agent<'a>(list: &mut List<'a>, snapshot: &'a Snapshot) {
     list.one(&catalog::GC_EPOCH, heap.gc_epoch);
     list.one(&catalog::SAMPLES, sampling.samples);
     list.labelled(&catalog::SAMPLES_DROPPED, sampling.dropped.iter().copied());
+    list.labelled(
+        &catalog::SCOPE_MISUSE,
+        snapshot.scope_misuses.iter().copied(),
+    );
     list.one(&catalog::SAMPLING_INTERVAL_BYTES, sampling.interval_bytes);
     list.labelled(
         &catalog::CAPABILITY_ENABLED,

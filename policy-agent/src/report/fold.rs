@@ -2,8 +2,9 @@
 //!
 //! The number of accounts is up to the host's tenants; the number of series must not be.
 //! Beyond the cap the accounts with the fewest live bytes are published as `_other`, so
-//! that sums over accounts still give the whole. Reserved accounts are kept first, then
-//! accounts with a limit (an operator watches those), then the largest.
+//! that sums over accounts still give the whole. Reserved accounts are kept first, then those
+//! that no program can multiply (all but scopes), then accounts with a limit (an operator
+//! watches those), then the largest.
 //!
 //! Which accounts are folded changes from scrape to scrape. A sum of their counters would
 //! therefore fall now and then, which Prometheus takes for a restart and turns into a
@@ -141,10 +142,11 @@ impl Folder {
 }
 
 /// Smaller is published rather.
-fn rank(account: &Account) -> (bool, bool, bool, std::cmp::Reverse<u64>, &str) {
+fn rank(account: &Account) -> (bool, bool, bool, bool, std::cmp::Reverse<u64>, &str) {
     (
         account.name != OTHER,
         account.kind != Kind::Reserved,
+        account.kind == Kind::Scope,
         account.limit_bytes.is_none() && account.soft_limit_bytes.is_none(),
         std::cmp::Reverse(account.live_bytes),
         &account.name,
@@ -185,6 +187,7 @@ fn without_details(account: &Account) -> Account {
     Account {
         name: account.name.clone(),
         service: account.service.clone(),
+        parent: account.parent.clone(),
         deferred: account.deferred.clone(),
         principals: Vec::new(),
         classes: Vec::new(),

@@ -80,6 +80,8 @@ struct AccountView<'a> {
     name: Cow<'a, str>,
     kind: &'static str,
     service: Cow<'a, str>,
+    parent: Option<Cow<'a, str>>,
+    tree: Option<TreeView>,
     live_bytes: u64,
     charged_bytes: u64,
     standard_error_bytes: u64,
@@ -99,6 +101,13 @@ struct AccountView<'a> {
     principals_omitted: usize,
     classes: Vec<ClassView<'a>>,
     classes_omitted: usize,
+}
+
+#[derive(Serialize)]
+struct TreeView {
+    live_bytes: u64,
+    charged_bytes: u64,
+    standard_error_bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -200,6 +209,12 @@ impl<'a> AccountView<'a> {
             name: clip(&account.name),
             kind: account.kind.as_str(),
             service: clip(&account.service),
+            parent: (!account.parent.is_empty()).then(|| clip(&account.parent)),
+            tree: account.tree.map(|tree| TreeView {
+                live_bytes: tree.live_bytes,
+                charged_bytes: tree.charged_bytes,
+                standard_error_bytes: tree.standard_error_bytes.ceil() as u64,
+            }),
             live_bytes: account.live_bytes,
             charged_bytes: account.charged_bytes,
             // Whole bytes, as every other amount; rounded up, so that only a certain charge

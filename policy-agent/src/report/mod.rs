@@ -12,7 +12,7 @@ mod snapshot;
 
 pub use snapshot::{
     Account, Class, Evidence, Heap, Kind, Mode, PolicyStatus, Principal, Sampling, Snapshot,
-    Source, State,
+    Source, State, Tree,
 };
 
 /// Reserved account of everything that no rule matched.

@@ -18,6 +18,8 @@ pub struct Snapshot {
     pub accounts: Vec<Account>,
     /// JVM TI capabilities by contract name, and whether the agent holds them.
     pub capabilities: Vec<(&'static str, bool)>,
+    /// What programs did with their scopes that they should not have done, by kind.
+    pub scope_misuses: Vec<(&'static str, u64)>,
     /// Collections that the agent asked for, by kind.
     pub evidence: Vec<Evidence>,
     /// CPU seconds used by each part of the agent since it was loaded.
@@ -152,7 +154,13 @@ pub struct Account {
     pub kind: Kind,
     /// The service it was recognised as (context path or deployment name); empty for other kinds.
     pub service: String,
-    /// What of its charges survived the latest collection.
+    /// The account of the service that this scope is inside of; empty where there is none.
+    pub parent: String,
+    /// What it holds together with the scopes inside it; `None` where there are none.
+    pub tree: Option<Tree>,
+    /// What of its charges survived the latest collection. This and all that follows is its own:
+    /// of the scopes inside it there is nothing in it, so that sums over accounts count nothing
+    /// twice. Its limits and its state are about [`Account::tree`].
     pub live_bytes: u64,
     /// Charges less refunds so far.
     pub charged_bytes: u64,
@@ -184,6 +192,17 @@ pub struct Account {
     pub principals: Vec<Principal>,
     /// What it holds, by class, largest live bytes first.
     pub classes: Vec<Class>,
+}
+
+/// The sums of an account and the scopes inside it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Tree {
+    /// What of their charges survived the latest collection.
+    pub live_bytes: u64,
+    /// Their charges less refunds so far.
+    pub charged_bytes: u64,
+    /// Standard error of `charged_bytes`.
+    pub standard_error_bytes: f64,
 }
 
 /// A share of an agent account's live bytes.

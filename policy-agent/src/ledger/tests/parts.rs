@@ -17,6 +17,8 @@ fn any_tag() -> impl Strategy<Value = Tag> {
             .prop_map(|(index, generation)| ClassTag::new(index, generation).map(Tag::Class)),
         (0..LoaderTag::INDICES, any::<u32>())
             .prop_map(|(index, generation)| LoaderTag::new(index, generation).map(Tag::Loader)),
+        (0..ScopeTag::INDICES, any::<u32>())
+            .prop_map(|(index, generation)| ScopeTag::new(index, generation).map(Tag::Scope)),
         any::<u32>().prop_map(|epoch| Some(Tag::Canary(Epoch::new(epoch)))),
         any::<u32>().prop_map(|epoch| Some(Tag::OldCanary(Epoch::new(epoch)))),
     ]

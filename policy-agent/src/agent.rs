@@ -16,6 +16,7 @@ use std::time::Instant;
 
 use jvmti_bindings::sys::jvmti;
 
+use crate::api::herald::{self, Api};
 use crate::bell::Bell;
 use crate::cost::Costs;
 use crate::enforce::Enforcement;
@@ -27,6 +28,7 @@ use crate::http;
 use crate::identity::directory::Directory;
 use crate::identity::loaders::Verdict;
 use crate::identity::{Identity, clerk, resolver};
+use crate::jvm::bridge::Bridge;
 use crate::jvm::errors::Errors;
 use crate::jvm::guard::PANICS;
 use crate::jvm::handles::JavaHandles;
@@ -60,6 +62,7 @@ pub(crate) struct Agent {
     pub(crate) costs: Costs,
     pub(crate) evidence: EvidenceLog,
     pub(crate) enforcement: Enforcement,
+    pub(crate) api: Api,
     pub(crate) couriers: Couriers,
     pub(crate) points: Points,
     pub(crate) warden: Bell,
@@ -70,6 +73,8 @@ pub(crate) struct Agent {
     java: OnceLock<JavaHandles>,
     /// Empty where nothing can be refused.
     pub(crate) errors: OnceLock<Errors>,
+    /// Empty where programs cannot name scopes.
+    bridge: OnceLock<Bridge>,
     heap_used_after_gc_bytes: AtomicU64,
     heap_max_bytes: AtomicU64,
     stopping: AtomicBool,
@@ -120,6 +125,7 @@ impl Agent {
             costs: Costs::default(),
             evidence: EvidenceLog::default(),
             enforcement: Enforcement::new(),
+            api: Api::new(),
             couriers: Couriers::default(),
             points: Points::new(),
             started: Instant::now(),
@@ -130,6 +136,7 @@ impl Agent {
             held,
             java: OnceLock::new(),
             errors: OnceLock::new(),
+            bridge: OnceLock::new(),
             heap_used_after_gc_bytes: AtomicU64::new(0),
             heap_max_bytes: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
@@ -181,6 +188,7 @@ impl Agent {
                 .store(max.unwrap_or(0).max(0) as u64, Ordering::Relaxed);
             self.define_errors(jni, runtime);
         }
+        self.define_bridge(jni);
         let _ = self.java.set(java);
         self.know_builtin_loaders(jni);
         self.switch_events(&[jvmti::JVMTI_EVENT_CLASS_PREPARE]);
@@ -210,6 +218,16 @@ impl Agent {
             Ok(errors) => drop(self.errors.set(errors)),
             Err(why) => tracing::error!(
                 "the errors of a refusal cannot be defined ({why}); nothing will be refused"
+            ),
+        }
+    }
+
+    /// What the Java API calls. As early as the errors, for the same reason.
+    fn define_bridge(&self, jni: &Jni) {
+        match Bridge::define(jni, &self.tools) {
+            Ok(bridge) => drop(self.bridge.set(bridge)),
+            Err(why) => tracing::error!(
+                "the Java API cannot be served ({why}); scopes have no effect, and what they would be charged is their services'"
             ),
         }
     }
@@ -251,6 +269,14 @@ impl Agent {
                 .spawn("heapwarden-warden", move |jni| warden::run(self, jni))
                 .map(|t| Box::new(t) as _),
         );
+        if self.bridge.get().is_some() {
+            keep(
+                "herald",
+                self.vm
+                    .spawn("heapwarden-herald", move |jni| herald::run(self, jni))
+                    .map(|t| Box::new(t) as _),
+            );
+        }
         if let Some(file) = self.policy.file() {
             let watching = watch::watch(file, self.policy.first(), move |observation| {
                 self.policy_file_is(observation);
@@ -305,6 +331,7 @@ impl Agent {
         self.warden.wake();
         self.resolver.wake();
         self.clerk.wake();
+        self.api.desk.close();
     }
 
     /// Whether the VM is going down.
@@ -447,6 +474,11 @@ impl Agent {
         self.vm.current()
     }
 
+    /// What the Java API calls; `None` where it cannot be served.
+    pub(crate) fn bridge(&self) -> Option<&Bridge> {
+        self.bridge.get()
+    }
+
     /// What was found of the JDK's own classes; `None` before the start.
     pub(crate) fn java(&self) -> Option<&JavaHandles> {
         self.java.get()
@@ -512,6 +544,7 @@ impl Agent {
             ("garbage_collection", self.held.collections),
             ("virtual_threads", self.held.virtual_threads),
             ("bytecodes", self.held.bytecodes),
+            ("scopes", self.bridge().is_some_and(Bridge::sees_scopes)),
         ]
     }
 

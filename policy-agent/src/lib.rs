@@ -7,6 +7,8 @@
 #[cfg(not(loom))]
 mod agent;
 #[cfg(not(loom))]
+mod api;
+#[cfg(not(loom))]
 mod bell;
 #[cfg(not(loom))]
 mod cost;

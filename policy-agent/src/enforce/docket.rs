@@ -33,6 +33,10 @@ pub(crate) struct Case {
     purses: Vec<PurseId>,
     pub(crate) above_soft: bool,
     pub(crate) soft_events: u64,
+    /// As of the latest look: what it is charged, and its limits.
+    pub(crate) charged: Estimate,
+    pub(crate) limit_bytes: Option<u64>,
+    pub(crate) soft_limit_bytes: Option<u64>,
     /// Covering collections in a row that acquitted it.
     pub(crate) acquittals: u32,
     /// No covering collection is asked for on its behalf before this.
@@ -166,6 +170,11 @@ pub(crate) struct Docket {
 impl Docket {
     pub(crate) fn case(&self, account: &str) -> Option<&Case> {
         self.cases.get(account)
+    }
+
+    /// All cases, by account.
+    pub(crate) fn cases(&self) -> impl Iterator<Item = (&Arc<str>, &Case)> {
+        self.cases.iter()
     }
 
     /// What all cases have counted.

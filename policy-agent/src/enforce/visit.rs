@@ -134,6 +134,9 @@ impl Visit {
         let before = case.phase;
         self.move_on(around, epoch, limited, case, logbook);
         self.heed_soft_limit(now, limited, case, logbook);
+        case.charged = self.charged;
+        case.limit_bytes = limited.limit_bytes;
+        case.soft_limit_bytes = limited.soft_limit_bytes;
         let Some(limit_bytes) = limited.limit_bytes else {
             gate.say(Word::default());
             return (Wish::None, RECHECK);

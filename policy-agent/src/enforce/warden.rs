@@ -88,12 +88,14 @@ impl Warden {
             self.await_refunds();
             epochs.confirm(epoch);
             self.agent.read_heap_again(jni);
+            self.agent.api.peaks.note(&self.agent.ledger);
         }
         // Before the round: gates of purses that end go to others in it.
         self.clean(jni);
         let now = Instant::now();
         let starved = !self.evidence.budget().allows(now);
         let (wish, again) = self.rounds.turn(self.agent, jni, now, starved);
+        self.agent.api.went_round();
         let sooner = self.evidence.pursue(self.agent, jni, wish, Instant::now());
         self.ask_for_refunds(Instant::now());
         again.min(sooner)

@@ -450,6 +450,11 @@ impl Directory {
         self.accounts.iter()
     }
 
+    /// The account of each purse that is somebody's.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (PurseId, Arc<str>)> {
+        (self.of_purse.iter()).map(|(&purse, name)| (purse, name.clone()))
+    }
+
     pub(crate) fn account_name(&self, purse: PurseId) -> Arc<str> {
         self.of_purse
             .get(&purse)
@@ -488,6 +493,11 @@ impl Directory {
         let mut purses = account.purses.iter();
         let parent = self.above.get(purses.next()?)?;
         (purses.all(|purse| self.above.get(purse) == Some(parent))).then(|| parent.clone())
+    }
+
+    /// As [`Directory::parent`], by the account's name.
+    pub(crate) fn parent_of(&self, account: &str) -> Option<Arc<str>> {
+        self.parent(self.accounts.get(account)?)
     }
 
     pub(crate) fn departed(&self, name: &str) -> Departed {

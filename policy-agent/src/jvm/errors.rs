@@ -22,28 +22,35 @@ use super::tools::JvmTi;
 const ROOM_FOR_ERROR_BYTES: i64 = 1 << 20;
 
 /// A class file and the name it has inside.
-struct ClassFile {
+pub(super) struct ClassFile {
     name: &'static CStr,
     bytes: &'static [u8],
 }
 
+impl ClassFile {
+    pub(super) const fn new(name: &'static CStr, bytes: &'static [u8]) -> ClassFile {
+        ClassFile { name, bytes }
+    }
+}
+
 macro_rules! class_file {
     ($simple:literal) => {
-        ClassFile {
-            name: match CStr::from_bytes_with_nul(
+        $crate::jvm::errors::ClassFile::new(
+            match std::ffi::CStr::from_bytes_with_nul(
                 concat!("dev/heapwarden/", $simple, "\0").as_bytes(),
             ) {
                 Ok(name) => name,
                 Err(_) => unreachable!(),
             },
-            bytes: include_bytes!(concat!(
+            include_bytes!(concat!(
                 "../../java/classes/dev/heapwarden/",
                 $simple,
                 ".class"
             )),
-        }
+        )
     };
 }
+pub(super) use class_file;
 
 /// What the errors are made of: the interface before those that have it.
 const SHARED: [ClassFile; 2] = [
@@ -114,12 +121,7 @@ impl Errors {
     /// An account's name as [`Figures`] want it. `None` where the heap has no room. Not on an
     /// allocating thread; given back by [`Errors::forget_account_name`].
     pub(crate) fn account_name(jni: &Jni, name: &str) -> Option<Global> {
-        let units: Vec<u16> = name.encode_utf16().collect();
-        let length = i32::try_from(units.len()).ok()?;
-        let string = call!(jni, NewString, units.as_ptr(), length);
-        jni.clear_exception();
-        // SAFETY: NewString returns a fresh local reference or null.
-        unsafe { Local::adopt(jni, string) }?.global()
+        jni.new_string(name)?.global()
     }
 
     /// Gives back what [`Errors::account_name`] made, once no thread can be using it.
@@ -233,7 +235,7 @@ impl Heap {
 
 impl Jni {
     /// The class of this name in the boot loader, defined from `file` unless it is there.
-    fn boot_defined(&self, tools: &JvmTi, file: &ClassFile) -> Result<Local<'_>, String> {
+    pub(super) fn boot_defined(&self, tools: &JvmTi, file: &ClassFile) -> Result<Local<'_>, String> {
         let size = i32::try_from(file.bytes.len()).unwrap_or(i32::MAX);
         let defined = call!(
             self,

@@ -300,6 +300,43 @@ impl Jni {
         unsafe { Local::adopt(self, string) }
     }
 
+    /// A new Java string of any text. `None` where the heap has no room.
+    pub(super) fn new_string(&self, text: &str) -> Option<Local<'_>> {
+        let units: Vec<u16> = text.encode_utf16().collect();
+        let length = i32::try_from(units.len()).ok()?;
+        let string = call!(self, NewString, units.as_ptr(), length);
+        self.clear_exception();
+        // SAFETY: NewString returns a fresh local reference or null.
+        unsafe { Local::adopt(self, string) }
+    }
+
+    /// A reference of our own to what `raw` refers to; `None` for null.
+    ///
+    /// # Safety
+    /// `raw` must be null or a valid reference on this thread.
+    pub(super) unsafe fn borrow(&self, raw: jni::jobject) -> Option<Local<'_>> {
+        let own = call!(self, NewLocalRef, raw);
+        // SAFETY: NewLocalRef returns a fresh local reference or null.
+        unsafe { Local::adopt(self, own) }
+    }
+
+    /// The id of a static method; its class is initialised by this.
+    pub(super) fn static_method(
+        &self,
+        class: &Local<'_>,
+        name: &CStr,
+        descriptor: &CStr,
+    ) -> Option<usize> {
+        let id = call!(
+            self,
+            GetStaticMethodID,
+            class.raw,
+            name.as_ptr(),
+            descriptor.as_ptr()
+        );
+        (!self.clear_exception() && !id.is_null()).then_some(id as usize)
+    }
+
     /// Runs `work` in a frame of local references of its own; `None`, and nothing run, where the
     /// VM has no memory for one. No reference that `work` makes may outlive it.
     pub(crate) fn in_frame<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
@@ -378,6 +415,33 @@ impl<'j> Local<'j> {
     pub(crate) fn get(&self, field: FieldId) -> Option<Local<'j>> {
         // SAFETY: `self` is a live reference; the naming rules pass fields of its class.
         unsafe { self.jni.object_field(self.raw, field) }
+    }
+
+    /// The number in an `int` field of this object.
+    pub(crate) fn int(&self, field: FieldId) -> i32 {
+        call!(
+            self.jni,
+            GetIntField,
+            self.raw,
+            field.0 as jni::jfieldID
+        )
+    }
+
+    /// The length of this array.
+    pub(super) fn array_length(&self) -> i32 {
+        call!(self.jni, GetArrayLength, self.raw)
+    }
+
+    /// An element of this array of objects; `index` must be within it.
+    pub(super) fn element(&self, index: i32) -> Option<Local<'j>> {
+        let value = call!(self.jni, GetObjectArrayElement, self.raw, index);
+        // SAFETY: GetObjectArrayElement returns a fresh local reference or null.
+        unsafe { Local::adopt(self.jni, value) }
+    }
+
+    /// Whether this object is an instance of `class`.
+    pub(super) fn is_a(&self, class: &Global) -> bool {
+        call!(self.jni, IsInstanceOf, self.raw, class.raw) != 0
     }
 
     /// The object in the field of this name and descriptor, found through its class.

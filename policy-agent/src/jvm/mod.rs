@@ -10,14 +10,16 @@
 //! * [`tools::JvmTi`] may be used from any thread that is attached to the VM, as JVM TI
 //!   says of its environment; it is never disposed, because HotSpot has raced disposal
 //!   against event posting (JDK-8257140, JDK-8256830).
-//! * Every function that the VM calls is a trampoline in [`callbacks`], which runs its
-//!   work inside [`guard`]: a panic becomes a counted, dropped event.
+//! * Every function that the VM calls is a trampoline in [`callbacks`] or `natives`, which runs
+//!   its work inside [`guard`]: a panic becomes a counted, dropped event, or no answer.
 //! * `GarbageCollectionFinish` and `ObjectFree` run where neither JNI nor JVM TI may be
 //!   called: their handlers touch atomics only.
 #![allow(unsafe_code)]
 
+pub(crate) mod bridge;
 pub(crate) mod callbacks;
 mod canary;
+mod cells;
 pub(crate) mod collections;
 pub(crate) mod entry;
 pub(crate) mod errors;
@@ -25,6 +27,7 @@ mod flags;
 pub(crate) mod guard;
 pub(crate) mod handles;
 pub(crate) mod java;
+mod natives;
 pub(crate) mod point;
 mod refuse;
 pub(crate) mod sample;

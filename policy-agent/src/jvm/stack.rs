@@ -90,7 +90,17 @@ impl<'a> JavaThread<'a> {
 
 impl AllocatingThread for JavaThread<'_> {
     fn scope(&mut self) -> Option<Scope> {
-        None
+        let identity = &self.sight.agent.identity;
+        let (true, inherited) = identity.scopes.in_use() else {
+            return None;
+        };
+        let cells = self.sight.agent.bridge()?.cells();
+        // SAFETY: the event's thread reference is the calling thread's.
+        let purse = unsafe { cells.purse(self.sight.jni, self.thread, inherited) }?;
+        identity.scopes.is_live(purse).then(|| Scope {
+            purse,
+            service: identity.above(purse),
+        })
     }
 
     fn context_service(&mut self) -> Option<PurseId> {

@@ -219,6 +219,14 @@ impl JvmTi {
         Ok(frames.filled)
     }
 
+    /// The `java.lang.Thread` of the calling thread: the virtual one where it runs one.
+    pub(crate) fn current_thread<'j>(&self, jni: &'j Jni) -> Option<Local<'j>> {
+        let mut thread = ptr::null_mut();
+        call!(self, GetCurrentThread, &mut thread).ok()?;
+        // SAFETY: JVM TI returns a fresh local reference of this thread.
+        unsafe { Local::adopt(jni, thread) }
+    }
+
     /// The class that declares a method on the calling thread's stack.
     ///
     /// # Safety

@@ -1,0 +1,116 @@
+//! The highest live bytes of purses under test.
+//!
+//! After each collection that is confirmed the warden passes over the records, if somebody
+//! watches, and notes what each watched purse still holds. At most [`MOST_WATCHED`] are watched.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::ledger::{Ledger, PurseId};
+
+/// Purses that are watched at the most.
+const MOST_WATCHED: usize = 64;
+
+#[derive(Debug, Default)]
+struct Place {
+    /// The purse; 0 is none.
+    purse: AtomicU32,
+    peak_bytes: AtomicU64,
+}
+
+/// The watched purses.
+#[derive(Debug)]
+pub(crate) struct Peaks {
+    places: [Place; MOST_WATCHED],
+}
+
+impl Peaks {
+    pub(crate) fn new() -> Peaks {
+        Peaks {
+            places: std::array::from_fn(|_| Place::default()),
+        }
+    }
+
+    /// Watches a purse from now on, with a peak of 0; does nothing where there is no room.
+    pub(crate) fn watch(&self, purse: PurseId) {
+        let number = u32::from(purse.get());
+        if let Some(place) = self.place(purse) {
+            place.peak_bytes.store(0, Ordering::Relaxed);
+            return;
+        }
+        for place in &self.places {
+            if place.purse.load(Ordering::Acquire) == 0 {
+                place.peak_bytes.store(0, Ordering::Relaxed);
+                let taken =
+                    (place.purse).compare_exchange(0, number, Ordering::AcqRel, Ordering::Relaxed);
+                if taken.is_ok() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Watches it no more.
+    pub(crate) fn forget(&self, purse: PurseId) {
+        if let Some(place) = self.place(purse) {
+            place.purse.store(0, Ordering::Release);
+        }
+    }
+
+    /// The highest live bytes since [`Peaks::watch`]; 0 for a purse that is not watched.
+    pub(crate) fn peak_bytes(&self, purse: PurseId) -> u64 {
+        (self.place(purse)).map_or(0, |place| place.peak_bytes.load(Ordering::Relaxed))
+    }
+
+    /// A collection was confirmed: notes what the watched purses hold. One pass over the records,
+    /// none where nobody watches. The warden alone.
+    pub(crate) fn note(&self, ledger: &Ledger) {
+        let watched: Vec<u32> = (self.places.iter())
+            .map(|place| place.purse.load(Ordering::Acquire))
+            .collect();
+        if watched.iter().all(|&purse| purse == 0) {
+            return;
+        }
+        let mut sums = [0u64; MOST_WATCHED];
+        ledger.scan(|record| {
+            let payer = u32::from(record.payer.get());
+            let place = watched.iter().position(|&purse| purse == payer && purse != 0);
+            if let Some(place) = place.filter(|_| record.survived) {
+                sums[place] = sums[place].saturating_add(record.charge.bytes);
+            }
+        });
+        for (place, sum) in self.places.iter().zip(sums) {
+            place.peak_bytes.fetch_max(sum, Ordering::Relaxed);
+        }
+    }
+
+    fn place(&self, purse: PurseId) -> Option<&Place> {
+        let number = u32::from(purse.get());
+        (self.places.iter())
+            .filter(|_| number != 0)
+            .find(|place| place.purse.load(Ordering::Acquire) == number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn purses_are_watched_one_place_each_until_they_are_forgotten() {
+        let peaks = Peaks::new();
+        let purse = PurseId::new(3);
+        peaks.watch(purse);
+        peaks.watch(purse);
+        peaks.places[0].peak_bytes.fetch_max(7, Ordering::Relaxed);
+        assert_eq!(peaks.peak_bytes(purse), 7);
+        peaks.watch(purse);
+        assert_eq!(peaks.peak_bytes(purse), 0, "begun anew");
+        peaks.forget(purse);
+        assert!(peaks.place(purse).is_none());
+        for number in 1..=MOST_WATCHED as u16 + 1 {
+            peaks.watch(PurseId::new(number));
+        }
+        assert!(peaks.place(PurseId::new(MOST_WATCHED as u16 + 1)).is_none());
+        assert!(peaks.place(PurseId::UNACCOUNTED).is_none());
+    }
+}

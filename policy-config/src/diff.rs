@@ -75,6 +75,7 @@ fn diff_enforcement(lines: &mut Vec<String>, old: &Enforcement, new: &Enforcemen
         &percent(old),
         &percent(new),
     );
+    change(lines, "enforcement mask", &old.mask, &new.mask);
 }
 
 fn diff_accounts(lines: &mut Vec<String>, old: &[Account], new: &[Account]) {

@@ -7,7 +7,7 @@ pub(crate) const AGENT: &[&str] = &["listen"];
 /// `[sampling]`
 pub(crate) const SAMPLING: &[&str] = &["interval", "principals", "max-tracked"];
 /// `[enforcement]`
-pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget"];
+pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget", "mask"];
 /// `[[account]]`
 pub(crate) const ACCOUNT: &[&str] = &[
     "name",

@@ -45,8 +45,9 @@ pub use listen::{Listen, ListenError};
 pub use parse::{MAX_ACCOUNTS, MAX_DIAGNOSTICS, MAX_FILE_BYTES, Parsed, parse, parse_bytes};
 pub use pattern::{MAX_PATTERN_BYTES, PackagePattern, PackageTable, PatternError};
 pub use schema::{
-    Account, AgentSection, Charge, Enforcement, Interval, Limit, MAX_EVIDENCE_BUDGET_PERCENT,
-    MAX_INTERVAL_BYTES, MAX_NAME_BYTES, MAX_TRACKED, MIN_EVIDENCE_BUDGET_PERCENT,
-    MIN_INTERVAL_BYTES, MIN_TRACKED, Matcher, Mode, Policy, Principals, Sampling, Throw,
+    Account, AgentSection, Charge, DEFAULT_MASK_BYTES, Enforcement, Interval, Limit,
+    MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_NAME_BYTES, MAX_TRACKED,
+    MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_TRACKED, Matcher, Mode, Policy,
+    Principals, Sampling, Throw,
 };
 pub use units::{PercentError, SizeError, format_bytes, parse_percent, parse_size};

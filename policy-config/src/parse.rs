@@ -215,6 +215,7 @@ fn read_enforcement(section: &Section<'_, '_>, sink: &mut Sink) -> Enforcement {
         mode: word(section, "mode", Mode::WORDS, Mode::from_word, sink).unwrap_or(default.mode),
         evidence_budget_percent: evidence_budget(section, sink)
             .unwrap_or(default.evidence_budget_percent),
+        mask: limit(section, "mask", sink).map_or(default.mask, |mask| mask.value),
     }
 }
 

@@ -22,6 +22,8 @@ pub const MAX_TRACKED: u32 = 16_000_000;
 pub const MIN_EVIDENCE_BUDGET_PERCENT: f64 = 0.01;
 /// Largest share of wall time that evidence may be given, in percent.
 pub const MAX_EVIDENCE_BUDGET_PERCENT: f64 = 50.0;
+/// What masked sections may be charged unless the policy says otherwise, in bytes.
+pub const DEFAULT_MASK_BYTES: u64 = 8 << 20;
 /// Longest account name, in bytes.
 pub const MAX_NAME_BYTES: usize = 200;
 
@@ -190,6 +192,10 @@ pub struct Enforcement {
     /// the agent asks for may take, from [`MIN_EVIDENCE_BUDGET_PERCENT`] to
     /// [`MAX_EVIDENCE_BUDGET_PERCENT`]; by default 5.
     pub evidence_budget_percent: f64,
+    /// `mask`: what an account over its limit may be charged, until it has recovered, in the
+    /// sections of code in which its program asks not to be refused; by default
+    /// [`DEFAULT_MASK_BYTES`].
+    pub mask: Limit,
 }
 
 impl Default for Enforcement {
@@ -197,6 +203,7 @@ impl Default for Enforcement {
         Enforcement {
             mode: Mode::default(),
             evidence_budget_percent: 5.0,
+            mask: Limit::Bytes(DEFAULT_MASK_BYTES),
         }
     }
 }
@@ -356,6 +363,7 @@ mod tests {
         assert_eq!(policy.sampling.max_tracked, 1_000_000);
         assert_eq!(policy.enforcement.mode, Mode::Observe);
         assert_eq!(policy.enforcement.evidence_budget_percent, 5.0);
+        assert_eq!(policy.enforcement.mask, Limit::Bytes(8 << 20));
         assert!(policy.accounts.is_empty());
     }
 

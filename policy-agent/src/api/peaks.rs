@@ -73,7 +73,9 @@ impl Peaks {
         let mut sums = [0u64; MOST_WATCHED];
         ledger.scan(|record| {
             let payer = u32::from(record.payer.get());
-            let place = watched.iter().position(|&purse| purse == payer && purse != 0);
+            let place = watched
+                .iter()
+                .position(|&purse| purse == payer && purse != 0);
             if let Some(place) = place.filter(|_| record.survived) {
                 sums[place] = sums[place].saturating_add(record.charge.bytes);
             }

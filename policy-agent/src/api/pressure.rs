@@ -54,7 +54,11 @@ impl Watch {
         let mut seen = HashMap::new();
         for standing in standings {
             let now = (standing.above_soft, standing.over);
-            let before = self.seen.get(&standing.account).copied().unwrap_or_default();
+            let before = self
+                .seen
+                .get(&standing.account)
+                .copied()
+                .unwrap_or_default();
             let mut tell = |is: bool, change| {
                 if is {
                     events.push((change, standing.clone()));
@@ -90,7 +94,8 @@ mod tests {
     fn each_change_is_told_once() {
         let mut watch = Watch::default();
         let mut look = |above_soft, over| -> Vec<Change> {
-            let events = watch.look(&[standing("a", above_soft, over), standing("b", false, false)]);
+            let events =
+                watch.look(&[standing("a", above_soft, over), standing("b", false, false)]);
             assert!(events.iter().all(|(_, s)| &*s.account == "a"));
             events.into_iter().map(|(change, _)| change).collect()
         };

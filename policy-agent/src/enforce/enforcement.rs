@@ -1,5 +1,6 @@
 //! The room's shared state: what the warden, allocating threads and reports have in common.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use crossbeam_queue::ArrayQueue;
@@ -19,6 +20,7 @@ pub(crate) struct Enforcement {
     /// Refusals to be logged.
     pub(crate) refused: ArrayQueue<Refused>,
     docket: Mutex<Docket>,
+    mask_bytes: AtomicU64,
 }
 
 /// Where an account stands, for a report.
@@ -36,7 +38,18 @@ impl Enforcement {
             terms: TermsTable::new(),
             refused: ArrayQueue::new(MOST_WAITING),
             docket: Mutex::new(Docket::default()),
+            mask_bytes: AtomicU64::new(0),
         }
+    }
+
+    /// What masked threads of an account may be charged until it has recovered. Any thread.
+    pub(crate) fn mask_bytes(&self) -> u64 {
+        self.mask_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The policy in force says so.
+    pub(crate) fn set_mask_bytes(&self, bytes: u64) {
+        self.mask_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// The cases. Never on an allocating thread.

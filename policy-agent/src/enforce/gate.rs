@@ -136,6 +136,7 @@ pub(crate) struct Gate {
     trip: AtomicU64,
     stop: AtomicU64,
     limit_bytes: AtomicU64,
+    masked_bytes: AtomicU64,
     refusals: AtomicU64,
     would_refuse: AtomicU64,
     deferred: [AtomicU64; MOST_REASONS],
@@ -248,6 +249,7 @@ impl Gate {
     /// warden alone.
     pub(crate) fn close(&self) {
         self.say_anew(Word::default());
+        self.forget_masked();
         for note in &self.notes {
             note.epoch.store(0, Ordering::Release);
         }
@@ -277,6 +279,18 @@ impl Gate {
     pub(crate) fn born_between(&self, from: Epoch, upto: Epoch) -> Option<u64> {
         let next = |epoch: Epoch| Epoch::new(epoch.get().saturating_add(1));
         (self.spent_before(next(upto))?).checked_sub(self.spent_before(next(from))?)
+    }
+
+    /// Whether a masked thread may be charged this too without being refused: all masked threads
+    /// of the account together have `most_bytes` until it has recovered.
+    pub(crate) fn spares(&self, charged_bytes: u64, most_bytes: u64) -> bool {
+        let before = (self.masked_bytes).fetch_add(charged_bytes, Ordering::Relaxed);
+        before.saturating_add(charged_bytes) <= most_bytes
+    }
+
+    /// The account has recovered: masked threads have it all again. The warden alone.
+    pub(crate) fn forget_masked(&self) {
+        self.masked_bytes.store(0, Ordering::Relaxed);
     }
 
     /// A refusal was thrown.
@@ -380,6 +394,16 @@ mod tests {
         let gate = Gate::default();
         assert_eq!(gate.pass(1 << 40, 1 << 40), Passage::default());
         assert_eq!(gate.spent(), 0);
+    }
+
+    #[test]
+    fn masked_threads_share_what_they_are_spared_until_the_account_recovers() {
+        let gate = Gate::default();
+        assert!(gate.spares(60, 100) && gate.spares(40, 100));
+        assert!(!gate.spares(1, 100) && !gate.spares(1, 100));
+        gate.forget_masked();
+        assert!(gate.spares(100, 100));
+        assert!(gate.spares(u64::MAX, u64::MAX));
     }
 
     #[test]

@@ -88,6 +88,8 @@ impl Rounds {
         let policy = directory.policy().clone();
         let max_heap = agent.heap_max_bytes();
         self.enforced = policy.enforcement.mode == Mode::Enforce;
+        let mask_bytes = policy.enforcement.mask.resolve(max_heap);
+        (agent.enforcement).set_mask_bytes(mask_bytes.unwrap_or(u64::MAX));
         let limited = directory
             .accounts()
             .filter_map(|(account, facts)| {

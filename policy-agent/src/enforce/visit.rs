@@ -161,6 +161,9 @@ impl Visit {
         );
         let is_new = !gate.word().0.limited;
         if before != case.phase {
+            if case.phase == Phase::Open {
+                gate.forget_masked();
+            }
             gate.say_anew(word);
         } else {
             gate.say(word);

@@ -188,13 +188,7 @@ impl Bridge {
         // SAFETY: NewObjectArray returns a fresh local reference or null.
         let array = unsafe { Local::adopt(jni, array) }?;
         for (index, object) in (0..).zip(objects) {
-            call!(
-                jni,
-                SetObjectArrayElement,
-                array.raw(),
-                index,
-                object.raw()
-            );
+            call!(jni, SetObjectArrayElement, array.raw(), index, object.raw());
         }
         (!jni.clear_exception()).then_some(array)
     }

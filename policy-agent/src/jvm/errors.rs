@@ -5,7 +5,12 @@
 //! go on to their parents, those without a parent ask the boot loader at once. So a `catch`
 //! clause means the same class everywhere.
 //!
-//! Sources are in `policy-agent/java`; the class files beside them are what `cargo xtask
+//! A loader that looks into itself first may hold a copy of these classes all the same: the API
+//! lies in a WAR, or on the module path. Code of such a loader means its copy, so that is what is
+//! thrown to it: the class that a loader on the stack has loaded under the error's name, the
+//! nearest to the allocation first ([`super::copies`]).
+//!
+//! Sources are in `java-api/heapwarden-api`; the class files beside them are what `cargo xtask
 //! classes` made of them, so that Cargo alone builds the agent.
 
 use jvmti_bindings::sys::jni;
@@ -13,6 +18,7 @@ use policy_config::Throw;
 use std::ffi::CStr;
 use std::ptr;
 
+use super::copies::Copies;
 use super::java::{Global, Jni, Local, call};
 use super::tools::JvmTi;
 
@@ -84,6 +90,7 @@ pub(crate) struct Errors {
 
 /// One class of error.
 struct Kind {
+    copies: Copies,
     class: Global,
     constructor: usize,
     /// Without stack trace, suppressed ones and cause: it is shared by all who get it.
@@ -135,7 +142,13 @@ impl Errors {
     /// The error is made here, under the agent's latch: what it takes of the heap is nobody's.
     /// Where the heap has no room for it, or making it fails (a stack too deep for the
     /// constructor), the one made beforehand is thrown. False where nothing was thrown.
-    pub(crate) fn throw(&self, jni: &Jni, kind: Throw, figures: &Figures<'_>) -> bool {
+    pub(crate) fn throw(
+        &self,
+        jni: &Jni,
+        tools: &JvmTi,
+        kind: Throw,
+        figures: &Figures<'_>,
+    ) -> bool {
         // An exception that is pending already is the program's own.
         if call!(jni, ExceptionCheck) != 0 {
             return false;
@@ -146,7 +159,9 @@ impl Errors {
             Throw::Exception => 2,
         }];
         let made = if self.heap.room_bytes(jni) >= ROOM_FOR_ERROR_BYTES {
-            kind.make(jni, figures)
+            let copy = kind.copies.seen(jni, tools, &kind.class);
+            copy.and_then(|copy| kind.copies.make(jni, &copy, figures))
+                .or_else(|| kind.make(jni, figures))
         } else {
             None
         };
@@ -164,8 +179,11 @@ impl Kind {
         // No constructor runs, so all fields are null, which is how `Throwable` has one without
         // stack trace, suppressed exceptions and cause: nobody can hang anything on it.
         let blank = kept.as_ref().and_then(|class| jni.allocate(class));
-        match (constructor, kept, blank.and_then(|blank| blank.global())) {
-            (Some(constructor), Some(class), Some(made_beforehand)) => Ok(Kind {
+        let copies = Copies::find(jni, file.name, &class);
+        let blank = blank.and_then(|blank| blank.global());
+        match (constructor, kept, blank, copies) {
+            (Some(constructor), Some(class), Some(made_beforehand), Some(copies)) => Ok(Kind {
+                copies,
                 class,
                 constructor,
                 made_beforehand,
@@ -235,7 +253,11 @@ impl Heap {
 
 impl Jni {
     /// The class of this name in the boot loader, defined from `file` unless it is there.
-    pub(super) fn boot_defined(&self, tools: &JvmTi, file: &ClassFile) -> Result<Local<'_>, String> {
+    pub(super) fn boot_defined(
+        &self,
+        tools: &JvmTi,
+        file: &ClassFile,
+    ) -> Result<Local<'_>, String> {
         let size = i32::try_from(file.bytes.len()).unwrap_or(i32::MAX);
         let defined = call!(
             self,
@@ -263,7 +285,12 @@ impl Jni {
     }
 
     /// The id of an instance method or constructor, valid while its class is loaded.
-    fn method_id(&self, class: &Local<'_>, name: &CStr, descriptor: &CStr) -> Option<usize> {
+    pub(super) fn method_id(
+        &self,
+        class: &Local<'_>,
+        name: &CStr,
+        descriptor: &CStr,
+    ) -> Option<usize> {
         let id = call!(
             self,
             GetMethodID,

@@ -419,12 +419,39 @@ impl<'j> Local<'j> {
 
     /// The number in an `int` field of this object.
     pub(crate) fn int(&self, field: FieldId) -> i32 {
+        call!(self.jni, GetIntField, self.raw, field.0 as jni::jfieldID)
+    }
+
+    /// Puts an object into a field of this object.
+    pub(super) fn set(&self, field: FieldId, value: &Global) {
         call!(
             self.jni,
-            GetIntField,
+            SetObjectField,
             self.raw,
-            field.0 as jni::jfieldID
-        )
+            field.0 as jni::jfieldID,
+            value.raw
+        );
+    }
+
+    /// Puts a number into a `long` field of this object.
+    pub(super) fn set_long(&self, field: FieldId, value: i64) {
+        call!(
+            self.jni,
+            SetLongField,
+            self.raw,
+            field.0 as jni::jfieldID,
+            value
+        );
+    }
+
+    /// Whether both refer to one object.
+    pub(super) fn is_same(&self, other: &Local<'_>) -> bool {
+        call!(self.jni, IsSameObject, self.raw, other.raw) != 0
+    }
+
+    /// As [`Local::is_same`].
+    pub(super) fn is_same_as(&self, other: &Global) -> bool {
+        call!(self.jni, IsSameObject, self.raw, other.raw) != 0
     }
 
     /// The length of this array.

@@ -21,6 +21,7 @@ pub(crate) mod callbacks;
 mod canary;
 mod cells;
 pub(crate) mod collections;
+mod copies;
 pub(crate) mod entry;
 pub(crate) mod errors;
 mod flags;

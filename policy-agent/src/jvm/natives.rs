@@ -24,7 +24,7 @@ use super::java::{Jni, Local, call};
 use super::sight::Sight;
 
 /// How old a reading may be that a program gets.
-const READING_AGE: Duration = Duration::from_secs(1);
+const READING_AGE: Duration = Duration::from_millis(250);
 /// Between two looks of a thread that waits.
 const LOOK: Duration = Duration::from_millis(1);
 /// Between two collections that a test asks for, while it waits for one to be told complete.
@@ -114,7 +114,8 @@ unsafe extern "system" fn probe(
         };
         let seen = (agent.tools.current_thread(jni)).is_some_and(|thread| {
             // SAFETY: it is the calling thread's own.
-            unsafe { bridge.cells().probe(jni, thread.raw()) } == (expected, inherited)
+            let seen = unsafe { bridge.cells().probe(jni, thread.raw()) };
+            seen == (expected, inherited)
         });
         if !seen {
             bridge.is_blind();
@@ -138,18 +139,15 @@ unsafe extern "system" fn open(
         let (Some(token), Some(name)) = (token, name.and_then(|name| name.text())) else {
             return 0;
         };
-        let loader = loader.map_or(LoaderId::BOOT, |loader| Sight { agent, jni }.loader(&loader));
+        let loader = loader.map_or(LoaderId::BOOT, |loader| {
+            Sight { agent, jni }.loader(&loader)
+        });
         open_purse(agent, &token, name, loader).map_or(0, |purse| purse.get().into())
     })
 }
 
 /// Opens the purse of a scope. `None` where there is no room for one.
-fn open_purse(
-    agent: &Agent,
-    token: &Local<'_>,
-    name: String,
-    loader: LoaderId,
-) -> Option<PurseId> {
+fn open_purse(agent: &Agent, token: &Local<'_>, name: String, loader: LoaderId) -> Option<PurseId> {
     let identity = &agent.identity;
     if identity.new_scopes.is_full() {
         agent.clerk.wake();
@@ -189,7 +187,7 @@ unsafe extern "system" fn idle(env: Env, _: jni::jclass, purse: jni::jint) -> jn
 
 unsafe extern "system" fn use_scopes(env: Env, _: jni::jclass, inherited: jni::jboolean) {
     serve(env, (), |agent, _| {
-        agent.identity.scopes.use_them(inherited);
+        agent.identity.scopes.use_them(inherited != 0);
     });
 }
 
@@ -231,11 +229,7 @@ fn reading_with(agent: &Agent, purse: PurseId) -> Option<std::sync::Arc<Reading>
     agent.api.desk.ask(Duration::ZERO)
 }
 
-unsafe extern "system" fn current(
-    env: Env,
-    _: jni::jclass,
-    purse: jni::jint,
-) -> jni::jstring {
+unsafe extern "system" fn current(env: Env, _: jni::jclass, purse: jni::jint) -> jni::jstring {
     serve(env, ptr::null_mut(), |agent, jni| {
         let purse = purse_of(purse).or_else(|| context_service(agent, jni));
         let reading = purse.and_then(|purse| Some((purse, reading_with(agent, purse)?)));
@@ -257,14 +251,10 @@ fn context_service(agent: &Agent, jni: &Jni) -> Option<PurseId> {
 }
 
 unsafe extern "system" fn listen(env: Env, _: jni::jclass, any: jni::jboolean) {
-    serve(env, (), |agent, _| agent.api.listen(any));
+    serve(env, (), |agent, _| agent.api.listen(any != 0));
 }
 
-unsafe extern "system" fn figures(
-    env: Env,
-    _: jni::jclass,
-    purse: jni::jint,
-) -> jni::jlongArray {
+unsafe extern "system" fn figures(env: Env, _: jni::jclass, purse: jni::jint) -> jni::jlongArray {
     serve(env, ptr::null_mut(), |agent, jni| {
         let Some(purse) = purse_of(purse) else {
             return ptr::null_mut();
@@ -295,14 +285,9 @@ unsafe extern "system" fn figures(
     })
 }
 
-unsafe extern "system" fn watch(
-    env: Env,
-    _: jni::jclass,
-    purse: jni::jint,
-    on: jni::jboolean,
-) {
+unsafe extern "system" fn watch(env: Env, _: jni::jclass, purse: jni::jint, on: jni::jboolean) {
     serve(env, (), |agent, _| match purse_of(purse) {
-        Some(purse) if on => agent.api.peaks.watch(purse),
+        Some(purse) if on != 0 => agent.api.peaks.watch(purse),
         Some(purse) => agent.api.peaks.forget(purse),
         None => {}
     });
@@ -344,11 +329,7 @@ unsafe extern "system" fn classes(
     })
 }
 
-unsafe extern "system" fn settle(
-    env: Env,
-    _: jni::jclass,
-    millis: jni::jlong,
-) -> jni::jboolean {
+unsafe extern "system" fn settle(env: Env, _: jni::jclass, millis: jni::jlong) -> jni::jboolean {
     let settled = serve(env, false, |agent, _| {
         let longest = Duration::from_millis(u64::try_from(millis).unwrap_or(0));
         settle_within(agent, longest.min(LONGEST_SETTLING))
@@ -385,14 +366,7 @@ fn longs(jni: &Jni, numbers: &[i64]) -> jni::jlongArray {
     if jni.clear_exception() || array.is_null() {
         return ptr::null_mut();
     }
-    call!(
-        jni,
-        SetLongArrayRegion,
-        array,
-        0,
-        length,
-        numbers.as_ptr()
-    );
+    call!(jni, SetLongArrayRegion, array, 0, length, numbers.as_ptr());
     jni.clear_exception();
     array
 }

@@ -31,7 +31,8 @@ pub(crate) struct OwnFrame {
     pub(crate) bci: Option<u32>,
 }
 
-/// Judges the stack of the calling thread, whose allocation `payer` is charged for.
+/// Judges the stack of the calling thread, whose allocation `payer` is charged for; `above` tells
+/// that it is to be refused for the service around the payer, a scope.
 ///
 /// # Errors
 /// The reason why no error may be thrown here. [`Reason::Unresolved`] also starts finding out
@@ -43,9 +44,12 @@ pub(super) unsafe fn judge(
     sight: Sight<'_>,
     side: Side,
     payer: PurseId,
+    above: bool,
     event: &Event,
 ) -> Result<OwnFrame, Reason> {
     let agent = sight.agent;
+    let service = agent.identity.above(payer);
+    let payer = service.filter(|_| above).unwrap_or(payer);
     if agent.stopping()
         || agent
             .java()
@@ -64,6 +68,8 @@ pub(super) unsafe fn judge(
         sight,
         side,
         account: agent.identity.representative(payer),
+        service: service.map(|service| u32::from(service.get())),
+        hosted: agent.identity.scopes.is_live(payer) && service.is_none(),
         payer: agent.points.exceptions.load().payer(payer),
         table: &table,
         frames: FrameBuffer::new(),
@@ -93,6 +99,10 @@ struct Walk<'a> {
     sight: Sight<'a>,
     side: Side,
     account: u32,
+    /// The service around the payer, where that is a scope: its code is the scope's own.
+    service: Option<u32>,
+    /// The payer is a scope outside any service: code that is nobody's is its own.
+    hosted: bool,
     payer: Payer,
     table: &'a Arc<Table>,
     frames: FrameBuffer<BITE>,
@@ -142,13 +152,13 @@ impl Walk<'_> {
 
     fn frame(&mut self, method: MethodId, bci: Option<u32>) -> Frame {
         // Whose a frame below the own one is makes no difference.
+        let judged = self.table.get(method);
+        let verdict = judged.and_then(|judged| judged.verdict_for(self.payer));
         let standing = if self.own.is_some() {
             Standing::Nobody
         } else {
-            self.standing(method, bci)
+            self.standing(method, bci, verdict)
         };
-        let judged = self.table.get(method);
-        let verdict = judged.and_then(|judged| judged.verdict_for(self.payer));
         let (Some(judged), Some(verdict)) = (judged, verdict) else {
             self.unknown = true;
             if judged.is_none() {
@@ -174,19 +184,26 @@ impl Walk<'_> {
         }
     }
 
-    fn standing(&mut self, method: MethodId, bci: Option<u32>) -> Standing {
-        match stack::claim(self.sight, self.side, method) {
-            Claim::Nobody => Standing::Nobody,
-            Claim::Library(_) => Standing::Library,
+    fn standing(
+        &mut self,
+        method: MethodId,
+        bci: Option<u32>,
+        verdict: Option<Verdict>,
+    ) -> Standing {
+        let is_own = match stack::claim(self.sight, self.side, method) {
+            Claim::Nobody if self.hosted && verdict == Some(Verdict::Outside) => true,
+            Claim::Nobody => return Standing::Nobody,
+            Claim::Library(_) => return Standing::Library,
             Claim::Account(purse) => {
-                if self.sight.agent.identity.representative(purse) == self.account {
-                    self.own = Some(OwnFrame { method, bci });
-                    Standing::Own
-                } else {
-                    Standing::Foreign
-                }
+                let account = self.sight.agent.identity.representative(purse);
+                account == self.account || Some(account) == self.service
             }
+        };
+        if !is_own {
+            return Standing::Foreign;
         }
+        self.own = Some(OwnFrame { method, bci });
+        Standing::Own
     }
 
     /// Leaves a method to the clerk.

@@ -45,77 +45,141 @@ pub(super) struct Charged<'a> {
 /// met for the first time: when a refusal is due, its stack is known.
 const JUDGED_AHEAD_ONE_IN: u64 = 4;
 
-/// Takes a charged sample past its account's gate.
+/// An account that a charge counts for: the payer's own, or that of the service around a scope.
+#[derive(Clone, Copy)]
+struct Level {
+    /// The purse that stands for it, which is also the number of its gate.
+    account: u32,
+    /// Whether it is the service's around the payer.
+    above: bool,
+    /// Graces are given by this account, the outermost: who has just been refused for one of the
+    /// two is not refused for the other.
+    outermost: u32,
+}
+
+/// Takes a charged sample past its account's gate and, from a scope inside a service, past the
+/// service's.
 ///
 /// # Safety
 /// `event` must be the event that is being delivered on this thread, and its references valid.
 pub(super) unsafe fn pass(charged: &Charged<'_>, event: &Event) {
-    let agent = charged.sight.agent;
-    let account = agent.identity.representative(charged.payer);
-    let Some(gate) = agent.enforcement.gates.get(account) else {
-        return;
+    let identity = &charged.sight.agent.identity;
+    let account = identity.representative(charged.payer);
+    let service = identity.above(charged.payer).map(|p| u32::from(p.get()));
+    let level = |account, above| Level {
+        account,
+        above,
+        outermost: service.unwrap_or(account),
     };
+    // SAFETY: by this function's own contract.
+    unsafe {
+        // The charge counts at both, whatever comes of it at the first.
+        let own = meet(charged, event, level(account, false));
+        let around = service.and_then(|service| meet(charged, event, level(service, true)));
+        for (level, due) in own.into_iter().chain(around) {
+            let gates = &charged.sight.agent.enforcement.gates;
+            let Some(gate) = gates.get(level.account) else {
+                continue;
+            };
+            match settle(charged, event, level, gate, due) {
+                Ok(false) => {}
+                Ok(true) => return,
+                Err(reason) => gate.count_deferred(reason as usize),
+            }
+        }
+    }
+}
+
+/// Passes one gate; what is due there.
+///
+/// # Safety
+/// As [`pass`].
+unsafe fn meet(charged: &Charged<'_>, event: &Event, level: Level) -> Option<(Level, Due)> {
+    let agent = charged.sight.agent;
+    let gate = agent.enforcement.gates.get(level.account)?;
     let passage = gate.pass(charged.bytes, event.size_bytes);
     if passage.ring {
         agent.warden.wake();
     }
     if passage.near && passage.due.is_none() && charged.turn.is_multiple_of(JUDGED_AHEAD_ONE_IN) {
         // SAFETY: by this function's own contract.
-        let _ = unsafe { point::judge(charged.sight, charged.side, charged.payer, event) };
+        let _ = unsafe { judge(charged, event, level) };
     }
-    if let Some(due) = passage.due {
-        // SAFETY: by this function's own contract.
-        if let Err(reason) = unsafe { settle(charged, event, account, gate, due) } {
-            gate.count_deferred(reason as usize);
-        }
+    passage.due.map(|due| (level, due))
+}
+
+/// Judges the stack: a safe place to refuse for this account, or why not.
+///
+/// # Safety
+/// As [`pass`].
+unsafe fn judge(charged: &Charged<'_>, event: &Event, level: Level) -> Result<OwnFrame, Reason> {
+    // SAFETY: by this function's own contract.
+    unsafe {
+        point::judge(
+            charged.sight,
+            charged.side,
+            charged.payer,
+            level.above,
+            event,
+        )
     }
 }
 
-/// Refuses, waits, or tells why not.
+/// Refuses, waits, or tells why not. True if an error is pending now.
 ///
 /// # Safety
 /// As [`pass`].
 unsafe fn settle(
     charged: &Charged<'_>,
     event: &Event,
-    account: u32,
+    level: Level,
     gate: &Gate,
     due: Due,
-) -> Result<(), Reason> {
+) -> Result<bool, Reason> {
     let agent = charged.sight.agent;
+    let Level {
+        account, outermost, ..
+    } = level;
     let (word, _) = gate.word();
     if word.naive {
         let terms = terms(charged, account)?;
-        if throw(charged, event, &terms) {
+        let thrown = throw(charged, event, &terms);
+        if thrown {
             gate.count_refusal();
         }
-        return Ok(());
+        return Ok(thrown);
     }
     let stormy = agent.options().test_refuse == Some(TestRefuse::Storm);
     let mut grace = GRACE.try_with(Cell::get).unwrap_or_default();
     let now_ms = agent.uptime_ms();
     if grace.echoes(now_ms, event.size_bytes, charged.bytes)
-        || !stormy && grace.spend(account, now_ms, charged.bytes)
+        || !stormy && grace.spend(outermost, now_ms, charged.bytes)
     {
         remember(grace);
         return Err(Reason::Grace);
     }
     // SAFETY: by this function's own contract.
-    let frame = unsafe { point::judge(charged.sight, charged.side, charged.payer, event) }?;
+    if unsafe { is_masked(charged, event) }
+        && gate.spares(charged.bytes, agent.enforcement.mask_bytes())
+    {
+        return Err(Reason::Masked);
+    }
+    // SAFETY: by this function's own contract.
+    let frame = unsafe { judge(charged, event, level) }?;
     if due == Due::Overdrawn {
         // SAFETY: by this function's own contract.
-        let over = word.enforced && unsafe { wait(charged, event, account, gate, &mut grace) };
+        let over = word.enforced && unsafe { wait(charged, event, level, gate, &mut grace) };
         remember(grace);
         if !over {
-            return Ok(());
+            return Ok(false);
         }
     }
     if !gate.is_still_due(due, event.size_bytes) {
-        return Ok(());
+        return Ok(false);
     }
     let terms = terms(charged, account)?;
     if gate.word().0.enforced && !stormy {
-        let slowed = grace.slowed_ms(account, agent.uptime_ms());
+        let slowed = grace.slowed_ms(outermost, agent.uptime_ms());
         // SAFETY: by this function's own contract.
         let slowed = slowed.min(unsafe { longest_hold_ms(charged, event) });
         if slowed > 0 {
@@ -125,12 +189,10 @@ unsafe fn settle(
     // Limits, mode and accounts may have changed meanwhile, and the gate may be another's: the
     // word first, see the gate's sixth rule.
     let (word, _) = gate.word();
-    if !gate.is_still_due(due, event.size_bytes)
-        || agent.identity.representative(charged.payer) != account
-    {
-        return Ok(());
+    if !gate.is_still_due(due, event.size_bytes) || !is_still(charged, level) {
+        return Ok(false);
     }
-    grace.refuse(account, agent.uptime_ms());
+    grace.refuse(outermost, agent.uptime_ms());
     remember(grace);
     // Before the throw: with an exception pending JNI allows next to nothing.
     // SAFETY: by this function's own contract.
@@ -150,7 +212,33 @@ unsafe fn settle(
     {
         charged.sight.jni.release(thread);
     }
-    Ok(())
+    Ok(thrown)
+}
+
+/// Whether the charge still counts for this account.
+fn is_still(charged: &Charged<'_>, level: Level) -> bool {
+    let identity = &charged.sight.agent.identity;
+    let now = if level.above {
+        identity.above(charged.payer).map(|p| u32::from(p.get()))
+    } else {
+        Some(identity.representative(charged.payer))
+    };
+    now == Some(level.account)
+}
+
+/// Whether the program has asked not to be refused here.
+///
+/// # Safety
+/// As [`pass`].
+unsafe fn is_masked(charged: &Charged<'_>, event: &Event) -> bool {
+    let Sight { agent, jni } = charged.sight;
+    if !agent.identity.scopes.in_use().0 {
+        return false;
+    }
+    agent.bridge().is_some_and(|bridge| {
+        // SAFETY: the event's thread reference is the calling thread's.
+        bridge.sees_scopes() && unsafe { bridge.cells().is_masked(jni, event.thread) }
+    })
 }
 
 /// What the refusal says, as of now.
@@ -175,7 +263,7 @@ fn remember(grace: Grace) {
 unsafe fn wait(
     charged: &Charged<'_>,
     event: &Event,
-    account: u32,
+    level: Level,
     gate: &Gate,
     grace: &mut Grace,
 ) -> bool {
@@ -190,7 +278,7 @@ unsafe fn wait(
     let mut waited = 0;
     while waited < longest
         && gate.is_verdict_awaited()
-        && agent.identity.representative(charged.payer) == account
+        && is_still(charged, level)
         && !agent.stopping()
     {
         std::thread::sleep(LOOK);
@@ -226,7 +314,8 @@ fn throw(charged: &Charged<'_>, event: &Event, terms: &Terms) -> bool {
         standard_error_bytes: terms.standard_error_bytes,
         requested_bytes: event.size_bytes,
     };
-    errors.throw(charged.sight.jni, terms.throw, &figures)
+    let Sight { agent, jni } = charged.sight;
+    errors.throw(jni, &agent.tools, terms.throw, &figures)
 }
 
 /// What the log is to say of this refusal; `None` when enough wait to be logged already.

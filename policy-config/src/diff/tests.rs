@@ -26,7 +26,7 @@ fn every_setting_has_its_line() {
         "[[account]]\nname = 'shop'\nservice = '/shop'\nlimit = '256MiB'",
         "[agent]\nlisten = 'off'\n\
          [sampling]\ninterval = 'exact'\nprincipals = 'payer'\nmax-tracked = 2000\n\
-         [enforcement]\nmode = 'enforce'\nevidence-budget = '2.5%'\n\
+         [enforcement]\nmode = 'enforce'\nevidence-budget = '2.5%'\nmask = '1MiB'\n\
          [[account]]\nname = 'shop'\nservice = '/shop*'\nlimit = '50%'\n\
          soft-limit = '1.5GiB'\nthrow = 'error'\ninterrupt-through = ['a.*']\n\
          never-interrupt = ['b', 'c', 'd', 'e', 'f']",
@@ -40,6 +40,7 @@ fn every_setting_has_its_line() {
             "sampling max-tracked 1000000 -> 2000",
             "enforcement mode observe -> enforce (from now on accounts over their limits are refused)",
             "enforcement evidence-budget 5% -> 2.5%",
+            "enforcement mask 8 MiB -> 1 MiB",
             "account shop: service \"/shop\" -> service \"/shop*\"",
             "account shop: soft-limit none -> 1.5 GiB (added)",
             "account shop: limit 256 MiB -> 50% (of the maximum heap)",

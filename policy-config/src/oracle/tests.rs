@@ -41,6 +41,7 @@ fn line() -> impl Strategy<Value = String> {
         "max-tracked",
         "mode",
         "evidence-budget",
+        "mask",
         "limits",
         "a.b",
         "account",

@@ -115,8 +115,8 @@ catalog! {
         "1 while the account is over its limit (in _other: while any account folded into it is), else 0.";
     ACCOUNT_RETIRED_LOADERS = "heapwarden_account_retired_loaders" Gauge None ["account"]
         "Undeployed services of the account that still hold bytes.";
-    ACCOUNT_INFO = "heapwarden_account_info" Info None ["account", "kind", "service", "parent"]
-        "What the account stands for.";
+    ACCOUNT_INFO = "heapwarden_account_info" Info None ["account", "kind", "service"]
+        "What the account stands for; `parent` is the account of the service around a scope.";
     ACCOUNTS_FOLDED = "heapwarden_accounts_folded" Gauge None []
         "Accounts that are beyond the cardinality cap and published as _other.";
     PRINCIPAL_LIVE_BYTES = "heapwarden_principal_live_bytes" Gauge Bytes ["principal", "agent"]

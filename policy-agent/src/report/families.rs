@@ -15,7 +15,8 @@ pub(super) struct Family<'a> {
 /// One line of an exposition.
 #[derive(Debug)]
 pub(super) struct Sample<'a> {
-    /// Names and values. The names are the metric's own, save for `heapwarden_build_info`,
+    /// Names and values. The names are the metric's own, save for `heapwarden_account_info`,
+    /// which tells the parent of an account that has one, and `heapwarden_build_info`,
     /// which takes as many as the agent knows.
     pub(super) labels: Vec<(&'static str, Cow<'a, str>)>,
     pub(super) value: Value,
@@ -166,14 +167,20 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
     });
     list.many(
         &catalog::ACCOUNT_INFO,
-        accounts.iter().map(|account| Sample {
-            labels: vec![
+        accounts.iter().map(|account| {
+            let mut labels = vec![
                 account_label(account),
                 ("kind", Cow::Borrowed(account.kind.as_str())),
                 ("service", clip(&account.service)),
-                ("parent", clip(&account.parent)),
-            ],
-            value: Value::Integer(1),
+            ];
+            // To Prometheus an empty label is none.
+            if !account.parent.is_empty() {
+                labels.push(("parent", clip(&account.parent)));
+            }
+            Sample {
+                labels,
+                value: Value::Integer(1),
+            }
         }),
     );
 }

@@ -147,3 +147,97 @@ fn a_package_account_that_comes_back_has_its_purse_until_it_is_closed() {
     d.adopt(with);
     assert_eq!(d.package_purse(0), None);
 }
+
+const TENANTS: &str = "[[account]]\nname = \"shop\"\nservice = \"/shop\"\nlimit = \"9MiB\"\n\
+    [[account]]\nscope = \"tenant-*\"\nlimit = \"1MiB\"\n";
+
+fn account<'d>(directory: &'d Directory, name: &str) -> &'d Account {
+    let mut accounts = directory.accounts();
+    accounts.find(|(n, _)| &***n == name).expect("listed").1
+}
+
+#[test]
+fn a_scope_inside_a_service_is_an_account_beneath_it() {
+    let mut d = Directory::new(policy(TENANTS));
+    named(&mut d, 1, &["/shop"]);
+    named(&mut d, 2, &["/shop"]);
+    d.enter_scope(purse(5), "tenant-42".into(), LoaderId(1));
+    d.enter_scope(purse(6), "tenant-42".into(), LoaderId(2));
+    d.enter_scope(purse(7), "tenant-42".into(), LoaderId::BOOT);
+    let scope = account(&d, "shop/tenant-42");
+    assert_eq!((scope.kind, scope.rule), (Kind::Scope, Some(1)));
+    assert_eq!(scope.service, "/shop");
+    assert_eq!(scope.purses, BTreeSet::from([purse(5), purse(6)]));
+    assert_eq!(d.parent(scope).as_deref(), Some("shop"));
+    let shop = account(&d, "shop");
+    assert_eq!(shop.purses, BTreeSet::from([purse(1), purse(2)]));
+    assert_eq!(
+        shop.tree().map(PurseId::get).collect::<Vec<_>>(),
+        [1, 2, 5, 6]
+    );
+    assert_eq!(d.parent(account(&d, "tenant-42")), None);
+    let aboves: BTreeSet<_> = d.aboves().collect();
+    assert_eq!(
+        aboves,
+        BTreeSet::from([(purse(5), purse(1)), (purse(6), purse(1))])
+    );
+}
+
+#[test]
+fn a_scope_follows_its_loader_when_that_is_named_late_or_anew() {
+    let mut d = Directory::new(Arc::default());
+    d.enter_loader(LoaderId(1), purse(1), None);
+    d.enter_loader(LoaderId(2), purse(2), None);
+    d.enter_scope(purse(5), "t".into(), LoaderId(2));
+    assert_eq!(&*d.account_name(purse(5)), "t");
+    d.settle(LoaderId(2), Standing::ChildOf(LoaderId(1)));
+    let name = service(vec!["/shop".into()], true);
+    d.settle(LoaderId(1), Standing::Service(name));
+    assert_eq!(&*d.account_name(purse(5)), "/shop/t");
+    d.adopt(policy(TENANTS));
+    assert_eq!(&*d.account_name(purse(5)), "shop/t");
+    assert!(d.accounts().all(|(name, _)| !name.starts_with('/')));
+    d.adopt(policy("[[account]]\nname = \"all\"\nscope = \"*\"\n"));
+    assert_eq!(&*d.account_name(purse(5)), "all");
+    assert_eq!(d.parent_of("all").as_deref(), Some("/shop"));
+    d.enter_scope(purse(6), "u".into(), LoaderId::BOOT);
+    assert_eq!(
+        d.parent_of("all"),
+        None,
+        "of several services, or none, it has no one parent"
+    );
+    assert_eq!(account(&d, "/shop").beneath, BTreeSet::from([purse(5)]));
+}
+
+#[test]
+fn a_scope_never_joins_an_account_of_another_kind() {
+    let mut d = Directory::new(policy(
+        "[[account]]\nname = \"shop\"\nservice = \"/shop\"\n\
+         [[account]]\nname = \"shop/t\"\npackages = [\"a\"]\n",
+    ));
+    named(&mut d, 1, &["/shop"]);
+    d.enter_scope(purse(5), "t".into(), LoaderId(1));
+    d.enter_scope(purse(6), "shop".into(), LoaderId::BOOT);
+    assert_eq!(&*d.account_name(purse(5)), "shop/t (scope)");
+    assert_eq!(&*d.account_name(purse(6)), "shop (scope)");
+}
+
+#[test]
+fn a_loader_is_kept_for_its_scopes_and_they_leave_nothing_behind() {
+    let mut d = Directory::new(Arc::default());
+    named(&mut d, 1, &["/shop"]);
+    d.enter_scope(purse(5), "t".into(), LoaderId(1));
+    assert!(!d.is_childless(LoaderId(1)));
+    assert_eq!(d.scope_purses(), [purse(5)]);
+    assert_eq!(d.close_purse(purse(5), 3, 1).as_deref(), Some("/shop/t"));
+    assert!(d.is_childless(LoaderId(1)));
+    assert!(account(&d, "/shop").beneath.is_empty());
+    assert!(d.accounts().all(|(name, _)| &**name != "/shop/t"));
+    assert_eq!(d.departed("/shop/t").allocated_bytes, 3);
+    assert_eq!(d.aboves().count(), 0);
+    // The other way round: the service's purse ends first, and the scope still holds.
+    d.enter_scope(purse(6), "t".into(), LoaderId(1));
+    d.close_purse(purse(1), 0, 0);
+    assert_eq!(d.close_purse(purse(6), 0, 0).is_some(), true);
+    assert_eq!(d.accounts().count(), 1, "only the reserved account is left");
+}

@@ -72,6 +72,7 @@ fn the_document_is_the_contract_s() {
         "policy": {"generation": 1, "mode": "enforce", "last_reload_successful": false,
             "last_error": "a.toml:1:2: no"},
         "accounts": [{"name": "shop", "kind": "service", "service": "/shop",
+            "parent": null, "tree": null,
             "live_bytes": 10, "charged_bytes": 20, "standard_error_bytes": 2,
             "live_objects": 2, "allocated_bytes_total": 30, "allocated_objects_total": 4,
             "soft_limit_bytes": null, "limit_bytes": 268_435_456, "state": "suspect",

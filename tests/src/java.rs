@@ -1,9 +1,10 @@
 //! Compiles the victims once per test process.
 
-use crate::{agent, jdk};
+use crate::{agent, command, jdk};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// Compiled victims.
@@ -50,14 +51,19 @@ pub fn classes() -> &'static Classes {
 }
 
 fn compile(sources: &Path, into: &Path) {
-    let compiler = jdk::every_jdk()[0].tool("javac");
-    let output = Command::new(compiler)
-        .args(["-Xlint:all", "-Werror", "--release", "17", "-d"])
-        .arg(into)
-        // What the agent defines in the boot loader.
-        .arg("-cp")
-        .arg(agent::repository().join("policy-agent/java/classes"))
-        .args(sources_below(sources))
+    run_compiler(
+        Command::new(jdk::every_jdk()[0].tool("javac"))
+            .args(["-Xlint:all", "-Werror", "--release", "17", "-d"])
+            .arg(into)
+            // What the agent defines in the boot loader.
+            .arg("-cp")
+            .arg(agent::repository().join("policy-agent/java/classes"))
+            .args(sources_below(sources)),
+    );
+}
+
+fn run_compiler(command: &mut Command) {
+    let output = command
         .output()
         .expect("javac of a JDK that was found can be started");
     assert!(
@@ -65,6 +71,108 @@ fn compile(sources: &Path, into: &Path) {
         "victims do not compile:\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+/// What programs that use the Java API are made of.
+#[derive(Debug)]
+pub struct ApiClasses {
+    folder: TempDir,
+    /// The API itself, as its build leaves it.
+    pub api: PathBuf,
+}
+
+impl ApiClasses {
+    /// Class path of the victims that name their tenants (`tests/scopes`), the API included.
+    #[must_use]
+    pub fn class_path(&self) -> String {
+        let folders = [classes().victims(), self.folder.path().join("scopes")];
+        let parts = folders.iter().chain([&self.api]);
+        let parts: Vec<String> = parts.map(|part| part.display().to_string()).collect();
+        parts.join(":")
+    }
+
+    /// A service's code (`tests/guest`).
+    #[must_use]
+    pub fn guest(&self) -> PathBuf {
+        self.folder.path().join("guest")
+    }
+
+    /// The same as a named module.
+    #[must_use]
+    pub fn guest_module(&self) -> PathBuf {
+        self.folder.path().join("guest-module")
+    }
+}
+
+/// The API, built by Maven, and the victims that use it.
+///
+/// # Panics
+/// With the builder's messages if something does not build.
+pub fn api_classes() -> &'static ApiClasses {
+    static CLASSES: OnceLock<ApiClasses> = OnceLock::new();
+    CLASSES.get_or_init(|| {
+        let classes = ApiClasses {
+            folder: tempfile::tempdir().expect("a temporary folder can be made"),
+            api: api_jar(),
+        };
+        let sources = |folder: &str| agent::repository().join("tests").join(folder);
+        let compile = |folder: &str, into: &str, module: bool| {
+            let path = format!(
+                "{}:{}",
+                classes.api.display(),
+                self::classes().victims().display()
+            );
+            let mut command = Command::new(jdk::every_jdk()[0].tool("javac"));
+            command
+                // The annotations of the API are not needed to run it, nor to compile against it.
+                .args([
+                    "-Xlint:all,-classfile,-try",
+                    "-Werror",
+                    "--release",
+                    "17",
+                    "-d",
+                ])
+                .arg(classes.folder.path().join(into))
+                .arg(if module { "--module-path" } else { "-cp" })
+                .arg(path);
+            let wanted = |path: &PathBuf| module || !path.ends_with("module-info.java");
+            command.args(sources_below(&sources(folder)).into_iter().filter(wanted));
+            run_compiler(&mut command);
+        };
+        compile("scopes", "scopes", false);
+        compile("guest", "guest", false);
+        compile("guest", "guest-module", true);
+        classes
+    })
+}
+
+/// The API as a jar, built once by Maven.
+///
+/// # Panics
+/// With Maven's messages if it does not build.
+fn api_jar() -> PathBuf {
+    let folder = agent::repository().join("java-api");
+    let build = command::run(
+        Command::new("mvn")
+            .args(["--batch-mode", "--quiet", "-DskipTests", "package"])
+            .args(["--projects", "heapwarden-api", "--also-make"])
+            .current_dir(&folder),
+        Duration::from_secs(600),
+    );
+    assert!(
+        build.status.success(),
+        "the Java API does not build (Maven is needed: apt-get install maven):\n{}\n{}",
+        build.stdout,
+        build.stderr
+    );
+    let target = folder.join("heapwarden-api/target");
+    let jars = std::fs::read_dir(&target).expect("it was just built");
+    let is_api = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with(".jar") && !name.contains("sources") && !name.contains("javadoc")
+    };
+    (jars.flatten().map(|entry| entry.path()).find(is_api))
+        .unwrap_or_else(|| panic!("no jar in {}", target.display()))
 }
 
 /// Every Java source below a folder.

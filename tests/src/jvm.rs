@@ -35,6 +35,7 @@ pub struct Builder {
     flags: Vec<String>,
     environment: Vec<(String, OsString)>,
     heap: String,
+    class_path: Option<String>,
     agent: bool,
     policy: Option<String>,
     options: Vec<String>,
@@ -51,6 +52,7 @@ pub fn victim(vm: &Vm, main: &str) -> Builder {
         flags: Vec::new(),
         environment: Vec::new(),
         heap: "256m".to_owned(),
+        class_path: None,
         agent: true,
         policy: None,
         options: Vec::new(),
@@ -84,6 +86,13 @@ impl Builder {
     #[must_use]
     pub fn heap(mut self, size: &str) -> Self {
         size.clone_into(&mut self.heap);
+        self
+    }
+
+    /// The class path, where it is not that of the victims alone.
+    #[must_use]
+    pub fn class_path(mut self, path: String) -> Self {
+        self.class_path = Some(path);
         self
     }
 
@@ -169,7 +178,10 @@ impl Builder {
         }
         command
             .arg("-cp")
-            .arg(java::classes().victims())
+            .arg(match &self.class_path {
+                Some(path) => OsString::from(path),
+                None => java::classes().victims().into(),
+            })
             .arg(&self.main)
             .args(&self.arguments);
         command

@@ -198,8 +198,8 @@ fn every_metric_of_the_catalogue_is_published_with_its_labels() {
                 "{}",
                 family.metric.name
             );
-            let open = ["heapwarden_build_info", "heapwarden_account_info"]
-                .contains(&family.metric.name);
+            let open =
+                ["heapwarden_build_info", "heapwarden_account_info"].contains(&family.metric.name);
             assert!(
                 open || labels == family.metric.labels,
                 "{}",

@@ -1,0 +1,6 @@
+/** A service as a named module that requires the API. */
+module guest {
+    requires dev.heapwarden;
+
+    exports guest;
+}

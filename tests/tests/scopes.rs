@@ -1,0 +1,345 @@
+//! Scopes: tenants that a program names through the Java API, on every JDK and collector, with the
+//! agent and without it.
+
+use std::time::Duration;
+
+use heapwarden_tests::holdings::Truth;
+use heapwarden_tests::java::api_classes;
+use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, every_vm, on_each};
+use heapwarden_tests::jvm::{Builder, Jvm, victim};
+use heapwarden_tests::scrape::Accounts;
+
+const MIB: u64 = 1 << 20;
+/// What enforcement may take to notice on a busy machine.
+const SOON: Duration = Duration::from_secs(90);
+const EXACT: &str = "[sampling]\ninterval = \"exact\"\n";
+
+fn program(vm: &Vm) -> Builder {
+    let classes = api_classes();
+    victim(vm, "victim.Scoped")
+        .class_path(classes.class_path())
+        .argument(&classes.api)
+        .argument(classes.guest())
+        .argument(classes.guest_module())
+        .heap("512m")
+}
+
+fn start(vm: &Vm, policy: &str) -> Jvm {
+    program(vm).policy(policy).start()
+}
+
+fn limits(mode: &str, service: &str, scope: &str) -> String {
+    format!(
+        "[enforcement]\nmode = \"{mode}\"\nmask = \"8MiB\"\n\n\
+         [[account]]\nname = \"shop\"\nservice = \"shop\"\nlimit = \"{service}\"\n\n\
+         [[account]]\nscope = \"tenant-*\"\nlimit = \"{scope}\"\n"
+    )
+}
+
+/// Asserts that exactly what the order holds came to the account.
+fn assert_charged(jvm: &mut Jvm, order: &str, account: &str) {
+    let before = jvm.settled().holding(account);
+    let truth = Truth::of(&jvm.ask(order));
+    let after = jvm.settled().holding(account);
+    assert_eq!(
+        (
+            after.live_bytes - before.live_bytes,
+            after.live_objects - before.live_objects
+        ),
+        (truth.bytes as f64, truth.objects as f64),
+        "{order}: what came to {account}"
+    );
+}
+
+#[test]
+fn a_scope_is_charged_to_the_byte() {
+    on_each(every_vm(), |vm| {
+        let mut jvm = start(vm, EXACT);
+        assert_eq!(jvm.ask("active"), ["active true"]);
+        jvm.ask("hold tenant-1 8 10");
+        assert_charged(&mut jvm, "hold tenant-1 1000 300", "tenant-1");
+        assert_charged(&mut jvm, "nest tenant-1 tenant-2 1000 300", "tenant-1");
+        assert_eq!(
+            jvm.accounts().holding("tenant-2").live_objects,
+            300.0,
+            "the inner scope pays while it is open"
+        );
+        assert_charged(&mut jvm, "inherit tenant-1 1000 300", "tenant-1");
+        let before = jvm.settled().holding("tenant-1");
+        jvm.ask("alone tenant-1 1000 300");
+        let after = jvm.settled().holding("tenant-1");
+        // The thread itself is made in the scope; what it makes is not.
+        assert!(
+            after.live_bytes - before.live_bytes < 10_000.0,
+            "{before:?} {after:?}"
+        );
+        let accounts = jvm.accounts();
+        let account = accounts.find("tenant-1").expect("listed");
+        assert_eq!(account["kind"], "scope");
+        assert_eq!(account["parent"], serde_json::Value::Null);
+        jvm.finish();
+    });
+}
+
+#[test]
+fn a_scope_follows_tasks_and_stages_through_wrapped_executors() {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = start(vm, EXACT);
+        jvm.ask("wrapped tenant-1 8 10");
+        let before = jvm.settled().holding("tenant-1");
+        let truth = Truth::of(&jvm.ask("wrapped tenant-1 1000 300"));
+        let after = jvm.settled().holding("tenant-1");
+        let came = after.live_bytes - before.live_bytes;
+        // The tasks and stages are made in the scope too; none of them stays.
+        assert!(
+            came >= truth.bytes as f64 && came < truth.bytes as f64 + 5_000.0,
+            "{came} of {}",
+            truth.bytes
+        );
+        jvm.finish();
+    });
+}
+
+#[test]
+fn ten_thousand_virtual_threads_each_in_its_own_scope() {
+    let vms = every_vm().iter().filter(|vm| vm.jdk.feature >= 21);
+    let vms: Vec<Vm> = vms.cloned().collect();
+    if vms.is_empty() {
+        eprintln!("no JDK with virtual threads was found");
+        return;
+    }
+    on_each(&vms, |vm| {
+        let mut jvm = start(vm, "[sampling]\ninterval = \"16KiB\"\n");
+        jvm.ask("virtual 10 100 100");
+        jvm.ask("drop virtual");
+        let before = jvm.settled();
+        let answer = jvm.ask("virtual 10 2000 10000");
+        let after = jvm.settled();
+        for group in 0..10 {
+            let name = format!("v{group}");
+            let mark = format!("truth {name} ");
+            let line = answer.iter().find(|line| line.starts_with(&mark));
+            let truth = Truth::of(&[line.expect("one for each").clone()]);
+            let came = after.holding(&name).live_bytes - before.holding(&name).live_bytes;
+            let z = (came - truth.bytes as f64) / truth.variance(16384.0).sqrt();
+            eprintln!("{vm} {name}: {z:+.2} standard errors");
+            assert!(z.abs() <= 3.0, "{vm} {name}: {came} of {}", truth.bytes);
+        }
+        jvm.finish();
+    });
+}
+
+fn answer<'a>(answer: &'a [String], word: &str) -> Vec<&'a str> {
+    let line = answer.last().expect("an answer");
+    assert!(line.starts_with(word), "{answer:?}");
+    line.split(' ').collect()
+}
+
+fn is_over(accounts: &Accounts, name: &str) -> bool {
+    accounts.is_in_state(name, "over")
+}
+
+#[test]
+fn a_tenant_over_its_limit_is_refused_and_its_neighbour_is_not() {
+    on_each(every_vm(), |vm| {
+        let mut jvm = start(vm, &limits("enforce", "none", "64MiB"));
+        answer(&jvm.ask("leak tenant-good 32"), "held");
+        jvm.ask("listen tenant-bad");
+        let refused = jvm.ask("leak tenant-bad 320");
+        assert_eq!(answer(&refused, "refused")[1], "tenant-bad", "{vm}");
+        answer(&jvm.ask("leak tenant-good 16"), "held");
+        let accounts = jvm.accounts();
+        let good = accounts.find("tenant-good").expect("listed");
+        assert_eq!(good["refusals_total"], 0);
+        let bad = accounts.find("tenant-bad").expect("listed");
+        assert!(bad["refusals_total"].as_u64() >= Some(1), "{bad}");
+        let read = jvm.ask("read tenant-bad");
+        assert_eq!(answer(&read, "read")[4..], ["67108864", "OVER"], "{vm}");
+        jvm.ask("drop tenant-bad");
+        jvm.until(SOON, "it is admitted again", |accounts| {
+            accounts.is_in_state("tenant-bad", "open")
+        });
+        answer(&jvm.ask("leak tenant-bad 16"), "held");
+        let heard = heapwarden_tests::command::poll(SOON, || {
+            let heard = jvm.ask("heard");
+            (heard.len() >= 2).then_some(heard)
+        });
+        assert_eq!(
+            heard.expect("the listener hears both"),
+            ["OVER_LIMIT tenant-bad true", "RECOVERED tenant-bad true"],
+            "{vm}"
+        );
+        jvm.finish();
+    });
+}
+
+#[test]
+fn a_masked_section_is_spared_within_the_policys_bound() {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = start(vm, &limits("enforce", "none", "64MiB"));
+        answer(&jvm.ask("leak tenant-bad 320"), "refused");
+        let refused = jvm.ask("masked tenant-bad 64");
+        let held: u64 = answer(&refused, "refused")[2].parse().expect("bytes");
+        // The bound is counted in charges, which are estimates; what grace spares comes on top.
+        assert!(
+            (6 * MIB..24 * MIB).contains(&held),
+            "{vm}: {held} bytes were spared"
+        );
+        let masked = jvm.metrics().value(
+            "heapwarden_account_deferred_refusals_total",
+            &[("account", "tenant-bad"), ("reason", "masked")],
+        );
+        assert!(masked > Some(0.0), "{vm}: {masked:?}");
+        jvm.finish();
+    });
+}
+
+#[test]
+fn misuse_is_tolerated_and_counted() {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = start(vm, EXACT);
+        assert_eq!(
+            jvm.ask("misuse"),
+            [
+                "inner pays inner",
+                "here pays here",
+                "then pays _unaccounted",
+                "refused a bad name",
+                "refused a bad name",
+                "refused a bad name",
+                "refused a bad name",
+                "refused a bad name",
+                "refused a bad name",
+            ]
+        );
+        let metrics = jvm.metrics();
+        let count = |kind| metrics.value("heapwarden_scope_misuse_total", &[("kind", kind)]);
+        assert_eq!(count("closed_twice"), Some(1.0));
+        assert_eq!(count("out_of_order"), Some(1.0));
+        assert_eq!(count("foreign_thread"), Some(1.0));
+        assert_eq!(count("bad_name"), Some(6.0));
+        assert_eq!(count("folded"), Some(0.0));
+        jvm.finish();
+    });
+}
+
+#[test]
+fn a_hostile_number_of_names_is_folded() {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = start(vm, EXACT);
+        jvm.ask("hold tenant-1 1000 300");
+        // None of them is dropped: each is charged until a collection.
+        jvm.ask("names 12000 100");
+        let metrics = jvm.metrics();
+        let folded = metrics.value("heapwarden_scope_misuse_total", &[("kind", "folded")]);
+        assert!(folded >= Some(1.0), "{vm}: {folded:?}");
+        assert!(
+            metrics
+                .value("heapwarden_account_live_bytes", &[("account", "_other")])
+                .is_some()
+        );
+        let series = metrics.series("heapwarden_account_live_bytes").count();
+        assert!(series <= 200, "{vm}: {series} accounts are published");
+        // What they were charged is gone, and so is what they were named: there is room again.
+        jvm.settled();
+        std::thread::sleep(Duration::from_secs(1));
+        jvm.ask("names 12000 100");
+        jvm.finish();
+    });
+}
+
+#[test]
+fn every_copy_of_the_api_has_scopes_and_catches_its_own_errors() {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = start(vm, &limits("enforce", "none", "48MiB"));
+        for (service, kind, account, copy) in [
+            ("shop", "own", "shop/tenant-a", "copy"),
+            ("store", "own", "store/tenant-a", "copy"),
+            ("stall", "shared", "stall/tenant-a", "boot"),
+            ("layer", "module", "tenant-m", "copy"),
+        ] {
+            jvm.ask(&format!("deploy {service} {kind}"));
+            let scope = account.rsplit('/').next().expect("a name");
+            let outcome = jvm.ask(&format!("serve {service} {scope} 320"));
+            assert_eq!(
+                outcome,
+                [format!("refused {account} mine {copy} traced")],
+                "{vm}: {kind}"
+            );
+            jvm.until(SOON, "it is over", |accounts| is_over(accounts, account));
+            jvm.ask(&format!("undeploy {service}"));
+        }
+        let collected = heapwarden_tests::command::poll(SOON, || {
+            jvm.ask("gc");
+            let loaders = jvm.ask("loaders");
+            // A caught error may stay in a register of the interpreter for a while.
+            jvm.ask("hold tenant-x 8 10");
+            (loaders == ["loaders 0 of 4"]).then_some(())
+        });
+        assert!(
+            collected.is_some(),
+            "{vm}: nothing of ours holds a loader: {:?}",
+            jvm.ask("loaders")
+        );
+        jvm.until(SOON, "their accounts end", |accounts| {
+            accounts.find("store/tenant-a").is_none() && accounts.find("store").is_none()
+        });
+        jvm.finish();
+    });
+}
+
+#[test]
+fn a_scope_inside_a_service_counts_for_both() {
+    on_each(every_vm(), |vm| {
+        let mut jvm = start(vm, &limits("enforce", "96MiB", "64MiB"));
+        jvm.ask("deploy shop shared");
+        assert_eq!(jvm.ask("serve shop tenant-a 40"), ["held"]);
+        assert_eq!(jvm.ask("serve shop tenant-b 32"), ["held"]);
+        // Neither tenant is over its own limit; the service is over its.
+        let refused = jvm.ask("serve shop tenant-c 60");
+        assert_eq!(refused, ["refused shop mine boot traced"], "{vm}");
+        let accounts = jvm.accounts();
+        assert_eq!(accounts.find("shop").expect("listed")["state"], "over");
+        for tenant in ["shop/tenant-a", "shop/tenant-b", "shop/tenant-c"] {
+            let account = accounts.find(tenant).expect("listed");
+            assert_eq!(account["state"], "open", "{vm}: {account}");
+            assert_eq!(account["refusals_total"], 0, "{vm}: {account}");
+            assert_eq!(account["parent"], "shop");
+        }
+        let metrics = jvm.metrics();
+        let of = |name, account| metrics.of_account(name, account).expect("published");
+        let own = of("heapwarden_account_charged_bytes", "shop");
+        let tenants: f64 = ["shop/tenant-a", "shop/tenant-b", "shop/tenant-c"]
+            .map(|tenant| of("heapwarden_account_charged_bytes", tenant))
+            .iter()
+            .sum();
+        let tree = of("heapwarden_account_tree_charged_bytes", "shop");
+        assert!(
+            (own + tenants - tree).abs() <= 0.02 * tree,
+            "{vm}: {own} + {tenants} is not {tree}"
+        );
+        assert!(own < 8.0 * MIB as f64, "{vm}: {own} of its own");
+        jvm.finish();
+    });
+}
+
+#[test]
+fn without_the_agent_it_does_nothing() {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = program(vm).without_agent().start();
+        assert_eq!(jvm.ask("active"), ["active false"]);
+        jvm.ask("hold tenant-1 1000 300");
+        jvm.ask("wrapped tenant-1 1000 300");
+        jvm.ask("inherit tenant-1 1000 300");
+        answer(&jvm.ask("leak tenant-1 128"), "held");
+        answer(&jvm.ask("masked tenant-1 8"), "held");
+        assert_eq!(jvm.ask("read tenant-1"), ["absent"]);
+        let misuse = jvm.ask("misuse");
+        assert_eq!(misuse[3..], ["refused a bad name"; 6]);
+        for kind in ["own", "shared", "module"] {
+            jvm.ask(&format!("deploy svc-{kind} {kind}"));
+            assert_eq!(jvm.ask(&format!("serve svc-{kind} tenant-a 8")), ["held"]);
+        }
+        jvm.finish();
+    });
+}

@@ -51,12 +51,22 @@ fn assert_charged(jvm: &mut Jvm, order: &str, account: &str) {
     );
 }
 
+/// Bytes of the arrays of bytes that `tenant-1` holds.
+fn arrays(accounts: &Accounts) -> u64 {
+    let account = accounts.find("tenant-1").expect("listed");
+    let classes = account["classes"].as_array().expect("a list");
+    let bytes = classes.iter().find(|class| class["class"] == "byte[]");
+    bytes.map_or(0, |class| class["live_bytes"].as_u64().expect("a number"))
+}
+
 #[test]
 fn a_scope_is_charged_to_the_byte() {
     on_each(every_vm(), |vm| {
         let mut jvm = start(vm, EXACT);
         assert_eq!(jvm.ask("active"), ["active true"]);
-        jvm.ask("hold tenant-1 8 10");
+        // Naming a tenant inside another's scope is the other's allocation.
+        jvm.ask("nest tenant-1 tenant-2 8 10");
+        jvm.ask("drop tenant-2");
         assert_charged(&mut jvm, "hold tenant-1 1000 300", "tenant-1");
         assert_charged(&mut jvm, "nest tenant-1 tenant-2 1000 300", "tenant-1");
         assert_eq!(
@@ -65,13 +75,12 @@ fn a_scope_is_charged_to_the_byte() {
             "the inner scope pays while it is open"
         );
         assert_charged(&mut jvm, "inherit tenant-1 1000 300", "tenant-1");
-        let before = jvm.settled().holding("tenant-1");
+        let before = arrays(&jvm.settled());
         jvm.ask("alone tenant-1 1000 300");
-        let after = jvm.settled().holding("tenant-1");
-        // The thread itself is made in the scope; what it makes is not.
-        assert!(
-            after.live_bytes - before.live_bytes < 10_000.0,
-            "{before:?} {after:?}"
+        assert_eq!(
+            arrays(&jvm.settled()),
+            before,
+            "nothing is inherited unasked"
         );
         let accounts = jvm.accounts();
         let account = accounts.find("tenant-1").expect("listed");
@@ -86,16 +95,11 @@ fn a_scope_follows_tasks_and_stages_through_wrapped_executors() {
     on_each(&every_jdk_with(Collector::G1), |vm| {
         let mut jvm = start(vm, EXACT);
         jvm.ask("wrapped tenant-1 8 10");
-        let before = jvm.settled().holding("tenant-1");
+        // The tasks and stages are made in the scope too, and end when they end: arrays alone are
+        // the tenant's.
+        let before = arrays(&jvm.settled());
         let truth = Truth::of(&jvm.ask("wrapped tenant-1 1000 300"));
-        let after = jvm.settled().holding("tenant-1");
-        let came = after.live_bytes - before.live_bytes;
-        // The tasks and stages are made in the scope too; none of them stays.
-        assert!(
-            came >= truth.bytes as f64 && came < truth.bytes as f64 + 5_000.0,
-            "{came} of {}",
-            truth.bytes
-        );
+        assert_eq!(arrays(&jvm.settled()) - before, truth.bytes);
         jvm.finish();
     });
 }

@@ -1,5 +1,6 @@
 package dev.heapwarden.agent;
 
+import java.lang.ref.WeakReference;
 import java.util.function.Consumer;
 
 /**
@@ -272,8 +273,12 @@ public final class Bridge {
 
     /** The context of a name where the calling thread does not remember it. */
     private static Context find(Home home, String name) {
+        Cell cell = cell();
         ClassLoader loader = Loaders.context(Thread.currentThread());
-        Names names = SERVICES.of(loader, home);
+        Names names = cell.names(home, loader);
+        if (names == null) {
+            names = SERVICES.of(loader, home);
+        }
         Context context = names.known(name);
         if (context == null) {
             check(name);
@@ -283,9 +288,9 @@ public final class Bridge {
                 return context;
             }
         }
-        Cell cell = cell();
-        cell.remember(
-                home, name, Loaders.plain(loader) ? Loaders.weakly(loader) : names.loader, context);
+        WeakReference<ClassLoader> weakly =
+                Loaders.plain(loader) ? Loaders.weakly(loader) : names.loader;
+        cell.remember(home, name, weakly, names, context);
         return context;
     }
 

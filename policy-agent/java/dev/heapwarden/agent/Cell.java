@@ -49,6 +49,7 @@ public final class Cell {
     private String lastName;
     private Home lastHome;
     private WeakReference<ClassLoader> lastLoader;
+    private WeakReference<Names> lastNames;
     private WeakReference<Context> lastContext;
 
     Cell(int number, Context base) {
@@ -71,11 +72,28 @@ public final class Cell {
         return name == last || name.equals(last) ? lastContext.get() : null;
     }
 
-    /** For {@link #recall}. */
-    void remember(Home home, String name, WeakReference<ClassLoader> loader, Context context) {
+    /** The names of the service that this thread entered a scope in last, as {@link #recall}. */
+    Names names(Home home, ClassLoader loader) {
+        return lastName != null && home == lastHome && lastLoader.refersTo(loader)
+                ? lastNames.get()
+                : null;
+    }
+
+    /**
+     * For {@link #recall} and {@link #names}.
+     *
+     * @param loader refers to the context loader, which need not be that of the names
+     */
+    void remember(
+            Home home,
+            String name,
+            WeakReference<ClassLoader> loader,
+            Names names,
+            Context context) {
         lastName = null;
         lastHome = home;
         lastLoader = loader;
+        lastNames = names.weakly;
         lastContext = context.weakly;
         lastName = name;
     }

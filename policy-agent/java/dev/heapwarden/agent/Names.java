@@ -26,10 +26,14 @@ final class Names {
     /** Refers to the service's loader; for no service, to null. */
     final WeakReference<ClassLoader> loader;
 
+    /** For those who remember this without keeping its purses alive. */
+    final WeakReference<Names> weakly;
+
     Names(Agent agent, WeakReference<ClassLoader> loader, int most) {
         this.agent = agent;
         this.loader = loader;
         this.most = most;
+        this.weakly = new WeakReference<>(this);
     }
 
     /** The context of this name, if it has been made. */

@@ -97,12 +97,16 @@ final class CellTest {
         Cell cell = new Cell(1, null);
         Context context = context("tenant");
         assertNull(cell.recall(home, "tenant", loader));
-        cell.remember(home, "tenant", new WeakReference<>(loader), context);
+        Names names = new Names(ledger, new WeakReference<>(loader), 10);
+        cell.remember(home, "tenant", names.loader, names, context);
         assertSame(context, cell.recall(home, "tenant", loader));
         assertSame(context, cell.recall(home, new StringBuilder("tenant").toString(), loader));
         assertNull(cell.recall(home, "other", loader));
         assertNull(cell.recall(new Home(loader), "tenant", loader));
         assertNull(cell.recall(home, "tenant", new ClassLoader() {}));
+        assertSame(names, cell.names(home, loader));
+        assertNull(cell.names(new Home(loader), loader));
+        assertNull(cell.names(home, new ClassLoader() {}));
     }
 
     @Test
@@ -110,8 +114,11 @@ final class CellTest {
         ClassLoader loader = new ClassLoader() {};
         Home home = new Home(loader);
         Cell cell = new Cell(1, null);
-        cell.remember(home, "gone", new WeakReference<>(loader), context("gone"));
+        Names gone = new Names(ledger, new WeakReference<>(loader), 10);
+        cell.remember(home, "gone", gone.loader, gone, gone.make("gone", 0));
+        gone = null;
         Collected.await(() -> cell.recall(home, "gone", loader) == null);
+        assertNull(cell.names(home, loader));
     }
 
     @Test

@@ -147,7 +147,15 @@ pub(crate) fn chain_source(depth: usize) -> (String, String) {
     (format!("chain/{name}.java"), text)
 }
 
-pub(crate) fn run(command: &mut Command, how_to_install: &str) -> Result<()> {
+fn run(command: &mut Command, how_to_install: &str) -> Result<()> {
+    output(command, how_to_install).map(drop)
+}
+
+/// Runs a program to its good end; what it printed.
+///
+/// # Errors
+/// Where it is missing, with how to install it, or fails, with what it said.
+pub(crate) fn output(command: &mut Command, how_to_install: &str) -> Result<String> {
     let name = Path::new(command.get_program())
         .file_name()
         .unwrap_or_default()
@@ -167,7 +175,7 @@ pub(crate) fn run(command: &mut Command, how_to_install: &str) -> Result<()> {
             String::from_utf8_lossy(&output.stderr)
         );
     }
-    Ok(())
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[cfg(test)]

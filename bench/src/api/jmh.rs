@@ -26,6 +26,8 @@ pub(crate) struct Score {
     pub(crate) ns: f64,
     /// Bytes that one operation allocates.
     pub(crate) allocated_bytes: f64,
+    /// What the agent took for a sample, half of them and 99 % of them; of allocations alone.
+    pub(crate) callback_ns: Option<(f64, f64)>,
 }
 
 /// What a run needs.
@@ -76,9 +78,10 @@ impl Rig {
             .arg("-jvmArgs")
             .arg(self.jvm_arguments(setting))
             .arg(format!("^{benchmarks}."));
-        build::run(&mut java, "it comes with the JDK")?;
+        let output = build::output(&mut java, "it comes with the JDK")?;
         let text = std::fs::read_to_string(&answer).context("JMH wrote no results")?;
-        scores(&serde_json::from_str(&text).context("JMH's results are no JSON")?)
+        let json = serde_json::from_str(&text).context("JMH's results are no JSON")?;
+        scores(&json, &output)
     }
 
     fn jvm_arguments(&self, setting: Setting) -> String {
@@ -86,8 +89,11 @@ impl Rig {
         if setting == Setting::Absent {
             return heap.to_owned();
         }
+        let run_file = self.folder.join("run.json");
+        let run_file = run_file.display();
         format!(
-            "{heap} -agentpath:{}=config={},listen=off,log={}",
+            "{heap} -Dbench.run-file={run_file} \
+             -agentpath:{}=config={},listen=127.0.0.1:0,run-file={run_file},log={}",
             self.agent.display(),
             self.folder
                 .join(format!("{}.toml", setting.name()))
@@ -97,13 +103,23 @@ impl Rig {
     }
 }
 
-/// The scores in JMH's JSON.
-fn scores(json: &Value) -> Result<Vec<Score>> {
+/// The line `callback SCOPE P50 P99` that a benchmark prints at its end.
+fn callback_ns(output: &str, scope: &str) -> Option<(f64, f64)> {
+    output.lines().find_map(|line| {
+        let rest = line.strip_prefix("callback ")?.strip_prefix(scope)?;
+        let (p50, p99) = rest.trim().split_once(' ')?;
+        Some((p50.parse().ok()?, p99.parse().ok()?))
+    })
+}
+
+/// The scores in JMH's JSON, with what the benchmarks printed.
+fn scores(json: &Value, output: &str) -> Result<Vec<Score>> {
     let runs = json.as_array().map(Vec::as_slice).unwrap_or_default();
     ensure!(!runs.is_empty(), "JMH measured nothing");
     runs.iter()
         .map(|run| {
             let name = run["benchmark"].as_str().unwrap_or_default();
+            let scope = run["params"]["scope"].as_str().unwrap_or_default();
             let secondary = run["secondaryMetrics"].as_object();
             // Older releases put a middle dot before the name.
             let allocated = secondary
@@ -113,10 +129,8 @@ fn scores(json: &Value) -> Result<Vec<Score>> {
                 .and_then(|(_, metric)| metric["score"].as_f64());
             Ok(Score {
                 name: name.rsplit('.').next().unwrap_or(name).to_owned(),
-                scope: run["params"]["scope"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_owned(),
+                callback_ns: callback_ns(output, scope),
+                scope: scope.to_owned(),
                 ns: run["primaryMetric"]["score"]
                     .as_f64()
                     .with_context(|| format!("{name} has no score"))?,
@@ -141,14 +155,16 @@ mod tests {
             scope: "entered".to_owned(),
             ns: 51.5,
             allocated_bytes: 1024.0,
+            callback_ns: Some((620.0, 2900.0)),
         };
-        assert_eq!(scores(&json).unwrap(), [expected]);
+        let output = "Iteration 5: \ncallback entered 620 2900\n51.5 ns/op";
+        assert_eq!(scores(&json, output).unwrap(), [expected]);
     }
 
     #[test]
     fn a_run_without_figures_is_no_measurement() {
-        assert!(scores(&json!([])).is_err());
+        assert!(scores(&json!([]), "").is_err());
         let json = json!([{"benchmark": "a.b", "primaryMetric": {"score": 1.0}}]);
-        assert!(scores(&json).is_err());
+        assert!(scores(&json, "").is_err());
     }
 }

@@ -5,6 +5,7 @@ import dev.heapwarden.Scope;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.CompilerControl;
 import org.openjdk.jmh.annotations.Mode;
 import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Setup;
@@ -25,6 +26,7 @@ public class Enter {
     private String inner;
     private Runnable task;
     private Runnable wrapped;
+    private final Runnable work = this::work;
     private int at;
     private int ran;
 
@@ -77,6 +79,31 @@ public class Enter {
                 Scope nested = Heapwarden.enter(inner)) {
             // Empty: the scopes alone are measured.
         }
+    }
+
+    /** As a program does it: the work is too large to be compiled into the scope. */
+    @Benchmark
+    public void sameNameAroundWork() {
+        try (Scope scope = Heapwarden.enter(name)) {
+            work();
+        }
+    }
+
+    /** The same without an object for the scope. */
+    @Benchmark
+    public void runAroundWork() {
+        Heapwarden.run(name, work);
+    }
+
+    /** The work alone. */
+    @Benchmark
+    public void workAlone() {
+        work();
+    }
+
+    @CompilerControl(CompilerControl.Mode.DONT_INLINE)
+    private void work() {
+        ran++;
     }
 
     /** A task that was wrapped before. */

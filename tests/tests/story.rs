@@ -154,7 +154,7 @@ impl Jvm {
             let error = now.standard_error_bytes.hypot(before.standard_error_bytes);
             let off = (came - truth) / error;
             eprintln!("{} {name}: {off:+.2} standard errors", self.name);
-            // Of seven accounts one is beyond four in one run of 2,000.
+            // By chance one of six is beyond four in one run of 2,600.
             assert!(
                 off.abs() <= 4.0,
                 "{name} holds {truth}, and {came} came to its account: {off:+.2} standard errors"
@@ -401,7 +401,7 @@ fn suggest(
 fn notice(fleet: &mut Fleet, limits: &BTreeMap<String, (u64, u64)>, seen: &mut Transcript) {
     const EXPECTED: [&str; 2] = ["HeapwardenAccountFull", "HeapwardenAccountWouldBeRefused"];
     let limit = limits[GROWING.0].1;
-    let mut at_the_limit = None;
+    let mut held_at_first = None;
     let firing = fleet.live_until("both alerts", |fleet| {
         let is_firing = |alert: &Value| alert["state"] == "firing";
         let firing: Vec<Value> = fleet
@@ -410,8 +410,8 @@ fn notice(fleet: &mut Fleet, limits: &BTreeMap<String, (u64, u64)>, seen: &mut T
             .into_iter()
             .filter(is_firing)
             .collect();
-        if firing.is_empty() {
-            at_the_limit = Some(fleet.growing());
+        if !firing.is_empty() {
+            held_at_first.get_or_insert_with(|| fleet.most(GROWING.0));
         }
         (firing.len() >= EXPECTED.len()).then_some(firing)
     });
@@ -424,7 +424,8 @@ fn notice(fleet: &mut Fleet, limits: &BTreeMap<String, (u64, u64)>, seen: &mut T
         assert_eq!(label(alert, "account"), GROWING.0, "{alert}");
         assert_eq!(label(alert, "instance"), GROWING.1, "{alert}");
     }
-    let held = at_the_limit.expect("it was not at its limit when it got one");
+    let held = held_at_first.expect("one was seen first");
+    // Its account is larger than what it knows of by what the container made for it, and by chance.
     assert!(
         held as f64 > 0.97 * limit as f64,
         "an alert for {held} bytes at a limit of {limit}"

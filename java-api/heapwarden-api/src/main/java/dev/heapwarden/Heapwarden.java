@@ -247,7 +247,8 @@ public final class Heapwarden {
 
     /**
      * Reads an account. The figures are at most a second old; to have them can take as long as the
-     * agent takes to read its accounts, at most three seconds.
+     * agent takes to read its accounts, at most three seconds. An account that is younger than they
+     * are is missing in them.
      *
      * @param name the account's published name, such as {@code shop/tenant-42}
      * @return its figures; empty where there is no such account, and without the agent

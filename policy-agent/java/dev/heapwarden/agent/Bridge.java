@@ -238,7 +238,8 @@ public final class Bridge {
 
     /**
      * Called by the agent, on a thread of its own, when an account's state changes. Returns at once.
-     * The listeners get an array of account, parent, kind and the five figures.
+     * Private, which is nothing to the agent: nobody else is to invent events for others' listeners.
+     * Those get an array of account, parent, kind and the five figures.
      *
      * @param account the published name
      * @param parent the published name of the account that this one is beneath; null for none
@@ -250,7 +251,7 @@ public final class Bridge {
      * @param soft soft limit in bytes, or -1
      * @param limit limit in bytes, or -1
      */
-    public static void announce(
+    private static void announce(
             String account,
             String parent,
             int kind,
@@ -266,8 +267,8 @@ public final class Bridge {
         SUBSCRIPTIONS.announce(event, account, parent);
     }
 
-    /** May be called by the agent now and then: ends the purses of loaders that are gone. */
-    public static void tidy() {
+    /** Called by the agent now and then: ends the purses of loaders that are gone. */
+    private static void tidy() {
         SERVICES.tidy();
     }
 

@@ -8,7 +8,9 @@ import dev.heapwarden.internal.Link;
  *
  * <p><b>Threads.</b> A scope belongs to the thread that entered it.
  *
- * <p><b>Cost.</b> It is never stored, so that the compiler need not make the object at all.
+ * <p><b>Cost.</b> It is never stored, so that the compiler need not make the object at all. Before JDK
+ * 22 it makes it where the body of the {@code try} is not inlined: for its sake the handler that closes
+ * the scope is compiled as a call, also if nothing was ever thrown (JDK-8267532).
  *
  * <p><b>Without the agent</b> it does nothing.
  *

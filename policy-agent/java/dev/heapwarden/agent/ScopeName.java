@@ -17,6 +17,9 @@ final class ScopeName {
     /** What is wrong with a name, as a sentence with the rule; null for a good one. */
     static String fault(String name) {
         int length = name.length();
+        if (plain(name, length)) {
+            return null;
+        }
         if (length == 0) {
             return RULE.concat("is empty");
         }
@@ -51,6 +54,20 @@ final class ScopeName {
             return RULE.concat("has a blank at an end");
         }
         return name.charAt(0) == '_' ? RULE.concat("starts with '_'") : null;
+    }
+
+    /** What most names are: good for sure, seen at a glance. */
+    private static boolean plain(String name, int length) {
+        if (length == 0 || length > MAX_BYTES || name.charAt(0) == '_') {
+            return false;
+        }
+        for (int at = 0; at < length; at++) {
+            char unit = name.charAt(at);
+            if (unit <= ' ' || unit >= '\u007f' || unit == '/') {
+                return false;
+            }
+        }
+        return true;
     }
 
     private static boolean blank(char unit) {

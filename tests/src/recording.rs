@@ -25,6 +25,8 @@ pub struct Account {
     pub from_day: f64,
     /// Live MiB, so many days after the beginning.
     pub live_mib: fn(f64) -> f64,
+    /// Live MiB of the scopes beneath it.
+    pub beneath_mib: f64,
 }
 
 /// A service that is there from the beginning.
@@ -35,6 +37,7 @@ pub const fn service(name: &'static str, live_mib: fn(f64) -> f64) -> Account {
         kind: "service",
         from_day: 0.0,
         live_mib,
+        beneath_mib: 0.0,
     }
 }
 
@@ -90,6 +93,18 @@ impl Recording {
                 self.sample("heapwarden_account_charged_bytes", &of, charged, time);
                 let metric = "heapwarden_account_standard_error_bytes";
                 self.sample(metric, &of, of_charged, time);
+                if account.beneath_mib > 0.0 {
+                    let whole = live + account.beneath_mib * MIB;
+                    held += account.beneath_mib * MIB;
+                    for (part, value) in [
+                        ("live_bytes", whole),
+                        ("charged_bytes", whole * CHARGED_PER_LIVE),
+                        ("standard_error_bytes", error(whole * CHARGED_PER_LIVE)),
+                    ] {
+                        let metric = format!("heapwarden_account_tree_{part}");
+                        self.sample(&metric, &of, value, time);
+                    }
+                }
                 let service = if account.kind == "service" { &name } else { "" };
                 let info = format!("{of},kind=\"{}\",service=\"{service}\"", account.kind);
                 self.sample("heapwarden_account_info", &info, 1.0, time);

@@ -23,6 +23,7 @@ const fn nobody(live_mib: fn(f64) -> f64) -> Account {
         kind: "reserved",
         from_day: 0.0,
         live_mib,
+        beneath_mib: 0.0,
     }
 }
 
@@ -90,6 +91,7 @@ fn a_week_of_a_fleet(end: i64) -> Recording {
             kind: "library",
             from_day: 0.0,
             live_mib: |_| 5.0,
+            beneath_mib: 0.0,
         },
     ];
     add("growing:9464", 1024.0, begin, &growing);

@@ -46,7 +46,11 @@ fn assert_code(finished: &Finished, code: i32) {
     );
 }
 
-const FIRST: [Account; 6] = [
+const FIRST: [Account; 7] = [
+    Account {
+        beneath_mib: 90.0,
+        ..service("/rooms", |_| 30.0)
+    },
     service("/steady", |_| 200.0),
     service("/wave", |days| 100.0 + 40.0 * (TAU * days).sin()),
     service("/growing", |days| 20.0 + 40.0 * days),
@@ -164,7 +168,7 @@ fn steady_services_never_hit_what_was_suggested_and_a_growing_one_does() {
         .collect();
     assert_eq!(
         services,
-        ["/growing", "/late", "/spiky", "/steady", "/wave"],
+        ["/growing", "/late", "/rooms", "/spiky", "/steady", "/wave"],
         "{written}"
     );
     for said in [
@@ -201,6 +205,11 @@ fn steady_services_never_hit_what_was_suggested_and_a_growing_one_does() {
     );
     assert!(
         (150.0..=176.0).contains(&of("/spiky", "soft-limit")),
+        "{written}"
+    );
+    // With the scopes beneath it.
+    assert!(
+        (120.0..=144.0).contains(&of("/rooms", "soft-limit")),
         "{written}"
     );
     let growing = 20.0 + 40.0 * (OBSERVED_DAYS + HORIZON_DAYS) as f64;
@@ -244,7 +253,7 @@ fn steady_services_never_hit_what_was_suggested_and_a_growing_one_does() {
     assert!(
         table
             .stdout
-            .contains("1 of 6 with a limit would have been refused"),
+            .contains("1 of 7 with a limit would have been refused"),
         "{}",
         table.stdout
     );

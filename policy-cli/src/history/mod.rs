@@ -5,7 +5,8 @@
 //! missing ([`Column`]), a JVM that began anew is noted, and an account has readings only
 //! while it existed.
 //!
-//! **What a reading is.** Live bytes and their error are the highest of each step, so that a
+//! **What a reading is.** Of an account that has scopes beneath it, all of them together: its
+//! limits are about that. Live bytes and their error are the highest of each step, so that a
 //! peak between two steps counts as long as it was scraped. The standard error that the
 //! agent publishes is that of the *charged* bytes, garbage included. As the variance of an
 //! estimate grows in proportion to what is estimated (`sampling/weight.rs` of the agent), the

@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use crate::clock;
-use crate::live::{Accounts, Address, Classes, Client};
+use crate::live::{Accounts, Address, Classes, Client, Tree};
 use crate::prometheus::Span;
 
 use super::{Account, Error, History, Jvm, Kind, live_error};
@@ -143,9 +143,14 @@ impl Polled {
             let (account, before) = self.accounts.entry(one.name.clone()).or_insert_with(fresh);
             account.kind = Kind::from_word(&one.kind);
             account.service.clone_from(&one.service);
-            let (live, charged) = (one.live_bytes as f64, one.charged_bytes as f64);
+            let whole = one.tree.unwrap_or(Tree {
+                live_bytes: one.live_bytes,
+                charged_bytes: one.charged_bytes,
+                standard_error_bytes: one.standard_error_bytes,
+            });
+            let (live, charged) = (whole.live_bytes as f64, whole.charged_bytes as f64);
             account.live_bytes.put(steps, step, live);
-            let error = live_error(one.standard_error_bytes as f64, live, charged);
+            let error = live_error(whole.standard_error_bytes as f64, live, charged);
             account.standard_error_bytes.put(steps, step, error);
             for (column, limit) in [
                 (&mut account.limit_bytes, one.limit_bytes),
@@ -230,5 +235,21 @@ mod tests {
             (Some(1000.0), None)
         );
         assert_eq!((shop.kind, shop.service.as_str()), (Kind::Service, "/shop"));
+    }
+
+    #[test]
+    fn what_has_scopes_beneath_it_counts_with_them() {
+        let mut found = accounts(10, 100, 0);
+        found.accounts[0].tree = Some(Tree {
+            live_bytes: 300,
+            charged_bytes: 300,
+            standard_error_bytes: 9,
+        });
+        let mut polled = Polled::new(1);
+        polled.add(0, &found);
+        let jvm = polled.finish(&"127.0.0.1:9464".parse().unwrap());
+        let shop = &jvm.accounts[0];
+        assert_eq!(shop.live_bytes.get(0), Some(300.0));
+        assert_eq!(shop.standard_error_bytes.get(0), Some(9.0));
     }
 }

@@ -36,10 +36,18 @@ pub(super) fn read(client: &Client, request: &Request) -> Result<History, Error>
         let query = format!("{function}({}[{step}s])", selector.of(metric));
         client.range(&query, *span)
     };
+    // Limits, and what a move frees, are about an account with the scopes beneath it; that is
+    // published apart, and only where there are any.
+    let ask_whole = |part: &str| {
+        let over = |metric: String| format!("max_over_time({}[{step}s])", selector.of(&metric));
+        let whole = over(format!("heapwarden_account_tree_{part}"));
+        let own = over(format!("heapwarden_account_{part}"));
+        client.range(&format!("{whole} or {own}"), *span)
+    };
     let mut reading = Reading::new(request);
     reading.kinds(&kinds(client, request)?)?;
 
-    let live = ask("max_over_time", "heapwarden_account_live_bytes")?;
+    let live = ask_whole("live_bytes")?;
     reading.accounts(&live, |account| &mut account.live_bytes)?;
     drop(live);
     if reading.jvms.values().all(|jvm| jvm.accounts.is_empty()) {
@@ -50,10 +58,10 @@ pub(super) fn read(client: &Client, request: &Request) -> Result<History, Error>
             selector: selector.clause(),
         });
     }
-    let errors = ask("max_over_time", "heapwarden_account_standard_error_bytes")?;
+    let errors = ask_whole("standard_error_bytes")?;
     reading.accounts(&errors, |account| &mut account.standard_error_bytes)?;
     drop(errors);
-    let charged = ask("max_over_time", "heapwarden_account_charged_bytes")?;
+    let charged = ask_whole("charged_bytes")?;
     reading.accounts(&charged, |account| &mut account.charged_bytes)?;
     drop(charged);
     reading.scale_errors();
@@ -393,7 +401,7 @@ fn own<'a>(series: &'a Series, label: &str) -> Option<&'a str> {
 
 fn is_own(label: &str) -> bool {
     let label = label.strip_prefix("exported_").unwrap_or(label);
-    matches!(label, "account" | "kind" | "service")
+    matches!(label, "account" | "kind" | "service" | "parent")
 }
 
 #[cfg(test)]

@@ -114,6 +114,8 @@ pub(crate) struct Account {
     /// Standard error of the charged estimate.
     #[serde(deserialize_with = "amount")]
     pub(crate) standard_error_bytes: u64,
+    /// With the scopes beneath it, where there are any: what its limits are about.
+    pub(crate) tree: Option<Tree>,
     /// Estimated number of live objects.
     #[serde(deserialize_with = "amount")]
     pub(crate) live_objects: u64,
@@ -150,6 +152,21 @@ pub(crate) struct Account {
     /// Classes beyond those asked for.
     #[serde(deserialize_with = "amount")]
     pub(crate) classes_omitted: u64,
+}
+
+/// What an account and the scopes beneath it hold together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Tree {
+    /// Of all of them.
+    #[serde(deserialize_with = "amount")]
+    pub(crate) live_bytes: u64,
+    /// Likewise.
+    #[serde(deserialize_with = "amount")]
+    pub(crate) charged_bytes: u64,
+    /// Of the charged estimate of all of them.
+    #[serde(deserialize_with = "amount")]
+    pub(crate) standard_error_bytes: u64,
 }
 
 /// A share of an account's live bytes.

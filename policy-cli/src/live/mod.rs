@@ -11,7 +11,7 @@ mod client;
 mod error;
 mod reading;
 
-pub(crate) use accounts::{Account, Accounts, State};
+pub(crate) use accounts::{Account, Accounts, State, Tree};
 #[cfg(test)]
 pub(crate) use accounts::{Class, Principal};
 pub(crate) use address::Address;

@@ -97,6 +97,27 @@ impl ApiClasses {
         self.folder.path().join("guest")
     }
 
+    /// The folder `tests/{sources}`, compiled against the API and a library.
+    ///
+    /// # Panics
+    /// With the compiler's messages if it does not compile.
+    #[must_use]
+    pub fn compiled_with(&self, sources: &str, library: &Path) -> PathBuf {
+        let into = self.folder.path().join(sources);
+        run_compiler(
+            Command::new(jdk::every_jdk()[0].tool("javac"))
+                .args(["-Xlint:all,-classfile,-try", "-Werror", "--release", "17"])
+                .arg("-d")
+                .arg(&into)
+                .arg("-cp")
+                .arg(format!("{}:{}", self.api.display(), library.display()))
+                .args(sources_below(
+                    &agent::repository().join("tests").join(sources),
+                )),
+        );
+        into
+    }
+
     /// The same as a named module.
     #[must_use]
     pub fn guest_module(&self) -> PathBuf {

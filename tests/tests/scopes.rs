@@ -74,7 +74,8 @@ fn a_scope_is_charged_to_the_byte() {
             300.0,
             "the inner scope pays while it is open"
         );
-        // What a thread needs to start, and links at its first steps, is made by whoever is first.
+        // What a thread links at its first steps is whose it is that takes them first.
+        jvm.ask("inherit tenant-1 8 10");
         let before = arrays(&jvm.settled());
         let truth = Truth::of(&jvm.ask("inherit tenant-1 1000 300"));
         assert_eq!(arrays(&jvm.settled()) - before, truth.bytes);

@@ -156,6 +156,14 @@ impl Results {
                 met: row.ratio() <= MOST_RATIO,
                 measured: format!("{:.2} times ({low:.2}-{high:.2})", row.ratio()),
             });
+            verdicts.push(Verdict {
+                aim: format!(
+                    "{}: the same against a value set and then null, the entry left",
+                    row.jdk
+                ),
+                met: row.bare_ratio() <= MOST_RATIO,
+                measured: format!("{:.2} times", row.bare_ratio()),
+            });
         }
         for row in with_agent().filter(|row| NO_GARBAGE.contains(&row.benchmark.as_str())) {
             verdicts.push(Verdict {

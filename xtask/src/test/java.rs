@@ -11,8 +11,11 @@ use super::Context;
 use super::runner::Summary;
 use crate::{process, tools, workspace};
 
+/// The Java API.
+const API: &str = "java-api";
+
 /// Folders that are, or may become, Maven projects.
-const PROJECTS: [&str; 3] = ["java-api", "examples/servlet", "examples/demo"];
+const PROJECTS: [&str; 3] = [API, "examples/servlet", "examples/demo"];
 
 /// Verifies every project that is there.
 pub(super) fn verify(context: &Context, summaries: &mut Vec<Summary>) -> Result<()> {
@@ -60,6 +63,7 @@ fn maven(
             "-Dstyle.color=never",
             "verify",
         ])
+        .args(agent(project)?)
         .current_dir(folder)
         .env("JAVA_HOME", tools::for_maven(&context.jdks)?.home());
     process::run_lines(&mut command, Some(context.deadline), |line| {
@@ -70,6 +74,21 @@ fn maven(
         }
         summaries.extend(Summary::parse(line));
     })
+}
+
+/// The Java API is tested without the agent and, told where it is, with it.
+fn agent(project: &str) -> Result<Option<String>> {
+    if project != API {
+        return Ok(None);
+    }
+    let library = workspace::agent();
+    if !library.is_file() {
+        bail!(
+            "{} is not there: run `cargo build --release` first",
+            library.display()
+        );
+    }
+    Ok(Some(format!("-Dheapwarden.agent={}", library.display())))
 }
 
 fn is_telling(line: &str) -> bool {

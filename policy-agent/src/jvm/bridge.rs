@@ -60,11 +60,16 @@ impl Bridge {
     pub(crate) fn define(jni: &Jni, tools: &JvmTi) -> Result<Bridge, String> {
         let bound = jni.boot_defined(tools, &NATIVES)?;
         natives::bind(jni, &bound)?;
-        let mut last = bound;
+        let mut classes = Vec::new();
         for file in &CLASSES {
-            last = jni.boot_defined(tools, file)?;
+            classes.push(jni.boot_defined(tools, file)?);
         }
-        let cells = Cells::find(jni)?;
+        // Not looked up by name again: other loaders may have classes of these names.
+        let [.., inherited, _, cell, cells] = &classes[..6] else {
+            unreachable!("there are more")
+        };
+        let cells = Cells::find(jni, cells, cell, inherited)?;
+        let last = &classes[classes.len() - 1];
         let method = |class: &Local<'_>, name, descriptor| {
             (jni.static_method(class, name, descriptor))
                 .ok_or_else(|| "the bridge has not the methods that it should have".to_owned())
@@ -78,12 +83,12 @@ impl Bridge {
         Ok(Bridge {
             cells,
             announce: method(
-                &last,
+                last,
                 c"announce",
                 c"(Ljava/lang/String;Ljava/lang/String;IJJJJJ)V",
             )?,
-            tidy: method(&last, c"tidy", c"()V")?,
-            class: kept(&last)?,
+            tidy: method(last, c"tidy", c"()V")?,
+            class: kept(last)?,
             value_of: method(&long_class, c"valueOf", c"(J)Ljava/lang/Long;")?,
             long_class: kept(&long_class)?,
             object_class: kept(&boot("java/lang/Object")?)?,

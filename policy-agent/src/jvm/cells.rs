@@ -38,32 +38,41 @@ struct Slot {
 }
 
 impl Cells {
-    /// Looks everything up; says what is missing.
-    pub(super) fn find(jni: &Jni) -> Result<Cells, String> {
+    /// Looks everything up; says what is missing. The classes are those of the Java half.
+    pub(super) fn find(
+        jni: &Jni,
+        cells: &Local<'_>,
+        cell: &Local<'_>,
+        inherited: &Local<'_>,
+    ) -> Result<Cells, String> {
         const MAP: &str = "Ljava/lang/ThreadLocal$ThreadLocalMap;";
-        let field = |class: &str, name: &str, descriptor: &str| {
-            jni.boot_class(class)
-                .and_then(|class| jni.field(&class, name, descriptor))
-                .ok_or_else(|| format!("{class} has no field {name}"))
+        let in_class = |class: &Local<'_>, name: &str, descriptor: &str| {
+            jni.field(class, name, descriptor)
+                .ok_or_else(|| format!("there is no field {name}"))
         };
-        let cells = "dev/heapwarden/agent/Cells";
-        let slot = |class: &str, local: &str, kind: &str| {
-            let of = jni.boot_class(class).and_then(|class| class.global());
+        let field = |class: &str, name: &str, descriptor: &str| {
+            let class = jni.boot_class(class);
+            in_class(
+                &class.ok_or("the JDK's classes are others")?,
+                name,
+                descriptor,
+            )
+        };
+        let slot = |values: &Local<'_>, local: &str, kind: &str| {
             let hash = jni
-                .boot_class(cells)
-                .and_then(|cells| jni.static_field(&cells, local, kind))
+                .static_field(cells, local, kind)
                 .and_then(|field| jni.static_value(&field))
                 .and_then(|local| {
                     let hash = field("java/lang/ThreadLocal", "threadLocalHashCode", "I").ok()?;
                     Some(local.int(hash))
                 });
-            let (Some(of), Some(hash)) = (of, hash) else {
+            let (Some(class), Some(hash)) = (values.global(), hash) else {
                 return Err(format!("there is no thread-local {local}"));
             };
             Ok(Slot {
-                class: of,
+                class,
                 hash,
-                purse: field(class, "purse", "I")?,
+                purse: in_class(values, "purse", "I")?,
             })
         };
         Ok(Cells {
@@ -79,17 +88,9 @@ impl Cells {
                 "value",
                 "Ljava/lang/Object;",
             )?,
-            cell: slot(
-                "dev/heapwarden/agent/Cell",
-                "CELLS",
-                "Ljava/lang/ThreadLocal;",
-            )?,
-            masks: field("dev/heapwarden/agent/Cell", "masks", "I")?,
-            inherited: slot(
-                "dev/heapwarden/agent/Inherited",
-                "INHERITED",
-                "Ljava/lang/InheritableThreadLocal;",
-            )?,
+            cell: slot(cell, "CELLS", "Ljava/lang/ThreadLocal;")?,
+            masks: in_class(cell, "masks", "I")?,
+            inherited: slot(inherited, "INHERITED", "Ljava/lang/InheritableThreadLocal;")?,
         })
     }
 

@@ -238,6 +238,6 @@ fn a_loader_is_kept_for_its_scopes_and_they_leave_nothing_behind() {
     // The other way round: the service's purse ends first, and the scope still holds.
     d.enter_scope(purse(6), "t".into(), LoaderId(1));
     d.close_purse(purse(1), 0, 0);
-    assert_eq!(d.close_purse(purse(6), 0, 0).is_some(), true);
+    assert!(d.close_purse(purse(6), 0, 0).is_some());
     assert_eq!(d.accounts().count(), 1, "only the reserved account is left");
 }

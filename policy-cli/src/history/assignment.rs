@@ -26,7 +26,8 @@ pub(crate) struct Assigned<'a> {
 ///
 /// Like the agent, a service or scope goes to the first rule whose glob it matches. But a
 /// record knows less than the agent: of a deployment's names only the one that is published,
-/// and of package accounts only their names. So an account that bears the name of a rule of
+/// and of package accounts only their names. A scope is matched by what the program called it,
+/// without the service around it. So an account that bears the name of a rule of
 /// its kind is that rule's, whatever its glob or patterns say. Library accounts, whose callers
 /// pay, and reserved ones have no rule.
 pub(crate) fn assign<'a>(policy: &Policy, jvm: &'a Jvm, steps: usize) -> Vec<Assigned<'a>> {
@@ -80,7 +81,7 @@ fn rule_of(policy: &Policy, account: &Account) -> Option<usize> {
             };
             policy.service_account(&[name])
         }),
-        Kind::Scope => named.or_else(|| policy.scope_account(&account.name)),
+        Kind::Scope => named.or_else(|| policy.scope_account(account.scope_name())),
         Kind::Package => named,
         Kind::Library | Kind::Reserved => None,
     }
@@ -123,6 +124,13 @@ mod tests {
         account
     }
 
+    fn within(parent: &str, account: Account) -> Account {
+        Account {
+            parent: parent.into(),
+            ..account
+        }
+    }
+
     #[test]
     fn rules_are_found_as_the_agent_finds_them() {
         let policy = policy_config::parse(
@@ -153,6 +161,15 @@ mod tests {
                 account("xml", Kind::Library, "", 1.0),
                 account("tenant-7", Kind::Scope, "", 1.0),
                 account("stranger", Kind::Scope, "", 1.0),
+                within(
+                    "/shop",
+                    account("/shop/tenant-7", Kind::Scope, "/shop", 2.0),
+                ),
+                within(
+                    "/shop",
+                    account("/shop/stranger", Kind::Scope, "/shop", 1.0),
+                ),
+                account("/mall/tenant-7", Kind::Scope, "", 1.0),
                 account("_unaccounted", Kind::Reserved, "", 1.0),
             ],
             ..Jvm::default()
@@ -164,7 +181,13 @@ mod tests {
             .collect();
         assert_eq!(
             brief,
-            [(0, "shops"), (1, "/other"), (2, "orders"), (4, "tenant-7")]
+            [
+                (0, "shops"),
+                (1, "/other"),
+                (2, "orders"),
+                (4, "/shop/tenant-7"),
+                (4, "tenant-7")
+            ]
         );
         assert_eq!(found[0].live_bytes.get(0), Some(7.0));
         assert_eq!(found[0].standard_error_bytes.get(0), Some(5.0));

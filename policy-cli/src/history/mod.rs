@@ -82,6 +82,8 @@ pub(crate) struct Account {
     pub(crate) kind: Kind,
     /// The service's own name; empty for other kinds.
     pub(crate) service: String,
+    /// The account of the service around a scope; empty where there is none.
+    pub(crate) parent: String,
     /// Survived the latest collection; the highest of each step.
     pub(crate) live_bytes: Column,
     /// Of the live bytes; see the module.
@@ -148,6 +150,16 @@ impl Jvm {
 }
 
 impl Account {
+    /// What the program called its scope, and policies know it by: the account's name less the
+    /// service around it.
+    pub(crate) fn scope_name(&self) -> &str {
+        let within = self.name.strip_prefix(&self.parent);
+        within
+            .filter(|_| !self.parent.is_empty())
+            .and_then(|rest| rest.strip_prefix('/'))
+            .unwrap_or(&self.name)
+    }
+
     /// Its name, fit to be shown.
     pub(crate) fn shown(&self) -> String {
         fitted(&self.name, MAX_SHOWN_COLUMNS).into_owned()

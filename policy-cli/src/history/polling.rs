@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use crate::clock;
-use crate::live::{Accounts, Address, Classes, Client, Tree};
+use crate::live::{Accounts, Address, Classes, Client};
 use crate::prometheus::Span;
 
 use super::{Account, Error, History, Jvm, Kind, live_error};
@@ -143,11 +143,8 @@ impl Polled {
             let (account, before) = self.accounts.entry(one.name.clone()).or_insert_with(fresh);
             account.kind = Kind::from_word(&one.kind);
             account.service.clone_from(&one.service);
-            let whole = one.tree.unwrap_or(Tree {
-                live_bytes: one.live_bytes,
-                charged_bytes: one.charged_bytes,
-                standard_error_bytes: one.standard_error_bytes,
-            });
+            account.parent = one.parent.clone().unwrap_or_default();
+            let whole = one.whole();
             let (live, charged) = (whole.live_bytes as f64, whole.charged_bytes as f64);
             account.live_bytes.put(steps, step, live);
             let error = live_error(whole.standard_error_bytes as f64, live, charged);
@@ -194,7 +191,7 @@ impl Polled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live;
+    use crate::live::{self, Tree};
 
     fn accounts(samples: u64, live_bytes: u64, refusals_total: u64) -> Accounts {
         let mut found = Accounts {
@@ -240,6 +237,7 @@ mod tests {
     #[test]
     fn what_has_scopes_beneath_it_counts_with_them() {
         let mut found = accounts(10, 100, 0);
+        found.accounts[0].parent = Some("mall".into());
         found.accounts[0].tree = Some(Tree {
             live_bytes: 300,
             charged_bytes: 300,
@@ -251,5 +249,6 @@ mod tests {
         let shop = &jvm.accounts[0];
         assert_eq!(shop.live_bytes.get(0), Some(300.0));
         assert_eq!(shop.standard_error_bytes.get(0), Some(9.0));
+        assert_eq!(shop.parent, "mall");
     }
 }

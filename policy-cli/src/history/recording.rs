@@ -131,7 +131,7 @@ struct Process {
 /// An account while it is read.
 #[derive(Default)]
 struct Entry {
-    kind: Option<(f64, Kind, String)>,
+    identity: Option<Identity>,
     live_bytes: Column,
     charged_bytes: Column,
     standard_error_bytes: Column,
@@ -139,6 +139,15 @@ struct Entry {
     limit_bytes: Column,
     refusals: Column,
     would_refuse: Column,
+}
+
+/// What `heapwarden_account_info` says of an account.
+struct Identity {
+    /// When it was last said, in seconds since the epoch.
+    latest: f64,
+    kind: Kind,
+    service: String,
+    parent: String,
 }
 
 struct Reading<'a> {
@@ -192,11 +201,17 @@ impl<'a> Reading<'a> {
             };
             let latest = series.points.last().map_or(0.0, |(time, _)| *time);
             let kind = Kind::from_word(own(series, "kind").unwrap_or_default());
-            let service = own(series, "service").unwrap_or_default();
+            let word = |label: &str| own(series, label).unwrap_or_default().to_owned();
             let jvm = self.jvms.entry(self.key(series)).or_default();
             let entry = jvm.accounts.entry(name.into()).or_default();
-            if entry.kind.as_ref().is_none_or(|(time, ..)| *time < latest) {
-                entry.kind = Some((latest, kind, service.into()));
+            let known = entry.identity.as_ref();
+            if known.is_none_or(|known| known.latest < latest) {
+                entry.identity = Some(Identity {
+                    latest,
+                    kind,
+                    service: word("service"),
+                    parent: word("parent"),
+                });
             }
         }
         Ok(())
@@ -361,15 +376,16 @@ fn restarts(process: &Process) -> Vec<usize> {
 /// The account, unless it was never read.
 fn account((name, entry): (String, Entry)) -> Option<Account> {
     entry.live_bytes.last()?;
-    let (kind, service) = match entry.kind {
-        Some((_, kind, service)) => (kind, service),
-        None if name.starts_with('_') => (Kind::Reserved, String::new()),
-        None => (Kind::Service, name.clone()),
+    let (kind, service, parent) = match entry.identity {
+        Some(said) => (said.kind, said.service, said.parent),
+        None if name.starts_with('_') => (Kind::Reserved, String::new(), String::new()),
+        None => (Kind::Service, name.clone(), String::new()),
     };
     Some(Account {
         name,
         kind,
         service,
+        parent,
         live_bytes: entry.live_bytes,
         standard_error_bytes: entry.standard_error_bytes,
         soft_limit_bytes: entry.soft_limit_bytes,

@@ -105,6 +105,8 @@ pub(crate) struct Account {
     pub(crate) kind: String,
     /// The service it was recognised as; empty for other kinds.
     pub(crate) service: String,
+    /// The account of the service around a scope, where there is one.
+    pub(crate) parent: Option<String>,
     /// What of its charges survived the latest collection.
     #[serde(deserialize_with = "amount")]
     pub(crate) live_bytes: u64,
@@ -198,10 +200,20 @@ pub(crate) struct Class {
 }
 
 impl Account {
-    /// Live bytes as a share of the limit in percent, where there is a limit.
+    /// What its limits are about: with the scopes beneath it, where there are any.
+    pub(crate) fn whole(&self) -> Tree {
+        self.tree.unwrap_or(Tree {
+            live_bytes: self.live_bytes,
+            charged_bytes: self.charged_bytes,
+            standard_error_bytes: self.standard_error_bytes,
+        })
+    }
+
+    /// Live bytes, with those of the scopes beneath it, as a share of the limit in percent, where
+    /// there is a limit.
     pub(crate) fn percent_of_limit(&self) -> Option<f64> {
         let limit_bytes = self.limit_bytes.filter(|&bytes| bytes > 0)?;
-        Some(self.live_bytes as f64 / limit_bytes as f64 * 100.0)
+        Some(self.whole().live_bytes as f64 / limit_bytes as f64 * 100.0)
     }
 }
 
@@ -255,6 +267,24 @@ mod tests {
         assert_eq!(shop.state, State::Suspect);
         assert_eq!(shop.classes[0].class, "byte[]");
         assert_eq!(shop.principals[0].name, "_unaccounted");
+    }
+
+    #[test]
+    fn limits_are_about_an_account_with_the_scopes_beneath_it() {
+        let text = r#"{"accounts":[{"name":"shop","live_bytes":10,"charged_bytes":12,
+              "standard_error_bytes":1,"limit_bytes":40,"parent":null,
+              "tree":{"live_bytes":30,"charged_bytes":34,"standard_error_bytes":3}},
+            {"name":"shop/tenant-42","live_bytes":20,"limit_bytes":40,"parent":"shop","tree":null}]}"#;
+        let answer: Accounts = serde_json::from_str(text).unwrap();
+        let [shop, tenant] = &answer.accounts[..] else {
+            panic!("{answer:?}");
+        };
+        assert_eq!((shop.live_bytes, shop.whole().live_bytes), (10, 30));
+        assert_eq!(shop.percent_of_limit(), Some(75.0));
+        assert_eq!(shop.parent, None);
+        assert_eq!(tenant.whole().live_bytes, 20);
+        assert_eq!(tenant.percent_of_limit(), Some(50.0));
+        assert_eq!(tenant.parent.as_deref(), Some("shop"));
     }
 
     #[test]

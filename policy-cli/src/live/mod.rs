@@ -11,7 +11,9 @@ mod client;
 mod error;
 mod reading;
 
-pub(crate) use accounts::{Account, Accounts, State, Tree};
+#[cfg(test)]
+pub(crate) use accounts::Tree;
+pub(crate) use accounts::{Account, Accounts, State};
 #[cfg(test)]
 pub(crate) use accounts::{Class, Principal};
 pub(crate) use address::Address;

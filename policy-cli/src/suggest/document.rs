@@ -43,8 +43,10 @@ pub(super) fn build(
             continue;
         }
         let mut account = Table::new();
-        // An account that a rule named keeps that name; the agent itself appends ` (service)`.
-        let given = name != target && *name != format!("{target} (service)");
+        // An account that a rule named keeps that name; the agent itself appends ` (service)`, and
+        // puts the service around a scope before its name.
+        let within = *kind == "scope" && name.ends_with(&format!("/{target}"));
+        let given = name != target && !within && *name != format!("{target} (service)");
         if given && is_name(name) && !accounts_named(&accounts, name) {
             account.insert("name", value(name.as_str()));
         }

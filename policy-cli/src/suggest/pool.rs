@@ -138,12 +138,12 @@ impl Pool {
                 Kind::Library | Kind::Reserved => continue,
             }
             let of_service = account.kind == Kind::Service && !account.service.is_empty();
-            let target = if of_service {
-                &account.service
-            } else {
-                &account.name
+            let target = match account.kind {
+                Kind::Scope => account.scope_name(),
+                _ if of_service => &account.service,
+                _ => &account.name,
             };
-            let key = Key::Recorded(account.kind.as_str(), target.clone());
+            let key = Key::Recorded(account.kind.as_str(), target.to_owned());
             candidates.push((
                 key,
                 account.name.clone(),

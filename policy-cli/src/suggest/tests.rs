@@ -114,6 +114,33 @@ fn a_policy_from_nothing_gives_reasons_and_refuses_nothing() {
 }
 
 #[test]
+fn a_tenant_of_several_services_is_one_rule_by_its_own_name() {
+    let within = |service: &str, mebibytes| Account {
+        parent: service.into(),
+        ..account(
+            &format!("{service}/tenant-42"),
+            Kind::Scope,
+            service,
+            mebibytes,
+        )
+    };
+    let history = history(vec![within("/shop", 40.0), within("/mall", 80.0)]);
+    for before in [None, Some("[[account]]\nscope = \"tenant-*\"\n")] {
+        let text = suggested(&history, before);
+        let policy = policy_config::parse(&text).policy.unwrap();
+        let [rule] = &policy.accounts[..] else {
+            panic!("one rule for both:\n{text}");
+        };
+        assert_eq!(rule.name, None, "{text}");
+        assert!(matches!(&rule.matcher, Matcher::Scope(glob) if glob.matches("tenant-42")));
+        let Limit::Bytes(limit) = rule.limit else {
+            panic!("no limit:\n{text}");
+        };
+        assert!(limit > 80 << 20, "for the larger one:\n{text}");
+    }
+}
+
+#[test]
 fn no_name_of_a_tenant_gets_out_of_its_string() {
     let hostile = [
         "*",

@@ -28,9 +28,9 @@ pub(crate) enum Column {
     Account,
     /// What kind of thing it stands for.
     Kind,
-    /// Live bytes and their standard error.
+    /// Live bytes and their standard error, with the scopes beneath: what the limit is about.
     Live,
-    /// Charged bytes.
+    /// Charged bytes, with the scopes beneath.
     Charged,
     /// The limit.
     Limit,
@@ -142,8 +142,11 @@ impl Column {
             Column::Jvm => printable::fitted(row.address, MAX_NAME_COLUMNS).into_owned(),
             Column::Account => printable::fitted(&account.name, MAX_NAME_COLUMNS).into_owned(),
             Column::Kind => printable::fitted(&account.kind, MAX_KIND_COLUMNS).into_owned(),
-            Column::Live => amount::estimate(account.live_bytes, account.standard_error_bytes),
-            Column::Charged => amount::bytes(account.charged_bytes),
+            Column::Live => {
+                let whole = account.whole();
+                amount::estimate(whole.live_bytes, whole.standard_error_bytes)
+            }
+            Column::Charged => amount::bytes(account.whole().charged_bytes),
             Column::Limit => account.limit_bytes.map_or_else(none, amount::bytes),
             Column::Percent => account
                 .percent_of_limit()
@@ -179,8 +182,8 @@ impl Column {
             Column::Account => turned(a.account.name.cmp(&b.account.name)),
             Column::Kind => turned(a.account.kind.cmp(&b.account.kind)),
             Column::State => turned(b.account.state.cmp(&a.account.state)),
-            Column::Live => most_first(|row| row.account.live_bytes),
-            Column::Charged => most_first(|row| row.account.charged_bytes),
+            Column::Live => most_first(|row| row.account.whole().live_bytes),
+            Column::Charged => most_first(|row| row.account.whole().charged_bytes),
             Column::Refused => most_first(|row| row.account.refusals_total),
             Column::WouldRefuse => most_first(|row| row.account.would_refuse_total),
             Column::Deferred => most_first(|row| row.account.deferred_total),
@@ -201,7 +204,7 @@ impl Column {
 mod tests {
     use super::super::Rates;
     use super::*;
-    use crate::live::{Account, State};
+    use crate::live::{Account, State, Tree};
 
     fn row(account: &Account) -> Row<'_> {
         Row {
@@ -241,6 +244,27 @@ mod tests {
         assert_eq!(sorted(&accounts, Column::Percent, true), ["b", "c", "a"]);
         assert_eq!(sorted(&accounts, Column::Live, false), ["c", "a", "b"]);
         assert_eq!(sorted(&accounts, Column::Account, true), ["c", "b", "a"]);
+    }
+
+    #[test]
+    fn a_service_stands_for_the_scopes_beneath_it() {
+        let mut shop = account("shop", 10, Some(100));
+        shop.tree = Some(Tree {
+            live_bytes: 50,
+            charged_bytes: 60,
+            standard_error_bytes: 3,
+        });
+        let accounts = [account("shop/tenant-42", 40, Some(50)), shop];
+        let cell = |at: usize, column: Column| column.cell(&row(&accounts[at]));
+        assert_eq!(cell(1, Column::Live), "50 ± 3 B");
+        assert_eq!(cell(1, Column::Charged), "60 B");
+        assert_eq!(cell(1, Column::Percent), "50%");
+        assert_eq!(cell(0, Column::Account), "shop/tenant-42");
+        assert_eq!(cell(0, Column::Live), "40 ± 0 B");
+        assert_eq!(cell(0, Column::Percent), "80%");
+        let by = |column| sorted(&accounts, column, false);
+        assert_eq!(by(Column::Live), ["shop", "shop/tenant-42"]);
+        assert_eq!(by(Column::Percent), ["shop/tenant-42", "shop"]);
     }
 
     #[test]

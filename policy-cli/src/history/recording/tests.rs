@@ -67,6 +67,8 @@ fn the_latest_kind_counts_and_labels_of_targets_do_not() {
             ("kind", kind),
             ("service", "svc-of-kubernetes"),
             ("exported_service", "/shop"),
+            ("exported_parent", "/mall"),
+            ("parent", "datacenter"),
         ]);
         series(&labels, &[(step, 1.0)])
     };
@@ -83,6 +85,7 @@ fn the_latest_kind_counts_and_labels_of_targets_do_not() {
         (account.kind, account.service.as_str()),
         (Kind::Service, "/shop")
     );
+    assert_eq!(account.parent, "/mall");
 }
 
 #[test]

@@ -29,7 +29,7 @@ impl History {
     pub(super) fn add(&mut self, at: Duration, account: &Account) {
         let point = Point {
             at,
-            live_bytes: account.live_bytes,
+            live_bytes: account.whole().live_bytes,
             allocated_bytes_total: account.allocated_bytes_total,
         };
         let is_another = self.points.back().is_some_and(|latest| {

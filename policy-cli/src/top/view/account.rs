@@ -84,6 +84,13 @@ fn numbers(row: &Row<'_>, palette: Palette) -> Vec<Line<'static>> {
         0 => String::new(),
         loaders => format!("  undeployed but held {}", amount::count(loaders)),
     };
+    let own = match account.tree {
+        None => String::new(),
+        Some(_) => format!(
+            "  live without its scopes {}",
+            amount::bytes(account.live_bytes)
+        ),
+    };
     vec![
         Line::styled(
             format!(
@@ -114,7 +121,7 @@ fn numbers(row: &Row<'_>, palette: Palette) -> Vec<Line<'static>> {
             amount::bytes(account.allocated_bytes_total),
         )),
         Line::raw(format!(
-            "refused {}  would have been {}  deferred {}{retired}",
+            "refused {}  would have been {}  deferred {}{retired}{own}",
             cell(Column::Refused),
             cell(Column::WouldRefuse),
             cell(Column::Deferred),

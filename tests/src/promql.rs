@@ -3,7 +3,7 @@
 
 use crate::scrape::Metrics;
 use promql_parser::label::Labels;
-use promql_parser::parser::{self, BinaryExpr, Expr, VectorSelector};
+use promql_parser::parser::{self, BinaryExpr, Call, Expr, VectorSelector};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Labels that Prometheus adds to all that it scrapes.
@@ -69,6 +69,7 @@ impl Vocabulary {
                 for argument in &call.args.args {
                     labels.extend(self.of_expression(argument)?);
                 }
+                labels.extend(made(call));
                 Ok(labels)
             }
             Expr::NumberLiteral(_) | Expr::StringLiteral(_) => Ok(LabelNames::new()),
@@ -110,6 +111,14 @@ impl Vocabulary {
     }
 }
 
+/// The label that a function gives its series.
+fn made(call: &Call) -> Option<String> {
+    match (call.func.name, call.args.args.get(1)?.as_ref()) {
+        ("label_join" | "label_replace", Expr::StringLiteral(label)) => Some(label.val.clone()),
+        _ => None,
+    }
+}
+
 fn known(used: &Labels, there: &LabelNames) -> Result<LabelNames, String> {
     let used: LabelNames = used.labels.iter().cloned().collect();
     match used.difference(there).next() {
@@ -134,6 +143,10 @@ mod tests {
             Ok(vec!["account".to_owned()])
         );
         assert_eq!(labels("sum(a_bytes)"), Ok(vec![]));
+        assert_eq!(
+            labels("sum by (x) (label_join(a_bytes, \"x\", \"\", \"account\"))"),
+            Ok(vec!["x".to_owned()])
+        );
         assert_eq!(
             labels("topk(3, a_bytes{account=\"x\"})").map(|l| l.len()),
             Ok(3)

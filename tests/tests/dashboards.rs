@@ -136,6 +136,10 @@ service = "svc-b"
 limit = "300MiB"
 
 [[account]]
+scope = "tenant-*"
+limit = "16MiB"
+
+[[account]]
 name = "xml"
 packages = ["org.lib.xml.*"]
 charge = "caller"
@@ -164,6 +168,23 @@ fn server() -> Jvm {
     jvm
 }
 
+/// A server with a service that names its tenant; each of the two has a limit.
+fn server_with_scopes() -> Jvm {
+    let vm = every_jdk_with(Collector::G1).pop().expect("never empty");
+    let classes = java::api_classes();
+    let mut jvm = victim(&vm, "victim.Scoped")
+        .class_path(classes.class_path())
+        .argument(&classes.api)
+        .argument(classes.guest())
+        .argument(classes.guest_module())
+        .policy(&policy("observe"))
+        .start();
+    jvm.ask("deploy svc-b shared");
+    assert_eq!(jvm.ask("serve svc-b tenant-a 8"), ["held"]);
+    jvm.ask("gc");
+    jvm
+}
+
 fn sum(jvm: &Jvm, metric: &str) -> f64 {
     jvm.metrics().sum(metric)
 }
@@ -183,6 +204,7 @@ fn story(jvm: &mut Jvm, prometheus: &Prometheus) {
         fs::write(jvm.folder().join("heapwarden.toml"), text).expect("writable");
     };
     let seen = |expression: &str| prometheus.until(LONG, expression);
+    seen("heapwarden_account_tree_live_bytes{account=\"svc-b\"} > 8 * 1024 * 1024 * 0.5");
     seen("count_over_time(heapwarden_account_live_bytes{account=\"svc-a\"}[1m]) >= 2");
     until(jvm, "gc", "the old deployment is gone", |jvm, _| {
         sum(jvm, "heapwarden_account_retired_loaders") >= 1.0
@@ -190,9 +212,9 @@ fn story(jvm: &mut Jvm, prometheus: &Prometheus) {
     seen("heapwarden_principal_live_bytes{principal=\"svc-b\",agent=\"xml\"} > 0");
     seen("count(heapwarden_build_info) == 2 and on () (up == 0)");
     jvm.ask("call svc-b own 10000 500");
-    // Observed only: it grows beyond its limit, and what would have been refused is counted.
+    // Observed only: it grows beyond its limit, the agent asks for the collection that proves it, and
+    // what would have been refused is counted.
     jvm.ask("call svc-a own 10000 1200");
-    jvm.ask("gc");
     until(
         jvm,
         "grow svc-a 10000 10",
@@ -200,6 +222,7 @@ fn story(jvm: &mut Jvm, prometheus: &Prometheus) {
         |jvm, _| sum(jvm, "heapwarden_account_would_refuse_total") >= 1.0,
     );
     seen("heapwarden_account_would_refuse_total > 0");
+    seen("increase(heapwarden_evidence_collections_total[5m]) > 0");
     // Enforced: it is refused, and put off below a library without a frame of its own.
     edit(jvm, &policy("enforce"));
     until(jvm, "grow svc-a 10000 10", "it is refused", |_, answer| {
@@ -226,7 +249,7 @@ fn story(jvm: &mut Jvm, prometheus: &Prometheus) {
 #[test]
 fn every_query_gives_data_and_names_what_is_scraped() {
     let mut jvm = server();
-    let other = server();
+    let other = server_with_scopes();
     // Nothing answers there: a target that is down.
     let down = SocketAddr::from(([127, 0, 0, 1], 1));
     let targets = [jvm.address(), other.address(), down].map(|address| format!("'{address}'"));
@@ -255,6 +278,11 @@ fn every_query_gives_data_and_names_what_is_scraped() {
         faults.join("\n"),
         jvm.accounts().brief()
     );
+    Asking {
+        instance: other.address().to_string(),
+        ..asking
+    }
+    .assert_scopes_count(&files()["heapwarden-jvm"]);
     other.finish();
     jvm.finish();
 }
@@ -312,6 +340,55 @@ impl Asking<'_> {
             note(&panel.title, panel.arranged(&labels));
         }
         faults
+    }
+
+    /// A service stands before its limit with the scopes in it, and their limits are within its own.
+    fn assert_scopes_count(&self, file: &File) {
+        let variables = self.variables(file);
+        let value = |heading: &str, account: Option<&str>| -> f64 {
+            let all = file.panels.iter().flat_map(|panel| {
+                let of_panel = panel.targets.iter();
+                of_panel.filter(|target| panel.heading(target) == heading)
+            });
+            let found: Vec<Value> = all
+                .flat_map(|target| {
+                    let expression = substituted(&target.expr, &variables);
+                    self.prometheus
+                        .query(&expression)
+                        .expect("it was asked before")
+                })
+                .filter(|series| {
+                    account.is_none() || series["metric"]["account"].as_str() == account
+                })
+                .collect();
+            assert_eq!(found.len(), 1, "{heading}: {found:?}");
+            numbers(&found[0])[0]
+        };
+        let mib = f64::from(1 << 20);
+        let whole = value("Accounts: With scopes", Some("svc-b"));
+        let own = value("Accounts: Live", Some("svc-b"));
+        let tenant = value("Accounts: Live", Some("svc-b/tenant-a"));
+        // The last two were asked for at other times than the first.
+        assert!(
+            (whole - own - tenant).abs() < 0.25 * mib,
+            "{whole} {own} {tenant}"
+        );
+        assert!(tenant > 4.0 * mib, "{tenant}");
+        let share = value("Accounts: Of limit", Some("svc-b"));
+        assert!(
+            (share * 300.0 - whole / mib).abs() < 0.25,
+            "{share} {whole}"
+        );
+        let expression = format!(
+            "heapwarden_heap_max_bytes{{instance=\"{}\"}}",
+            self.instance
+        );
+        let heap = numbers(&self.prometheus.query(&expression).expect("PromQL")[0])[0];
+        let committed = value("Limits over heap", None) * heap / mib;
+        assert!(
+            (committed - 300.0).abs() < 0.001,
+            "not the tenant's too: {committed}"
+        );
     }
 
     fn variables(&self, file: &File) -> Vec<(String, String)> {

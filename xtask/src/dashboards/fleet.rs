@@ -5,18 +5,19 @@ use serde_json::{Value, json};
 use super::board::{Board, Choice};
 use super::panel::{ANY_ALARMS, ANY_WARNS, MODES, Panel, TIGHT, mappings, thresholds};
 use super::table::Table;
+use super::written_out;
 
 /// Its uid, and the name of its file.
 pub(super) const UID: &str = "heapwarden-fleet";
 
 const PRESSURE: &str = "max by (job, instance) (heapwarden_heap_used_after_gc_bytes{@jvms}) \
     / max by (job, instance) (heapwarden_heap_max_bytes{@jvms})";
-const COMMITTED: &str = "sum by (job, instance) (heapwarden_account_limit_bytes{@jvms}) \
+const COMMITTED: &str = "sum by (job, instance) (@outer_limits) \
     / max by (job, instance) (heapwarden_heap_max_bytes{@jvms})";
 
 /// Its expressions: `@jvms` selects the JVMs, `@accounts` the accounts chosen in them.
 fn of(expression: &str) -> String {
-    expression
+    written_out(expression, "@accounts", "@jvms")
         .replace("@accounts", "@jvms,account=~\"$account\"")
         .replace("@jvms", "job=~\"$job\",instance=~\"$instance\"")
 }
@@ -90,7 +91,7 @@ fn now() -> Vec<Panel> {
         Panel::figure(
             "Overcommitted",
             "none",
-            "JVMs whose accounts' limits together exceed the maximum heap.",
+            "JVMs whose accounts' limits together exceed the maximum heap; a scope's is within its service's.",
         )
         .now(of(&format!("sum({COMMITTED} > bool 1)")), "")
         .coloured(&ANY_WARNS)
@@ -200,7 +201,7 @@ fn jvms() -> Vec<Panel> {
         Panel::lines(
             "Limits over heap",
             "percentunit",
-            "Sum of the accounts' limits as a share of the maximum heap.",
+            "Sum of the accounts' limits as a share of the maximum heap; a scope's is within its service's.",
         )
         .query(of(COMMITTED), "{{instance}}")
         .default(
@@ -229,8 +230,8 @@ fn jvm_link() -> Value {
 fn accounts() -> Vec<Panel> {
     let table = Table::new(
         "Accounts across JVMs",
-        "Accounts of one name, added up over all JVMs that have it. “Of limit” is the highest of any \
-         JVM; the errors of several JVMs add up as their squares.",
+        "Accounts of one name, added up over all JVMs that have it. Bytes are an account's own; “of \
+         limit”, the highest of any JVM, and the trend count it with the scopes beneath. The errors of several JVMs add up as their squares.",
         &[("account", "Account")],
     )
     .column(
@@ -256,13 +257,13 @@ fn accounts() -> Vec<Panel> {
     .column(
         "Of limit",
         "percentunit",
-        &of("max by (account) (heapwarden_account_live_bytes{@accounts} \
+        &of("max by (account) (@whole \
              / on (job, instance, account) heapwarden_account_limit_bytes{@accounts})"),
     )
     .column(
         "Trend per hour",
         "bytes",
-        &of("3600 * sum by (account) (deriv(heapwarden_account_live_bytes{@accounts}[1h]))"),
+        &of("3600 * sum by (account) (@growth)"),
     )
     .column(
         "Allocates",
@@ -276,7 +277,7 @@ fn accounts() -> Vec<Panel> {
         Panel::areas(
             "Largest accounts",
             "bytes",
-            "The ten accounts with the most live bytes over all JVMs.",
+            "The ten accounts with the most live bytes of their own over all JVMs.",
         )
         .query(
             of("topk(10, sum by (account) (heapwarden_account_live_bytes{@accounts}))"),

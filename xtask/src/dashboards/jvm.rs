@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::board::{Board, Choice};
 use super::panel::{ANY_ALARMS, ANY_WARNS, MODES, Panel, TIGHT, mappings, thresholds};
 use super::table::{Table, matrix};
+use super::written_out;
 
 /// Its uid, and the name of its file.
 pub(super) const UID: &str = "heapwarden-jvm";
@@ -19,13 +20,13 @@ const STATES: [(u32, &str, &str); 4] = [
 
 /// 2 over the limit, and 1 over the soft limit for accounts that have one.
 const STATE: &str = "sum by (account) (2 * heapwarden_account_over_limit{@account}) + \
-    (sum by (account) (heapwarden_account_live_bytes{@account}) > bool \
+    (sum by (account) (@whole) > bool \
     sum by (account) (heapwarden_account_soft_limit_bytes{@account}) \
     or sum by (account) (0 * heapwarden_account_over_limit{@account}))";
 
 /// Its expressions: `@jvm` selects the JVM, `@account` the accounts chosen in it.
 fn of(expression: &str) -> String {
-    expression
+    written_out(expression, "@account", "@jvm")
         .replace("@account", "@jvm,account=~\"$account\"")
         .replace("@jvm", "job=\"$job\",instance=\"$instance\"")
 }
@@ -92,10 +93,11 @@ fn now() -> Vec<Panel> {
             "Limits over heap",
             "percentunit",
             "Sum of all accounts' limits as a share of the maximum heap. Above 100 % the accounts \
-             may together fill the heap although each stays within its limit.",
+             may together fill the heap although each stays within its limit. A scope's limit is \
+             within that of its service and not added to it.",
         )
         .now(
-            of("sum(heapwarden_account_limit_bytes{@jvm}) / max(heapwarden_heap_max_bytes{@jvm})"),
+            of("sum(@outer_limits) / max(heapwarden_heap_max_bytes{@jvm})"),
             "",
         )
         .coloured(&[(None, "green"), (Some(1.0), "orange")])
@@ -170,7 +172,7 @@ fn heap() -> Vec<Panel> {
         Panel::areas(
             "Heap after collection, and whose it is",
             "bytes",
-            "Live bytes of the accounts, one upon the other, under the heap that was in use after the \
+            "The accounts' own live bytes, scopes apart from their services, one upon the other, under the heap that was in use after the \
              latest collection (white) and the maximum (red). What lies between the accounts and the \
              white line was made before the agent saw it or is not sampled, and garbage that no \
              collection has found.",
@@ -184,11 +186,11 @@ fn heap() -> Vec<Panel> {
         Panel::lines(
             "Share of the limit",
             "percentunit",
-            "Live bytes as a share of the account's limit. An account that stays at its limit needs \
+            "Live bytes as a share of the account's limit, with the scopes beneath it. An account that stays at its limit needs \
              more room or has a leak.",
         )
         .query(
-            of("heapwarden_account_live_bytes{@account} / on (job, instance, account) \
+            of("@whole / on (job, instance, account) \
                 heapwarden_account_limit_bytes{@account}"),
             "{{account}}",
         )
@@ -213,8 +215,8 @@ fn accounts() -> Panel {
     Table::new(
         "Accounts",
         "One line an account. Live bytes are an estimate: two thirds of the time the truth lies within \
-         one standard error, nearly always within three. Trend and “full in” continue the last hour \
-         in a straight line; “full in” is empty for who doesn't grow or has no limit. Refused, would \
+         one standard error, nearly always within three. “Live” is an account's own; limits, trend \
+         and “full in” are about it with the scopes beneath. Those two continue the last hour in a straight line; “full in” is empty for who doesn't grow or has no limit. Refused, would \
          be refused and put off count the time shown.",
         &[("account", "Account")],
     )
@@ -229,6 +231,7 @@ fn accounts() -> Panel {
         "bytes",
         &of("sum by (account) (heapwarden_account_standard_error_bytes{@account})"),
     )
+    .column("With scopes", "bytes", &of("sum by (account) (@whole)"))
     .column(
         "Soft limit",
         "bytes",
@@ -242,7 +245,7 @@ fn accounts() -> Panel {
     .column_with(
         "Of limit",
         "percentunit",
-        &of("sum by (account) (heapwarden_account_live_bytes{@account}) \
+        &of("sum by (account) (@whole) \
              / sum by (account) (heapwarden_account_limit_bytes{@account})"),
         &[
             ("max", json!(1)),
@@ -255,14 +258,14 @@ fn accounts() -> Panel {
     .column(
         "Trend per hour",
         "bytes",
-        &of("3600 * sum by (account) (deriv(heapwarden_account_live_bytes{@account}[1h]))"),
+        &of("3600 * sum by (account) (@growth)"),
     )
     .column(
         "Full in",
         "s",
         &of("clamp_min(sum by (account) (heapwarden_account_limit_bytes{@account}) \
-             - sum by (account) (heapwarden_account_live_bytes{@account}), 0) \
-             / (sum by (account) (deriv(heapwarden_account_live_bytes{@account}[1h])) > 0)"),
+             - sum by (account) (@whole), 0) \
+             / (sum by (account) (@growth) > 0)"),
     )
     .column(
         "Allocates",

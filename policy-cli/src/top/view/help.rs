@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Paragraph};
 
-const TEXT: [&str; 14] = [
+const TEXT: [&str; 15] = [
     "Up Down PgUp PgDn Home End, or j k g G: move",
     "< > or Left Right, s: sort by another column",
     "r: the other way round",
@@ -19,6 +19,7 @@ const TEXT: [&str; 14] = [
     "LIVE survived the latest collection; ERROR is its standard error.",
     "CHARGED includes garbage not yet found. % is of the limit.",
     "TREND is the growth of LIVE over the latest 30 readings.",
+    "In all of these a service counts with its scopes.",
     "stale: the JVM did not answer; its numbers are older.",
 ];
 

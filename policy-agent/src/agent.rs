@@ -48,6 +48,9 @@ const MOST_PURSES: u32 = 1 << 16;
 /// The first JDK whose sampler sees into a buffer that was filled before it was on.
 const FIRST_WITHOUT_BLIND_BUFFER: u32 = 25;
 
+/// The first JDK with virtual threads that are no preview.
+const FIRST_WITH_VIRTUAL_THREADS: u32 = 21;
+
 /// One for the process; made once, never dropped.
 static AGENT: OnceLock<Agent> = OnceLock::new();
 
@@ -513,6 +516,11 @@ impl Agent {
     /// The JDK's feature release.
     pub(crate) fn release(&self) -> u32 {
         self.release
+    }
+
+    /// Whether the VM may show the carrier where a virtual thread runs.
+    pub(crate) fn shows_carriers(&self) -> bool {
+        self.release >= FIRST_WITH_VIRTUAL_THREADS && !self.held.virtual_threads
     }
 
     /// Milliseconds since the agent was made. Any thread.

@@ -4,8 +4,9 @@
 //! 1. Who asks says how old a reading may be. One that is young enough is handed out at once.
 //! 2. Otherwise the herald is rung, and who asked waits, for a bounded time and with no lock of
 //!    the agent held, for a reading that was begun after the oldest moment that it allows.
-//! 3. A reading serves all who wait; one begins at most every [`PAUSE`]. So no program can make
-//!    the agent read more often than that.
+//! 3. A reading serves all who wait. The next begins [`PAUSE`] after the one before, and later
+//!    where that took long ([`pause`]). So no program can make the agent read more often than
+//!    that, nor for more than a tenth of the time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -17,8 +18,15 @@ use super::reading::Reading;
 
 /// Between the beginnings of two readings, at the least.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
+/// How many times as long as the last reading took is waited before the next.
+const PAUSES_PER_READING: u32 = 9;
 /// How long a program waits for a reading, at the most.
 const LONGEST_WAIT: Duration = Duration::from_secs(3);
+
+/// What is left of the pause after a reading that took so long and ended so long ago.
+pub(crate) fn pause(took: Duration, ago: Duration) -> Duration {
+    (took * PAUSES_PER_READING).max(PAUSE).saturating_sub(ago)
+}
 
 /// The desk. See the module.
 #[derive(Default)]
@@ -96,6 +104,15 @@ mod tests {
             desk.publish(reading());
             assert!(asking.join().unwrap().unwrap() >= before);
         });
+    }
+
+    #[test]
+    fn readings_take_a_tenth_of_the_time_at_the_most() {
+        let ms = Duration::from_millis;
+        assert_eq!(pause(ms(1), ms(0)), PAUSE);
+        assert_eq!(pause(ms(1), ms(60)), ms(40));
+        assert_eq!(pause(ms(50), ms(0)), ms(450));
+        assert_eq!(pause(ms(50), ms(500)), ms(0));
     }
 
     #[test]

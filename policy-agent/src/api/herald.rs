@@ -15,7 +15,7 @@ use crate::ledger::PurseId;
 use crate::reading as accounts;
 use crate::report::State;
 
-use super::desk::{Desk, PAUSE};
+use super::desk::{self, Desk};
 use super::peaks::Peaks;
 use super::pressure::{Figures, Standing, Watch};
 use super::reading::Reading;
@@ -60,7 +60,8 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
     let api = &agent.api;
     api.desk.bell.listen();
     let mut watch = Watch::default();
-    let mut read_at: Option<Instant> = None;
+    // How long the last reading took, and when it ended.
+    let mut last: Option<(Duration, Instant)> = None;
     let mut tidied = Instant::now();
     while !agent.stopping() {
         if api.listened.load(Ordering::Acquire) {
@@ -78,11 +79,12 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
             }
         }
         if api.desk.take_wanted() {
-            // Rule 3 of the desk.
-            let pause = read_at.map_or(Duration::ZERO, |at| PAUSE.saturating_sub(at.elapsed()));
-            std::thread::sleep(pause);
-            read_at = Some(Instant::now());
+            if let Some((took, ended)) = last {
+                std::thread::sleep(desk::pause(took, ended.elapsed()));
+            }
+            let begun = Instant::now();
             api.desk.publish(read(agent));
+            last = Some((begun.elapsed(), Instant::now()));
         }
         agent.costs.thread_is("herald");
         api.desk.bell.wait(LONGEST_SLEEP);

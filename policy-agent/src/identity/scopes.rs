@@ -17,7 +17,9 @@
 //! 3. A scope belongs to the service of its loader, whatever that is found to be and whenever:
 //!    the directory knows, and allocating threads see it in
 //!    [`above`](super::Identity::above).
-//! 4. While nobody has used a scope, an allocating thread spends one load on all this.
+//! 4. Scopes take half of all purses at the most: no program can name so many that a service finds
+//!    none.
+//! 5. While nobody has used a scope, an allocating thread spends one load on all this.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -25,6 +27,9 @@ use crate::ledger::{Chunks, PurseId, ScopeTag};
 
 use super::life::Life;
 use super::loaders::LoaderId;
+
+/// Scopes at once at the most.
+const MOST_SCOPES: u32 = 1 << 15;
 
 /// A scope that was opened, for the clerk to enter in the directory.
 #[derive(Debug)]
@@ -81,6 +86,8 @@ impl Misuse {
 pub(crate) struct Scopes {
     entries: Chunks<Life, 1024>,
     deaths: AtomicU32,
+    /// Opened and not recycled.
+    taken: AtomicU32,
     used: AtomicBool,
     inherited: AtomicBool,
     misuses: [AtomicU64; Misuse::ALL.len()],
@@ -91,6 +98,7 @@ impl Scopes {
         Scopes {
             entries: Chunks::new(1 << u16::BITS),
             deaths: AtomicU32::new(0),
+            taken: AtomicU32::new(0),
             used: AtomicBool::new(false),
             inherited: AtomicBool::new(false),
             misuses: Default::default(),
@@ -99,6 +107,20 @@ impl Scopes {
 
     fn entry(&self, purse: PurseId) -> Option<&Life> {
         self.entries.get(u32::from(purse.get()))
+    }
+
+    /// Takes a place for a scope; false where there is none left. Whoever has one opens a scope,
+    /// or gives it back by [`Scopes::leave`].
+    pub(crate) fn enter(&self) -> bool {
+        let room = |taken: u32| (taken < MOST_SCOPES).then_some(taken + 1);
+        (self.taken)
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room)
+            .is_ok()
+    }
+
+    /// Gives a place back.
+    pub(crate) fn leave(&self) {
+        self.taken.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Makes a purse that was just opened a scope's. `displaced` is the tag that the object
@@ -137,8 +159,8 @@ impl Scopes {
 
     /// The purse of a dead scope was closed. For the janitor, before it gives the purse back.
     pub(crate) fn recycle(&self, purse: PurseId) {
-        if let Some(life) = self.entry(purse) {
-            life.recycle();
+        if self.entry(purse).is_some_and(Life::recycle) {
+            self.leave();
         }
     }
 
@@ -192,6 +214,19 @@ mod tests {
         assert_eq!(scopes.died(tag), None, "a tag of the scope before");
         assert!(scopes.is_live(purse));
         assert_eq!(scopes.deaths(), 1);
+    }
+
+    #[test]
+    fn scopes_leave_room_for_services() {
+        let scopes = Scopes::new();
+        assert!((0..MOST_SCOPES).all(|_| scopes.enter()));
+        assert!(!scopes.enter());
+        let tag = scopes.open(PurseId::new(7), 0).unwrap();
+        scopes.died(tag);
+        assert!(!scopes.enter(), "its purse is still to be closed");
+        scopes.recycle(PurseId::new(7));
+        scopes.recycle(PurseId::new(7));
+        assert!(scopes.enter() && !scopes.enter());
     }
 
     #[test]

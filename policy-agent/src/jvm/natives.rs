@@ -117,10 +117,13 @@ unsafe extern "system" fn probe(
             let seen = unsafe { bridge.cells().probe(jni, thread.raw()) };
             seen == (expected, inherited)
         });
-        if !seen {
+        // Attached late the VM may show a virtual thread's carrier instead; that thread has no
+        // scopes then, and others do.
+        if !seen && !agent.shows_carriers() {
             bridge.is_blind();
+            return false;
         }
-        seen
+        true
     });
     seen.into()
 }
@@ -153,7 +156,13 @@ fn open_purse(agent: &Agent, token: &Local<'_>, name: String, loader: LoaderId) 
         agent.clerk.wake();
         return None;
     }
-    let purse = agent.ledger.open_purse()?;
+    if !identity.scopes.enter() {
+        return None;
+    }
+    let Some(purse) = agent.ledger.open_purse() else {
+        identity.scopes.leave();
+        return None;
+    };
     identity.set_representative(purse, purse);
     // Until the warden has read the directory: what is known of the loader now.
     let service = identity.loaders.verdict(loader).purse();

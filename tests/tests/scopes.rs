@@ -265,6 +265,7 @@ fn every_copy_of_the_api_has_scopes_and_catches_its_own_errors() {
             ("store", "own", "store/tenant-a", "copy"),
             ("stall", "shared", "stall/tenant-a", "boot"),
             ("layer", "module", "tenant-m", "copy"),
+            ("plugin", "plugin", "tenant-p", "boot"),
         ] {
             jvm.ask(&format!("deploy {service} {kind}"));
             let scope = account.rsplit('/').next().expect("a name");
@@ -282,7 +283,7 @@ fn every_copy_of_the_api_has_scopes_and_catches_its_own_errors() {
             let loaders = jvm.ask("loaders");
             // A caught error may stay in a register of the interpreter for a while.
             jvm.ask("hold tenant-x 8 10");
-            (loaders == ["loaders 0 of 4"]).then_some(())
+            (loaders == ["loaders 0 of 5"]).then_some(())
         });
         assert!(
             collected.is_some(),

@@ -190,13 +190,16 @@ impl Walk<'_> {
         bci: Option<u32>,
         verdict: Option<Verdict>,
     ) -> Standing {
+        let hosted = self.hosted && verdict == Some(Verdict::Outside);
         let is_own = match stack::claim(self.sight, self.side, method) {
-            Claim::Nobody if self.hosted && verdict == Some(Verdict::Outside) => true,
+            Claim::Nobody if hosted => true,
             Claim::Nobody => return Standing::Nobody,
             Claim::Library(_) => return Standing::Library,
             Claim::Account(purse) => {
                 let account = self.sight.agent.identity.representative(purse);
-                account == self.account || Some(account) == self.service
+                // A loader that has no name, yet or ever, is nobody's too.
+                let is_nobodys = account == u32::from(PurseId::UNACCOUNTED.get());
+                account == self.account || Some(account) == self.service || hosted && is_nobodys
             }
         };
         if !is_own {

@@ -48,7 +48,8 @@ import java.util.function.BiFunction;
  * current SCOPE               the account that pays inside the scope
  * listen ACCOUNT, heard       registers a listener; what it heard so far
  * deploy NAME KIND            a service with the guest's code: "own" has a copy of the API, "shared" the
- *                             program's, "module" has it as a named module
+ *                             program's, "module" has it as a named module; "plugin" is no service
+ *                             but code of a loader without a name, called as the program's own
  * serve NAME SCOPE MIB        the service's code holds as much in a scope, until refused
  * undeploy NAME               forgets it; "loaders" tells how many still exist
  * </pre>
@@ -68,11 +69,17 @@ public final class Scoped {
 
     private static final class Service {
         final ClassLoader loader;
+        final ClassLoader context;
         final BiFunction<String, List<Object>, String> code;
 
-        @SuppressWarnings("unchecked")
         Service(ClassLoader loader) throws ReflectiveOperationException {
+            this(loader, loader);
+        }
+
+        @SuppressWarnings("unchecked")
+        Service(ClassLoader loader, ClassLoader context) throws ReflectiveOperationException {
             this.loader = loader;
+            this.context = context;
             code =
                     (BiFunction<String, List<Object>, String>)
                             Class.forName("guest.Guest", true, loader)
@@ -373,6 +380,10 @@ public final class Scoped {
             case "shared":
                 return new Service(
                         new URLClassLoader(name, new URL[] {code}, Scoped.class.getClassLoader()));
+            case "plugin":
+                return new Service(
+                        new URLClassLoader(new URL[] {code}, Scoped.class.getClassLoader()),
+                        Scoped.class.getClassLoader());
             case "module":
                 ModuleFinder finder = ModuleFinder.of(api, guestModule);
                 ModuleLayer boot = ModuleLayer.boot();
@@ -395,7 +406,7 @@ public final class Scoped {
         HELD.put(words[1] + "/" + words[2], held);
         Thread thread = Thread.currentThread();
         ClassLoader before = thread.getContextClassLoader();
-        thread.setContextClassLoader(service.loader);
+        thread.setContextClassLoader(service.context);
         String outcome;
         try {
             outcome = service.code.apply(words[2], held);

@@ -60,6 +60,17 @@ pub fn victim(vm: &Vm, main: &str) -> Builder {
     }
 }
 
+/// Names the victim that names its tenants (`tests/scopes`), to be run on `vm`.
+#[must_use]
+pub fn tenants_host(vm: &Vm) -> Builder {
+    let classes = java::api_classes();
+    victim(vm, "victim.Scoped")
+        .class_path(classes.class_path())
+        .argument(&classes.api)
+        .argument(classes.guest())
+        .argument(classes.guest_module())
+}
+
 impl Builder {
     /// Adds a program argument.
     #[must_use]

@@ -3,7 +3,7 @@
 
 use heapwarden_tests::command;
 use heapwarden_tests::jdk::{Collector, every_jdk_with};
-use heapwarden_tests::jvm::{Jvm, victim};
+use heapwarden_tests::jvm::{Jvm, tenants_host, victim};
 use heapwarden_tests::prometheus::{Prometheus, promtool, shipped_configuration};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -254,18 +254,37 @@ fn over_its_limit() -> Jvm {
     jvm
 }
 
-/// A Prometheus of the example configuration that watches this JVM.
-fn watching(jvm: &Jvm) -> Prometheus {
-    let configuration = shipped_configuration(&[(INSTANCE, jvm.address())]);
-    Prometheus::start(&configuration, jvm.folder())
+/// A JVM whose service has a scope inside.
+fn with_scopes() -> Jvm {
+    let vm = every_jdk_with(Collector::G1).pop().expect("never empty");
+    let mut jvm = tenants_host(&vm).start();
+    jvm.ask("deploy shop shared");
+    assert_eq!(jvm.ask("serve shop tenant-1 8"), ["held"]);
+    jvm
+}
+
+/// A Prometheus of the example configuration that watches this JVM, and others with it.
+fn watching(jvm: &Jvm, others: &[(&str, &Jvm)]) -> Prometheus {
+    let targets: Vec<_> = [(INSTANCE, jvm)]
+        .iter()
+        .chain(others)
+        .map(|(name, jvm)| (*name, jvm.address()))
+        .collect();
+    Prometheus::start(&shipped_configuration(&targets), jvm.folder())
 }
 
 #[test]
 fn rules_and_runbook_ask_for_what_a_real_agent_publishes() {
     let jvm = over_its_limit();
-    let prometheus = watching(&jvm);
-    let all = "count by (instance) ({__name__=~\"heapwarden_.+\", jvm=\"\"})";
-    let scraped = command::poll(SCRAPE_LIMIT, || prometheus.query(all).ok()?.pop());
+    let other = with_scopes();
+    let prometheus = watching(&jvm, &[("shop-2", &other)]);
+    let tenants = "heapwarden_account_tree_live_bytes{instance=\"shop-2\"}";
+    let seen = command::poll(SCRAPE_LIMIT, || prometheus.query(tenants).ok()?.pop());
+    assert!(seen.is_some(), "no scopes: {}", other.accounts().brief());
+    let all = format!(
+        "count by (instance) ({{instance=\"{INSTANCE}\", __name__=~\"heapwarden_.+\", jvm=\"\"}})"
+    );
+    let scraped = command::poll(SCRAPE_LIMIT, || prometheus.query(&all).ok()?.pop());
     let scraped = scraped.unwrap_or_else(|| panic!("nothing scraped:\n{}", prometheus.log()));
     assert_eq!(scraped["metric"]["instance"], INSTANCE, "the relabelling");
 
@@ -294,13 +313,14 @@ fn rules_and_runbook_ask_for_what_a_real_agent_publishes() {
         let series = prometheus.query(metric).expect("a name is an expression");
         assert!(!series.is_empty(), "no {metric} in a scrape");
     }
+    other.finish();
     jvm.finish();
 }
 
 #[test]
 fn a_real_account_over_its_limit_raises_its_alerts() {
     let jvm = over_its_limit();
-    let prometheus = watching(&jvm);
+    let prometheus = watching(&jvm, &[]);
     let raised = |name: &str| {
         let mut alerts = prometheus.alerts().into_iter();
         alerts.find(|alert| alert["labels"]["alertname"] == name)

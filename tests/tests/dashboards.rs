@@ -4,7 +4,7 @@
 
 use heapwarden_tests::grafana::model::{Dashboard, Panel, Place, Row, Target, VariableType};
 use heapwarden_tests::jdk::{Collector, every_jdk_with};
-use heapwarden_tests::jvm::{Jvm, victim};
+use heapwarden_tests::jvm::{Jvm, tenants_host, victim};
 use heapwarden_tests::prometheus::Prometheus;
 use heapwarden_tests::promql::{LabelNames, Vocabulary};
 use heapwarden_tests::{agent, command, java};
@@ -171,14 +171,7 @@ fn server() -> Jvm {
 /// A server with a service that names its tenant; each of the two has a limit.
 fn server_with_scopes() -> Jvm {
     let vm = every_jdk_with(Collector::G1).pop().expect("never empty");
-    let classes = java::api_classes();
-    let mut jvm = victim(&vm, "victim.Scoped")
-        .class_path(classes.class_path())
-        .argument(&classes.api)
-        .argument(classes.guest())
-        .argument(classes.guest_module())
-        .policy(&policy("observe"))
-        .start();
+    let mut jvm = tenants_host(&vm).policy(&policy("observe")).start();
     jvm.ask("deploy svc-b shared");
     assert_eq!(jvm.ask("serve svc-b tenant-a 8"), ["held"]);
     jvm.ask("gc");

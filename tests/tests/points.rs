@@ -149,10 +149,10 @@ fn what_is_refused_anywhere_breaks() {
     assert!(unbroken.is_empty(), "naive refusals spare {unbroken:?}");
 }
 
-/// Names of the reviewed table that no JDK knows by themselves: other people's loggers, and the
-/// hidden classes that method handles are compiled to.
+/// Names of the reviewed table that no JDK knows by themselves: other people's loggers and
+/// containers, our own classes, and the hidden ones that method handles are compiled to.
 fn is_none_of_the_jdks(name: &str) -> bool {
-    ["org.", "ch.", "java.lang.invoke.LambdaForm$"]
+    ["org.", "ch.", "io.", "dev.", "java.lang.invoke.LambdaForm$"]
         .iter()
         .any(|prefix| name.starts_with(prefix))
 }

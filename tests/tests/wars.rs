@@ -11,10 +11,13 @@ use heapwarden_tests::installs::{self, Prepared};
 use heapwarden_tests::java::api_classes;
 use heapwarden_tests::jdk::{every_jdk, newest};
 use heapwarden_tests::server::{Installation, Server, installed};
+use heapwarden_tests::stats;
 
 const INTERVAL: &str = "8KiB";
 const LENGTH: u64 = 1_000;
 const COUNT: u64 = 40_000;
+/// Applications whose tenants are compared with the truth.
+const COMPARISONS: usize = 5;
 /// Arrays of bytes have headers of 16 bytes.
 const TRUTH_BYTES: u64 = COUNT * (16 + LENGTH);
 /// What a server may take to notice on a busy machine.
@@ -70,7 +73,7 @@ fn assert_tenants(server: &Server, application: &str, class: &str) {
     let z = (came - TRUTH_BYTES as f64) / variance.sqrt();
     eprintln!("{account}: {z:+.2} standard errors");
     assert!(
-        z.abs() <= 3.0,
+        z.abs() <= stats::outermost(COMPARISONS),
         "{account}: {came} of {TRUTH_BYTES} {}\n{}",
         server.accounts().brief(),
         server.log()

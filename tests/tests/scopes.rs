@@ -128,7 +128,7 @@ fn ten_thousand_virtual_threads_each_in_its_own_scope() {
             let came = after.holding(&name).live_bytes - before.holding(&name).live_bytes;
             let z = (came - truth.bytes as f64) / truth.variance(16384.0).sqrt();
             eprintln!("{vm} {name}: {z:+.2} standard errors");
-            scores.lock().expect("never held over a panic").push(z);
+            (scores.lock().expect("never held over a panic")).push((format!("{vm} {name}"), z));
         }
         jvm.finish();
     });

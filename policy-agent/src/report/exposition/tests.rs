@@ -137,7 +137,7 @@ fn prometheus_text_of_each_type_of_metric() {
     );
     assert_eq!(
         about(&text, "heapwarden_account_info"),
-        "# HELP heapwarden_account_info What the account stands for.\n\
+        "# HELP heapwarden_account_info What the account stands for; `parent` is the account of the service around a scope.\n\
          # TYPE heapwarden_account_info gauge\n\
          heapwarden_account_info{account=\"a\\\"b\",kind=\"service\",service=\"/a\\\\b\\n\"} 1\n"
     );

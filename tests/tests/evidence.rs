@@ -76,8 +76,11 @@ fn garbage_in_old_memory_is_refunded_and_never_convicts() {
             hold_old(&mut jvm, 50);
             jvm.ask("drop");
         }
+        // Two batches of the five may stay: they are within the limit, and their estimate within
+        // its error of that; nobody has to look for more.
         jvm.until(VERDICT, "the garbage is refunded", |accounts| {
-            accounts.holding("orders").charged_bytes < LIMIT_BYTES
+            let orders = accounts.holding("orders");
+            orders.charged_bytes - 3.0 * orders.standard_error_bytes < LIMIT_BYTES
         });
         // Counted when its refunds are known to be in, which is later than when they are.
         let metrics = poll(VERDICT, || {
@@ -113,8 +116,13 @@ fn what_is_held_in_old_memory_convicts_until_it_is_let_go() {
         jvm.ask("drop");
         jvm.until(VERDICT, "it is admitted again", state("open"));
         let metrics = jvm.metrics();
-        let seconds = metrics.sum(SECONDS);
-        assert!(seconds > 0.0, "evidence that took no time");
+        // ZGC collects all memory of its own accord, and then nothing need be asked for.
+        let asked = metrics.sum(COLLECTIONS) > 0.0;
+        assert!(
+            asked || vm.collector == Collector::Z,
+            "no evidence was taken"
+        );
+        assert_eq!(metrics.sum(SECONDS) > 0.0, asked, "evidence takes time");
         if vm.collector == Collector::G1 {
             assert_gently(&jvm, &metrics);
             assert_eq!(flag(&mut jvm, PERIODIC), "flag 0");

@@ -37,7 +37,8 @@ import java.util.function.BiFunction;
  * wrapped SCOPE LENGTH COUNT  the same by tasks on a wrapped executor and the stages of a future
  * inherit SCOPE LENGTH COUNT  the same by a thread that was started in the scope, and is told to inherit
  * alone SCOPE LENGTH COUNT    the same by a thread that was started in the scope, and is not
- * virtual GROUPS LENGTH COUNT COUNT virtual threads, each in one of GROUPS scopes "v0"…, each keeping an
+ * virtual GROUPS LENGTH COUNT COUNT virtual threads, or as many tasks of 500 platform threads on JDKs
+ *                             without, each in one of GROUPS scopes "v0"…, each keeping an
  *                             array of LENGTH (and as many bytes more as its group's number, times 1000)
  * leak SCOPE MIB              until refused or MIB are held; says which
  * masked SCOPE MIB            the same in a masked section, in a scope that is over its limit
@@ -256,10 +257,13 @@ public final class Scoped {
         int length = Integer.parseInt(words[2]);
         int count = Integer.parseInt(words[3]);
         Object[] slots = slots("virtual", count);
-        // Java 21 and later.
         ExecutorService threads =
-                (ExecutorService)
-                        Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
+                Runtime.version().feature() < 21
+                        ? Executors.newFixedThreadPool(500)
+                        : (ExecutorService)
+                                Executors.class
+                                        .getMethod("newVirtualThreadPerTaskExecutor")
+                                        .invoke(null);
         for (int i = 0; i < count; i++) {
             int number = i;
             int group = i % groups;
@@ -274,7 +278,7 @@ public final class Scoped {
         }
         threads.shutdown();
         if (!threads.awaitTermination(2, java.util.concurrent.TimeUnit.MINUTES)) {
-            throw new IllegalStateException("the virtual threads do not end");
+            throw new IllegalStateException("the threads do not end");
         }
         for (int group = 0; group < groups; group++) {
             int members = (count - group + groups - 1) / groups;

@@ -125,7 +125,13 @@ fn build(context: &Context, _: &mut Vec<Summary>) -> Result<()> {
 }
 
 fn test(context: &Context, summaries: &mut Vec<Summary>) -> Result<()> {
-    let mut command = cargo(&["test", "--workspace", "--release", "--no-fail-fast"]);
+    let mut command = cargo(&[
+        "test",
+        "--workspace",
+        "--profile",
+        "checks",
+        "--no-fail-fast",
+    ]);
     // The step before built both: no test needs to see to that again.
     command.env("HEAPWARDEN_LIBRARY", workspace::agent());
     command.env("HEAPWARDEN_COMMAND", workspace::command());
@@ -134,8 +140,9 @@ fn test(context: &Context, summaries: &mut Vec<Summary>) -> Result<()> {
 
 fn loom(context: &Context, summaries: &mut Vec<Summary>) -> Result<()> {
     let folder = workspace::target().join("loom");
-    let mut command = cargo(&["test", "--package", "policy-agent", "--lib", "--release"]);
+    let mut command = cargo(&["test", "--package", "policy-agent", "--lib"]);
     command
+        .args(["--profile", "checks"])
         .arg("--target-dir")
         .arg(folder)
         // Under `--cfg loom` these modules hold the models alone.

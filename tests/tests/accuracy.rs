@@ -114,16 +114,25 @@ fn sampled_accounts_lie_within_three_standard_errors() {
     stats::judge_family(&scores);
 }
 
-/// The case that the README documents, with the promise as it stands there: 3 standard errors, no
-/// allowance for a family. A sound agent fails it once in 370 runs.
+/// The case that the README documents, again and again: no estimate further off than chance
+/// explains, none beyond 3 standard errors but by chance, their mean the truth and their scatter
+/// the error that is stated.
 #[test]
-fn the_documented_case_lies_within_three_standard_errors() {
+fn the_documented_case_lies_within_its_standard_errors() {
+    const TIMES: usize = 12;
     let vm = every_jdk_with(Collector::G1).pop().expect("never empty");
     let mut jvm = holder(&vm, "64KiB").heap("512m").start();
-    let truth = Truth::of(&jvm.ask(&format!("hold com.acme.orders {MIXED_SIZES}")));
-    let holding = jvm.settled().holding("orders");
-    let z = (holding.live_bytes - truth.bytes as f64) / holding.standard_error_bytes;
-    assert!(z.abs() <= 3.0, "{z:+.2} standard errors: {holding:?}");
+    let scores: Vec<f64> = (0..TIMES)
+        .map(|_| {
+            let truth = Truth::of(&jvm.ask(&format!("hold com.acme.orders {MIXED_SIZES}")));
+            let holding = jvm.settled().holding("orders");
+            jvm.ask("drop");
+            (holding.live_bytes - truth.bytes as f64) / holding.standard_error_bytes
+        })
+        .collect();
+    let named: Vec<(String, f64)> = scores.iter().map(|z| (vm.to_string(), *z)).collect();
+    stats::judge_family(&named);
+    stats::judge_repetitions("the documented case", &scores);
     jvm.finish();
 }
 

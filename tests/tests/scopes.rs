@@ -231,7 +231,7 @@ fn a_hostile_number_of_names_is_folded() {
         let mut jvm = start(vm, EXACT);
         jvm.ask("hold tenant-1 1000 300");
         // None of them is dropped: each is charged until a collection.
-        jvm.ask("names 12000 100");
+        jvm.ask("names hostile- 12000 100");
         let metrics = jvm.metrics();
         let folded = metrics.value("heapwarden_scope_misuse_total", &[("kind", "folded")]);
         assert!(folded >= Some(1.0), "{vm}: {folded:?}");
@@ -243,7 +243,11 @@ fn a_hostile_number_of_names_is_folded() {
         let series = metrics.series("heapwarden_account_live_bytes").count();
         assert!(series <= 200, "{vm}: {series} accounts are published");
         // What they were charged is gone, and so is what they were named: there is room again, for
-        // a name that is new.
+        // more names than there are purses, and for one that is new.
+        for round in 0..4 {
+            jvm.settled();
+            jvm.ask(&format!("names again-{round}- 12000 100"));
+        }
         let had_room = command::poll(SOON, || {
             jvm.settled();
             let truth = Truth::of(&jvm.ask("hold tenant-late 1000 300"));

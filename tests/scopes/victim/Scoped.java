@@ -44,7 +44,7 @@ import java.util.function.BiFunction;
  * masked SCOPE MIB            the same in a masked section, in a scope that is over its limit
  * drop SCOPE                  lets go of what it holds
  * misuse                      closes scopes twice, out of order and on another thread
- * names COUNT LENGTH          as many names, each entered once, with an array that is dropped
+ * names PREFIX COUNT LENGTH   as many names, each entered once, with an array that is dropped
  * read ACCOUNT                what the program can read of an account
  * current SCOPE               the account that pays inside the scope
  * listen ACCOUNT, heard       registers a listener; what it heard so far
@@ -342,10 +342,10 @@ public final class Scoped {
     }
 
     private static void names(String[] words) {
-        int count = Integer.parseInt(words[1]);
+        int count = Integer.parseInt(words[2]);
         Object[] slot = new Object[1];
         for (int i = 0; i < count; i++) {
-            fill("hostile-" + i, slot, 0, 1, Integer.parseInt(words[2]));
+            fill(words[1] + i, slot, 0, 1, Integer.parseInt(words[3]));
         }
     }
 

@@ -1,0 +1,31 @@
+package rows;
+
+import java.util.Map;
+import java.util.TreeMap;
+
+/** All rows, by name. */
+final class Rows {
+    private static final Map<String, Opener> ALL = new TreeMap<>();
+
+    static {
+        ALL.put("fop", rows.fop.Fop::new);
+        ALL.put("jbb", rows.jbb.Jbb::new);
+    }
+
+    private Rows() {}
+
+    /** Builds a row: its inputs and its live data. */
+    @FunctionalInterface
+    interface Opener {
+        Row open(Settings settings) throws Exception;
+    }
+
+    static Iterable<String> names() {
+        return ALL.keySet();
+    }
+
+    /** The row of that name, or null. */
+    static Opener named(String name) {
+        return ALL.get(name);
+    }
+}

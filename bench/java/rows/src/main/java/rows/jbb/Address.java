@@ -1,0 +1,4 @@
+package rows.jbb;
+
+/** Where somebody lives. */
+record Address(String street, String city, String zip) {}

@@ -12,9 +12,11 @@ mod machine;
 mod micro;
 mod planner;
 mod progress;
+mod saved;
 mod scrape;
 mod stats;
 mod table;
+mod verdicts;
 
 use std::process::ExitCode;
 

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
-use serde_json::json;
+use anyhow::Result;
 
 use super::Setting;
 use super::results::{Results, Row};
-use crate::build;
+use crate::saved;
 use crate::stats::{median, range};
 use crate::table::Table;
+use crate::verdicts;
 
 /// All tables and verdicts, as Markdown.
 pub(crate) fn text(results: &Results) -> String {
@@ -28,7 +28,7 @@ pub(crate) fn text(results: &Results) -> String {
          Entered: the thread is in a scope, which the agent reads at each sample; none: no scope was \
          ever entered in this JVM. The callback is timed by the agent, in buckets of 9 %."
             .to_owned(),
-        verdicts(results),
+        verdicts::text(&results.verdicts()),
     ];
     parts.map(|part| part.trim_end().to_owned()).join("\n\n") + "\n"
 }
@@ -101,18 +101,6 @@ fn allocations(results: &Results) -> Table {
     table
 }
 
-fn verdicts(results: &Results) -> String {
-    let mut text = "### Aims\n\n".to_owned();
-    for verdict in results.verdicts() {
-        let word = if verdict.met { "met" } else { "MISSED" };
-        text.push_str(&format!(
-            "- {word}: {}: {}\n",
-            verdict.aim, verdict.measured
-        ));
-    }
-    text
-}
-
 fn preamble(results: &Results) -> String {
     let machine = &results.machine;
     let noise = if machine.load_average_before > 1.0 {
@@ -133,20 +121,9 @@ fn preamble(results: &Results) -> String {
     )
 }
 
-/// Writes `api-DATE.md` and `.json` and returns their paths within the repository. A run later on
-/// the same day takes the place of the earlier one.
+/// Writes the results to files of today; their paths.
 pub(crate) fn save(results: &Results) -> Result<[PathBuf; 2]> {
-    let folder = PathBuf::from("bench/results");
-    std::fs::create_dir_all(build::root().join(&folder)).context("bench/results cannot be made")?;
-    let file = |extension: &str| folder.join(format!("api-{}.{extension}", results.machine.date));
-    let json = json!({"results": results, "verdicts": results.verdicts()});
-    let texts = [
-        (file("md"), preamble(results) + &text(results)),
-        (file("json"), serde_json::to_string_pretty(&json)? + "\n"),
-    ];
-    for (path, text) in &texts {
-        std::fs::write(build::root().join(path), text)
-            .with_context(|| format!("{} cannot be written", path.display()))?;
-    }
-    Ok(texts.map(|(path, _)| path))
+    let text = preamble(results) + &text(results);
+    let date = &results.machine.date;
+    saved::save("api", date, text, results, &results.verdicts())
 }

@@ -8,6 +8,7 @@ use super::jmh::Score;
 use crate::jdk::Jdk;
 use crate::machine::Machine;
 use crate::stats::{median, range};
+use crate::verdicts::Verdict;
 
 /// What everything is held against.
 const BASELINE: &str = "threadLocalSetAndRemove";
@@ -65,14 +66,6 @@ impl Row {
     pub(crate) fn most_allocated_bytes(&self) -> f64 {
         range(&self.allocated_bytes).1
     }
-}
-
-/// How an aim was met.
-#[derive(Debug, Serialize)]
-pub(crate) struct Verdict {
-    pub(crate) aim: String,
-    pub(crate) met: bool,
-    pub(crate) measured: String,
 }
 
 impl Results {
@@ -147,30 +140,30 @@ impl Results {
         };
         for row in with_agent().filter(|row| row.benchmark == ENTER_AND_CLOSE) {
             let (low, high) = range(&row.ratios);
-            verdicts.push(Verdict {
-                aim: format!(
+            verdicts.push(Verdict::new(
+                format!(
                     "{}: to enter and close takes at most {MOST_RATIO} times a thread-local's set \
                      and remove",
                     row.jdk
                 ),
-                met: row.ratio() <= MOST_RATIO,
-                measured: format!("{:.2} times ({low:.2}-{high:.2})", row.ratio()),
-            });
-            verdicts.push(Verdict {
-                aim: format!(
+                row.ratio() <= MOST_RATIO,
+                format!("{:.2} times ({low:.2}-{high:.2})", row.ratio()),
+            ));
+            verdicts.push(Verdict::new(
+                format!(
                     "{}: the same against a value set and then null, the entry left",
                     row.jdk
                 ),
-                met: row.bare_ratio() <= MOST_RATIO,
-                measured: format!("{:.2} times", row.bare_ratio()),
-            });
+                row.bare_ratio() <= MOST_RATIO,
+                format!("{:.2} times", row.bare_ratio()),
+            ));
         }
         for row in with_agent().filter(|row| NO_GARBAGE.contains(&row.benchmark.as_str())) {
-            verdicts.push(Verdict {
-                aim: format!("{}: {} allocates nothing", row.jdk, row.benchmark),
-                met: row.most_allocated_bytes() < NO_BYTES,
-                measured: format!("{:.1} bytes", row.most_allocated_bytes()),
-            });
+            verdicts.push(Verdict::new(
+                format!("{}: {} allocates nothing", row.jdk, row.benchmark),
+                row.most_allocated_bytes() < NO_BYTES,
+                format!("{:.1} bytes", row.most_allocated_bytes()),
+            ));
         }
         verdicts
     }
@@ -219,8 +212,8 @@ mod tests {
     #[test]
     fn the_aims_are_judged_by_the_middle_ratio_and_the_worst_allocation() {
         let good = measured(&[9.0; 3], &[1.0, 1.2, 5.0], &[0.001, 0.0, 0.0]);
-        assert!(good.verdicts().iter().all(|verdict| verdict.met));
+        assert!(good.verdicts().iter().all(|verdict| verdict.met()));
         let bad = measured(&[9.0; 3], &[2.2, 2.4, 1.0], &[0.0, 24.0, 0.0]);
-        assert!(bad.verdicts().iter().all(|verdict| !verdict.met));
+        assert!(bad.verdicts().iter().all(|verdict| !verdict.met()));
     }
 }

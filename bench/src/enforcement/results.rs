@@ -6,6 +6,7 @@ use super::cases::{BUDGET, CREDIT_SECONDS, Leak};
 use super::rig::{Cost, KINDS, Stopped};
 use crate::machine::Machine;
 use crate::stats::{median, range};
+use crate::verdicts::Verdict;
 
 /// Aims: overshoot as a share of the limit.
 const MEDIAN_OVERSHOOT: f64 = 0.05;
@@ -56,14 +57,6 @@ pub(crate) struct CostRow {
     pub(crate) refusals: Vec<f64>,
     /// Of all runs.
     pub(crate) pauses_ms: Vec<f64>,
-}
-
-/// How an aim was met.
-#[derive(Debug, Serialize)]
-pub(crate) struct Verdict {
-    pub(crate) aim: String,
-    pub(crate) met: bool,
-    pub(crate) measured: String,
 }
 
 /// Seconds that the budget grants a run of so many.
@@ -173,39 +166,39 @@ impl Results {
         };
         let mut verdicts = Vec::new();
         let (share, vm) = worst(&|vm| median(&vm.of_leaks(|row| &row.first)));
-        verdicts.push(Verdict {
-            aim: "overshoot at the first refusal: median within 5 % of the limit".to_owned(),
-            met: share <= MEDIAN_OVERSHOOT,
-            measured: format!("the worst is {} on {vm}", percent(share)),
-        });
+        verdicts.push(Verdict::new(
+            "overshoot at the first refusal: median within 5 % of the limit".to_owned(),
+            share <= MEDIAN_OVERSHOOT,
+            format!("the worst is {} on {vm}", percent(share)),
+        ));
         let (share, vm) = worst(&|vm| range(&vm.of_leaks(|row| &row.first)).1);
-        verdicts.push(Verdict {
-            aim: "none over 10 %".to_owned(),
-            met: share <= MOST_OVERSHOOT,
-            measured: format!("the worst is {} on {vm}", percent(share)),
-        });
+        verdicts.push(Verdict::new(
+            "none over 10 %".to_owned(),
+            share <= MOST_OVERSHOOT,
+            format!("the worst is {} on {vm}", percent(share)),
+        ));
         let (recovery, vm) = worst(&|vm| range(&vm.recovery_ms).1);
-        verdicts.push(Verdict {
-            aim: "admitted again within 10 s in an idle JVM".to_owned(),
-            met: recovery <= LONGEST_RECOVERY_MS,
-            measured: format!("the longest is {:.1} s on {vm}", recovery / 1e3),
-        });
+        verdicts.push(Verdict::new(
+            "admitted again within 10 s in an idle JVM".to_owned(),
+            recovery <= LONGEST_RECOVERY_MS,
+            format!("the longest is {:.1} s on {vm}", recovery / 1e3),
+        ));
         let within = |vm: &VmResults| vm.bounce.is_within_budget() && vm.churn.is_within_budget();
         let (share, vm) = worst(&|vm| range(&vm.bounce.budget_shares()).1);
-        verdicts.push(Verdict {
-            aim: format!(
+        verdicts.push(Verdict::new(
+            format!(
                 "evidence within its budget, {:.0} % of wall time and of {CREDIT_SECONDS} s ahead",
                 BUDGET * 100.0
             ),
-            met: self.vms.iter().all(within),
-            measured: format!("the most is {:.0} % of it on {vm}", share * 100.0),
-        });
+            self.vms.iter().all(within),
+            format!("the most is {:.0} % of it on {vm}", share * 100.0),
+        ));
         let refused: f64 = self.vms.iter().flat_map(|vm| &vm.churn.refusals).sum();
-        verdicts.push(Verdict {
-            aim: "who churns at 90 % of its limit is never refused".to_owned(),
-            met: refused == 0.0,
-            measured: format!("{refused} refusals"),
-        });
+        verdicts.push(Verdict::new(
+            "who churns at 90 % of its limit is never refused".to_owned(),
+            refused == 0.0,
+            format!("{refused} refusals"),
+        ));
         let g1 = self.vms.iter().filter(|vm| vm.vm.ends_with(" G1"));
         let pauses = g1.clone().flat_map(|vm| [&vm.bounce, &vm.churn]);
         let longest = pauses.map(CostRow::longest_pause_ms).reduce(f64::max);
@@ -215,11 +208,11 @@ impl Results {
                 .flat_map(|vm| [&vm.bounce, &vm.churn])
                 .map(|row| row.collections_a_minute(full))
                 .sum();
-            verdicts.push(Verdict {
-                aim: "on G1 no full collection and no pause over 20 ms that is ours".to_owned(),
-                met: full == 0.0 && longest <= LONGEST_PAUSE_MS,
-                measured: format!("the longest is {longest:.1} ms"),
-            });
+            verdicts.push(Verdict::new(
+                "on G1 no full collection and no pause over 20 ms that is ours".to_owned(),
+                full == 0.0 && longest <= LONGEST_PAUSE_MS,
+                format!("the longest is {longest:.1} ms"),
+            ));
         }
         verdicts
     }
@@ -275,7 +268,7 @@ mod tests {
         vm.add_bounce(cost(3.5, &[8.0]));
         vm.add_churn(0.9, 1.0, cost(0.0, &[]));
         spoil(&mut vm);
-        results(vm).verdicts().iter().map(|v| v.met).collect()
+        results(vm).verdicts().iter().map(|v| v.met()).collect()
     }
 
     #[test]

@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
-use serde_json::json;
+use anyhow::Result;
 
 use super::cases::{DEPTH_OF_ACCOUNTS, INTERVAL_BYTES};
 use super::memory::OBJECTS;
 use super::results::{Pairs, Results};
-use crate::build;
+use crate::saved;
 use crate::stats::median;
 use crate::table::Table;
+use crate::verdicts;
 
 /// All tables and verdicts, as Markdown.
 pub(crate) fn text(results: &Results) -> String {
@@ -31,7 +31,7 @@ pub(crate) fn text(results: &Results) -> String {
              the growth of the process, with the JVM's own tag map, which the bare agent shows \
              alone."
         ),
-        verdicts(results),
+        verdicts::text(&results.verdicts()),
     ];
     parts.map(|part| part.trim_end().to_owned()).join("\n\n") + "\n"
 }
@@ -103,18 +103,6 @@ fn memory(results: &Results) -> Table {
     table
 }
 
-fn verdicts(results: &Results) -> String {
-    let mut text = "### Aims\n\n".to_owned();
-    for verdict in results.verdicts() {
-        let word = if verdict.met { "met" } else { "MISSED" };
-        text.push_str(&format!(
-            "- {word}: {}: {}\n",
-            verdict.aim, verdict.measured
-        ));
-    }
-    text
-}
-
 fn preamble(results: &Results) -> String {
     let machine = &results.machine;
     format!(
@@ -131,23 +119,9 @@ fn preamble(results: &Results) -> String {
     )
 }
 
-/// Writes `micro-DATE.md` and `.json` and returns their paths within the repository. A run later
-/// on the same day takes the place of the earlier one.
+/// Writes the results to files of today; their paths.
 pub(crate) fn save(results: &Results) -> Result<[PathBuf; 2]> {
-    let folder = PathBuf::from("bench/results");
-    std::fs::create_dir_all(build::root().join(&folder)).context("bench/results cannot be made")?;
-    let file = |extension: &str| {
-        let name = format!("micro-{}.{extension}", results.machine.date);
-        folder.join(name)
-    };
-    let json = json!({"results": results, "verdicts": results.verdicts()});
-    let texts = [
-        (file("md"), preamble(results) + &text(results)),
-        (file("json"), serde_json::to_string_pretty(&json)? + "\n"),
-    ];
-    for (path, text) in &texts {
-        std::fs::write(build::root().join(path), text)
-            .with_context(|| format!("{} cannot be written", path.display()))?;
-    }
-    Ok(texts.map(|(path, _)| path))
+    let text = preamble(results) + &text(results);
+    let date = &results.machine.date;
+    saved::save("micro", date, text, results, &results.verdicts())
 }

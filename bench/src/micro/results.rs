@@ -7,6 +7,7 @@ use super::memory::PerSample;
 use super::rig::{Timed, Who};
 use crate::machine::Machine;
 use crate::stats::{median, range};
+use crate::verdicts::Verdict;
 
 /// Largest ratio to the bare calls that the project aims at.
 pub(crate) const MOST_RATIO: f64 = 1.2;
@@ -86,14 +87,6 @@ pub(crate) struct MemoryRow {
     pub(crate) accounts: usize,
     pub(crate) ledger_bytes: Option<f64>,
     pub(crate) resident_bytes: f64,
-}
-
-/// How an aim was met.
-#[derive(Debug, Serialize)]
-pub(crate) struct Verdict {
-    pub(crate) aim: String,
-    pub(crate) met: bool,
-    pub(crate) measured: String,
 }
 
 impl Results {
@@ -195,14 +188,14 @@ impl Results {
             .collect();
         let (worst, depth) = ratios.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0))?;
         let met = ratios.iter().filter(|(r, _)| *r <= MOST_RATIO).count();
-        Some(Verdict {
-            aim: format!("{policy}, {cache}: at most {MOST_RATIO} times the bare calls"),
-            met: worst <= MOST_RATIO,
-            measured: format!(
+        Some(Verdict::new(
+            format!("{policy}, {cache}: at most {MOST_RATIO} times the bare calls"),
+            worst <= MOST_RATIO,
+            format!(
                 "{met} of {} depths meet it; the worst is {worst:.2} at {depth} frames",
                 ratios.len()
             ),
-        })
+        ))
     }
 
     fn ledgers(&self) -> Vec<f64> {
@@ -211,11 +204,11 @@ impl Results {
 
     fn memory_verdict(&self) -> Option<Verdict> {
         let worst = self.ledgers().into_iter().reduce(f64::max)?;
-        Some(Verdict {
-            aim: format!("at most {MOST_BYTES} bytes of ours for each tracked sample"),
-            met: worst <= MOST_BYTES,
-            measured: format!("{worst:.1} bytes"),
-        })
+        Some(Verdict::new(
+            format!("at most {MOST_BYTES} bytes of ours for each tracked sample"),
+            worst <= MOST_BYTES,
+            format!("{worst:.1} bytes"),
+        ))
     }
 
     /// More tagged loaders make the JVM's own look-ups dearer: growth that the bare calls share
@@ -227,24 +220,24 @@ impl Results {
             |of: fn(&Pairs) -> &[f64]| median(of(&last.pairs)) / median(of(&first.pairs)).max(1.0);
         let ours = growth(|pairs| &pairs.ours_p50_ns);
         let bare = growth(|pairs| &pairs.bare_p50_ns);
-        Some(Verdict {
-            aim: format!(
+        Some(Verdict::new(
+            format!(
                 "{kind}: no dearer with {} than with {}",
                 last.accounts, first.accounts
             ),
-            met: ours <= MOST_GROWTH || ours / bare <= MOST_GROWTH,
-            measured: format!("{ours:.2} times the time; the bare calls {bare:.2} times"),
-        })
+            ours <= MOST_GROWTH || ours / bare <= MOST_GROWTH,
+            format!("{ours:.2} times the time; the bare calls {bare:.2} times"),
+        ))
     }
 
     fn memory_growth_verdict(&self) -> Option<Verdict> {
         let ledgers = self.ledgers();
         let (first, last) = (ledgers.first()?, ledgers.last()?);
-        Some(Verdict {
-            aim: "no more bytes for each sample with more accounts".to_owned(),
-            met: last / first <= MOST_GROWTH,
-            measured: format!("{first:.1} and {last:.1} bytes"),
-        })
+        Some(Verdict::new(
+            "no more bytes for each sample with more accounts".to_owned(),
+            last / first <= MOST_GROWTH,
+            format!("{first:.1} and {last:.1} bytes"),
+        ))
     }
 }
 
@@ -273,7 +266,7 @@ mod tests {
     }
 
     fn met(results: &Results) -> Vec<bool> {
-        results.verdicts().iter().map(|v| v.met).collect()
+        results.verdicts().iter().map(|v| v.met()).collect()
     }
 
     #[test]

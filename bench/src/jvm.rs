@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -14,6 +14,8 @@ use crate::scrape::Listener;
 
 /// Silence after which a program is taken to be stuck.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How often a JVM that is to end is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A running JVM, ended when dropped.
 pub(crate) struct Jvm {
@@ -65,15 +67,20 @@ impl Jvm {
 
     /// The lines up to the one that says `word`, at which the program waits.
     pub(crate) fn until(&mut self, word: &str) -> Result<Vec<String>> {
+        self.until_within(word, PATIENCE)
+    }
+
+    /// The same, with a patience of its own: the longest silence.
+    pub(crate) fn until_within(&mut self, word: &str, patience: Duration) -> Result<Vec<String>> {
         let mut before = Vec::new();
         loop {
-            match self.lines.recv_timeout(PATIENCE) {
+            match self.lines.recv_timeout(patience) {
                 Ok(line) if line == word => return Ok(before),
                 Ok(line) => before.push(line),
                 Err(RecvTimeoutError::Timeout) => {
                     bail!(
                         "the JVM said nothing for {} s; {}",
-                        PATIENCE.as_secs(),
+                        patience.as_secs(),
                         self.told()
                     )
                 }
@@ -94,7 +101,21 @@ impl Jvm {
     /// Lets it go on to its end, which must be a good one.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.go_on()?;
-        let status = self.child.wait().context("the JVM cannot be waited for")?;
+        let deadline = Instant::now() + PATIENCE;
+        let status = loop {
+            let ended = self.child.try_wait();
+            if let Some(status) = ended.context("the JVM cannot be waited for")? {
+                break status;
+            }
+            if Instant::now() > deadline {
+                bail!(
+                    "the JVM did not end within {} s; {}",
+                    PATIENCE.as_secs(),
+                    self.told()
+                );
+            }
+            thread::sleep(LOOK_EVERY);
+        };
         if !status.success() {
             bail!("the JVM failed ({status}); {}", self.told());
         }
@@ -114,16 +135,15 @@ impl Jvm {
         bail!("the agent has bound no listener; {}", self.told());
     }
 
+    /// What the kernel says of the process in a file of `/proc/PID`, such as `status`.
+    pub(crate) fn proc_file(&self, name: &str) -> Result<String> {
+        let path = format!("/proc/{}/{name}", self.child.id());
+        std::fs::read_to_string(&path).with_context(|| format!("{path} cannot be read"))
+    }
+
     /// Memory of the process that is resident, in bytes.
     pub(crate) fn resident_bytes(&self) -> Result<u64> {
-        let path = format!("/proc/{}/status", self.child.id());
-        let text =
-            std::fs::read_to_string(&path).with_context(|| format!("{path} is not there"))?;
-        text.lines()
-            .find_map(|line| line.strip_prefix("VmRSS:"))
-            .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok())
-            .map(|kib| kib * 1024)
-            .with_context(|| format!("{path} has no VmRSS"))
+        status_bytes(&self.proc_file("status")?, "VmRSS")
     }
 
     fn told(&self) -> String {
@@ -136,9 +156,32 @@ impl Jvm {
     }
 }
 
+/// An amount of memory in `/proc/PID/status`, such as `VmRSS`, in bytes.
+pub(crate) fn status_bytes(status: &str, field: &str) -> Result<u64> {
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
+        .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok())
+        .map(|kib| kib * 1024)
+        .with_context(|| format!("the process's status has no {field}"))
+}
+
 impl Drop for Jvm {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_of_the_status_is_found_by_its_whole_name() {
+        let status = "VmHWM:\t  2048 kB\nVmRSS:\t    1024 kB\nRssAnon:\t  16 kB\n";
+        assert_eq!(status_bytes(status, "VmRSS").unwrap(), 1 << 20);
+        assert_eq!(status_bytes(status, "RssAnon").unwrap(), 16 << 10);
+        assert!(status_bytes(status, "Rss").is_err());
     }
 }

@@ -3,12 +3,12 @@
 use std::process::Command;
 use std::thread;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::build;
 
 /// The machine and the moment of a run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Machine {
     /// Processor model, as the kernel has it.
     pub(crate) cpu: String,

@@ -6,12 +6,14 @@ mod api;
 mod build;
 mod collector;
 mod enforcement;
+mod gc_log;
 mod jdk;
 mod jvm;
 mod machine;
 mod micro;
 mod planner;
 mod progress;
+mod rows;
 mod saved;
 mod scrape;
 mod stats;
@@ -41,6 +43,8 @@ enum Bench {
     Enforcement(enforcement::Options),
     /// The Java API: to enter and to close a scope, beside a thread-local, by JMH
     Api(api::Options),
+    /// The papers' benchmarks: time, memory and pauses with and without, beside JFR and async-profiler
+    Rows(rows::Options),
     /// Advice for a fleet: how near the best plan, in what time; needs no JVM
     Planner(planner::Options),
 }
@@ -50,6 +54,7 @@ fn main() -> ExitCode {
         Bench::Micro(options) => micro::run(&options),
         Bench::Enforcement(options) => enforcement::run(&options),
         Bench::Api(options) => api::run(&options),
+        Bench::Rows(options) => rows::run(&options),
         Bench::Planner(options) => planner::run(&options),
     };
     match result {

@@ -3,9 +3,10 @@
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
-/// One line that says where the run is; one line a round where nobody watches.
+/// One line that says where the run is; where nobody watches, one line a step.
 pub(crate) struct Progress {
-    rounds: u32,
+    steps: u32,
+    step: &'static str,
     begun: Instant,
     terminal: bool,
     shown: Option<u32>,
@@ -14,28 +15,42 @@ pub(crate) struct Progress {
 impl Progress {
     /// Of a run of so many rounds that begins now.
     pub(crate) fn new(rounds: u32) -> Progress {
+        Progress::of("round", rounds)
+    }
+
+    /// Of so many steps, each called so.
+    pub(crate) fn of(step: &'static str, steps: u32) -> Progress {
         Progress {
-            rounds,
+            steps,
+            step,
             begun: Instant::now(),
             terminal: std::io::stdout().is_terminal(),
             shown: None,
         }
     }
 
-    /// This round, from 0, is at `what`.
-    pub(crate) fn show(&mut self, round: u32, what: &str) {
-        let (number, of) = (round + 1, self.rounds);
+    /// This step, from 0, is at `what`.
+    pub(crate) fn show(&mut self, done: u32, what: &str) {
+        let (step, number, of) = (self.step, done + 1, self.steps);
         let seconds = self.begun.elapsed().as_secs();
+        let left = match done {
+            0 => String::new(),
+            done => format!(
+                ", about {} s to go",
+                seconds * u64::from(of.saturating_sub(done)) / u64::from(done)
+            ),
+        };
+        let line = format!("{step} {number} of {of}: {what} ({seconds} s{left})");
         if self.terminal {
-            print!("\r\x1b[Kround {number} of {of}: {what} ({seconds} s)");
+            print!("\r\x1b[K{line}");
             let _ = std::io::stdout().flush();
-        } else if self.shown != Some(round) {
-            println!("round {number} of {of} ({seconds} s)");
+        } else if self.shown != Some(done) {
+            println!("{line}");
         }
-        self.shown = Some(round);
+        self.shown = Some(done);
     }
 
-    /// The last round has ended.
+    /// The last step has ended.
     pub(crate) fn done(&self) {
         let clear = if self.terminal { "\r\x1b[K" } else { "" };
         println!("{clear}measured in {} s\n", self.begun.elapsed().as_secs());

@@ -31,10 +31,14 @@ impl Listener {
         serde_json::from_str(&self.get("/api/v1/accounts")?).context("the accounts are no JSON")
     }
 
+    /// `/metrics`, all of one moment.
+    pub(crate) fn metrics(&self) -> Result<Metrics> {
+        self.get("/metrics").map(Metrics)
+    }
+
     /// One value of `/metrics`, by its name with its labels as written there.
     pub(crate) fn metric(&self, series: &str) -> Result<f64> {
-        let text = self.get("/metrics")?;
-        value_of(&text, series).with_context(|| format!("/metrics has no {series}"))
+        self.metrics()?.value(series)
     }
 
     fn get(&self, path: &str) -> Result<String> {
@@ -56,20 +60,53 @@ impl Listener {
     }
 }
 
-fn value_of(text: &str, series: &str) -> Option<f64> {
-    text.lines()
-        .find_map(|line| line.strip_prefix(series)?.strip_prefix(' '))
-        .and_then(|value| value.trim().parse().ok())
+/// A text of metrics.
+pub(crate) struct Metrics(String);
+
+impl Metrics {
+    /// One value, by its name with its labels as written there.
+    pub(crate) fn value(&self, series: &str) -> Result<f64> {
+        self.0
+            .lines()
+            .find_map(|line| line.strip_prefix(series)?.strip_prefix(' '))
+            .and_then(|value| value.trim().parse().ok())
+            .with_context(|| format!("/metrics has no {series}"))
+    }
+
+    /// The sum of a family's values; there must be one at least.
+    pub(crate) fn sum(&self, family: &str) -> Result<f64> {
+        let values = self.0.lines().filter_map(|line| {
+            let rest = line.strip_prefix(family)?;
+            let is_whole_name = rest.starts_with(['{', ' ']);
+            let (_, value) = line.rsplit_once(' ').filter(|_| is_whole_name)?;
+            value.parse::<f64>().ok()
+        });
+        values
+            .reduce(|sum, value| sum + value)
+            .with_context(|| format!("/metrics has no {family}"))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn metrics() -> Metrics {
+        Metrics(
+            "# TYPE a gauge\na_b{part=\"x\"} 1\na{part=\"x\"} 2.5\na{part=\"y z\"} 4\n".to_owned(),
+        )
+    }
+
     #[test]
     fn a_series_is_found_by_its_whole_name() {
-        let text = "# TYPE a gauge\na_b{part=\"x\"} 1\na{part=\"x\"} 2.5\n";
-        assert_eq!(value_of(text, "a{part=\"x\"}"), Some(2.5));
-        assert_eq!(value_of(text, "a"), None);
+        assert_eq!(metrics().value("a{part=\"x\"}").unwrap(), 2.5);
+        assert!(metrics().value("a").is_err());
+    }
+
+    #[test]
+    fn a_family_is_summed_over_its_labels_and_no_other() {
+        assert_eq!(metrics().sum("a").unwrap(), 6.5);
+        assert_eq!(metrics().sum("a_b").unwrap(), 1.0);
+        assert!(metrics().sum("a_").is_err());
     }
 }

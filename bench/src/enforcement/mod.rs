@@ -7,7 +7,7 @@
 //! slows down all.
 
 mod cases;
-mod gc_log;
+mod our_pauses;
 mod report;
 mod results;
 mod rig;

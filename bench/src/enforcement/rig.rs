@@ -9,8 +9,9 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::cases::{CHURN_PERCENT, HEAP, LENGTH, LIMIT_BYTES, Leak, Vm, policy};
-use super::gc_log;
+use super::our_pauses::our_pauses_ms;
 use crate::build;
+use crate::gc_log;
 use crate::jdk::Jdk;
 use crate::jvm::Jvm;
 use crate::scrape::Listener;
@@ -180,7 +181,7 @@ impl Rig {
             ),
             vm.collector.flag().to_owned(),
             HEAP.to_owned(),
-            format!("-Xlog:{}{}", gc_log::FORMAT, gc_log.display()),
+            gc_log::flag(&gc_log),
             "-cp".to_owned(),
             self.classes.display().to_string(),
         ];
@@ -213,7 +214,7 @@ impl Run {
             seconds,
             evidence_seconds: after.seconds - self.before.seconds,
             collections,
-            pauses_ms: gc_log::our_pauses_ms(&log),
+            pauses_ms: our_pauses_ms(&log),
             refusals: tenant(&self.listener)?["refusals_total"]
                 .as_f64()
                 .context("an account without refusals")?,

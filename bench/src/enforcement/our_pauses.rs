@@ -1,6 +1,6 @@
 //! Which pauses in the JVM's log of collections the agent has asked for.
 //!
-//! Each collection has a number, and the JVM logs the cause of one that was asked for:
+//! The JVM logs the cause of one that was asked for:
 //!
 //! | collector | cause of ours | its pauses |
 //! | --- | --- | --- |
@@ -14,11 +14,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::gc_log::{number, pause_ms};
+
 const FORCED: &str = "JvmtiEnv ForceGarbageCollection";
 const PERIODIC: &str = "G1 Periodic Collection";
-
-/// How the JVM is to log, for [`our_pauses_ms`] to read.
-pub(crate) const FORMAT: &str = "gc*:file=";
 
 /// The pauses of collections that the agent asked for, in milliseconds, in the log's order.
 pub(crate) fn our_pauses_ms(log: &str) -> Vec<f64> {
@@ -43,21 +42,6 @@ pub(crate) fn our_pauses_ms(log: &str) -> Vec<f64> {
         .filter(|line| number(line).is_some_and(|number| ours.contains(&number)))
         .filter_map(pause_ms)
         .collect()
-}
-
-/// Of `… GC(12) …`.
-fn number(line: &str) -> Option<u64> {
-    let (_, rest) = line.split_once("GC(")?;
-    rest.split_once(')')?.0.parse().ok()
-}
-
-/// Of a line that ends a pause, such as `GC(3) Pause Remark 20M->20M(2048M) 1.234ms`.
-fn pause_ms(line: &str) -> Option<f64> {
-    let (_, what) = line.split_once("GC(")?.1.split_once(") ")?;
-    if !what.contains("Pause ") {
-        return None;
-    }
-    what.rsplit(' ').next()?.strip_suffix("ms")?.parse().ok()
 }
 
 #[cfg(test)]

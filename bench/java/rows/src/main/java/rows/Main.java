@@ -64,7 +64,8 @@ public final class Main {
         } catch (WrongResult e) {
             System.err.println(e.getMessage());
             return EXIT_FAILED;
-        } catch (Exception e) {
+        } catch (Throwable e) {
+            // An error too must end the JVM, which threads of a library may hold.
             System.err.println(arguments.row() + " failed:");
             e.printStackTrace();
             return EXIT_FAILED;

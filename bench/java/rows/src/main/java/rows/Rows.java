@@ -8,8 +8,11 @@ final class Rows {
     private static final Map<String, Opener> ALL = new TreeMap<>();
 
     static {
+        ALL.put("chart", rows.chart.Chart::new);
         ALL.put("fop", rows.fop.Fop::new);
+        ALL.put("hsqldb", rows.hsqldb.Hsqldb::new);
         ALL.put("jbb", rows.jbb.Jbb::new);
+        ALL.put("xalan", rows.xalan.Xalan::new);
     }
 
     private Rows() {}

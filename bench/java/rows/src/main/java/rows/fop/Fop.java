@@ -60,6 +60,12 @@ public final class Fop implements Row {
         }
     }
 
+    /** Its classes are many, and the first documents are much slower. */
+    @Override
+    public int warmups() {
+        return 4;
+    }
+
     @Override
     public long operations() {
         return DOCUMENTS;

@@ -14,9 +14,9 @@ record Arguments(String row, Integer warmups, Integer iterations, int threads, b
     /**
      * Reads the command line.
      *
-     * @throws IllegalArgumentException with a sentence for the user
+     * @throws Unsuitable when they cannot be understood
      */
-    static Arguments parse(String[] words) {
+    static Arguments parse(String[] words) throws Unsuitable {
         String row = null;
         Integer warmups = null;
         Integer iterations = null;
@@ -31,19 +31,19 @@ record Arguments(String row, Integer warmups, Integer iterations, int threads, b
                 case "--threads" -> threads = number(words, ++i, 1);
                 default -> {
                     if (word.startsWith("--") || row != null) {
-                        throw new IllegalArgumentException(word + " is not understood; " + USAGE);
+                        throw new Unsuitable(word + " is not understood; " + USAGE);
                     }
                     row = word;
                 }
             }
         }
         if (row == null && !list) {
-            throw new IllegalArgumentException(USAGE);
+            throw new Unsuitable(USAGE);
         }
         return new Arguments(row, warmups, iterations, threads, list);
     }
 
-    private static int number(String[] words, int at, int atLeast) {
+    private static int number(String[] words, int at, int atLeast) throws Unsuitable {
         try {
             int number = Integer.parseInt(words[at]);
             if (number >= atLeast) {
@@ -52,7 +52,7 @@ record Arguments(String row, Integer warmups, Integer iterations, int threads, b
         } catch (ArrayIndexOutOfBoundsException | NumberFormatException e) {
             // Told below.
         }
-        throw new IllegalArgumentException(
+        throw new Unsuitable(
                 words[at - 1] + " needs a whole number of at least " + atLeast + "; " + USAGE);
     }
 }

@@ -59,36 +59,35 @@ public final class Main {
     }
 
     private int run(String[] words) {
-        Arguments arguments;
         try {
-            arguments = Arguments.parse(words);
-        } catch (IllegalArgumentException e) {
+            Arguments arguments = Arguments.parse(words);
+            if (arguments.list()) {
+                Rows.names().forEach(out::println);
+            } else {
+                measure(arguments, open(arguments));
+            }
+            return 0;
+        } catch (Unsuitable e) {
             System.err.println(e.getMessage());
             return EXIT_USAGE;
-        }
-        if (arguments.list()) {
-            Rows.names().forEach(out::println);
-            return 0;
-        }
-        Rows.Opener opener = Rows.named(arguments.row());
-        if (opener == null) {
-            System.err.println(
-                    "there is no row " + arguments.row() + "; rows.Main --list names them all");
-            return EXIT_USAGE;
-        }
-        Path inputs = Path.of(System.getProperty("rows.inputs", "target/inputs"));
-        try {
-            measure(arguments, opener.open(new Settings(inputs, arguments.threads())));
-            return 0;
         } catch (WrongResult e) {
             System.err.println(e.getMessage());
             return EXIT_FAILED;
         } catch (Throwable e) {
             // An error too must end the JVM, which threads of a library may hold.
-            System.err.println(arguments.row() + " failed:");
             e.printStackTrace();
             return EXIT_FAILED;
         }
+    }
+
+    private static Row open(Arguments arguments) throws Exception {
+        Rows.Opener opener = Rows.named(arguments.row());
+        if (opener == null) {
+            throw new Unsuitable(
+                    "there is no row " + arguments.row() + "; rows.Main --list names them all");
+        }
+        Path inputs = Path.of(System.getProperty("rows.inputs", "target/inputs"));
+        return opener.open(new Settings(inputs, arguments.threads()));
     }
 
     private void measure(Arguments arguments, Row row) throws Exception {

@@ -7,6 +7,7 @@ import rows.Checksum;
 import rows.Crew;
 import rows.Row;
 import rows.Settings;
+import rows.Unsuitable;
 
 /**
  * A wholesale company in memory, after the published description of SPECjbb2005: a thread for each
@@ -27,9 +28,9 @@ public final class Jbb implements Row {
 
     private final List<Warehouse> warehouses = new ArrayList<>();
 
-    public Jbb(Settings settings) {
+    public Jbb(Settings settings) throws Unsuitable {
         if (settings.threads() > MOST_WAREHOUSES) {
-            throw new IllegalArgumentException(
+            throw new Unsuitable(
                     "jbb has 1 to " + MOST_WAREHOUSES + " warehouses, not " + settings.threads());
         }
         Item[] catalogue = Population.catalogue();

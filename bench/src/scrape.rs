@@ -1,10 +1,11 @@
 //! What the agent publishes, read over HTTP.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -75,15 +76,30 @@ impl Metrics {
 
     /// The sum of a family's values; there must be one at least.
     pub(crate) fn sum(&self, family: &str) -> Result<f64> {
-        let values = self.0.lines().filter_map(|line| {
-            let rest = line.strip_prefix(family)?;
-            let is_whole_name = rest.starts_with(['{', ' ']);
-            let (_, value) = line.rsplit_once(' ').filter(|_| is_whole_name)?;
-            value.parse::<f64>().ok()
-        });
+        let values = self.family(family).map(|(_, value)| value);
         values
             .reduce(|sum, value| sum + value)
             .with_context(|| format!("/metrics has no {family}"))
+    }
+
+    /// The values of a family with one label, by that label's value; there must be one at least.
+    pub(crate) fn by_label(&self, family: &str) -> Result<BTreeMap<String, f64>> {
+        let values: BTreeMap<String, f64> = self
+            .family(family)
+            .filter_map(|(labels, value)| Some((labels.split('"').nth(1)?.to_owned(), value)))
+            .collect();
+        ensure!(!values.is_empty(), "/metrics has no {family} with labels");
+        Ok(values)
+    }
+
+    /// The series of a family: labels as written there, and value.
+    fn family(&self, family: &str) -> impl Iterator<Item = (&str, f64)> {
+        self.0.lines().filter_map(move |line| {
+            let rest = line.strip_prefix(family)?;
+            let is_whole_name = rest.starts_with(['{', ' ']);
+            let (labels, value) = rest.rsplit_once(' ').filter(|_| is_whole_name)?;
+            Some((labels, value.parse().ok()?))
+        })
     }
 }
 
@@ -108,5 +124,7 @@ mod tests {
         assert_eq!(metrics().sum("a").unwrap(), 6.5);
         assert_eq!(metrics().sum("a_b").unwrap(), 1.0);
         assert!(metrics().sum("a_").is_err());
+        let parts = BTreeMap::from([("x".to_owned(), 2.5), ("y z".to_owned(), 4.0)]);
+        assert_eq!(metrics().by_label("a").unwrap(), parts);
     }
 }

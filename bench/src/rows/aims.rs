@@ -1,11 +1,10 @@
 //! What is aimed at, and whether the figures say so.
 
 use super::bootstrap::Estimate;
-use super::figures::{Comparison, Figures};
+use super::figures::{Comparison, Comparisons, Figures};
 use super::published::{JBB, Row};
-use super::report::{plain, shares};
-use super::runs::Runs;
 use super::settings::Setting;
+use super::tables::{plain, shares};
 use crate::verdicts::{Outcome, Verdict};
 
 /// Over the rows, and in any row: time with the agent as it comes, to plain.
@@ -25,19 +24,18 @@ const MOST_UNREPORTED: f64 = 0.01;
 const FEWEST_PAIRS: usize = 6;
 
 /// All that the runs can be asked.
-pub(crate) fn verdicts(runs: &Runs) -> Vec<Verdict> {
-    let compare = |of, to| Comparison::new(runs, of, to);
+pub(crate) fn verdicts(figures: &Comparisons) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
-    if let Some(ours) = compare(Setting::Heapwarden, Setting::Plain) {
-        verdicts.extend(against_plain(&ours));
+    if let Some(ours) = figures.get(Setting::Heapwarden, Setting::Plain) {
+        verdicts.extend(against_plain(ours));
     }
     for rival in [Setting::Jfr, Setting::AsyncProfiler] {
-        if let Some(both) = compare(Setting::Heapwarden, rival) {
-            verdicts.extend(against_rival(&both));
+        if let Some(both) = figures.get(Setting::Heapwarden, rival) {
+            verdicts.extend(against_rival(both));
         }
     }
-    if let Some(exact) = compare(Setting::Exact, Setting::Plain) {
-        verdicts.push(against_asgmemprof(&exact));
+    if let Some(exact) = figures.get(Setting::Exact, Setting::Plain) {
+        verdicts.push(against_asgmemprof(exact));
     }
     verdicts
 }
@@ -213,24 +211,29 @@ fn negative(figure: Estimate) -> Estimate {
 
 #[cfg(test)]
 mod tests {
-    use super::super::runs::tests::{run, runs};
+    use super::super::runs::Run;
+    use super::super::runs::tests::{reported, run, runs};
     use super::*;
 
+    fn of(all: Vec<Run>) -> Vec<Verdict> {
+        verdicts(&Comparisons::of(&runs(all)))
+    }
+
     /// Ten pairs of each row whose ratios are these in turn.
-    fn judged(of: Setting, rows: &[(&str, &[f64])]) -> Vec<Verdict> {
+    fn judged(setting: Setting, rows: &[(&str, &[f64])]) -> Vec<Verdict> {
         let mut all = Vec::new();
         for (row, ratios) in rows {
             for pair in 0..10 {
                 let ratio = ratios[pair as usize % ratios.len()];
                 all.push(run(row, Setting::Plain, pair, 1_000_000_000));
-                let mut ours = run(row, of, pair, (ratio * 1e9) as u64);
+                let mut ours = run(row, setting, pair, (ratio * 1e9) as u64);
                 if let Some(agent) = &mut ours.agent {
-                    agent.cpu_seconds = ratio - 1.0;
+                    agent.cpu_seconds = reported(ratio - 1.0);
                 }
                 all.push(ours);
             }
         }
-        verdicts(&runs(all))
+        of(all)
     }
 
     fn outcomes(verdicts: &[Verdict]) -> Vec<Outcome> {
@@ -275,11 +278,11 @@ mod tests {
             let mut ours = run("fop", Setting::Heapwarden, pair, 1_000_000_000);
             ours.longest_pause_ms += 2.5;
             ours.memory.peak_resident_bytes += 10 << 20;
-            ours.agent.as_mut().unwrap().cpu_seconds = 0.02;
+            ours.agent.as_mut().unwrap().cpu_seconds = reported(0.02);
             all.push(ours);
         }
         use Outcome::{Met, Missed};
-        let verdicts = verdicts(&runs(all));
+        let verdicts = of(all);
         assert_eq!(outcomes(&verdicts), [Met, Met, Missed, Missed, Missed]);
     }
 
@@ -288,7 +291,7 @@ mod tests {
         let all = (0..5).flat_map(|pair| {
             [Setting::Plain, Setting::Heapwarden].map(|setting| run("fop", setting, pair, 1_000))
         });
-        let verdicts = verdicts(&runs(all.collect()));
+        let verdicts = of(all.collect());
         assert_eq!(outcomes(&verdicts), [Outcome::CannotTell; 5]);
     }
 
@@ -307,6 +310,6 @@ mod tests {
             all.push(run("fop", Setting::Heapwarden, pair, 1_010));
             all.push(run("fop", Setting::Jfr, pair, 1_000));
         }
-        assert_eq!(outcomes(&verdicts(&runs(all))), [Outcome::Missed; 3]);
+        assert_eq!(outcomes(&of(all)), [Outcome::Missed; 3]);
     }
 }

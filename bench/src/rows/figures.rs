@@ -7,6 +7,52 @@ use super::published::ROWS;
 use super::runs::{Run, Runs};
 use super::settings::Setting;
 
+/// What is compared with each other beside each with plain: with what one would take instead, and
+/// where that has another interval, at its interval.
+const RIVALS: [(Setting, Setting); 3] = [
+    (Setting::Heapwarden, Setting::Jfr),
+    (Setting::Heapwarden, Setting::AsyncProfiler),
+    (Setting::Interval512, Setting::AsyncProfiler),
+];
+
+/// Every comparison that the runs allow.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Comparisons(Vec<Comparison>);
+
+impl Comparisons {
+    /// Each setting with plain, in the settings' order, and with its rivals.
+    pub(crate) fn of(runs: &Runs) -> Comparisons {
+        let mut settings: Vec<Setting> = runs.runs.iter().map(|run| run.setting).collect();
+        settings.sort_unstable();
+        settings.dedup();
+        settings.retain(|setting| *setting != Setting::Plain);
+        let to_plain = settings.iter().map(|of| (*of, Setting::Plain));
+        let all = to_plain.chain(RIVALS);
+        Comparisons(
+            all.filter_map(|(of, to)| Comparison::new(runs, of, to))
+                .collect(),
+        )
+    }
+
+    /// One of them, if it was measured.
+    pub(crate) fn get(&self, of: Setting, to: Setting) -> Option<&Comparison> {
+        self.0.iter().find(|found| (found.of, found.to) == (of, to))
+    }
+
+    /// Those with plain.
+    pub(crate) fn to_plain(&self) -> Vec<&Comparison> {
+        let all = self.0.iter();
+        all.filter(|found| found.to == Setting::Plain).collect()
+    }
+
+    /// The others.
+    pub(crate) fn to_rivals(&self) -> Vec<&Comparison> {
+        let all = self.0.iter();
+        all.filter(|found| found.to != Setting::Plain).collect()
+    }
+}
+
 /// One setting against another.
 #[derive(Debug, Serialize)]
 pub(crate) struct Comparison {
@@ -55,7 +101,7 @@ type Pair<'a> = (&'a Run, &'a Run);
 
 impl Comparison {
     /// None where no row has a pair.
-    pub(crate) fn new(runs: &Runs, of: Setting, to: Setting) -> Option<Comparison> {
+    fn new(runs: &Runs, of: Setting, to: Setting) -> Option<Comparison> {
         let pairs: Vec<(&str, Vec<Pair<'_>>)> = ROWS
             .iter()
             .map(|row| (row.name, pairs(runs, row.name, of, to)))
@@ -100,7 +146,7 @@ impl Figures {
             |figure: fn(&Run) -> f64| mean(&values(rows, |(of, to)| Some(figure(of) - figure(to))));
         let reported = |(of, to): Pair<'_>| {
             let agent = of.agent.as_ref()?;
-            Some(agent.cpu_seconds * 1e9 / to.program.cpu_ns as f64)
+            Some(agent.all_cpu_seconds() * 1e9 / to.program.cpu_ns as f64)
         };
         let unreported = |pair: Pair<'_>| {
             let measured = pair.0.program.cpu_ns as f64 / pair.1.program.cpu_ns as f64 - 1.0;
@@ -129,7 +175,7 @@ fn values(rows: &[&[Pair<'_>]], figure: impl Fn(Pair<'_>) -> Option<f64>) -> Vec
 
 #[cfg(test)]
 mod tests {
-    use super::super::runs::tests::{run, runs};
+    use super::super::runs::tests::{reported, run, runs};
     use super::*;
 
     #[test]
@@ -159,7 +205,7 @@ mod tests {
     fn what_the_agent_reports_is_held_against_what_is_measured() {
         let plain = run("fop", Setting::Plain, 0, 1_000_000_000);
         let mut ours = run("fop", Setting::Heapwarden, 0, 1_050_000_000);
-        ours.agent.as_mut().unwrap().cpu_seconds = 0.03;
+        ours.agent.as_mut().unwrap().cpu_seconds = reported(0.03);
         let comparison = Comparison::new(
             &runs(vec![plain, ours]),
             Setting::Heapwarden,

@@ -1,5 +1,6 @@
 //! One run of a workload, and what is read of it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
@@ -12,11 +13,11 @@ use super::runs::{AgentFigures, Program, Run, live_bytes};
 use super::settings::Setting;
 use crate::gc_log::{self, Pauses};
 use crate::jvm::Jvm;
-use crate::scrape::Listener;
+use crate::scrape::{Listener, Metrics};
 
 /// Longest silence of a workload: its warm-up, or its timed part, where every allocation is
 /// sampled and the machine has other work to do.
-const PATIENCE: Duration = Duration::from_secs(600);
+const PATIENCE: Duration = Duration::from_secs(900);
 
 const CPU_SECONDS: &str = "heapwarden_agent_cpu_seconds_total";
 const MEMORY_BYTES: &str = "heapwarden_agent_memory_bytes";
@@ -27,7 +28,7 @@ const UNACCOUNTED: &str = "heapwarden_account_allocated_bytes_total{account=\"_u
 
 /// What the agent says at a moment.
 struct Said {
-    cpu_seconds: f64,
+    cpu_seconds: BTreeMap<String, f64>,
     samples: f64,
 }
 
@@ -90,9 +91,12 @@ fn log(rig: &Rig) -> Result<String> {
 
 impl Said {
     fn now(listener: &Listener) -> Result<Said> {
-        let metrics = listener.metrics()?;
+        Said::of(&listener.metrics()?)
+    }
+
+    fn of(metrics: &Metrics) -> Result<Said> {
         Ok(Said {
-            cpu_seconds: metrics.sum(CPU_SECONDS)?,
+            cpu_seconds: metrics.by_label(CPU_SECONDS)?,
             samples: metrics.sum(SAMPLES)?,
         })
     }
@@ -100,10 +104,15 @@ impl Said {
 
 fn figures(listener: &Listener, before: &Said, setting: Setting) -> Result<AgentFigures> {
     let metrics = listener.metrics()?;
+    let after = Said::of(&metrics)?;
     let allocated = metrics.sum(ALLOCATED)?;
+    let mut cpu_seconds = after.cpu_seconds;
+    for (part, seconds) in &mut cpu_seconds {
+        *seconds -= before.cpu_seconds.get(part).copied().unwrap_or(0.0);
+    }
     let figures = AgentFigures {
-        cpu_seconds: metrics.sum(CPU_SECONDS)? - before.cpu_seconds,
-        samples: metrics.sum(SAMPLES)? - before.samples,
+        cpu_seconds,
+        samples: after.samples - before.samples,
         memory_bytes: metrics.sum(MEMORY_BYTES)?,
         accounted_share: 1.0 - metrics.value(UNACCOUNTED)? / allocated.max(1.0),
     };

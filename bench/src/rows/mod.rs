@@ -15,17 +15,20 @@ mod report;
 mod rig;
 mod runs;
 mod settings;
+mod tables;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
+use serde::Serialize;
 
 use crate::collector::Collector;
 use crate::jdk::Jdk;
 use crate::machine::Machine;
 use crate::progress::Progress;
 use crate::saved;
+use figures::Comparisons;
 use published::{ROWS, Row};
 use rig::Rig;
 use runs::{Failure, Runs};
@@ -33,6 +36,8 @@ use settings::{Chosen, Setting};
 
 /// After so many failures a row is run with that setting no more: each may have cost a long wait.
 const MOST_FAILURES: usize = 2;
+/// Characters that are kept of an error; a JVM may have a lot to say.
+const LONGEST_ERROR: usize = 2_000;
 
 /// How it is run.
 #[derive(Args)]
@@ -128,8 +133,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     } else {
         measured(options, earlier)?
     };
-    let verdicts = aims::verdicts(&runs);
-    println!("{}", report::text(&runs, &verdicts));
+    let figures = Comparisons::of(&runs);
+    let verdicts = aims::verdicts(&figures);
+    println!("{}", report::text(&runs, &figures, &verdicts));
     if options.save {
         for path in save(&runs)? {
             println!("saved {}", path.display());
@@ -233,17 +239,28 @@ fn attempt(rig: &Rig, row: &Row, setting: Setting, pair: u32, runs: &mut Runs) {
     let measured = measure::measure(rig, row, setting, pair).and_then(|run| runs.add(run));
     if let Err(error) = measured {
         eprintln!("\n{} with {setting} failed: {error:#}", row.name);
+        let error: String = format!("{error:#}").chars().take(LONGEST_ERROR).collect();
         runs.failures.push(Failure {
             row: row.name.to_owned(),
             setting,
             pair,
-            error: format!("{error:#}"),
+            error,
         });
     }
 }
 
+/// What is saved: the raw runs, which [`read`] takes, and for readers what follows from them.
+#[derive(Serialize)]
+struct Saved<'a> {
+    #[serde(flatten)]
+    runs: &'a Runs,
+    comparisons: &'a Comparisons,
+}
+
 fn save(runs: &Runs) -> Result<[PathBuf; 2]> {
-    let verdicts = aims::verdicts(runs);
-    let text = report::preamble(runs, runs.next_pair()) + &report::text(runs, &verdicts);
-    saved::save("rows", &runs.machine.date, text, runs, &verdicts)
+    let comparisons = &Comparisons::of(runs);
+    let verdicts = aims::verdicts(comparisons);
+    let text = report::preamble(runs) + &report::text(runs, comparisons, &verdicts);
+    let saved = Saved { runs, comparisons };
+    saved::save("rows", &runs.machine.date, text, &saved, &verdicts)
 }

@@ -1,6 +1,6 @@
 //! What was measured, run by run: all that is saved, and from which every figure follows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,8 @@ pub(crate) struct Program {
 /// What the agent says of itself, over the timed part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AgentFigures {
-    pub(crate) cpu_seconds: f64,
+    /// By its parts, such as `callbacks`.
+    pub(crate) cpu_seconds: BTreeMap<String, f64>,
     pub(crate) samples: f64,
     /// At its end.
     pub(crate) memory_bytes: f64,
@@ -159,6 +160,13 @@ impl Runs {
     }
 }
 
+impl AgentFigures {
+    /// CPU time of all its parts.
+    pub(crate) fn all_cpu_seconds(&self) -> f64 {
+        self.cpu_seconds.values().sum()
+    }
+}
+
 impl Program {
     /// What must be the same in each run of a row: iterations, and the checksum of what they did.
     fn work(&self) -> (u32, &str) {
@@ -228,12 +236,17 @@ pub(crate) mod tests {
             pauses_ms: 12.0,
             longest_pause_ms: 5.0,
             agent: setting.is_ours().then_some(AgentFigures {
-                cpu_seconds: wall_ns as f64 / 1e9 / 100.0,
+                cpu_seconds: reported(wall_ns as f64 / 1e9 / 100.0),
                 samples: 100.0,
                 memory_bytes: 1e6,
                 accounted_share: 1.0,
             }),
         }
+    }
+
+    /// Figures of an agent with one part.
+    pub(crate) fn reported(cpu_seconds: f64) -> BTreeMap<String, f64> {
+        BTreeMap::from([("callbacks".to_owned(), cpu_seconds)])
     }
 
     pub(crate) fn runs(runs: Vec<Run>) -> Runs {

@@ -18,6 +18,8 @@ const MOST_MEMORY: f64 = 1.02;
 const MOST_PAUSE_MS: f64 = 2.0;
 /// Part of ASGMemProf's factor that exact mode may take.
 const PART_OF_ASGMEMPROF: f64 = 1.0 / 3.0;
+/// Share of samples that may be dropped in exact mode for its cost to be that of charging all.
+const MOST_DROPPED: f64 = 0.01;
 /// How far what the agent reports of itself may be from what is measured, of plain's CPU time.
 const MOST_UNREPORTED: f64 = 0.01;
 /// Fewer pairs show too little of how runs vary: their intervals are far too narrow.
@@ -118,12 +120,31 @@ fn against_rival(both: &Comparison) -> [Verdict; 3] {
 }
 
 fn against_asgmemprof(exact: &Comparison) -> Verdict {
-    each_row(
+    let mut verdict = each_row(
         "every allocation sampled: each row at most a third of ASGMemProf's factor".to_owned(),
         exact,
         |figures| figures.time,
         most_exact,
-    )
+    );
+    let dropping: Vec<&str> = exact
+        .rows
+        .iter()
+        .filter(|row| {
+            let dropped = row.figures.dropped_share;
+            dropped.is_some_and(|share| share.value > MOST_DROPPED)
+        })
+        .map(|row| row.row.as_str())
+        .collect();
+    if !dropping.is_empty() {
+        let names = dropping.join(", ");
+        verdict
+            .measured
+            .push_str(&format!("; not every allocation was charged in {names}"));
+        if verdict.outcome == Outcome::Met {
+            verdict.outcome = Outcome::CannotTell;
+        }
+    }
+    verdict
 }
 
 /// What exact mode may take of a row, as a ratio to plain.
@@ -301,6 +322,23 @@ mod tests {
         assert_eq!(outcomes(&verdicts), [Outcome::Missed]);
         assert!(verdicts[0].measured.contains("missed by jython"));
         assert!(verdicts[0].measured.starts_with("1 of 2"));
+    }
+
+    #[test]
+    fn what_charges_half_of_all_is_not_exact() {
+        let mut all = Vec::new();
+        for pair in 0..10 {
+            all.push(run("fop", Setting::Plain, pair, 1_000));
+            let mut exact = run("fop", Setting::Exact, pair, 1_500);
+            exact.agent.as_mut().unwrap().dropped = 100.0;
+            all.push(exact);
+        }
+        let verdicts = of(all);
+        assert_eq!(outcomes(&verdicts), [Outcome::CannotTell]);
+        assert!(
+            verdicts[0].measured.ends_with("charged in fop"),
+            "{verdicts:?}"
+        );
     }
 
     #[test]

@@ -92,6 +92,8 @@ pub(crate) struct Figures {
     pub(crate) pauses_ms: Option<Estimate>,
     /// CPU time that the agent reports of itself, as a share of the other's CPU time.
     pub(crate) reported_cpu: Option<Estimate>,
+    /// Samples that the agent could not charge, of all.
+    pub(crate) dropped_share: Option<Estimate>,
     /// Difference of CPU time less what is reported, as the same share.
     pub(crate) unreported_cpu: Option<Estimate>,
 }
@@ -148,6 +150,10 @@ impl Figures {
             let agent = of.agent.as_ref()?;
             Some(agent.all_cpu_seconds() * 1e9 / to.program.cpu_ns as f64)
         };
+        let dropped_share = |(of, _): Pair<'_>| {
+            let agent = of.agent.as_ref()?;
+            Some(agent.dropped / (agent.samples + agent.dropped))
+        };
         let unreported = |pair: Pair<'_>| {
             let measured = pair.0.program.cpu_ns as f64 / pair.1.program.cpu_ns as f64 - 1.0;
             Some(measured - reported(pair)?)
@@ -162,6 +168,7 @@ impl Figures {
             longest_pause_ms: difference(|run| run.longest_pause_ms),
             pauses_ms: difference(|run| run.pauses_ms),
             reported_cpu: mean(&values(rows, reported)),
+            dropped_share: mean(&values(rows, dropped_share)),
             unreported_cpu: mean(&values(rows, unreported)),
         }
     }

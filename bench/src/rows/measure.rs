@@ -22,6 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(900);
 const CPU_SECONDS: &str = "heapwarden_agent_cpu_seconds_total";
 const MEMORY_BYTES: &str = "heapwarden_agent_memory_bytes";
 const SAMPLES: &str = "heapwarden_samples_total";
+const DROPPED: &str = "heapwarden_samples_dropped_total";
 const REFUSALS: &str = "heapwarden_account_refusals_total";
 const ALLOCATED: &str = "heapwarden_account_allocated_bytes_total";
 const UNACCOUNTED: &str = "heapwarden_account_allocated_bytes_total{account=\"_unaccounted\"}";
@@ -30,6 +31,7 @@ const UNACCOUNTED: &str = "heapwarden_account_allocated_bytes_total{account=\"_u
 struct Said {
     cpu_seconds: BTreeMap<String, f64>,
     samples: f64,
+    dropped: f64,
 }
 
 /// Runs a row in a JVM of its own, as the run of a round.
@@ -98,6 +100,7 @@ impl Said {
         Ok(Said {
             cpu_seconds: metrics.by_label(CPU_SECONDS)?,
             samples: metrics.sum(SAMPLES)?,
+            dropped: metrics.sum(DROPPED)?,
         })
     }
 }
@@ -113,6 +116,7 @@ fn figures(listener: &Listener, before: &Said, setting: Setting) -> Result<Agent
     let figures = AgentFigures {
         cpu_seconds,
         samples: after.samples - before.samples,
+        dropped: after.dropped - before.dropped,
         memory_bytes: metrics.sum(MEMORY_BYTES)?,
         accounted_share: 1.0 - metrics.value(UNACCOUNTED)? / allocated.max(1.0),
     };

@@ -34,6 +34,7 @@ pub(crate) fn text(runs: &Runs, figures: &Comparisons, verdicts: &[Verdict]) -> 
     }
     if let Some(exact) = figures.get(Setting::Exact, Setting::Plain) {
         parts.push(tables::asgmemprof(exact).text());
+        parts.push(DROPPED_EXPLAINED.to_owned());
     }
     let ours: Vec<_> = to_plain.into_iter().filter(|c| c.of.is_ours()).collect();
     if !ours.is_empty() {
@@ -52,6 +53,9 @@ const EXPLAINED: &str = "Ratios of the timed part's wall time, the process's CPU
 const MEMORY_EXPLAINED: &str = "Medians in MiB, with Heapwarden after plain. Live: used by the heap after two full \
     collections; after them: resident then. Native: anonymous and not the Java heap, at the end of the timed \
     part; its own: what the agent says of itself.";
+
+const DROPPED_EXPLAINED: &str = "Dropped: samples that the agent could not charge, mostly because its records were \
+    full. They cost less than others.";
 
 const RIVALS_EXPLAINED: &str = "Heapwarden samples once in 64 KiB and async-profiler once in 512 KiB; 512KiB is \
     Heapwarden at that interval. Flight Recorder samples old objects at each new allocation buffer.";
@@ -127,7 +131,7 @@ mod tests {
         let text = told(&all);
         assert!(text.contains("1.010 (1.010 to 1.010)"), "{text}");
         assert!(
-            text.contains("| 2.00 (2.00 to 2.00) |       6.31 |          2.10 | met |"),
+            text.contains("| 2.00 (2.00 to 2.00) |       6.31 |          2.10 | met |       0.0 |"),
             "{text}"
         );
         assert!(text.contains("heapwarden to async-profiler"), "{text}");

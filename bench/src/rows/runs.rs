@@ -61,7 +61,10 @@ pub(crate) struct Program {
 pub(crate) struct AgentFigures {
     /// By its parts, such as `callbacks`.
     pub(crate) cpu_seconds: BTreeMap<String, f64>,
+    /// Samples that were charged.
     pub(crate) samples: f64,
+    /// Samples that were not.
+    pub(crate) dropped: f64,
     /// At its end.
     pub(crate) memory_bytes: f64,
     /// Of the allocated bytes since the start, those that an account of the policy has.
@@ -238,6 +241,7 @@ pub(crate) mod tests {
             agent: setting.is_ours().then_some(AgentFigures {
                 cpu_seconds: reported(wall_ns as f64 / 1e9 / 100.0),
                 samples: 100.0,
+                dropped: 0.0,
                 memory_bytes: 1e6,
                 accounted_share: 1.0,
             }),

@@ -216,10 +216,18 @@ pub(crate) fn matrix(
 }
 
 pub(crate) fn asgmemprof(exact: &Comparison) -> Table {
-    let columns = ["row", "exact", "ASGMemProf", "a third of it", "aim"];
+    let columns = [
+        "row",
+        "exact",
+        "ASGMemProf",
+        "a third of it",
+        "aim",
+        "dropped %",
+    ];
     let mut table = Table::new("Every allocation sampled, beside ASGMemProf", &columns);
     for row in &exact.rows {
         let published = Row::named(&row.row).map_or(0.0, |row| row.asgmemprof_factor);
+        let dropped = row.figures.dropped_share;
         let most = most_exact(&row.row);
         table.row(vec![
             row.row.clone(),
@@ -227,6 +235,10 @@ pub(crate) fn asgmemprof(exact: &Comparison) -> Table {
             format!("{published:.2}"),
             format!("{most:.2}"),
             at_most(row.figures.time, most).word().to_owned(),
+            dropped.map_or_else(
+                || NONE.to_owned(),
+                |share| format!("{:.1}", share.value * 100.0),
+            ),
         ]);
     }
     table

@@ -122,15 +122,16 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A chain of calls, `depth` frames deep with the two below it, whose last one allocates.
-pub(crate) fn chain_source(depth: usize) -> (String, String) {
+/// A chain of calls, `depth` frames deep with the two below it, whose last one allocates; it
+/// implements the `Chain` of a package.
+pub(crate) fn chain_source(package: &str, depth: usize) -> (String, String) {
     /// `main`, the loop and the chain's own `run`.
     const OTHER_FRAMES: usize = 3;
     let links = depth.saturating_sub(OTHER_FRAMES).max(1);
     let name = format!("Depth{depth:03}_000000");
     let mut text = format!(
         "package chain;\n\n\
-         public final class {name} implements micro.Chain {{\n\
+         public final class {name} implements {package}.Chain {{\n\
          \x20   @Override public Object run(int bytes) {{ return link1(bytes); }}\n"
     );
     for link in 1..links {
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_chain_has_the_depth_it_is_named_after() {
-        let (path, text) = chain_source(5);
+        let (path, text) = chain_source("micro", 5);
         assert_eq!(path, "chain/Depth005_000000.java");
         assert!(
             text.contains("link2(int bytes) { return new byte"),

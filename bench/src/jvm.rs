@@ -17,6 +17,20 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a JVM that is to end is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
+/// `java` without the user's own options for it and for the agent, which would be measured too.
+pub(crate) fn command(jdk: &Jdk) -> Command {
+    let mut command = Command::new(jdk.program("java"));
+    for variable in ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"] {
+        command.env_remove(variable);
+    }
+    for (variable, _) in std::env::vars_os() {
+        if variable.to_string_lossy().starts_with("HEAPWARDEN_") {
+            command.env_remove(variable);
+        }
+    }
+    command
+}
+
 /// A running JVM, ended when dropped.
 pub(crate) struct Jvm {
     child: Child,
@@ -30,17 +44,7 @@ impl Jvm {
     pub(crate) fn start(jdk: &Jdk, arguments: &[String], log: &Path) -> Result<Jvm> {
         let errors = std::fs::File::create(log)
             .with_context(|| format!("{} cannot be written", log.display()))?;
-        let mut command = Command::new(jdk.program("java"));
-        // The user's own JVM options would be measured too.
-        for variable in ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"] {
-            command.env_remove(variable);
-        }
-        for (variable, _) in std::env::vars_os() {
-            if variable.to_string_lossy().starts_with("HEAPWARDEN_") {
-                command.env_remove(variable);
-            }
-        }
-        let mut child = command
+        let mut child = command(jdk)
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -3,8 +3,10 @@
 //! A module a benchmark; what they share (JDK, machine, running JVM, tables) lies beside them.
 
 mod api;
+mod bootstrap;
 mod build;
 mod collector;
+mod curves;
 mod enforcement;
 mod gc_log;
 mod jdk;
@@ -45,6 +47,8 @@ enum Bench {
     Api(api::Options),
     /// The papers' benchmarks: time, memory and pauses with and without, beside JFR and async-profiler
     Rows(rows::Options),
+    /// How the cost grows: by allocation rate, depth, threads, live samples, accounts, patterns
+    Curves(curves::Options),
     /// Advice for a fleet: how near the best plan, in what time; needs no JVM
     Planner(planner::Options),
 }
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
         Bench::Enforcement(options) => enforcement::run(&options),
         Bench::Api(options) => api::run(&options),
         Bench::Rows(options) => rows::run(&options),
+        Bench::Curves(options) => curves::run(&options),
         Bench::Planner(options) => planner::run(&options),
     };
     match result {

@@ -57,7 +57,7 @@ impl Rig {
     /// Builds all.
     pub(crate) fn build(jdk: &Jdk) -> Result<Rig> {
         let folder = build::fresh_folder("micro")?;
-        let chains = DEPTHS.map(build::chain_source);
+        let chains = DEPTHS.map(|depth| build::chain_source("micro", depth));
         Ok(Rig {
             bare: build::c_agent(jdk, "bare_agent", &folder)?,
             stopwatch: build::c_agent(jdk, "stopwatch", &folder)?,

@@ -1,10 +1,10 @@
 //! What is aimed at, and whether the figures say so.
 
-use super::bootstrap::Estimate;
 use super::figures::{Comparison, Comparisons, Figures};
 use super::published::{JBB, Row};
 use super::settings::Setting;
 use super::tables::{plain, shares};
+use crate::bootstrap::Estimate;
 use crate::verdicts::{Outcome, Verdict};
 
 /// Over the rows, and in any row: time with the agent as it comes, to plain.

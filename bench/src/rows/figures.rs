@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::bootstrap::{Estimate, geometric_mean, mean};
 use super::published::ROWS;
 use super::runs::{Run, Runs};
 use super::settings::Setting;
+use crate::bootstrap::{Estimate, geometric_mean, mean};
 
 /// What is compared with each other beside each with plain: with what one would take instead, and
 /// where that has another interval, at its interval.

@@ -6,7 +6,6 @@
 //! fails is reported and left out, and the others go on.
 
 mod aims;
-mod bootstrap;
 mod figures;
 mod measure;
 mod memory;

@@ -1,11 +1,11 @@
 //! Each table of the report.
 
 use super::aims::{at_most, most_exact};
-use super::bootstrap::Estimate;
 use super::figures::{Comparison, Figures};
 use super::published::Row;
 use super::runs::{Run, Runs};
 use super::settings::Setting;
+use crate::bootstrap::Estimate;
 use crate::stats::median;
 use crate::table::Table;
 

@@ -1,0 +1,78 @@
+//! A JVM that does next to nothing, from its start to its end.
+
+use std::fs::{self, File};
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+
+use super::rig::Rig;
+use super::runs::Amount;
+use crate::jvm;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often the JVM is looked at: its end is known as well as that.
+const LOOK_EVERY: Duration = Duration::from_micros(200);
+/// What the agent logs at least.
+const AGENT_LOGS: &str = "heapwarden";
+
+/// Runs it. The processor time is all that of the JVM, which no other child's end may meet.
+///
+/// # Errors
+/// Where it fails or hangs, or the agent is not in it where it is to be.
+pub(crate) fn measure(rig: &Rig, arguments: &[String], has_agent: bool) -> Result<Amount> {
+    let log = rig.file("jvm.log");
+    let errors = File::create(&log).with_context(|| format!("{}", log.display()))?;
+    let cpu_before = children_cpu_ns()?;
+    let begun = Instant::now();
+    let mut child = jvm::command(&rig.jdk)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(errors)
+        .spawn()
+        .context("java cannot be started")?;
+    let ended = wait(&mut child);
+    let wall = begun.elapsed();
+    if ended.is_err() {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    ended?;
+    let told = fs::read_to_string(&log).unwrap_or_default();
+    ensure!(
+        told.contains(AGENT_LOGS) == has_agent,
+        "the JVM's errors are not those of one {} the agent: {told}",
+        if has_agent { "with" } else { "without" }
+    );
+    Ok(Amount {
+        operations: 1,
+        wall_ns: u64::try_from(wall.as_nanos())?,
+        cpu_ns: children_cpu_ns()?.saturating_sub(cpu_before),
+        ..Amount::default()
+    })
+}
+
+fn wait(child: &mut Child) -> Result<()> {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().context("java cannot be waited for")? {
+            ensure!(status.success(), "the JVM failed ({status})");
+            return Ok(());
+        }
+        if begun.elapsed() > PATIENCE {
+            bail!("the JVM did not end within {} s", PATIENCE.as_secs());
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Processor time of all children that have ended.
+fn children_cpu_ns() -> Result<u64> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).context("no resource usage")?;
+    let ns = usage.user_time().num_nanoseconds() + usage.system_time().num_nanoseconds();
+    Ok(u64::try_from(ns)?)
+}

@@ -1,0 +1,225 @@
+//! The results as text, and as files.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use super::chart::Picture;
+use super::figures::Figures;
+use super::numbers::{count, interval, percent_more};
+use super::plan::Curve;
+use super::runs::Runs;
+use super::{draw, pictures};
+use crate::bootstrap::Estimate;
+use crate::build;
+use crate::saved;
+use crate::table::Table;
+
+/// What is saved: the runs, and what follows from them.
+#[derive(Serialize)]
+struct Results<'a> {
+    runs: &'a Runs,
+    figures: &'a Figures,
+}
+
+/// All tables.
+pub(crate) fn text(figures: &Figures, runs: &Runs) -> String {
+    let mut tables = Vec::new();
+    if figures
+        .costs
+        .iter()
+        .any(|cost| cost.curve != Curve::StartUp)
+    {
+        tables.push(costs(figures));
+    }
+    if !figures.pauses.is_empty() {
+        tables.push(pauses(figures));
+    }
+    if !figures.costs_of(Curve::StartUp).is_empty() {
+        tables.push(start_up(figures));
+    }
+    if !figures.accuracy.is_empty() {
+        tables.push(accuracy(figures));
+    }
+    let texts: Vec<String> = tables.iter().map(Table::text).collect();
+    let mut text = texts.join("\n");
+    if !runs.failures.is_empty() {
+        text.push_str("\n### Failed\n\n");
+        for failure in &runs.failures {
+            let first = failure.error.lines().next().unwrap_or_default();
+            text.push_str(&format!(
+                "- {} with {}: {first}\n",
+                failure.point, failure.setting
+            ));
+        }
+    }
+    text
+}
+
+fn percent(estimate: &Estimate) -> String {
+    interval(estimate, |ratio| format!("{:+.1} %", percent_more(ratio)))
+}
+
+fn ms(estimate: &Estimate) -> String {
+    interval(estimate, |ms| format!("{ms:.1}"))
+}
+
+fn costs(figures: &Figures) -> Table {
+    let columns = [
+        "curve",
+        "at",
+        "with",
+        "wall",
+        "CPU",
+        "agent's word",
+        "MB/s",
+        "pairs",
+    ];
+    let mut table = Table::new("More than plain Java, with 95 % intervals", &columns);
+    let costs = figures.costs.iter();
+    for cost in costs.filter(|cost| !matches!(cost.curve, Curve::StartUp | Curve::Accuracy)) {
+        let at = match cost.curve {
+            Curve::AllocationRate => format!("{} MB/s", count(cost.x / 1e6)),
+            _ => count(cost.x),
+        };
+        table.row(vec![
+            cost.curve.name().to_owned(),
+            at,
+            cost.setting.clone(),
+            percent(&cost.wall_ratio),
+            percent(&cost.cpu_ratio),
+            cost.agent_cpu_ratio.map_or_else(
+                || "-".to_owned(),
+                |said| format!("{:+.1} %", 100.0 * said.value),
+            ),
+            count(cost.plain_bytes_a_second / 1e6),
+            cost.cpu_ratio.pairs.to_string(),
+        ]);
+    }
+    table
+}
+
+fn pauses(figures: &Figures) -> Table {
+    let columns = ["live objects", "with", "pauses", "longest (ms)", "all (ms)"];
+    let mut table = Table::new("Collection pauses of a run", &columns);
+    for pauses in &figures.pauses {
+        table.row(vec![
+            count(pauses.x),
+            pauses.setting.clone(),
+            format!("{:.1}", pauses.count),
+            ms(&pauses.longest_ms),
+            ms(&pauses.total_ms),
+        ]);
+    }
+    table
+}
+
+fn start_up(figures: &Figures) -> Table {
+    let columns = ["with", "wall (ms)", "wall", "CPU (ms)", "CPU", "pairs"];
+    let mut table = Table::new("A JVM that says hello, more than plain Java", &columns);
+    for cost in figures.costs_of(Curve::StartUp) {
+        table.row(vec![
+            cost.setting.clone(),
+            ms(&cost.wall_more_ms),
+            percent(&cost.wall_ratio),
+            ms(&cost.cpu_more_ms),
+            percent(&cost.cpu_ratio),
+            cost.cpu_ratio.pairs.to_string(),
+        ]);
+    }
+    table
+}
+
+fn accuracy(figures: &Figures) -> Table {
+    let columns = [
+        "interval",
+        "CPU",
+        "standard error",
+        "true error",
+        "readings",
+    ];
+    let mut table = Table::new("An account of 256 MiB", &columns);
+    let part = |estimate: &Estimate| interval(estimate, |part| format!("{:.2} %", 100.0 * part));
+    for of in &figures.accuracy {
+        table.row(vec![
+            of.interval.clone(),
+            percent(&of.cpu_ratio),
+            part(&of.published),
+            part(&of.error),
+            of.readings.to_string(),
+        ]);
+    }
+    table
+}
+
+fn preamble(runs: &Runs, pictures: &[Picture]) -> String {
+    let machine = &runs.machine;
+    let mut text = format!(
+        "# How the cost grows: {}\n\n`cargo xtask bench curves --save`, pairs of runs: {}. JDK {}, {}, \
+         {} cores of {}, load average before {:.1}, commit {}.\n\n",
+        machine.date,
+        runs.pairs,
+        runs.jdk,
+        runs.flags.join(" "),
+        machine.cores,
+        machine.cpu,
+        machine.load_average_before,
+        machine.commit,
+    );
+    text.push_str(
+        "Of the columns, *agent's word* is what the agent says that it took of the processor, and *MB/s* what \
+         plain Java allocates in a second of its processor time: the programs do little else, so that \
+         the cost shows.\n\n",
+    );
+    for picture in pictures {
+        text.push_str(&format!("![{}]({}.svg)\n\n", picture.title, picture.name));
+    }
+    text
+}
+
+/// Writes the pictures as `curve-NAME.svg`, `curves-DATE.md` and `.json`; returns their paths within
+/// the repository.
+///
+/// # Errors
+/// Where a picture cannot be drawn or a file not be written.
+pub(crate) fn save(figures: &Figures, runs: &Runs) -> Result<Vec<PathBuf>> {
+    let pictures = pictures::of(figures, runs);
+    let markdown = preamble(runs, &pictures) + &text(figures, runs);
+    let results = Results { runs, figures };
+    let mut paths = saved::save("curves", &runs.machine.date, markdown, &results, &[])?.to_vec();
+    for picture in &pictures {
+        let path = PathBuf::from("bench/results").join(format!("{}.svg", picture.name));
+        std::fs::write(build::root().join(&path), draw::svg(picture)?)
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::runs::Failure;
+    use super::super::runs::tests::{run, runs};
+    use super::*;
+
+    #[test]
+    fn what_was_measured_is_told_and_what_failed_too() {
+        let mut all = runs(vec![
+            run(Curve::Threads, 64.0, "plain", 0, 100),
+            run(Curve::Threads, 64.0, "agent", 0, 110),
+        ]);
+        all.failures.push(Failure {
+            point: "threads 1".to_owned(),
+            setting: "agent".to_owned(),
+            error: "it hung\nand more".to_owned(),
+        });
+        let text = text(&Figures::of(&Curve::Threads.points(), &all), &all);
+        assert!(text.contains("+10.0 % (+10.0 % to +10.0 %)"), "{text}");
+        assert!(
+            text.ends_with("- threads 1 with agent: it hung\n"),
+            "{text}"
+        );
+        assert!(!text.contains("pauses"), "{text}");
+    }
+}

@@ -34,6 +34,11 @@ public final class Chart implements Row {
     public Chart(Settings settings) {}
 
     @Override
+    public int iterations() {
+        return 8;
+    }
+
+    @Override
     public long operations() {
         return drawn;
     }

@@ -40,6 +40,11 @@ public final class Jbb implements Row {
     }
 
     @Override
+    public int iterations() {
+        return 8;
+    }
+
+    @Override
     public long operations() {
         return (long) TRANSACTIONS * warehouses.size();
     }

@@ -15,6 +15,7 @@ final class Rows {
         ALL.put("fop", rows.fop.Fop::new);
         ALL.put("hsqldb", rows.hsqldb.Hsqldb::new);
         ALL.put("jbb", rows.jbb.Jbb::new);
+        ALL.put("jython", rows.jython.Jython::new);
         ALL.put("luindex", rows.luindex.Luindex::new);
         ALL.put("lusearch", rows.lusearch.Lusearch::new);
         ALL.put("pmd", rows.pmd.Pmd::new);

@@ -28,11 +28,12 @@ final class ArraySizes {
     /** The least of several batches: something else may have been allocated in one. */
     private static long measured(int length) {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        Sink sink = new Sink();
         long least = Long.MAX_VALUE;
         for (int batch = 0; batch < BATCHES; batch++) {
             long before = threads.getCurrentThreadAllocatedBytes();
             for (int i = 0; i < BATCH; i++) {
-                Sink.last = new byte[length];
+                sink.last = new byte[length];
             }
             long after = threads.getCurrentThreadAllocatedBytes();
             least = Math.min(least, (after - before) / BATCH);

@@ -13,12 +13,13 @@ final class Churn implements Work {
 
     @Override
     public long run(long operations) {
+        Sink sink = new Sink();
         long state = 1;
         for (long i = 0; i < operations; i++) {
             state = compute(state, steps);
             byte[] array = new byte[length];
             array[(int) (state >>> 33) % length] = 1;
-            Sink.last = array;
+            sink.last = array;
         }
         return state;
     }

@@ -15,10 +15,11 @@ final class Deep implements Work {
 
     @Override
     public long run(long operations) {
+        Sink sink = new Sink();
         long state = 1;
         for (long i = 0; i < operations; i++) {
             state = Churn.compute(state, steps);
-            Sink.last = chain.run(length);
+            sink.last = chain.run(length);
         }
         return state;
     }

@@ -22,16 +22,18 @@ final class Services implements Work {
         for (int i = 0; i < count; i++) {
             services[i] = named("service-" + i);
         }
+        Sink sink = new Sink();
         // Each is met before the clock runs, twice.
         for (int i = 0; i < 2 * count; i++) {
             Thread.currentThread().setContextClassLoader(services[i % count]);
-            Sink.last = new byte[FIRST_BYTES];
+            sink.last = new byte[FIRST_BYTES];
         }
     }
 
     @Override
     public long run(long operations) {
         Thread self = Thread.currentThread();
+        Sink sink = new Sink();
         long state = 1;
         int next = 0;
         for (long i = 0; i < operations; i++) {
@@ -40,7 +42,7 @@ final class Services implements Work {
                 next = next + 1 == services.length ? 0 : next + 1;
             }
             state = Churn.compute(state, steps);
-            Sink.last = new byte[length];
+            sink.last = new byte[length];
         }
         return state;
     }

@@ -78,7 +78,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let machine = Machine::here();
     println!("JDK {}, {} cores, {}", jdk.name, machine.cores, machine.cpu);
     println!(
-        "{} points in {} rounds: about {:.0} minutes",
+        "points: {}, rounds: {}; about {:.0} minutes on an idle machine",
         points.len(),
         options.pairs,
         plan::seconds(&points, options.pairs) / 60.0

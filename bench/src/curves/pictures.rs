@@ -12,6 +12,8 @@ use crate::bootstrap::Estimate;
 const LEAST_COST: f64 = 0.1;
 const LEAST_ERROR: f64 = 0.02;
 
+const LIVE_OBJECTS: &str = "live tracked objects (young generation of 256 MB)";
+
 /// All that there are figures for.
 pub(crate) fn of(figures: &Figures, runs: &Runs) -> Vec<Picture> {
     let curves = [
@@ -26,11 +28,7 @@ pub(crate) fn of(figures: &Figures, runs: &Runs) -> Vec<Picture> {
             "frames of the stack that allocates",
         ),
         (Curve::Threads, "threads", "threads that allocate"),
-        (
-            Curve::LiveSamples,
-            "live tracked samples",
-            "live tracked objects",
-        ),
+        (Curve::LiveSamples, "live tracked samples", LIVE_OBJECTS),
         (
             Curve::Accounts,
             "accounts",
@@ -177,7 +175,7 @@ fn pauses(figures: &Figures, note: &str) -> Option<Picture> {
         let lines = lines(dots, true);
         Panel {
             title: title.to_owned(),
-            x: Axis::at("live tracked objects", log, &xs, count),
+            x: Axis::at(LIVE_OBJECTS, log, &xs, count),
             y: y_axis("milliseconds", Scale::Linear, &lines, &[0.0]),
             mark: None,
             is_falling: false,

@@ -89,7 +89,7 @@ impl Curve {
     pub(crate) fn points(self) -> Vec<Point> {
         match self {
             // Steps of arithmetic before each array: the fewer, the more arrays a second.
-            Curve::AllocationRate => [4_000, 1_000, 300, 100, 30, 0]
+            Curve::AllocationRate => [10_000, 3_000, 1_000, 300, 100, 30]
                 .iter()
                 .enumerate()
                 .map(|(order, steps)| self.work(order as f64, &format!("churn 256 {steps}")))

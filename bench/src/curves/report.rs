@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use super::chart::Picture;
-use super::figures::Figures;
+use super::figures::{Cost, Figures};
 use super::numbers::{count, interval, percent_more};
 use super::plan::Curve;
 use super::runs::Runs;
@@ -26,13 +26,7 @@ struct Results<'a> {
 /// All tables.
 pub(crate) fn text(figures: &Figures, runs: &Runs) -> String {
     let mut tables = Vec::new();
-    if figures
-        .costs
-        .iter()
-        .any(|cost| cost.curve != Curve::StartUp)
-    {
-        tables.push(costs(figures));
-    }
+    tables.extend(costs(figures));
     if !figures.pauses.is_empty() {
         tables.push(pauses(figures));
     }
@@ -65,7 +59,12 @@ fn ms(estimate: &Estimate) -> String {
     interval(estimate, |ms| format!("{ms:.1}"))
 }
 
-fn costs(figures: &Figures) -> Table {
+/// Of the curves that have no table of their own; none where there are none.
+fn costs(figures: &Figures) -> Option<Table> {
+    let has_own = |cost: &&Cost| matches!(cost.curve, Curve::StartUp | Curve::Accuracy);
+    let costs = figures.costs.iter().filter(|cost| !has_own(cost));
+    let mut costs = costs.peekable();
+    costs.peek()?;
     let columns = [
         "curve",
         "at",
@@ -77,8 +76,7 @@ fn costs(figures: &Figures) -> Table {
         "pairs",
     ];
     let mut table = Table::new("More than plain Java, with 95 % intervals", &columns);
-    let costs = figures.costs.iter();
-    for cost in costs.filter(|cost| !matches!(cost.curve, Curve::StartUp | Curve::Accuracy)) {
+    for cost in costs {
         let at = match cost.curve {
             Curve::AllocationRate => format!("{} MB/s", count(cost.x / 1e6)),
             _ => count(cost.x),
@@ -97,7 +95,7 @@ fn costs(figures: &Figures) -> Table {
             cost.cpu_ratio.pairs.to_string(),
         ]);
     }
-    table
+    Some(table)
 }
 
 fn pauses(figures: &Figures) -> Table {

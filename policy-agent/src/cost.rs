@@ -9,15 +9,20 @@ use rustix::time::{ClockId, clock_gettime};
 /// Buckets of sample durations: eight to each doubling, so that a quantile read from them is
 /// at most 9 % off.
 const BUCKETS_PER_DOUBLING: u32 = 8;
+/// Measurements of nothing, the least of which is subtracted from every other.
+const EMPTIES: u32 = 64;
 /// Up to 2^40 ns, which is 18 minutes.
 const BUCKETS: usize = 40 * BUCKETS_PER_DOUBLING as usize;
 
 /// CPU time by part, and how long samples take.
 ///
-/// The callbacks' is an estimate from a timed share of the samples, in wall time of a thread
-/// that does not wait; the threads' is the kernel's count.
+/// The callbacks' is an estimate from a timed share of the samples, the threads' is the kernel's
+/// count. Both are CPU time: where more threads run than there are processors, one that is set
+/// aside in the middle of a sample would otherwise count for as many as the share stands for.
 #[derive(Debug)]
 pub(crate) struct Costs {
+    /// What timing nothing comes to, which is about as long as a sample.
+    empty: Duration,
     callback_ns: AtomicU64,
     durations: Box<[AtomicU64]>,
     threads: Mutex<Vec<(&'static str, f64)>>,
@@ -25,7 +30,12 @@ pub(crate) struct Costs {
 
 impl Default for Costs {
     fn default() -> Costs {
+        let empties = (0..EMPTIES).map(|_| {
+            let began = thread_cpu_time();
+            thread_cpu_time().saturating_sub(began)
+        });
         Costs {
+            empty: empties.min().unwrap_or_default(),
             callback_ns: AtomicU64::new(0),
             durations: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(),
             threads: Mutex::default(),
@@ -34,6 +44,11 @@ impl Default for Costs {
 }
 
 impl Costs {
+    /// CPU time of the calling thread since it read [`thread_cpu_time`] as `began`.
+    pub(crate) fn since(&self, began: Duration) -> Duration {
+        thread_cpu_time().saturating_sub(began + self.empty)
+    }
+
     /// One of `one_in` samples took this long. Two atomic adds.
     pub(crate) fn samples_took(&self, one: Duration, one_in: u64) {
         let ns = u64::try_from(one.as_nanos()).unwrap_or(u64::MAX);
@@ -65,8 +80,7 @@ impl Costs {
     /// Records what the calling thread has used so far, under its part's name. Agent
     /// threads only.
     pub(crate) fn thread_is(&self, part: &'static str) {
-        let now = clock_gettime(ClockId::ThreadCPUTime);
-        let seconds = now.tv_sec as f64 + now.tv_nsec as f64 / 1e9;
+        let seconds = thread_cpu_time().as_secs_f64();
         let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
         match threads.iter_mut().find(|(name, _)| *name == part) {
             Some((_, used)) => *used = seconds,
@@ -88,6 +102,12 @@ impl Costs {
         );
         parts
     }
+}
+
+/// CPU time that the calling thread has used. A system call, of some hundred ns.
+pub(crate) fn thread_cpu_time() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
 }
 
 /// The bucket of a duration: its doubling, and the three bits below its highest.
@@ -119,6 +139,20 @@ mod tests {
             let read = costs.sample_ns(quantile) as f64;
             assert!(read >= exact && read <= exact * 1.13, "{quantile}: {read}");
         }
+    }
+
+    #[test]
+    fn a_thread_that_is_set_aside_costs_nothing_meanwhile() {
+        let costs = Costs::default();
+        let began = thread_cpu_time();
+        std::thread::sleep(Duration::from_millis(300));
+        let slept = costs.since(began);
+        assert!(slept < Duration::from_millis(100), "{slept:?}");
+        let mut sum = 0_u64;
+        while thread_cpu_time() - began < Duration::from_millis(20) {
+            sum = std::hint::black_box(sum + 1);
+        }
+        assert!(costs.since(began) >= Duration::from_millis(19));
     }
 
     #[test]

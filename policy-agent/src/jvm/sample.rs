@@ -7,11 +7,11 @@
 //! first time it numbers, tags and leaves to the resolver.
 
 use std::cell::Cell;
-use std::time::Instant;
 
 use jvmti_bindings::sys::jni;
 
 use crate::agent::Agent;
+use crate::cost::thread_cpu_time;
 use crate::identity::bill::bill;
 use crate::ledger::{DropReason, Sample, Tag};
 use crate::sampling::ThreadInterval;
@@ -58,13 +58,13 @@ pub(crate) unsafe fn charge(agent: &Agent, jni: &Jni, event: &Event) {
     let turn = TURN
         .try_with(|turn| turn.replace(turn.get().wrapping_add(1)))
         .unwrap_or(1);
-    let started = turn.is_multiple_of(TIMED_ONE_IN).then(Instant::now);
+    let started = turn.is_multiple_of(TIMED_ONE_IN).then(thread_cpu_time);
 
     // SAFETY: by this function's own contract.
     let charged = unsafe { charge_untimed(agent, jni, event, interval, turn) };
 
     if let Some(started) = started {
-        agent.costs.samples_took(started.elapsed(), TIMED_ONE_IN);
+        (agent.costs).samples_took(agent.costs.since(started), TIMED_ONE_IN);
     }
     if let Some(charged) = charged {
         // SAFETY: by this function's own contract.

@@ -12,7 +12,7 @@ use crate::bootstrap::Estimate;
 const LEAST_COST: f64 = 0.1;
 const LEAST_ERROR: f64 = 0.02;
 
-const LIVE_OBJECTS: &str = "live tracked objects (young generation of 256 MB)";
+const LIVE_OBJECTS: &str = "live tracked objects (young generation of 64 MB)";
 
 /// All that there are figures for.
 pub(crate) fn of(figures: &Figures, runs: &Runs) -> Vec<Picture> {

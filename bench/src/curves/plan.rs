@@ -12,7 +12,7 @@ pub(crate) const ACCOUNT_BYTES: u64 = 256 << 20;
 /// How often it is filled and read in one run.
 const ACCOUNT_ROUNDS: u32 = 3;
 /// Of the curve `live-samples`: small, for many collections in little time.
-const YOUNG_GENERATION: &str = "-Xmn256m";
+const YOUNG_GENERATION: &str = "-Xmn64m";
 /// The depths for which a chain of calls is built.
 pub(crate) const DEPTHS: [usize; 6] = [10, 50, 100, 200, 350, 500];
 /// The depth at which patterns are varied.
@@ -87,8 +87,10 @@ impl Curve {
 
     /// Its points.
     pub(crate) fn points(self) -> Vec<Point> {
+        // The last number of a work is its steps of arithmetic before each array: the fewer, the more
+        // arrays a second. Where the rate is not what varies, it is about 500 MB a second, as a busy
+        // server's.
         match self {
-            // Steps of arithmetic before each array: the fewer, the more arrays a second.
             Curve::AllocationRate => [10_000, 3_000, 1_000, 300, 100, 30]
                 .iter()
                 .enumerate()
@@ -97,7 +99,7 @@ impl Curve {
             Curve::StackDepth => DEPTHS
                 .iter()
                 .map(|&depth| {
-                    let mut point = self.work(depth as f64, &format!("chain {depth} 4096 1000"));
+                    let mut point = self.work(depth as f64, &format!("chain {depth} 4096 4800"));
                     point.settings[1].name = "services only".to_owned();
                     let packages = Setting::strangers("packages, none matches", PATTERNS_OF_DEPTHS);
                     point.settings.push(packages);
@@ -107,14 +109,14 @@ impl Curve {
             Curve::Threads => [1, 2, 4, 8, 16, 32, 64]
                 .iter()
                 .map(|&threads| {
-                    self.work(f64::from(threads), &format!("threads {threads} 256 100"))
+                    self.work(f64::from(threads), &format!("threads {threads} 256 300"))
                 })
                 .collect(),
             Curve::LiveSamples => [1_000, 10_000, 100_000, 300_000, 1_000_000]
                 .iter()
                 .map(|&objects: &u32| {
                     let mut point =
-                        self.work(f64::from(objects), &format!("held {objects} 256 100"));
+                        self.work(f64::from(objects), &format!("held {objects} 256 300"));
                     point.flags.push(YOUNG_GENERATION);
                     point.held_objects = u64::from(objects);
                     point.settings[1] = Setting::every_allocation_first();
@@ -123,12 +125,12 @@ impl Curve {
                 .collect(),
             Curve::Accounts => [1, 10, 100, 1_000, 10_000]
                 .iter()
-                .map(|&count| self.work(f64::from(count), &format!("services {count} 1024 100")))
+                .map(|&count| self.work(f64::from(count), &format!("services {count} 1024 1200")))
                 .collect(),
             Curve::Patterns => [1, 10, 100, 1_000]
                 .iter()
                 .map(|&patterns: &u16| {
-                    let program = format!("chain {DEPTH_OF_PATTERNS} 4096 1000");
+                    let program = format!("chain {DEPTH_OF_PATTERNS} 4096 4800");
                     let mut point = self.work(f64::from(patterns), &program);
                     point.settings[1] = Setting::strangers("agent", usize::from(patterns));
                     point

@@ -184,7 +184,7 @@ fn draw_line(
     }
     let sideways = points.iter().filter(|(x, _)| x[1] < x[2]);
     plot.draw_series(sideways.map(|(x, y)| {
-        ErrorBar::new_horizontal(x[1], x[0], x[2], y[0], colour.filled(), DOT_WIDTH)
+        ErrorBar::new_horizontal(y[0], x[1], x[0], x[2], colour.filled(), DOT_WIDTH)
     }))?;
     let upright = points
         .iter()
@@ -212,7 +212,11 @@ mod tests {
     #[test]
     fn a_picture_says_what_it_shows_on_white() {
         let dot = |x: f64, y: f64| Dot {
-            x: Bar::exact(x),
+            x: Bar {
+                value: x,
+                low: 0.5 * x,
+                high: 2.0 * x,
+            },
             y: Bar {
                 value: y,
                 low: y - 1.0,
@@ -251,8 +255,15 @@ mod tests {
         ] {
             assert!(svg.contains(text), "no {text} in {svg}");
         }
-        // Each panel has two lines of two dots, and a dot in the legend for each line.
-        assert_eq!(svg.matches("<circle").count(), 12);
+        // A dot is drawn with each of its two intervals, at the same place; the legend has one a line.
+        let mut dots: Vec<&str> = svg
+            .lines()
+            .filter(|line| line.contains("<circle"))
+            .collect();
+        assert_eq!(dots.len(), 2 * (2 * 2 * 2 + 2));
+        dots.sort_unstable();
+        dots.dedup();
+        assert_eq!(dots.len(), 2 * (2 * 2 + 2), "{dots:?}");
         assert!(svg.contains("fill=\"#FFFFFF\""), "{svg}");
     }
 }

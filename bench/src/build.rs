@@ -101,6 +101,7 @@ pub(crate) fn maven(project: &str) -> Result<()> {
         "--batch-mode",
         "--quiet",
         "-Dmaven.test.skip=true",
+        "clean",
         "package",
     ])
     .current_dir(root().join("bench/java").join(project));

@@ -22,6 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// Looks at which an account must be the same.
+const SETTLED_LOOKS: u32 = 15;
+
 const ALLOCATED: &str = "heapwarden_account_allocated_bytes_total";
 const UNACCOUNTED: &str = "heapwarden_account_allocated_bytes_total{account=\"_unaccounted\"}";
 const INTERVAL: &str = "heapwarden_sampling_interval_bytes";
@@ -177,9 +180,11 @@ fn true_bytes(lines: &[String]) -> Result<f64> {
         .with_context(|| format!("the program holds nothing: {lines:?}"))
 }
 
-/// The account once all garbage is refunded: what is charged is alive, at two looks in a row.
+/// The account once all garbage is refunded: what is charged is alive, and the same at all looks of a
+/// while. The JVM looks for dead objects for some time before it tells of the first.
 fn reading(listener: &Listener, true_bytes: f64) -> Result<Reading> {
     let mut before = None;
+    let mut same = 0;
     let mut reading = None;
     until(listener, "the refunds", |listener| {
         let accounts = listener.accounts()?;
@@ -189,14 +194,15 @@ fn reading(listener: &Listener, true_bytes: f64) -> Result<Reading> {
             .context("there is no account of the tenant")?;
         let figure = |key: &str| account[key].as_f64().context("an account without figures");
         let (live_bytes, charged_bytes) = (figure("live_bytes")?, figure("charged_bytes")?);
-        let is_settled = live_bytes == charged_bytes && before == Some(live_bytes);
+        let is_still = live_bytes == charged_bytes && before == Some(live_bytes);
+        same = if is_still { same + 1 } else { 0 };
         before = Some(live_bytes);
         reading = Some(Reading {
             true_bytes,
             live_bytes,
             standard_error_bytes: figure("standard_error_bytes")?,
         });
-        Ok(is_settled)
+        Ok(same >= SETTLED_LOOKS)
     })?;
     reading.context("the account was not read")
 }

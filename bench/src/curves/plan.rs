@@ -200,7 +200,7 @@ impl Point {
     pub(crate) fn seconds_a_run(&self) -> f64 {
         match (self.program, self.curve) {
             (Program::Hello, _) => 0.3,
-            (Program::Account, _) => 7.0,
+            (Program::Account, _) => 11.0,
             (Program::Work, Curve::LiveSamples) => 4.0 + 5e-6 * self.x,
             (Program::Work, Curve::Accounts) => 4.5,
             (Program::Work, _) => 3.5,

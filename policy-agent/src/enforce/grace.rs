@@ -11,16 +11,20 @@
 //! 4. While a verdict is awaited a thread waits at most [`WAIT_MS`] at a time, and
 //!    [`WAITS_MS`] for one suspicion. Then it goes on, slowed to [`SLOW_BYTES_PER_MS`]: where
 //!    evidence is late (the budget is used up), a leak must not fill the heap meanwhile.
-//! 5. What follows a refusal within [`ECHO_MS`] and is small is let through, [`ECHO_SAMPLES`]
+//! 5. What follows a refusal within [`ECHO_CPU`] and is small is let through, [`ECHO_SAMPLES`]
 //!    samples of it or [`ECHO_BYTES`], whatever the grace: it may be the VM's own. As the
 //!    error passes a compiled frame, HotSpot may give the frame up and then makes the objects
 //!    that the compiler had kept in registers. Where that fails it drops the frames without
 //!    running their handlers ("failed reallocation of scalar replaced objects"), and what
 //!    those would have given back stays taken: a lock, or a bin of a map. Measured on JDK 17:
-//!    about one refusal in a thousand that followed another at once.
+//!    about one refusal in a thousand that followed another at once. It follows within
+//!    microseconds of the thread's own time, and however late by the clock, where the thread loses
+//!    its processor in between: so it is its CPU time that counts, from the throw on.
 //! 6. All of it is kept by native thread and for one account at a time. A virtual thread
 //!    borrows its carrier's; it is slowed and kept waiting for [`CARRIER_MS`] at a time at the
 //!    most, because the carrier is not the tenant's alone.
+
+use std::time::Duration;
 
 /// Charge that a refused thread may add at first.
 pub(crate) const GRACE_BYTES: u64 = 1 << 20;
@@ -36,9 +40,8 @@ pub(crate) const WAIT_MS: u64 = 2_000;
 pub(crate) const WAITS_MS: u64 = 5_000;
 /// What a thread whose waits are used up may charge: 4 MiB a second.
 pub(crate) const SLOW_BYTES_PER_MS: u64 = 4 << 10;
-/// How long after a refusal what is small may be the VM's own: it follows at once, unless the
-/// thread loses its processor.
-pub(crate) const ECHO_MS: u64 = 10;
+/// For how much of the thread's CPU time after a throw what is small may be the VM's own.
+pub(crate) const ECHO_CPU: Duration = Duration::from_millis(10);
 /// C2 keeps arrays of up to 64 elements (`EliminateAllocationArraySizeLimit`) and objects of up
 /// to 512 fields (`EliminateAllocationFieldsLimit`) in registers.
 pub(crate) const ECHO_OBJECT_BYTES: u64 = 8 << 10;
@@ -56,6 +59,8 @@ pub(crate) struct Grace {
     streak: u32,
     refused_at_ms: u64,
     left_bytes: u64,
+    /// The native thread's CPU time as the error was thrown; `None` where none was.
+    thrown_at_cpu: Option<Duration>,
     /// Let through since the refusal by rule 5.
     echo_samples: u32,
     echo_bytes: u64,
@@ -71,6 +76,7 @@ impl Grace {
         streak: 0,
         refused_at_ms: 0,
         left_bytes: 0,
+        thrown_at_cpu: None,
         echo_samples: 0,
         echo_bytes: 0,
         waited_ms: 0,
@@ -90,18 +96,30 @@ impl Grace {
     }
 
     /// Whether an object may be what the VM makes as it delivers the refusal before (rule 5);
-    /// counts it.
-    pub(crate) fn echoes(&mut self, now_ms: u64, size_bytes: u64, charged_bytes: u64) -> bool {
+    /// counts it. `cpu_time` reads the native thread's CPU time, which is a system call.
+    pub(crate) fn echoes(
+        &mut self,
+        cpu_time: impl FnOnce() -> Duration,
+        size_bytes: u64,
+        charged_bytes: u64,
+    ) -> bool {
+        let Some(thrown_at) = self.thrown_at_cpu else {
+            return false;
+        };
         let bytes = self.echo_bytes.saturating_add(charged_bytes);
-        let may = self.streak > 0
-            && now_ms.saturating_sub(self.refused_at_ms) < ECHO_MS
-            && size_bytes <= ECHO_OBJECT_BYTES
-            && (self.echo_samples < ECHO_SAMPLES || bytes <= ECHO_BYTES);
+        let may = size_bytes <= ECHO_OBJECT_BYTES
+            && (self.echo_samples < ECHO_SAMPLES || bytes <= ECHO_BYTES)
+            && cpu_time().saturating_sub(thrown_at) < ECHO_CPU;
         if may {
             self.echo_samples += 1;
             self.echo_bytes = bytes;
         }
         may
+    }
+
+    /// The error of the refusal has been thrown, at this CPU time of the native thread.
+    pub(crate) fn thrown(&mut self, cpu_time: Duration) {
+        self.thrown_at_cpu = Some(cpu_time);
     }
 
     /// How long the thread is to be slowed before it is refused now.
@@ -120,6 +138,7 @@ impl Grace {
             streak,
             refused_at_ms: now_ms,
             left_bytes: GRACE_BYTES >> (streak - 1).min(63),
+            thrown_at_cpu: None,
             echo_samples: 0,
             echo_bytes: 0,
             ..*self
@@ -179,20 +198,35 @@ mod tests {
 
     #[test]
     fn what_the_vm_makes_as_it_delivers_is_let_through() {
+        const THROWN: Duration = Duration::from_millis(10);
+        let after = |ms: u64| move || THROWN + Duration::from_millis(ms);
+        let refused = |now_ms| {
+            let mut grace = Grace::default();
+            grace.refuse(7, now_ms);
+            assert!(!grace.echoes(after(0), 16, 16), "nothing is thrown yet");
+            grace.thrown(THROWN);
+            grace
+        };
         let mut grace = Grace::default();
-        assert!(!grace.echoes(10, 16, 16), "nothing was refused");
-        grace.refuse(7, 10);
-        assert!(!grace.echoes(10, ECHO_OBJECT_BYTES + 1, 16), "too large");
-        assert!(grace.echoes(10, 16, 1 << 16) && grace.echoes(11, 16, 1 << 16));
-        assert!(!grace.echoes(11, 16, 1 << 16), "more than the VM makes");
-        grace.refuse(7, 20);
+        assert!(!grace.echoes(after(0), 16, 16), "nothing was refused");
+        grace = refused(10);
         assert!(
-            (0..ECHO_BYTES / 16).all(|_| grace.echoes(20, 16, 16)),
+            !grace.echoes(after(0), ECHO_OBJECT_BYTES + 1, 16),
+            "too large"
+        );
+        assert!(grace.echoes(after(0), 16, 1 << 16) && grace.echoes(after(1), 16, 1 << 16));
+        assert!(
+            !grace.echoes(after(1), 16, 1 << 16),
+            "more than the VM makes"
+        );
+        grace = refused(20);
+        assert!(
+            (0..ECHO_BYTES / 16).all(|_| grace.echoes(after(0), 16, 16)),
             "light samples"
         );
-        assert!(!grace.echoes(20, 16, 16));
-        grace.refuse(7, 30);
-        assert!(!grace.echoes(30 + ECHO_MS, 16, 16), "too late");
+        assert!(!grace.echoes(after(0), 16, 16));
+        grace = refused(30);
+        assert!(!grace.echoes(after(10), 16, 16), "too late");
     }
 
     #[test]

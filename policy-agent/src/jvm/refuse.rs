@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::cost::thread_cpu_time;
 use crate::enforce::gate::{Due, Gate};
 use crate::enforce::grace::{CARRIER_MS, Grace};
 use crate::enforce::points::Reason;
@@ -152,7 +153,7 @@ unsafe fn settle(
     let stormy = agent.options().test_refuse == Some(TestRefuse::Storm);
     let mut grace = GRACE.try_with(Cell::get).unwrap_or_default();
     let now_ms = agent.uptime_ms();
-    if grace.echoes(now_ms, event.size_bytes, charged.bytes)
+    if grace.echoes(thread_cpu_time, event.size_bytes, charged.bytes)
         || !stormy && grace.spend(outermost, now_ms, charged.bytes)
     {
         remember(grace);
@@ -200,6 +201,8 @@ unsafe fn settle(
     let thrown = word.enforced && throw(charged, event, &terms);
     if thrown {
         gate.count_refusal();
+        grace.thrown(thread_cpu_time());
+        remember(grace);
     } else if !word.enforced {
         gate.count_would_refuse();
     }

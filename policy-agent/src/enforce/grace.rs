@@ -41,7 +41,7 @@ pub(crate) const WAITS_MS: u64 = 5_000;
 /// What a thread whose waits are used up may charge: 4 MiB a second.
 pub(crate) const SLOW_BYTES_PER_MS: u64 = 4 << 10;
 /// For how much of the thread's CPU time after a throw what is small may be the VM's own.
-pub(crate) const ECHO_CPU: Duration = Duration::from_millis(10);
+pub(crate) const ECHO_CPU: Duration = Duration::from_millis(2);
 /// C2 keeps arrays of up to 64 elements (`EliminateAllocationArraySizeLimit`) and objects of up
 /// to 512 fields (`EliminateAllocationFieldsLimit`) in registers.
 pub(crate) const ECHO_OBJECT_BYTES: u64 = 8 << 10;
@@ -226,7 +226,7 @@ mod tests {
         );
         assert!(!grace.echoes(after(0), 16, 16));
         grace = refused(30);
-        assert!(!grace.echoes(after(10), 16, 16), "too late");
+        assert!(!grace.echoes(|| THROWN + ECHO_CPU, 16, 16), "too late");
     }
 
     #[test]

@@ -144,25 +144,33 @@ fn where_deaths_go_unreported_the_agent_asks_and_keeps_to_its_budget() {
         let heap = jvm.accounts().0["heap"]["max_bytes"]
             .as_f64()
             .expect("known");
-        jvm.tell("churn 8000");
-        let exceeded = command::poll(Duration::from_secs(8), || {
-            (charged(&heapwarden_tests::scrape::accounts(address)) > heap).then_some(())
-        });
-        assert!(
-            exceeded.is_some(),
-            "the charges never exceeded the heap: nothing tested"
-        );
-        // Answered after the churn: the line that `tell` has left out.
-        jvm.ask("churn 1");
-        let accounts = jvm.until(NAMED, "charged comes back under the heap", |accounts| {
-            charged(accounts) < heap
-        });
+        // Where the machine is busy, the JVM may collect all memory of its own accord for a while:
+        // then nothing need be asked for.
+        let asked_for = |jvm: &Jvm| jvm.metrics().sum("heapwarden_evidence_collections_total");
+        for round in 0.. {
+            jvm.tell("churn 8000");
+            let exceeded = command::poll(Duration::from_secs(8), || {
+                (charged(&heapwarden_tests::scrape::accounts(address)) > heap).then_some(())
+            });
+            assert!(
+                exceeded.is_some(),
+                "the charges never exceeded the heap: nothing tested"
+            );
+            // Answered after the churn: the line that `tell` has left out.
+            jvm.ask("churn 1");
+            let accounts = jvm.until(NAMED, "charged comes back under the heap", |accounts| {
+                charged(accounts) < heap
+            });
+            if asked_for(&jvm) > 0.0 {
+                break;
+            }
+            assert!(round < 5, "none was asked for: {}", accounts.brief());
+        }
         let metrics = jvm.metrics();
         let asked = metrics.sum("heapwarden_evidence_collections_total");
         let seconds = metrics.sum("heapwarden_evidence_seconds_total");
         let wall = started.elapsed().as_secs_f64();
         eprintln!("{vm}: {asked} collections, {seconds:.3} s of {wall:.1} s");
-        assert!(asked > 0.0, "none was asked for: {}", accounts.brief());
         // The last one is paid for by the pause after it, and may take longer than the average.
         let one = seconds / asked;
         assert!(

@@ -72,15 +72,14 @@ fn flag(jvm: &mut Jvm, name: &str) -> String {
 fn garbage_in_old_memory_is_refunded_and_never_convicts() {
     on_each(every_vm(), |vm| {
         let mut jvm = start(vm, &[]);
+        // One batch may stay for ever, for it is within the limit. Two are so far beyond it that no
+        // estimate of them can seem to be within: the agent must look.
         for _ in 0..5 {
-            hold_old(&mut jvm, 50);
+            hold_old(&mut jvm, 65);
             jvm.ask("drop");
         }
-        // Two batches of the five may stay: they are within the limit, and their estimate within
-        // its error of that; nobody has to look for more.
         jvm.until(VERDICT, "the garbage is refunded", |accounts| {
-            let orders = accounts.holding("orders");
-            orders.charged_bytes - 3.0 * orders.standard_error_bytes < LIMIT_BYTES
+            accounts.holding("orders").charged_bytes < LIMIT_BYTES
         });
         // Counted when its refunds are known to be in, which is later than when they are.
         let metrics = poll(VERDICT, || {

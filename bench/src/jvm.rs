@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,6 +16,23 @@ use crate::scrape::Listener;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a JVM that is to end is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// How a JVM ended that was looked at every so often.
+///
+/// # Errors
+/// Where it goes on for longer than a minute.
+pub(crate) fn end(child: &mut Child, look_every: Duration) -> Result<ExitStatus> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait().context("the JVM cannot be waited for")? {
+            return Ok(status);
+        }
+        if Instant::now() > deadline {
+            bail!("the JVM did not end within {} s", PATIENCE.as_secs());
+        }
+        thread::sleep(look_every);
+    }
+}
 
 /// `java` without the user's own options for it and for the agent, which would be measured too.
 pub(crate) fn command(jdk: &Jdk) -> Command {
@@ -105,21 +122,7 @@ impl Jvm {
     /// Lets it go on to its end, which must be a good one.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.go_on()?;
-        let deadline = Instant::now() + PATIENCE;
-        let status = loop {
-            let ended = self.child.try_wait();
-            if let Some(status) = ended.context("the JVM cannot be waited for")? {
-                break status;
-            }
-            if Instant::now() > deadline {
-                bail!(
-                    "the JVM did not end within {} s; {}",
-                    PATIENCE.as_secs(),
-                    self.told()
-                );
-            }
-            thread::sleep(LOOK_EVERY);
-        };
+        let status = end(&mut self.child, LOOK_EVERY).with_context(|| self.told())?;
         if !status.success() {
             bail!("the JVM failed ({status}); {}", self.told());
         }

@@ -33,6 +33,18 @@ impl Machine {
             date: said_by("date", &["-u", "+%Y-%m-%d"]),
         }
     }
+
+    /// One that no test was run on.
+    #[cfg(test)]
+    pub(crate) fn of_a_test() -> Machine {
+        Machine {
+            cpu: "a processor".to_owned(),
+            cores: 2,
+            load_average_before: 0.1,
+            commit: "abc".to_owned(),
+            date: "2026-01-01".to_owned(),
+        }
+    }
 }
 
 fn cpu_model() -> String {

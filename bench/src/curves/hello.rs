@@ -1,11 +1,10 @@
 //! A JVM that does next to nothing, from its start to its end.
 
 use std::fs::{self, File};
-use std::process::{Child, Stdio};
-use std::thread;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
@@ -13,7 +12,6 @@ use super::rig::Rig;
 use super::runs::Amount;
 use crate::jvm;
 
-const PATIENCE: Duration = Duration::from_secs(60);
 /// How often the JVM is looked at: its end is known as well as that.
 const LOOK_EVERY: Duration = Duration::from_micros(200);
 /// What the agent logs at least.
@@ -35,13 +33,14 @@ pub(crate) fn measure(rig: &Rig, arguments: &[String], has_agent: bool) -> Resul
         .stderr(errors)
         .spawn()
         .context("java cannot be started")?;
-    let ended = wait(&mut child);
+    let ended = jvm::end(&mut child, LOOK_EVERY);
     let wall = begun.elapsed();
     if ended.is_err() {
         let _ = child.kill();
         let _ = child.wait();
     }
-    ended?;
+    let status = ended?;
+    ensure!(status.success(), "the JVM failed ({status})");
     let told = fs::read_to_string(&log).unwrap_or_default();
     ensure!(
         told.contains(AGENT_LOGS) == has_agent,
@@ -54,20 +53,6 @@ pub(crate) fn measure(rig: &Rig, arguments: &[String], has_agent: bool) -> Resul
         cpu_ns: children_cpu_ns()?.saturating_sub(cpu_before),
         ..Amount::default()
     })
-}
-
-fn wait(child: &mut Child) -> Result<()> {
-    let begun = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().context("java cannot be waited for")? {
-            ensure!(status.success(), "the JVM failed ({status})");
-            return Ok(());
-        }
-        if begun.elapsed() > PATIENCE {
-            bail!("the JVM did not end within {} s", PATIENCE.as_secs());
-        }
-        thread::sleep(LOOK_EVERY);
-    }
 }
 
 /// Processor time of all children that have ended.

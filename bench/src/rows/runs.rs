@@ -255,13 +255,7 @@ pub(crate) mod tests {
 
     pub(crate) fn runs(runs: Vec<Run>) -> Runs {
         Runs {
-            machine: Machine {
-                cpu: "a processor".to_owned(),
-                cores: 2,
-                load_average_before: 0.1,
-                commit: "abc".to_owned(),
-                date: "2026-01-01".to_owned(),
-            },
+            machine: Machine::of_a_test(),
             jdk: "25".to_owned(),
             collector: "G1".to_owned(),
             flags: vec!["-Xmx1g".to_owned()],

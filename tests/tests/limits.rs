@@ -66,6 +66,23 @@ fn a_leak_is_refused_and_its_message_tells_why() {
 }
 
 #[test]
+fn what_is_met_for_the_first_time_is_refused_too() {
+    on_each(every_vm(), |vm| {
+        let mut jvm = start(vm, "512m", &policy("enforce", "64MiB", "error"));
+        refused(&jvm.ask(&format!("leak 1 10000 {} 0", 400 * MIB)));
+        // Neither the method nor the class of the array was met before: the clerk is asked, and
+        // this very allocation waits for it.
+        assert_eq!(
+            jvm.ask("newcomer 10000000"),
+            ["refused dev.heapwarden.AllocationRefusedError"],
+            "{vm}: {}",
+            jvm.accounts().find("tenant").expect("it is listed")
+        );
+        jvm.finish();
+    });
+}
+
+#[test]
 fn observe_counts_and_throws_nothing() {
     on_each(every_vm(), |vm| {
         let mut jvm = start(vm, "512m", &policy("observe", "32MiB", "oom"));

@@ -11,7 +11,11 @@
 //! 4. While a verdict is awaited a thread waits at most [`WAIT_MS`] at a time, and
 //!    [`WAITS_MS`] for one suspicion. Then it goes on, slowed to [`SLOW_BYTES_PER_MS`]: where
 //!    evidence is late (the budget is used up), a leak must not fill the heap meanwhile.
-//! 5. What follows a refusal within [`ECHO_CPU`] and is small is let through, [`ECHO_SAMPLES`]
+//! 5. While something on its stack is not known yet, a thread whose charge is due waits at most
+//!    [`FIND_OUT_MS`] at a time for it to be looked up, out of the same [`WAITS_MS`]. It may be
+//!    anywhere then, with locks held: so this wait is short, and there is none once they are used
+//!    up.
+//! 6. What follows a refusal within [`ECHO_CPU`] and is small is let through, [`ECHO_SAMPLES`]
 //!    samples of it or [`ECHO_BYTES`], whatever the grace: it may be the VM's own. As the
 //!    error passes a compiled frame, HotSpot may give the frame up and then makes the objects
 //!    that the compiler had kept in registers. Where that fails it drops the frames without
@@ -20,7 +24,7 @@
 //!    about one refusal in a thousand that followed another at once. It follows within
 //!    microseconds of the thread's own time, and however late by the clock, where the thread loses
 //!    its processor in between: so it is its CPU time that counts, from the throw on.
-//! 6. All of it is kept by native thread and for one account at a time. A virtual thread
+//! 7. All of it is kept by native thread and for one account at a time. A virtual thread
 //!    borrows its carrier's; it is slowed and kept waiting for [`CARRIER_MS`] at a time at the
 //!    most, because the carrier is not the tenant's alone.
 
@@ -38,6 +42,8 @@ pub(crate) const SLOWEST_MS: u64 = 100;
 pub(crate) const WAIT_MS: u64 = 2_000;
 /// The longest waits of one thread for one suspicion, together.
 pub(crate) const WAITS_MS: u64 = 5_000;
+/// The longest wait at one allocation for a place to be looked up.
+pub(crate) const FIND_OUT_MS: u64 = 100;
 /// What a thread whose waits are used up may charge: 4 MiB a second.
 pub(crate) const SLOW_BYTES_PER_MS: u64 = 4 << 10;
 /// For how much of the thread's CPU time after a throw what is small may be the VM's own.
@@ -61,7 +67,7 @@ pub(crate) struct Grace {
     left_bytes: u64,
     /// The native thread's CPU time as the error was thrown; `None` where none was.
     thrown_at_cpu: Option<Duration>,
-    /// Let through since the refusal by rule 5.
+    /// Let through since the refusal by rule 6.
     echo_samples: u32,
     echo_bytes: u64,
     /// Waited for the verdict so far, for the word of this serial number.
@@ -95,7 +101,7 @@ impl Grace {
         lasts
     }
 
-    /// Whether an object may be what the VM makes as it delivers the refusal before (rule 5);
+    /// Whether an object may be what the VM makes as it delivers the refusal before (rule 6);
     /// counts it. `cpu_time` reads the native thread's CPU time, which is a system call.
     pub(crate) fn echoes(
         &mut self,
@@ -154,6 +160,17 @@ impl Grace {
         } else {
             WAIT_MS
         }
+    }
+
+    /// How long the thread may wait now for its place to be looked up, while the word has this
+    /// serial number.
+    pub(crate) fn may_find_out_ms(&self, serial: u32) -> u64 {
+        let waited_ms = if self.waited_for == serial {
+            self.waited_ms
+        } else {
+            0
+        };
+        WAITS_MS.saturating_sub(waited_ms).min(FIND_OUT_MS)
     }
 
     /// It has waited.
@@ -227,6 +244,18 @@ mod tests {
         assert!(!grace.echoes(after(0), 16, 16));
         grace = refused(30);
         assert!(!grace.echoes(|| THROWN + ECHO_CPU, 16, 16), "too late");
+    }
+
+    #[test]
+    fn a_place_is_waited_for_briefly_and_not_for_ever() {
+        let mut grace = Grace::default();
+        let mut waits = Vec::new();
+        while grace.may_find_out_ms(3) > 0 {
+            waits.push(grace.may_find_out_ms(3));
+            grace.waited(3, waits[waits.len() - 1]);
+        }
+        assert_eq!(waits, [FIND_OUT_MS; (WAITS_MS / FIND_OUT_MS) as usize]);
+        assert_eq!(grace.may_find_out_ms(4), FIND_OUT_MS, "another word");
     }
 
     #[test]

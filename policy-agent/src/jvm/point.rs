@@ -1,8 +1,8 @@
 //! The calling thread's stack, judged: a safe place to refuse, or why not.
 //!
 //! Runs on the allocating thread, when a charge is due. It looks up no name: what the clerk
-//! has not told yet of a method or a class it asks the clerk for, all of one stack at once,
-//! and the refusal waits for the thread's next sample.
+//! has not told yet of a method or a class it asks the clerk for, all of one stack at once;
+//! the caller may look again in a moment.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::enforce::points::exceptions::Payer;
 use crate::enforce::points::judge::{Frame, Object, Standing, Verdict, judge as rule};
 use crate::enforce::points::methods::{NewMethod, Table};
 use crate::identity::bill::{Claim, MOST_FRAMES};
-use crate::identity::classes::Side;
+use crate::identity::classes::{ClassId, Kind, Side};
 use crate::ledger::PurseId;
 
 use super::sample::Event;
@@ -31,12 +31,29 @@ pub(crate) struct OwnFrame {
     pub(crate) bci: Option<u32>,
 }
 
+/// Why no error may be thrown here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Barred {
+    pub(super) reason: Reason,
+    /// Something is not known *yet*: the clerk was asked, and another look may tell otherwise.
+    pub(super) passing: bool,
+}
+
+impl From<Reason> for Barred {
+    fn from(reason: Reason) -> Barred {
+        Barred {
+            reason,
+            passing: false,
+        }
+    }
+}
+
 /// Judges the stack of the calling thread, whose allocation `payer` is charged for; `above` tells
 /// that it is to be refused for the service around the payer, a scope.
 ///
 /// # Errors
-/// The reason why no error may be thrown here. [`Reason::Unresolved`] also starts finding out
-/// what is not known, so that the same place is known soon.
+/// The reason why no error may be thrown here. What is not known the clerk is asked for, so that
+/// the same place is known soon.
 ///
 /// # Safety
 /// `event` must be the event that is being delivered on this thread.
@@ -46,7 +63,7 @@ pub(super) unsafe fn judge(
     payer: PurseId,
     above: bool,
     event: &Event,
-) -> Result<OwnFrame, Reason> {
+) -> Result<OwnFrame, Barred> {
     let agent = sight.agent;
     let service = agent.identity.above(payer);
     let payer = service.filter(|_| above).unwrap_or(payer);
@@ -55,7 +72,7 @@ pub(super) unsafe fn judge(
             .java()
             .is_some_and(|java| java.is_shutting_down(sight.jni))
     {
-        return Err(Reason::Shutdown);
+        return Err(Reason::Shutdown.into());
     }
     // SAFETY: the event's class reference is valid on this thread.
     let class = unsafe { sight.class(event.class) };
@@ -86,12 +103,17 @@ pub(super) unsafe fn judge(
         agent.clerk.wake();
     }
     if walk.failed {
-        return Err(Reason::Stack);
+        return Err(Reason::Stack.into());
     }
-    if walk.unknown {
-        return Err(Reason::Unresolved);
+    // A class without a number has no kind and never gets one.
+    let unseen = object.kind == Kind::Unknown && class != ClassId::UNKNOWN;
+    if walk.unknown || unseen && ruled == Err(Reason::Unresolved) {
+        return Err(Barred {
+            reason: Reason::Unresolved,
+            passing: true,
+        });
     }
-    ruled.and(walk.own.ok_or(Reason::NoOwnFrame))
+    Ok(ruled.and(walk.own.ok_or(Reason::NoOwnFrame))?)
 }
 
 /// The frames of the calling thread, from the top.

@@ -21,7 +21,7 @@ use crate::options::TestRefuse;
 
 use super::errors::Figures;
 use super::java::Weak;
-use super::point::{self, OwnFrame};
+use super::point::{self, Barred, OwnFrame};
 use super::sample::Event;
 use super::sight::Sight;
 
@@ -113,7 +113,7 @@ unsafe fn meet(charged: &Charged<'_>, event: &Event, level: Level) -> Option<(Le
 ///
 /// # Safety
 /// As [`pass`].
-unsafe fn judge(charged: &Charged<'_>, event: &Event, level: Level) -> Result<OwnFrame, Reason> {
+unsafe fn judge(charged: &Charged<'_>, event: &Event, level: Level) -> Result<OwnFrame, Barred> {
     // SAFETY: by this function's own contract.
     unsafe {
         point::judge(
@@ -166,7 +166,7 @@ unsafe fn settle(
         return Err(Reason::Masked);
     }
     // SAFETY: by this function's own contract.
-    let frame = unsafe { judge(charged, event, level) }?;
+    let frame = unsafe { find_out(charged, event, level, gate, &mut grace) }?;
     if due == Due::Overdrawn {
         // SAFETY: by this function's own contract.
         let over = word.enforced && unsafe { wait(charged, event, level, gate, &mut grace) };
@@ -216,6 +216,46 @@ unsafe fn settle(
         charged.sight.jni.release(thread);
     }
     Ok(thrown)
+}
+
+/// Judges the stack; where something on it is not known yet, waits for the clerk: the first
+/// allocation at a new place would otherwise go past the limit however large it is, and all of
+/// them where the clerk does not get a processor.
+///
+/// # Safety
+/// As [`pass`].
+unsafe fn find_out(
+    charged: &Charged<'_>,
+    event: &Event,
+    level: Level,
+    gate: &Gate,
+    grace: &mut Grace,
+) -> Result<OwnFrame, Reason> {
+    let agent = charged.sight.agent;
+    let (word, serial) = gate.word();
+    let begun = agent.uptime_ms();
+    // SAFETY: by this function's own contract.
+    let mut found = unsafe { judge(charged, event, level) };
+    if word.enforced && found.is_err_and(|barred| barred.passing) {
+        // SAFETY: by this function's own contract.
+        let longest = grace
+            .may_find_out_ms(serial)
+            .min(unsafe { longest_hold_ms(charged, event) });
+        let mut waited = 0;
+        while waited < longest
+            && found.is_err_and(|barred| barred.passing)
+            && is_still(charged, level)
+            && !agent.stopping()
+        {
+            std::thread::sleep(LOOK);
+            waited = agent.uptime_ms().saturating_sub(begun);
+            // SAFETY: by this function's own contract.
+            found = unsafe { judge(charged, event, level) };
+        }
+        grace.waited(serial, waited);
+        remember(*grace);
+    }
+    found.map_err(|barred| barred.reason)
 }
 
 /// Whether the charge still counts for this account.

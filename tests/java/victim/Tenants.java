@@ -1,5 +1,6 @@
 package victim;
 
+import com.acme.tenant.Newcomer;
 import com.acme.tenant.Tenant;
 import java.util.ArrayList;
 import java.util.List;
@@ -15,6 +16,7 @@ import java.util.concurrent.atomic.AtomicReference;
  * churn THREADS LENGTH SECONDS       makes garbage; says "churned BYTES" or "refused CLASS …"
  * bounce SECONDS LENGTH              leaks until refused, lets go, and again; says "bounced TIMES"
  * allocate LENGTH                    one array; says "allowed" or "refused CLASS"
+ * newcomer LENGTH                    the same, in code and of a class never met before
  * drop, dropTo BYTES                 lets go
  * held                               says "held BYTES"
  * </pre>
@@ -32,6 +34,7 @@ public final class Tenants {
                         "churn", Tenants::churn,
                         "bounce", Tenants::bounce,
                         "allocate", Tenants::allocate,
+                        "newcomer", Tenants::newcomer,
                         "drop", words -> tenant.drop(),
                         "dropTo", words -> tenant.dropTo(Long.parseLong(words[1])),
                         "held", words -> Protocol.say("held " + tenant.heldBytes())));
@@ -91,6 +94,11 @@ public final class Tenants {
 
     private static void allocate(String[] words) {
         Throwable refused = tenant.hold(Integer.parseInt(words[1]), 1, 0);
+        Protocol.say(refused == null ? "allowed" : "refused " + refused.getClass().getName());
+    }
+
+    private static void newcomer(String[] words) {
+        Throwable refused = Newcomer.take(Integer.parseInt(words[1]));
         Protocol.say(refused == null ? "allowed" : "refused " + refused.getClass().getName());
     }
 

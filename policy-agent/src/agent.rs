@@ -38,6 +38,7 @@ use crate::jvm::thread::Vm;
 use crate::jvm::tools::{Failure, JvmTi};
 use crate::ledger::{Capacity, Ledger, Tag};
 use crate::options::Options;
+use crate::pace::{self, Pace};
 use crate::policy::enact;
 use crate::policy::store::PolicyStore;
 use crate::policy::watch::{self, Observation};
@@ -63,6 +64,7 @@ pub(crate) struct Agent {
     directory: Mutex<Directory>,
     pub(crate) policy: PolicyStore,
     pub(crate) costs: Costs,
+    pub(crate) pace: Pace,
     pub(crate) evidence: EvidenceLog,
     pub(crate) enforcement: Enforcement,
     pub(crate) api: Api,
@@ -126,6 +128,7 @@ impl Agent {
             directory: Mutex::new(Directory::new(Arc::default())),
             policy,
             costs: Costs::default(),
+            pace: Pace::default(),
             evidence: EvidenceLog::default(),
             enforcement: Enforcement::new(),
             api: Api::new(),
@@ -158,7 +161,7 @@ impl Agent {
         // A thread draws its first countdown when it is made, and a thread-local buffer
         // filled before the event is on hides what is allocated in it (JDK-8264411): so
         // both come before the VM makes its first Java thread.
-        enact::set_interval(self, self.policy.in_force().sampling.interval.bytes());
+        pace::adopt(self, &self.policy.in_force().sampling);
         let mut events = Vec::new();
         if self.held.collections {
             events.push(jvmti::JVMTI_EVENT_GARBAGE_COLLECTION_FINISH);

@@ -88,6 +88,13 @@ impl Costs {
         }
     }
 
+    /// CPU time of all samples, and how many were timed for that estimate.
+    pub(crate) fn samples(&self) -> (Duration, u64) {
+        let timed = self.durations.iter().map(|c| c.load(Ordering::Relaxed));
+        let took = Duration::from_nanos(self.callback_ns.load(Ordering::Relaxed));
+        (took, timed.sum())
+    }
+
     /// CPU seconds by part.
     pub(crate) fn seconds(&self) -> Vec<(&'static str, f64)> {
         let mut parts = vec![(
@@ -107,6 +114,12 @@ impl Costs {
 /// CPU time that the calling thread has used. A system call, of some hundred ns.
 pub(crate) fn thread_cpu_time() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
+}
+
+/// CPU time that the process has used. A system call.
+pub(crate) fn process_cpu_time() -> Duration {
+    let now = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
 }
 

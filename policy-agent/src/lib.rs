@@ -33,8 +33,9 @@ mod log;
 #[cfg(not(loom))]
 pub mod options;
 #[cfg(not(loom))]
-pub mod policy;
+mod pace;
 #[cfg(not(loom))]
+pub mod policy;
 mod published;
 #[cfg(not(loom))]
 mod reading;

@@ -39,6 +39,16 @@ impl Policy {
             &old.sampling.max_tracked,
             &new.sampling.max_tracked,
         );
+        let budget = |policy: &Policy| match policy.sampling.cpu_budget_percent {
+            Some(percent) => format!("{percent}%"),
+            None => "none".to_owned(),
+        };
+        change(
+            &mut lines,
+            "sampling cpu-budget",
+            &budget(old),
+            &budget(new),
+        );
         diff_enforcement(&mut lines, &old.enforcement, &new.enforcement);
         diff_accounts(&mut lines, &old.accounts, &new.accounts);
         let left_out = lines.len().saturating_sub(MAX_LINES);

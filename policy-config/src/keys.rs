@@ -5,7 +5,7 @@ pub(crate) const ROOT: &[&str] = &["agent", "sampling", "enforcement", "account"
 /// `[agent]`
 pub(crate) const AGENT: &[&str] = &["listen"];
 /// `[sampling]`
-pub(crate) const SAMPLING: &[&str] = &["interval", "principals", "max-tracked"];
+pub(crate) const SAMPLING: &[&str] = &["interval", "principals", "max-tracked", "cpu-budget"];
 /// `[enforcement]`
 pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget", "mask"];
 /// `[[account]]`

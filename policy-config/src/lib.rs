@@ -46,7 +46,8 @@ pub use parse::{MAX_ACCOUNTS, MAX_DIAGNOSTICS, MAX_FILE_BYTES, Parsed, parse, pa
 pub use pattern::{MAX_PATTERN_BYTES, PackagePattern, PackageTable, PatternError};
 pub use schema::{
     Account, AgentSection, Charge, DEFAULT_MASK_BYTES, Enforcement, Interval, Limit,
-    MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_NAME_BYTES, MAX_TRACKED,
+    MAX_CPU_BUDGET_PERCENT, MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES,
+    MAX_INTERVAL_DOUBLINGS, MAX_NAME_BYTES, MAX_TRACKED, MIN_CPU_BUDGET_PERCENT,
     MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_TRACKED, Matcher, Mode, Policy,
     Principals, Sampling, Throw,
 };

@@ -7,9 +7,10 @@ mod tests;
 use std::collections::HashSet;
 
 use crate::{
-    Charge, Diagnostic, Interval, Limit, MAX_ACCOUNTS, MAX_DIAGNOSTICS,
+    Charge, Diagnostic, Interval, Limit, MAX_ACCOUNTS, MAX_CPU_BUDGET_PERCENT, MAX_DIAGNOSTICS,
     MAX_EVIDENCE_BUDGET_PERCENT, MAX_FILE_BYTES, MAX_INTERVAL_BYTES, MAX_NAME_BYTES, MAX_TRACKED,
-    MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_TRACKED, Matcher, Policy, parse_bytes,
+    MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_TRACKED, Matcher,
+    Policy, parse_bytes,
 };
 
 /// Reads `bytes` as a policy file and checks everything that callers rely on.
@@ -59,6 +60,9 @@ fn check_diagnostic(diagnostic: &Diagnostic, source: &str) {
 fn check_policy(policy: &Policy) {
     assert!(policy.accounts.len() <= MAX_ACCOUNTS);
     assert!((MIN_TRACKED..=MAX_TRACKED).contains(&policy.sampling.max_tracked));
+    assert!((policy.sampling.cpu_budget_percent).is_none_or(|percent| {
+        (MIN_CPU_BUDGET_PERCENT..=MAX_CPU_BUDGET_PERCENT).contains(&percent)
+    }));
     if let Interval::Bytes(bytes) = policy.sampling.interval {
         assert!((MIN_INTERVAL_BYTES..=MAX_INTERVAL_BYTES).contains(&bytes));
     }

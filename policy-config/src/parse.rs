@@ -12,9 +12,10 @@ use crate::keys;
 use crate::listen::Listen;
 use crate::nesting;
 use crate::schema::{
-    AgentSection, Enforcement, Interval, Limit, MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES,
-    MAX_TRACKED, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_TRACKED, Mode, Policy,
-    Principals, Sampling,
+    AgentSection, Enforcement, Interval, Limit, MAX_CPU_BUDGET_PERCENT,
+    MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_TRACKED, MIN_CPU_BUDGET_PERCENT,
+    MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_TRACKED, Mode, Policy, Principals,
+    Sampling,
 };
 use crate::suggest;
 use crate::tree::{self, Located, Section};
@@ -177,6 +178,7 @@ fn read_sampling(section: &Section<'_, '_>, sink: &mut Sink) -> Sampling {
         max_tracked: section
             .integer("max-tracked", MIN_TRACKED, MAX_TRACKED, sink)
             .unwrap_or(default.max_tracked),
+        cpu_budget_percent: cpu_budget(section, sink).unwrap_or(default.cpu_budget_percent),
     }
 }
 
@@ -220,21 +222,42 @@ fn read_enforcement(section: &Section<'_, '_>, sink: &mut Sink) -> Enforcement {
 }
 
 fn evidence_budget(section: &Section<'_, '_>, sink: &mut Sink) -> Option<f64> {
-    const KEY: &str = "evidence-budget";
     const ALLOWED: RangeInclusive<f64> = MIN_EVIDENCE_BUDGET_PERCENT..=MAX_EVIDENCE_BUDGET_PERCENT;
-    let Located { value, span } = section.string(KEY, "5%", sink)?;
-    let message = match parse_percent(value) {
-        Ok(percent) if ALLOWED.contains(&percent) => return Some(percent),
+    let value = section.string("evidence-budget", "5%", sink)?;
+    let hint =
+        "write the share of wall time that collections for evidence may take, such as \"5%\"";
+    percent("evidence-budget", &value, ALLOWED, hint, sink)
+}
+
+/// The inner `None` is `none`.
+fn cpu_budget(section: &Section<'_, '_>, sink: &mut Sink) -> Option<Option<f64>> {
+    const ALLOWED: RangeInclusive<f64> = MIN_CPU_BUDGET_PERCENT..=MAX_CPU_BUDGET_PERCENT;
+    let value = section.string("cpu-budget", "1%", sink)?;
+    if value.value == "none" {
+        return Some(None);
+    }
+    let hint = "write the share of the process's CPU time that samples may take, such as \"1%\", \
+                or \"none\" to keep the interval as it is";
+    percent("cpu-budget", &value, ALLOWED, hint, sink).map(Some)
+}
+
+fn percent(
+    key: &str,
+    written: &Located<&str>,
+    allowed: RangeInclusive<f64>,
+    hint: &str,
+    sink: &mut Sink,
+) -> Option<f64> {
+    let message = match parse_percent(written.value) {
+        Ok(percent) if allowed.contains(&percent) => return Some(percent),
         Ok(_) | Err(PercentError::OutOfRange) => format!(
-            "`{KEY}` must be from {}% to {}%",
-            ALLOWED.start(),
-            ALLOWED.end()
+            "`{key}` must be from {}% to {}%",
+            allowed.start(),
+            allowed.end()
         ),
-        Err(error @ PercentError::NotANumber) => format!("{} is {error}", quote(value)),
+        Err(error @ PercentError::NotANumber) => format!("{} is {error}", quote(written.value)),
     };
-    sink.error(span, message).hint(
-        "write the share of wall time that collections for evidence may take, such as \"5%\"",
-    );
+    sink.error(written.span.clone(), message).hint(hint);
     None
 }
 

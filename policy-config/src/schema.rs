@@ -22,6 +22,12 @@ pub const MAX_TRACKED: u32 = 16_000_000;
 pub const MIN_EVIDENCE_BUDGET_PERCENT: f64 = 0.01;
 /// Largest share of wall time that evidence may be given, in percent.
 pub const MAX_EVIDENCE_BUDGET_PERCENT: f64 = 50.0;
+/// Smallest share of the process's CPU time that samples may be given, in percent.
+pub const MIN_CPU_BUDGET_PERCENT: f64 = 0.01;
+/// Largest share of the process's CPU time that samples may be given, in percent.
+pub const MAX_CPU_BUDGET_PERCENT: f64 = 50.0;
+/// How often an interval is doubled at the most where samples cost more than their budget.
+pub const MAX_INTERVAL_DOUBLINGS: u32 = 6;
 /// What masked sections may be charged unless the policy says otherwise, in bytes.
 pub const DEFAULT_MASK_BYTES: u64 = 8 << 20;
 /// Longest account name, in bytes.
@@ -93,6 +99,9 @@ pub struct Sampling {
     /// `max-tracked`: most sampled objects that are followed to their end at a time;
     /// what comes beyond is dropped and counted. By default 1,000,000.
     pub max_tracked: u32,
+    /// `cpu-budget`: the share of the process's CPU time, in percent, beyond which the
+    /// interval is widened; `None` where it stays as it is written. By default 1 %.
+    pub cpu_budget_percent: Option<f64>,
 }
 
 impl Default for Sampling {
@@ -101,6 +110,7 @@ impl Default for Sampling {
             interval: Interval::default(),
             principals: Principals::default(),
             max_tracked: 1_000_000,
+            cpu_budget_percent: Some(1.0),
         }
     }
 }
@@ -361,6 +371,7 @@ mod tests {
         assert_eq!(policy.sampling.interval, Interval::Bytes(65_536));
         assert_eq!(policy.sampling.principals, Principals::Full);
         assert_eq!(policy.sampling.max_tracked, 1_000_000);
+        assert_eq!(policy.sampling.cpu_budget_percent, Some(1.0));
         assert_eq!(policy.enforcement.mode, Mode::Observe);
         assert_eq!(policy.enforcement.evidence_budget_percent, 5.0);
         assert_eq!(policy.enforcement.mask, Limit::Bytes(8 << 20));

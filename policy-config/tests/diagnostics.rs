@@ -322,6 +322,36 @@ fn the_evidence_budget_has_bounds() {
 }
 
 #[test]
+fn the_cpu_budget_has_bounds_and_can_be_none() {
+    let policy_with = |value: &str| format!("[sampling]\ncpu-budget = {value}");
+    for (value, percent) in [
+        ("'1%'", Some(1.0)),
+        ("'0.01%'", Some(0.01)),
+        ("'50%'", Some(50.0)),
+        ("'none'", None),
+    ] {
+        assert_eq!(
+            policy(&policy_with(value)).sampling.cpu_budget_percent,
+            percent
+        );
+    }
+    let hint = "write the share of the process's CPU time that samples may take, such as \"1%\", \
+                or \"none\" to keep the interval as it is";
+    for value in ["'0%'", "'51%'"] {
+        assert_lines(
+            &policy_with(value),
+            &[&format!(
+                "p:2:14: `cpu-budget` must be from 0.01% to 50% ({hint})"
+            )],
+        );
+    }
+    assert_lines(
+        &policy_with("'off'"),
+        &[&format!("p:2:14: `off` is not a percentage ({hint})")],
+    );
+}
+
+#[test]
 fn listen_addresses() {
     assert_lines(
         "[agent]\nlisten = ':9464'",

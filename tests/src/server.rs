@@ -86,7 +86,9 @@ impl Installation {
     /// JVM flags every server gets: the agent, `-Xcheck:jni`, its heap, crash reports here.
     #[must_use]
     pub fn jvm_flags(&self, interval: &str) -> Vec<String> {
-        self.jvm_flags_with(&format!("[sampling]\ninterval = \"{interval}\"\n"))
+        self.jvm_flags_with(&format!(
+            "[sampling]\ninterval = \"{interval}\"\ncpu-budget = \"none\"\n"
+        ))
     }
 
     /// As [`Self::jvm_flags`], with a policy of the caller's.

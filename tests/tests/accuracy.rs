@@ -5,9 +5,13 @@ use heapwarden_tests::holdings::{
     JDK_KINDS, JDK_OWN_BYTES, JDK_OWN_OBJECTS, MIXED_SIZES, PLAIN_KINDS, Truth,
 };
 use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, every_vm, on_each};
-use heapwarden_tests::jvm::{Builder, victim};
-use heapwarden_tests::{java, stats};
+use heapwarden_tests::jvm::{Builder, Jvm, victim};
+use heapwarden_tests::{command::poll, java, stats};
 use std::sync::Mutex;
+use std::time::Duration;
+
+/// What a change of the interval may take on a busy machine.
+const SOON: Duration = Duration::from_secs(120);
 
 const PACKAGES: &str = r#"
 [[account]]
@@ -29,7 +33,7 @@ fn holder(vm: &Vm, interval: &str) -> Builder {
         .argument("com.acme.billing")
         .argument("org.lib.json")
         .policy(&format!(
-            "[sampling]\ninterval = \"{interval}\"\n{PACKAGES}"
+            "[sampling]\ninterval = \"{interval}\"\ncpu-budget = \"none\"\n{PACKAGES}"
         ))
 }
 
@@ -136,6 +140,55 @@ fn the_documented_case_lies_within_its_standard_errors() {
     jvm.finish();
 }
 
+/// Samples that cost too much are taken less often, and more often again when it is calm: what is
+/// held from before, between and after is charged without bias.
+#[test]
+fn an_interval_that_gives_way_keeps_accounts_right() {
+    const FINE: &str = "[sampling]\ninterval = \"1KiB\"\ncpu-budget = \"0.5%\"\n";
+    let scores = Mutex::new(Vec::new());
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = victim(vm, "victim.Holder")
+            .argument("com.acme.orders")
+            .argument("com.acme.billing")
+            .argument("org.lib.json")
+            .heap("900m")
+            .policy(&format!("{FINE}{PACKAGES}"))
+            .start();
+        let interval = |jvm: &Jvm| {
+            let metrics = jvm.metrics();
+            metrics.value("heapwarden_sampling_interval_bytes", &[])
+        };
+        let mut held = 0;
+        let mut hold = |jvm: &mut Jvm| {
+            let truth = Truth::of(&jvm.ask(&format!("hold com.acme.orders {MIXED_SIZES}")));
+            held += truth.bytes;
+        };
+        assert_eq!(interval(&jvm), Some(1024.0));
+        hold(&mut jvm);
+        let widened = poll(SOON, || {
+            jvm.ask("churn +200>com.acme.billing bytes:100*1000000");
+            interval(&jvm).filter(|bytes| *bytes > 1024.0)
+        });
+        let widened = widened.unwrap_or_else(|| panic!("{vm}: never: {}", jvm.log()));
+        hold(&mut jvm);
+        let narrowed = poll(SOON, || interval(&jvm).filter(|bytes| *bytes < widened));
+        assert!(narrowed.is_some(), "{vm}: it stays at {widened} bytes");
+        hold(&mut jvm);
+        let holding = jvm.settled().holding("orders");
+        let error = holding.live_bytes - held as f64;
+        let z = error / holding.standard_error_bytes;
+        let mut scores = scores.lock().expect("never held over a panic");
+        scores.push((format!("{vm}, widened to {widened} bytes"), z));
+        let log = jvm.finish();
+        assert!(log.contains("samples took more than cpu-budget"), "{log}");
+    });
+    let scores = scores.into_inner().expect("never held over a panic");
+    for (name, z) in &scores {
+        eprintln!("{z:+.2} {name}");
+    }
+    stats::judge_family(&scores);
+}
+
 /// 256 services a JDK and interval, each with its own draw of samples.
 #[test]
 fn z_scores_have_mean_zero_and_deviation_one() {
@@ -148,7 +201,9 @@ fn z_scores_have_mean_zero_and_deviation_one() {
             let mut jvm = victim(vm, "victim.Services")
                 .argument(java::classes().tenant())
                 .heap("700m")
-                .policy(&format!("[sampling]\ninterval = \"{interval}\"\n"))
+                .policy(&format!(
+                    "[sampling]\ninterval = \"{interval}\"\ncpu-budget = \"none\"\n"
+                ))
                 .start();
             let mut scores = Vec::new();
             for service in 0..SERVICES {

@@ -159,7 +159,7 @@ fn without_the_agent_there_is_no_such_class() {
 /// A JVM in which every sample of the account `orders` is refused, safe or not.
 fn refusing(vm: &Vm, throw: &str, interval: &str, look: &str) -> Builder {
     let policy = format!(
-        "[sampling]\ninterval = \"{interval}\"\n\
+        "[sampling]\ninterval = \"{interval}\"\ncpu-budget = \"none\"\n\
          [[account]]\nname = \"orders\"\npackages = [\"com.acme.orders\"]\n\
          limit = \"64KiB\"\nthrow = \"{throw}\"\n"
     );

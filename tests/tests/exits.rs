@@ -12,7 +12,7 @@ fn ending(vm: &Vm, way: &str) -> Jvm {
     let jvm = victim(vm, "victim.Ending")
         .argument(way)
         .policy(
-            "[sampling]\ninterval = \"1KiB\"\n[[account]]\nname = \"v\"\npackages = [\"victim\"]\n",
+            "[sampling]\ninterval = \"1KiB\"\ncpu-budget = \"none\"\n[[account]]\nname = \"v\"\npackages = [\"victim\"]\n",
         )
         .start();
     let sampled = |accounts: &heapwarden_tests::scrape::Accounts| {

@@ -50,6 +50,7 @@ const CONTRACT: [&str; 30] = [
 const POLICY: &str = r#"
 [sampling]
 interval = "8KiB"
+cpu-budget = "none"
 
 [enforcement]
 evidence-budget = "7%"

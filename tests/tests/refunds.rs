@@ -56,7 +56,9 @@ fn everything_dropped_is_refunded_to_exactly_zero() {
                 .argument("com.acme.billing")
                 .argument("org.lib.xml")
                 .argument("org.lib.json")
-                .policy(&format!("[sampling]\ninterval = \"{interval}\"\n{POLICY}"))
+                .policy(&format!(
+                    "[sampling]\ninterval = \"{interval}\"\ncpu-budget = \"none\"\n{POLICY}"
+                ))
                 .start();
             for _ in 0..2 {
                 jvm.ask(&format!("hold com.acme.orders {PLAIN_KINDS}"));

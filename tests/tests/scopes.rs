@@ -110,7 +110,10 @@ fn ten_thousand_virtual_threads_each_in_its_own_scope() {
     let scores = Mutex::new(Vec::new());
     // Before 21 as many tasks of platform threads.
     on_each(every_vm(), |vm| {
-        let mut jvm = start(vm, "[sampling]\ninterval = \"16KiB\"\n");
+        let mut jvm = start(
+            vm,
+            "[sampling]\ninterval = \"16KiB\"\ncpu-budget = \"none\"\n",
+        );
         jvm.ask("virtual 10 100 100");
         jvm.ask("drop virtual");
         let before = jvm.settled();

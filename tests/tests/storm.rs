@@ -37,6 +37,7 @@ fn policy(mode: &str, interval: &str) -> String {
         r#"
 [sampling]
 interval = "{interval}"
+cpu-budget = "none"
 
 [enforcement]
 mode = "{mode}"

@@ -363,7 +363,7 @@ fn a_live_jvm_is_enough_for_a_first_suggestion() {
     let vm = every_jdk_with(Collector::G1).pop().expect("never empty");
     let mut jvm = victim(&vm, "victim.Services")
         .argument(java::classes().tenant())
-        .policy("[sampling]\ninterval = \"8KiB\"\n")
+        .policy("[sampling]\ninterval = \"8KiB\"\ncpu-budget = \"none\"\n")
         .start();
     jvm.ask("deploy svc-a");
     jvm.ask("call svc-a own 100000 400");

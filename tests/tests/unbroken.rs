@@ -52,7 +52,7 @@ struct Outcome {
 /// Nobody has a limit, or the tenant.
 fn policy(interval: &str, limit: &str) -> String {
     format!(
-        "[sampling]\ninterval = \"{interval}\"\n[enforcement]\nmode = \"enforce\"\n\
+        "[sampling]\ninterval = \"{interval}\"\ncpu-budget = \"none\"\n[enforcement]\nmode = \"enforce\"\n\
          [[account]]\nname = \"tenant\"\npackages = [\"victim.tenant.*\"]\n{limit}\
          [[account]]\nname = \"observer\"\npackages = [\"victim.unbroken.*\"]\n"
     )

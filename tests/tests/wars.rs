@@ -46,7 +46,7 @@ fn deploy(webapps: &Path, name: &str, copy: bool) {
 
 fn policy(site: &Installation) {
     let text = format!(
-        "[sampling]\ninterval = \"{INTERVAL}\"\n\n[enforcement]\nmode = \"enforce\"\n\n\
+        "[sampling]\ninterval = \"{INTERVAL}\"\ncpu-budget = \"none\"\n\n[enforcement]\nmode = \"enforce\"\n\n\
          [[account]]\nscope = \"hog\"\nlimit = \"48MiB\"\n"
     );
     fs::write(site.folder().join("heapwarden.toml"), text).expect("writable");

@@ -42,7 +42,7 @@ impl Rig {
     pub(crate) fn new(folder: PathBuf, agent: &Path, iteration_millis: u32) -> Result<Rig> {
         for setting in [Setting::Sampled, Setting::Exact] {
             let text = format!(
-                "[sampling]\ninterval = \"{}\"\n\n[[account]]\nscope = \"tenant-*\"\n",
+                "[sampling]\ninterval = \"{}\"\ncpu-budget = \"none\"\n\n[[account]]\nscope = \"tenant-*\"\n",
                 setting.name()
             );
             let path = folder.join(format!("{}.toml", setting.name()));

@@ -73,7 +73,9 @@ impl Setting {
 }
 
 fn sampling(interval: &str) -> String {
-    format!("[sampling]\ninterval = \"{interval}\"\nmax-tracked = {MAX_TRACKED}\n\n")
+    format!(
+        "[sampling]\ninterval = \"{interval}\"\ncpu-budget = \"none\"\nmax-tracked = {MAX_TRACKED}\n\n"
+    )
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ impl Policy {
 
     /// The policy file, with `accounts` accounts where they are by package.
     pub(crate) fn file(self, interval: &str, accounts: usize) -> String {
-        let mut text = format!("[sampling]\ninterval = \"{interval}\"\n");
+        let mut text = format!("[sampling]\ninterval = \"{interval}\"\ncpu-budget = \"none\"\n");
         match self {
             Policy::Services => text.push_str("[[account]]\nservice = \"*\"\n"),
             Policy::TopFrame => {

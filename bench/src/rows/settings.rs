@@ -14,11 +14,11 @@ pub(crate) enum Setting {
     Plain,
     /// The agent as it comes, without a policy file.
     Heapwarden,
-    /// A sample in 512 KiB.
+    /// A sample in 512 KiB, whatever it costs, as the next two.
     #[value(name = "512KiB")]
     #[serde(rename = "512KiB")]
     Interval512,
-    /// A sample in 64 KiB, which is the default: shows what chance alone makes of the same thing.
+    /// A sample in 64 KiB, as it comes but that it is never widened.
     #[value(name = "64KiB")]
     #[serde(rename = "64KiB")]
     Interval64,
@@ -143,7 +143,10 @@ impl Setting {
 
     /// The agent's policy file; none where it runs without.
     pub(crate) fn policy(self) -> Option<String> {
-        let interval = |interval: &str| Some(format!("[sampling]\ninterval = \"{interval}\"\n"));
+        let interval = |interval: &str| {
+            let budget = "cpu-budget = \"none\"";
+            Some(format!("[sampling]\ninterval = \"{interval}\"\n{budget}\n"))
+        };
         let account = |(name, package): &(&str, &str), limit: &str| {
             format!("[[account]]\nname = \"{name}\"\npackages = [\"{package}\"]\n{limit}\n")
         };

@@ -78,6 +78,12 @@ impl Rounds {
         wanted
     }
 
+    /// Of the accounts with limits, the smallest.
+    pub(crate) fn smallest_limit_bytes(&self) -> Option<u64> {
+        let limits = self.round.limited().iter();
+        limits.filter_map(|limited| limited.limit_bytes).min()
+    }
+
     /// Reads the accounts anew if anything about them has changed.
     fn read_directory(&mut self, agent: &Agent, jni: &Jni) {
         let directory = agent.directory();

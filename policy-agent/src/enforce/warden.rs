@@ -13,6 +13,7 @@ use crate::agent::Agent;
 use crate::identity::cleaning::{self, Seen};
 use crate::jvm::java::Jni;
 use crate::ledger::{Epoch, PurseId, Quiet, QuietWindow, Tag};
+use crate::pace;
 use crate::sampling::standard_error_bytes;
 
 use super::couriers::Delivery;
@@ -97,6 +98,7 @@ impl Warden {
         let (wish, again) = self.rounds.turn(self.agent, jni, now, starved);
         self.agent.api.went_round();
         let sooner = self.evidence.pursue(self.agent, jni, wish, Instant::now());
+        pace::look(self.agent, self.rounds.smallest_limit_bytes(), now);
         self.ask_for_refunds(Instant::now());
         again.min(sooner)
     }

@@ -10,6 +10,7 @@ use crate::identity::bill::Claim;
 use crate::identity::directory::Directory;
 use crate::jvm::java::Jni;
 use crate::jvm::scan::scan;
+use crate::pace;
 
 /// Puts a policy in force: purses for its package accounts, every class classified on
 /// the side that is not in use, then one switch. No reading is taken meanwhile. On the
@@ -36,7 +37,7 @@ pub(crate) fn apply(agent: &Agent, jni: &Jni, policy: Arc<Policy>) {
         packages,
         policy.sampling.principals == Principals::Full,
     );
-    set_interval(agent, policy.sampling.interval.bytes());
+    pace::adopt(agent, &policy.sampling);
     agent.policy.enact(policy);
     agent.warden.wake();
 }
@@ -61,20 +62,5 @@ fn package_claim(agent: &Agent, directory: &mut Directory, policy: &Policy, rule
         }
         (Some(purse), Charge::SelfPays) => Claim::Account(purse),
         (Some(purse), Charge::Caller) => Claim::Library(purse),
-    }
-}
-
-pub(crate) fn set_interval(agent: &Agent, bytes: u64) {
-    let intervals = agent.ledger.intervals();
-    if intervals.bytes(intervals.current()) == bytes || !agent.samples_are_taken() {
-        return;
-    }
-    if let Err(failure) = agent.tools.set_sampling_interval(bytes) {
-        tracing::error!("the JVM refuses a sampling interval of {bytes} bytes ({failure})");
-    } else if let Err(error) = intervals.set(bytes) {
-        let _ = agent
-            .tools
-            .set_sampling_interval(intervals.bytes(intervals.current()));
-        tracing::error!("the sampling interval stays as it is: {error}");
     }
 }

@@ -2,8 +2,9 @@
 //! interval it was drawn.
 //!
 //! Nothing here knows the JVM, an account or a thread: [`weight`] is pure arithmetic,
-//! [`interval`] is a small append-only table and a rule.
+//! [`interval`] is a small append-only table and a rule, `governor` decides how wide it is.
 
+pub(crate) mod governor;
 pub mod interval;
 #[cfg(all(test, not(loom)))]
 pub(crate) mod simulation;

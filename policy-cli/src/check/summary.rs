@@ -20,6 +20,14 @@ pub(crate) fn write(policy: &Policy, out: &mut dyn Write) -> io::Result<()> {
         Interval::Exact => write!(out, "  Samples every allocation")?,
         interval => write!(out, "  Samples once in {interval} on average")?,
     }
+    if let (Interval::Bytes(_), Some(percent)) =
+        (policy.sampling.interval, policy.sampling.cpu_budget_percent)
+    {
+        write!(
+            out,
+            ", less often where samples take over {percent}% of the CPU time"
+        )?;
+    }
     match policy.sampling.principals {
         Principals::Full => writeln!(out, ".")?,
         Principals::Payer => writeln!(out, ", without principals beyond the payer.")?,

@@ -25,7 +25,7 @@ fn every_setting_has_its_line() {
     let lines = diff(
         "[[account]]\nname = 'shop'\nservice = '/shop'\nlimit = '256MiB'",
         "[agent]\nlisten = 'off'\n\
-         [sampling]\ninterval = 'exact'\nprincipals = 'payer'\nmax-tracked = 2000\n\
+         [sampling]\ninterval = 'exact'\nprincipals = 'payer'\nmax-tracked = 2000\ncpu-budget = 'none'\n\
          [enforcement]\nmode = 'enforce'\nevidence-budget = '2.5%'\nmask = '1MiB'\n\
          [[account]]\nname = 'shop'\nservice = '/shop*'\nlimit = '50%'\n\
          soft-limit = '1.5GiB'\nthrow = 'error'\ninterrupt-through = ['a.*']\n\
@@ -38,6 +38,7 @@ fn every_setting_has_its_line() {
             "sampling interval 64 KiB -> exact",
             "sampling principals full -> payer",
             "sampling max-tracked 1000000 -> 2000",
+            "sampling cpu-budget 1% -> none",
             "enforcement mode observe -> enforce (from now on accounts over their limits are refused)",
             "enforcement evidence-budget 5% -> 2.5%",
             "enforcement mask 8 MiB -> 1 MiB",

@@ -41,6 +41,7 @@ fn line() -> impl Strategy<Value = String> {
         "max-tracked",
         "mode",
         "evidence-budget",
+        "cpu-budget",
         "mask",
         "limits",
         "a.b",

@@ -9,7 +9,7 @@ use super::finding::Finding;
 use super::picture::Picture;
 
 /// Every examination, in the order in which a reader wants to know.
-const EXAMINATIONS: [fn(&Picture) -> Vec<Finding>; 24] = [
+const EXAMINATIONS: [fn(&Picture) -> Vec<Finding>; 25] = [
     loading::no_jvm,
     loading::not_loaded,
     loading::inert,
@@ -24,6 +24,7 @@ const EXAMINATIONS: [fn(&Picture) -> Vec<Finding>; 24] = [
     policy::reload_failed,
     policy::file_rejected,
     policy::file_not_in_force,
+    policy::interval_widened,
     policy::matches_nothing,
     policy::services_not_recognised,
     policy::limits_above_heap,

@@ -1,6 +1,8 @@
 //! Whether the policy in force is the one that is meant, and means what it should.
 
-use policy_config::{Charge, Matcher, Mode, Policy, format_bytes};
+use policy_config::{
+    Charge, MAX_INTERVAL_DOUBLINGS, Matcher, Mode, Policy, Sampling, format_bytes,
+};
 
 use super::super::finding::{Finding, Severity};
 use super::super::picture::Picture;
@@ -47,6 +49,43 @@ pub(super) fn file_rejected(picture: &Picture) -> Vec<Finding> {
         .collect()
 }
 
+/// Whether an interval may be in force under this policy: the one that it writes, or where it
+/// has a budget that doubled a few times.
+fn may_be_widened_to(sampling: &Sampling, in_force_bytes: u64) -> bool {
+    let written = sampling.interval.bytes();
+    let most = if sampling.cpu_budget_percent.is_some() {
+        MAX_INTERVAL_DOUBLINGS
+    } else {
+        0
+    };
+    (0..=most).any(|doublings| written << doublings == in_force_bytes)
+}
+
+/// Samples cost more than their budget, or the heap is large: what is published is vaguer than
+/// the file asks for.
+pub(super) fn interval_widened(picture: &Picture) -> Vec<Finding> {
+    let (Some(policy), Some(accounts)) = (policy_on_disk(picture), &picture.accounts) else {
+        return Vec::new();
+    };
+    let written = policy.sampling.interval.bytes();
+    let in_force = accounts.sampling.interval_bytes;
+    if in_force == written || !may_be_widened_to(&policy.sampling, in_force) {
+        return Vec::new();
+    }
+    vec![Finding::new(
+        Severity::Note,
+        "interval-widened",
+        "accounts are sampled less often than the file says",
+        format!(
+            "one sample in {} and not in {}: finer ones cost more than cpu-budget allows, or there \
+             would be so many that pauses grew",
+            format_bytes(in_force),
+            format_bytes(written)
+        ),
+        "nothing, where the errors of the accounts are small enough; else raise [sampling] cpu-budget",
+    )]
+}
+
 /// The file says something else than what is in force.
 pub(super) fn file_not_in_force(picture: &Picture) -> Vec<Finding> {
     let (Some(policy), Some(accounts)) = (policy_on_disk(picture), &picture.accounts) else {
@@ -64,7 +103,7 @@ pub(super) fn file_not_in_force(picture: &Picture) -> Vec<Finding> {
         ));
     }
     let interval = policy.sampling.interval.bytes();
-    if interval != accounts.sampling.interval_bytes {
+    if !may_be_widened_to(&policy.sampling, accounts.sampling.interval_bytes) {
         differences.push(format!(
             "the interval is {} in the file and {} in force",
             format_bytes(interval),
@@ -369,6 +408,32 @@ mod tests {
         let bad = with_file(agent("", vec![]), "x");
         assert_eq!(file_rejected(&bad)[0].evidence, "line 1: bad");
         assert_eq!(file_not_in_force(&bad), []);
+    }
+
+    #[test]
+    fn a_widened_interval_is_no_failed_reload() {
+        let in_force = |bytes: u64, text: &str| {
+            let mut picture = agent("", vec![]);
+            let accounts = picture.accounts.as_mut().unwrap();
+            accounts.policy.mode = "observe".to_owned();
+            accounts.sampling.interval_bytes = bytes;
+            let picture = with_file(picture, text);
+            (
+                file_not_in_force(&picture).len(),
+                interval_widened(&picture).len(),
+            )
+        };
+        let budget = "[sampling]\ninterval = \"64KiB\"\n";
+        let none = budget.to_owned() + "cpu-budget = \"none\"\n";
+        assert_eq!(in_force(64 << 10, budget), (0, 0));
+        assert_eq!(in_force(256 << 10, budget), (0, 1));
+        assert_eq!(in_force(100 << 10, budget), (1, 0));
+        assert_eq!(
+            in_force(8 << 20, budget),
+            (1, 0),
+            "further than it is widened"
+        );
+        assert_eq!(in_force(256 << 10, &none), (1, 0));
     }
 
     #[test]

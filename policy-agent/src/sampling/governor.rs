@@ -1,0 +1,400 @@
+//! How far the sampling interval is widened, so that sampling stays within its budget.
+//!
+//! The policy's interval is the finest. What a sample costs differs a hundredfold from program
+//! to program (a service is known by its thread alone, a package by a walk over cold frames),
+//! and so does how many there are: no fixed interval is both cheap everywhere and as accurate
+//! as it could be. Estimates stay unbiased through changes, because each sample is weighed with
+//! the interval that it was drawn under ([`super::interval`]); what a wider interval costs is a
+//! larger standard error, which is published.
+//!
+//! # Rules
+//! The interval in force is the policy's, doubled `level` times. `level` is the larger of two:
+//!
+//! 1. **Samples' CPU time.** Measured over windows of at least [`WINDOW`] that have at least
+//!    [`TIMED_ENOUGH`] timed samples, or of [`LONG_WINDOW`] with at least [`TIMED_AT_LEAST`], or of
+//!    [`LONGEST_WINDOW`] (or with none at all), when they cost nothing:
+//!    the share of the process's CPU time, which is taken for no less than [`IDLE_SHARE`] of
+//!    a processor (an idle process is not worth it). Above the budget it is widened at once, by as
+//!    many doublings as bring the share below it again; after [`CALM`] below a
+//!    quarter of the budget it is narrowed by one doubling, which leaves the share below a half.
+//! 2. **Tags.** HotSpot looks at every tag in a pause of each collection: a million cost 10 to
+//!    20 ms with G1. So at the interval in force the bytes that are charged shall be at most
+//!    [`MOST_TAGS`] samples, or a quarter of what the policy lets track; narrowed again when
+//!    they would be at most half of that.
+//!
+//! It is widened [`MAX_INTERVAL_DOUBLINGS`] times at the most, and never so far that the smallest limit
+//! is less than [`LIMIT_SAMPLES`] intervals: an account at its limit is known to 3 % then, and
+//! stays so. Exact mode, and a policy without a budget, are left alone.
+
+use std::time::Duration;
+
+use policy_config::MAX_INTERVAL_DOUBLINGS;
+
+/// The shortest time over which a share is taken, where it has samples enough.
+const WINDOW: Duration = Duration::from_secs(1);
+const TIMED_ENOUGH: u64 = 32;
+/// Where it has few.
+const LONG_WINDOW: Duration = Duration::from_secs(10);
+const TIMED_AT_LEAST: u64 = 8;
+/// Where it has fewer still: a thousand samples a minute.
+const LONGEST_WINDOW: Duration = Duration::from_secs(60);
+/// Processors that a process is taken to use at the least.
+const IDLE_SHARE: f64 = 0.1;
+/// How long below a quarter of the budget before the interval is narrowed.
+const CALM: Duration = Duration::from_secs(10);
+const CALM_SHARE: f64 = 0.25;
+/// Tagged objects that a pause is to look at.
+const MOST_TAGS: u64 = 250_000;
+/// Part of what may be tracked.
+const TRACKED_PART: u64 = 4;
+/// Intervals that the smallest limit keeps.
+const LIMIT_SAMPLES: u64 = 1024;
+
+/// What the policy in force asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Wanted {
+    /// Mean bytes between samples; 0 is exact.
+    pub(crate) interval_bytes: u64,
+    /// Share of the process's CPU time that samples may take; `None` for any.
+    pub(crate) budget: Option<f64>,
+    /// Samples that may be tracked.
+    pub(crate) most_tracked: u64,
+}
+
+/// What has been measured since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Measured {
+    pub(crate) since_start: Duration,
+    pub(crate) process_cpu: Duration,
+    pub(crate) samples_cpu: Duration,
+    /// Samples from which `samples_cpu` is estimated.
+    pub(crate) timed: u64,
+    /// Charged to all accounts together, now.
+    pub(crate) charged_bytes: u64,
+    /// The smallest limit of any account.
+    pub(crate) smallest_limit_bytes: Option<u64>,
+}
+
+/// Why an interval is what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// Samples took more than their budget.
+    Cost,
+    /// Tagged objects would be more than a pause should look at.
+    Tags,
+    /// The reason for widening it has gone, or a limit wants it.
+    Calm,
+}
+
+/// A change of the interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) interval_bytes: u64,
+    pub(crate) why: Why,
+}
+
+/// The state between two looks. Pure: it is told everything.
+#[derive(Debug, Default)]
+pub(crate) struct Governor {
+    wanted: Wanted,
+    /// In force.
+    level: u32,
+    /// By each rule alone.
+    by_cost: u32,
+    by_tags: u32,
+    window: Measured,
+    calm: Duration,
+}
+
+impl Governor {
+    /// The policy asks for this. Returns the interval to be put in force: the policy's own, if
+    /// anything has changed.
+    pub(crate) fn adopt(&mut self, wanted: Wanted) -> u64 {
+        if wanted != self.wanted {
+            let window = self.window;
+            *self = Governor {
+                wanted,
+                window,
+                ..Governor::default()
+            };
+        }
+        self.interval_bytes()
+    }
+
+    /// The interval in force, in bytes.
+    pub(crate) fn interval_bytes(&self) -> u64 {
+        self.wanted.interval_bytes << self.level
+    }
+
+    /// Looks at what has been measured; the change that follows, if any.
+    pub(crate) fn look(&mut self, measured: &Measured) -> Option<Change> {
+        let budget = self.wanted.budget.filter(|share| *share > 0.0)?;
+        if self.wanted.interval_bytes == 0 {
+            return None;
+        }
+        self.heed_cost(budget, measured);
+        self.heed_tags(measured.charged_bytes);
+        let wished = self.by_cost.max(self.by_tags);
+        let level = wished.min(self.most_level(measured.smallest_limit_bytes));
+        if level == self.level {
+            return None;
+        }
+        let why = match level > self.level {
+            false => Why::Calm,
+            true if self.by_cost >= self.by_tags => Why::Cost,
+            true => Why::Tags,
+        };
+        self.level = level;
+        self.calm = Duration::ZERO;
+        Some(Change {
+            interval_bytes: self.interval_bytes(),
+            why,
+        })
+    }
+
+    fn heed_cost(&mut self, budget: f64, measured: &Measured) {
+        let elapsed = measured.since_start.saturating_sub(self.window.since_start);
+        let timed = measured.timed.saturating_sub(self.window.timed);
+        let enough = match elapsed {
+            _ if elapsed < WINDOW => return,
+            _ if elapsed < LONG_WINDOW => TIMED_ENOUGH,
+            _ if elapsed < LONGEST_WINDOW => TIMED_AT_LEAST,
+            _ => 0,
+        };
+        if timed < enough && (timed > 0 || elapsed < LONG_WINDOW) {
+            return;
+        }
+        let used = measured.process_cpu.saturating_sub(self.window.process_cpu);
+        let took = measured.samples_cpu.saturating_sub(self.window.samples_cpu);
+        self.window = *measured;
+        let used = used.as_secs_f64().max(IDLE_SHARE * elapsed.as_secs_f64());
+        let share = if timed < TIMED_AT_LEAST {
+            0.0
+        } else {
+            took.as_secs_f64() / used
+        };
+        if share > budget {
+            // At most as if samples had taken all the time there is.
+            let doublings = (share.min(1.0) / budget).log2().ceil().max(1.0) as u32;
+            self.by_cost = (self.level + doublings).min(MAX_INTERVAL_DOUBLINGS);
+            self.calm = Duration::ZERO;
+        } else if share < budget * CALM_SHARE {
+            self.calm += elapsed;
+            if self.calm >= CALM {
+                self.calm = Duration::ZERO;
+                self.by_cost = self.by_cost.min(self.level).saturating_sub(1);
+            }
+        } else {
+            self.calm = Duration::ZERO;
+        }
+    }
+
+    fn heed_tags(&mut self, charged_bytes: u64) {
+        let most = MOST_TAGS
+            .min(self.wanted.most_tracked / TRACKED_PART)
+            .max(1);
+        let samples = |level: u32| charged_bytes / (self.wanted.interval_bytes << level).max(1);
+        while self.by_tags < MAX_INTERVAL_DOUBLINGS && samples(self.by_tags) > most {
+            self.by_tags += 1;
+        }
+        while self.by_tags > 0 && samples(self.by_tags - 1) <= most / 2 {
+            self.by_tags -= 1;
+        }
+    }
+
+    /// The widest level that leaves the smallest limit its samples.
+    fn most_level(&self, smallest_limit_bytes: Option<u64>) -> u32 {
+        let Some(limit) = smallest_limit_bytes else {
+            return MAX_INTERVAL_DOUBLINGS;
+        };
+        let intervals = limit / LIMIT_SAMPLES / self.wanted.interval_bytes.max(1);
+        intervals
+            .checked_ilog2()
+            .unwrap_or(0)
+            .min(MAX_INTERVAL_DOUBLINGS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const KIB: u64 = 1 << 10;
+    const MIB: u64 = 1 << 20;
+
+    fn wanted() -> Wanted {
+        Wanted {
+            interval_bytes: 64 * KIB,
+            budget: Some(0.01),
+            most_tracked: 1_000_000,
+        }
+    }
+
+    /// A program of two processors that allocates at this rate, whose samples take so long each.
+    struct Program {
+        bytes_per_second: f64,
+        sample: Duration,
+        samples: f64,
+        now: Measured,
+    }
+
+    impl Program {
+        fn new(bytes_per_second: f64, sample_us: f64) -> Program {
+            Program {
+                bytes_per_second,
+                sample: Duration::from_secs_f64(sample_us / 1e6),
+                samples: 0.0,
+                now: Measured::default(),
+            }
+        }
+
+        /// A second passes; the share of the CPU time that samples took in it.
+        fn second(&mut self, interval_bytes: u64) -> f64 {
+            let samples = self.bytes_per_second / interval_bytes as f64;
+            let took = self.sample.mul_f64(samples).min(Duration::from_secs(2));
+            self.now.since_start += Duration::from_secs(1);
+            self.now.process_cpu += Duration::from_secs(2);
+            self.now.samples_cpu += took;
+            self.samples += samples;
+            self.now.timed = (self.samples / 64.0) as u64;
+            took.as_secs_f64() / 2.0
+        }
+    }
+
+    fn governor() -> Governor {
+        let mut governor = Governor::default();
+        assert_eq!(governor.adopt(wanted()), 64 * KIB);
+        governor
+    }
+
+    #[test]
+    fn cheap_samples_are_left_alone() {
+        let mut governor = governor();
+        let mut program = Program::new(500e6, 1.0);
+        for _ in 0..100 {
+            program.second(governor.interval_bytes());
+            assert_eq!(governor.look(&program.now), None);
+        }
+    }
+
+    #[test]
+    fn dear_samples_are_taken_less_often_at_once_and_more_often_when_it_is_calm() {
+        let mut governor = governor();
+        let mut program = Program::new(1e9, 50.0);
+        program.second(64 * KIB);
+        let change = governor.look(&program.now).expect("38 % is more than 1");
+        assert_eq!((change.interval_bytes, change.why), (4 * MIB, Why::Cost));
+        program.bytes_per_second = 1e6;
+        let mut narrowed = Vec::new();
+        for second in 0..2000 {
+            program.second(governor.interval_bytes());
+            if let Some(change) = governor.look(&program.now) {
+                assert_eq!(change.why, Why::Calm);
+                narrowed.push((second, change.interval_bytes / KIB));
+            }
+        }
+        let sizes: Vec<u64> = narrowed.iter().map(|(_, kib)| *kib).collect();
+        assert_eq!(sizes, [2048, 1024, 512, 256, 128, 64]);
+        assert!(narrowed.windows(2).all(|two| two[1].0 - two[0].0 >= 10));
+    }
+
+    #[test]
+    fn an_idle_process_and_a_single_slow_sample_widen_nothing() {
+        let mut governor = governor();
+        let mut now = Measured::default();
+        for _ in 0..100 {
+            now.since_start += Duration::from_secs(1);
+            now.process_cpu += Duration::from_millis(2);
+            now.samples_cpu += Duration::from_micros(500);
+            now.timed += 1;
+            assert_eq!(governor.look(&now), None);
+        }
+        // One sample was slow, and counts for 64.
+        now.since_start += Duration::from_secs(20);
+        now.samples_cpu += Duration::from_secs(3);
+        now.timed += 2;
+        assert_eq!(governor.look(&now), None);
+    }
+
+    #[test]
+    fn a_large_heap_is_sampled_wider_before_its_tags_cost_pauses() {
+        let mut governor = governor();
+        let mut now = Measured {
+            charged_bytes: 15 << 30,
+            ..Measured::default()
+        };
+        assert_eq!(governor.look(&now), None);
+        now.charged_bytes = 40 << 30;
+        let change = governor.look(&now).expect("655,360 samples are too many");
+        assert_eq!((change.interval_bytes, change.why), (256 * KIB, Why::Tags));
+        now.charged_bytes = 16 << 30;
+        assert_eq!(governor.look(&now), None, "not at the same place");
+        now.charged_bytes = 7 << 30;
+        assert_eq!(
+            governor.look(&now).map(|c| c.interval_bytes),
+            Some(64 * KIB)
+        );
+    }
+
+    #[test]
+    fn a_limit_keeps_its_samples() {
+        let mut governor = governor();
+        let mut program = Program::new(1e9, 50.0);
+        program.now.smallest_limit_bytes = Some(256 * MIB);
+        program.second(64 * KIB);
+        let change = governor.look(&program.now).expect("it is dear");
+        assert_eq!(change.interval_bytes, 256 * KIB);
+        program.now.smallest_limit_bytes = Some(16 * MIB);
+        let change = governor.look(&program.now).expect("a smaller limit came");
+        assert_eq!((change.interval_bytes, change.why), (64 * KIB, Why::Calm));
+    }
+
+    #[test]
+    fn exact_mode_and_no_budget_are_left_alone() {
+        for (interval_bytes, budget) in [(0, Some(0.01)), (64 * KIB, None)] {
+            let mut governor = Governor::default();
+            governor.adopt(Wanted {
+                interval_bytes,
+                budget,
+                ..wanted()
+            });
+            let mut program = Program::new(1e9, 50.0);
+            program.now.charged_bytes = 1 << 40;
+            program.second(64 * KIB);
+            assert_eq!(governor.look(&program.now), None);
+        }
+    }
+
+    #[test]
+    fn another_policy_begins_anew_and_the_same_one_does_not() {
+        let mut governor = governor();
+        let mut program = Program::new(1e9, 50.0);
+        program.second(64 * KIB);
+        governor.look(&program.now);
+        assert_eq!(governor.adopt(wanted()), 4 * MIB);
+        let finer = Wanted {
+            interval_bytes: 16 * KIB,
+            ..wanted()
+        };
+        assert_eq!(governor.adopt(finer), 16 * KIB);
+    }
+
+    proptest! {
+        /// Whatever the program does steadily, sampling comes within its budget in a moment, or
+        /// is as wide as may be, and does not swing.
+        #[test]
+        fn it_settles(rate in 1e5f64..2e10, sample_us in 0.1f64..500.0) {
+            let mut governor = governor();
+            let mut program = Program::new(rate, sample_us);
+            let mut changes = 0;
+            for second in 0..300 {
+                let share = program.second(governor.interval_bytes());
+                changes += u32::from(governor.look(&program.now).is_some());
+                let widest = governor.interval_bytes() == (64 * KIB) << MAX_INTERVAL_DOUBLINGS;
+                prop_assert!(second < 15 || share <= 0.01 || widest, "{share} in second {second}");
+            }
+            prop_assert!(changes <= 3, "{changes}");
+        }
+    }
+}

@@ -36,6 +36,7 @@ pub mod options;
 mod pace;
 #[cfg(not(loom))]
 pub mod policy;
+#[cfg(not(loom))]
 mod published;
 #[cfg(not(loom))]
 mod reading;

@@ -34,7 +34,7 @@ use runs::{Failure, Runs};
 use settings::Setting;
 
 /// Rounds by default: as many as forty minutes hold.
-const PAIRS: u32 = 6;
+const PAIRS: u32 = 5;
 /// After so many failures a point is run with that setting no more: each may have cost a long wait.
 const MOST_FAILURES: usize = 2;
 

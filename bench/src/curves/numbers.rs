@@ -32,8 +32,14 @@ pub(crate) fn count(value: f64) -> String {
     }
 }
 
+/// Fewer pairs show too little of how runs vary for an interval.
+const FEWEST_PAIRS: usize = 3;
+
 /// An estimate with its interval, as written by `text`.
 pub(crate) fn interval(estimate: &Estimate, text: impl Fn(f64) -> String) -> String {
+    if estimate.pairs < FEWEST_PAIRS {
+        return text(estimate.value);
+    }
     format!(
         "{} ({} to {})",
         text(estimate.value),
@@ -51,6 +57,18 @@ mod tests {
         assert_eq!(plain(0.1 + 0.2), "0.3");
         assert_eq!(plain(-0.0), "0");
         assert_eq!(plain(20.0), "20");
+    }
+
+    #[test]
+    fn few_pairs_have_no_interval() {
+        let estimate = |pairs| Estimate {
+            value: 2.0,
+            low: 1.0,
+            high: 3.0,
+            pairs,
+        };
+        assert_eq!(interval(&estimate(2), |x| x.to_string()), "2");
+        assert_eq!(interval(&estimate(3), |x| x.to_string()), "2 (1 to 3)");
     }
 
     #[test]

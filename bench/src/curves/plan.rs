@@ -102,7 +102,8 @@ impl Curve {
                     let mut point = self.work(depth as f64, &format!("chain {depth} 4096 4800"));
                     point.settings[1].name = "services only".to_owned();
                     let packages = Setting::strangers("packages, none matches", PATTERNS_OF_DEPTHS);
-                    point.settings.push(packages);
+                    let unwidened = packages.clone().unwidened("the same, never widened");
+                    point.settings.extend([packages, unwidened]);
                     point
                 })
                 .collect(),
@@ -132,7 +133,9 @@ impl Curve {
                 .map(|&patterns: &u16| {
                     let program = format!("chain {DEPTH_OF_PATTERNS} 4096 4800");
                     let mut point = self.work(f64::from(patterns), &program);
-                    point.settings[1] = Setting::strangers("agent", usize::from(patterns));
+                    let agent = Setting::strangers("agent", usize::from(patterns));
+                    let unwidened = agent.clone().unwidened("interval never widened");
+                    point.settings.splice(1.., [agent, unwidened]);
                     point
                 })
                 .collect(),

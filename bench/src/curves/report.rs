@@ -213,7 +213,10 @@ mod tests {
             error: "it hung\nand more".to_owned(),
         });
         let text = text(&Figures::of(&Curve::Threads.points(), &all), &all);
-        assert!(text.contains("+10.0 % (+10.0 % to +10.0 %)"), "{text}");
+        assert!(
+            text.contains("+10.0 % ") && !text.contains("(+10.0 %"),
+            "{text}"
+        );
         assert!(
             text.ends_with("- threads 1 with agent: it hung\n"),
             "{text}"

@@ -57,6 +57,16 @@ impl Setting {
         Setting::agent(name, policy)
     }
 
+    /// The same, with an interval that never gives way, whatever samples cost.
+    pub(crate) fn unwidened(self, name: &str) -> Setting {
+        let budget = "[sampling]\ncpu-budget = \"none\"\n\n".to_owned();
+        Setting {
+            name: name.to_owned(),
+            policy: self.policy.map(|policy| budget + &policy),
+            ..self
+        }
+    }
+
     /// Every allocation until the program holds what it is to hold, then the default interval.
     pub(crate) fn every_allocation_first() -> Setting {
         Setting {

@@ -43,8 +43,8 @@ const IDLE_SHARE: f64 = 0.1;
 /// How long below a quarter of the budget before the interval is narrowed.
 const CALM: Duration = Duration::from_secs(10);
 const CALM_SHARE: f64 = 0.25;
-/// Tagged objects that a pause is to look at.
-const MOST_TAGS: u64 = 250_000;
+/// Tagged objects that a pause is to look at: 1 to 2 ms.
+const MOST_TAGS: u64 = 100_000;
 /// Part of what may be tracked.
 const TRACKED_PART: u64 = 4;
 /// Intervals that the smallest limit keeps.
@@ -321,16 +321,16 @@ mod tests {
     fn a_large_heap_is_sampled_wider_before_its_tags_cost_pauses() {
         let mut governor = governor();
         let mut now = Measured {
-            charged_bytes: 15 << 30,
+            charged_bytes: 6 << 30,
             ..Measured::default()
         };
         assert_eq!(governor.look(&now), None);
-        now.charged_bytes = 40 << 30;
-        let change = governor.look(&now).expect("655,360 samples are too many");
+        now.charged_bytes = 20 << 30;
+        let change = governor.look(&now).expect("327,680 samples are too many");
         assert_eq!((change.interval_bytes, change.why), (256 * KIB, Why::Tags));
-        now.charged_bytes = 16 << 30;
+        now.charged_bytes = 8 << 30;
         assert_eq!(governor.look(&now), None, "not at the same place");
-        now.charged_bytes = 7 << 30;
+        now.charged_bytes = 3 << 30;
         assert_eq!(
             governor.look(&now).map(|c| c.interval_bytes),
             Some(64 * KIB)

@@ -4,6 +4,7 @@
 //! Nothing here knows the JVM, an account or a thread: [`weight`] is pure arithmetic,
 //! [`interval`] is a small append-only table and a rule, `governor` decides how wide it is.
 
+#[cfg(not(loom))]
 pub(crate) mod governor;
 pub mod interval;
 #[cfg(all(test, not(loom)))]

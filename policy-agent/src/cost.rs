@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -17,11 +17,14 @@ const BUCKETS: usize = 40 * BUCKETS_PER_DOUBLING as usize;
 /// CPU time by part, and how long samples take.
 ///
 /// The callbacks' is an estimate from a timed share of the samples, the threads' is the kernel's
-/// count. Both are CPU time: where more threads run than there are processors, one that is set
-/// aside in the middle of a sample would otherwise count for as many as the share stands for.
+/// count. A sample is timed by two clocks, and the lesser counts. The wall clock is read in some
+/// 20 ns, but where more threads run than there are processors one that is set aside in the middle
+/// of a sample would count for as many as the share stands for. The thread's CPU time knows better, but
+/// is a system call, which takes microseconds in the midst of a program whose caches are full of
+/// other things (measured: 10 µs for a sample of 1.5).
 #[derive(Debug)]
 pub(crate) struct Costs {
-    /// What timing nothing comes to, which is about as long as a sample.
+    /// What timing nothing comes to.
     empty: Duration,
     callback_ns: AtomicU64,
     durations: Box<[AtomicU64]>,
@@ -30,10 +33,7 @@ pub(crate) struct Costs {
 
 impl Default for Costs {
     fn default() -> Costs {
-        let empties = (0..EMPTIES).map(|_| {
-            let began = thread_cpu_time();
-            thread_cpu_time().saturating_sub(began)
-        });
+        let empties = (0..EMPTIES).map(|_| Began::now().elapsed());
         Costs {
             empty: empties.min().unwrap_or_default(),
             callback_ns: AtomicU64::new(0),
@@ -44,9 +44,9 @@ impl Default for Costs {
 }
 
 impl Costs {
-    /// CPU time of the calling thread since it read [`thread_cpu_time`] as `began`.
-    pub(crate) fn since(&self, began: Duration) -> Duration {
-        thread_cpu_time().saturating_sub(began + self.empty)
+    /// CPU time of the calling thread since it began, less what timing itself takes.
+    pub(crate) fn since(&self, began: Began) -> Duration {
+        began.elapsed().saturating_sub(self.empty)
     }
 
     /// One of `one_in` samples took this long. Two atomic adds.
@@ -111,6 +111,29 @@ impl Costs {
     }
 }
 
+/// When the calling thread began something, by both clocks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Began {
+    cpu: Duration,
+    wall: Instant,
+}
+
+impl Began {
+    /// Now. The wall clock is read last here and first at the end: nothing of the system call lies
+    /// between its readings.
+    pub(crate) fn now() -> Began {
+        Began {
+            cpu: thread_cpu_time(),
+            wall: Instant::now(),
+        }
+    }
+
+    fn elapsed(self) -> Duration {
+        let wall = self.wall.elapsed();
+        wall.min(thread_cpu_time().saturating_sub(self.cpu))
+    }
+}
+
 /// CPU time that the calling thread has used. A system call, of some hundred ns.
 pub(crate) fn thread_cpu_time() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
@@ -157,12 +180,12 @@ mod tests {
     #[test]
     fn a_thread_that_is_set_aside_costs_nothing_meanwhile() {
         let costs = Costs::default();
-        let began = thread_cpu_time();
+        let began = Began::now();
         std::thread::sleep(Duration::from_millis(300));
         let slept = costs.since(began);
         assert!(slept < Duration::from_millis(100), "{slept:?}");
         let mut sum = 0_u64;
-        while thread_cpu_time() - began < Duration::from_millis(20) {
+        while thread_cpu_time() - began.cpu < Duration::from_millis(20) {
             sum = std::hint::black_box(sum + 1);
         }
         assert!(costs.since(began) >= Duration::from_millis(19));

@@ -11,7 +11,7 @@ use std::cell::Cell;
 use jvmti_bindings::sys::jni;
 
 use crate::agent::Agent;
-use crate::cost::thread_cpu_time;
+use crate::cost::Began;
 use crate::identity::bill::bill;
 use crate::ledger::{DropReason, Sample, Tag};
 use crate::sampling::ThreadInterval;
@@ -58,7 +58,7 @@ pub(crate) unsafe fn charge(agent: &Agent, jni: &Jni, event: &Event) {
     let turn = TURN
         .try_with(|turn| turn.replace(turn.get().wrapping_add(1)))
         .unwrap_or(1);
-    let started = turn.is_multiple_of(TIMED_ONE_IN).then(thread_cpu_time);
+    let started = turn.is_multiple_of(TIMED_ONE_IN).then(Began::now);
 
     // SAFETY: by this function's own contract.
     let charged = unsafe { charge_untimed(agent, jni, event, interval, turn) };

@@ -189,6 +189,34 @@ fn an_interval_that_gives_way_keeps_accounts_right() {
     stats::judge_family(&scores);
 }
 
+/// A heap that holds many samples is sampled wider, whatever they cost: each of them costs every
+/// collection a look.
+#[test]
+fn an_interval_gives_way_to_a_heap_full_of_samples() {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = victim(vm, "victim.Holder")
+            .argument("com.acme.orders")
+            .heap("900m")
+            .policy(&format!(
+                "[sampling]\ninterval = \"1KiB\"\ncpu-budget = \"50%\"\nmax-tracked = 200000\n{PACKAGES}"
+            ))
+            .start();
+        let mut held = 0;
+        // A quarter of what may be tracked, at the interval that is written.
+        while held < 2 * (200_000 / 4) * 1024 {
+            held += Truth::of(&jvm.ask(&format!("hold com.acme.orders {MIXED_SIZES}"))).bytes;
+        }
+        let widened = poll(SOON, || {
+            let metrics = jvm.metrics();
+            let interval = metrics.value("heapwarden_sampling_interval_bytes", &[])?;
+            (interval > 1024.0).then_some(())
+        });
+        assert!(widened.is_some(), "{vm}: never: {}", jvm.log());
+        let log = jvm.finish();
+        assert!(log.contains("finer samples would lengthen pauses"), "{log}");
+    });
+}
+
 /// 256 services a JDK and interval, each with its own draw of samples.
 #[test]
 fn z_scores_have_mean_zero_and_deviation_one() {

@@ -22,13 +22,14 @@
 //!    [`MOST_TAGS`] samples, or a quarter of what the policy lets track; narrowed again when
 //!    they would be at most half of that.
 //!
-//! It is widened [`MAX_INTERVAL_DOUBLINGS`] times at the most, and never so far that the smallest limit
+//! It is widened [`MAX_INTERVAL_DOUBLINGS`] times at the most, to
+//! [`MAX_INTERVAL_BYTES`] at the most, and never so far that the smallest limit
 //! is less than [`LIMIT_SAMPLES`] intervals: an account at its limit is known to 3 % then, and
 //! stays so. Exact mode, and a policy without a budget, are left alone.
 
 use std::time::Duration;
 
-use policy_config::MAX_INTERVAL_DOUBLINGS;
+use policy_config::{MAX_INTERVAL_BYTES, MAX_INTERVAL_DOUBLINGS};
 
 /// The shortest time over which a share is taken, where it has samples enough.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -204,14 +205,10 @@ impl Governor {
 
     /// The widest level that leaves the smallest limit its samples.
     fn most_level(&self, smallest_limit_bytes: Option<u64>) -> u32 {
-        let Some(limit) = smallest_limit_bytes else {
-            return MAX_INTERVAL_DOUBLINGS;
-        };
-        let intervals = limit / LIMIT_SAMPLES / self.wanted.interval_bytes.max(1);
-        intervals
-            .checked_ilog2()
-            .unwrap_or(0)
-            .min(MAX_INTERVAL_DOUBLINGS)
+        let by_limit = smallest_limit_bytes.map_or(u64::MAX, |limit| limit / LIMIT_SAMPLES);
+        let widest_bytes = by_limit.min(MAX_INTERVAL_BYTES);
+        let intervals = widest_bytes / self.wanted.interval_bytes.max(1);
+        (intervals.checked_ilog2().unwrap_or(0)).min(MAX_INTERVAL_DOUBLINGS)
     }
 }
 
@@ -348,6 +345,22 @@ mod tests {
         program.now.smallest_limit_bytes = Some(16 * MIB);
         let change = governor.look(&program.now).expect("a smaller limit came");
         assert_eq!((change.interval_bytes, change.why), (64 * KIB, Why::Calm));
+    }
+
+    #[test]
+    fn no_interval_is_wider_than_the_vm_may_be_told() {
+        let mut governor = Governor::default();
+        governor.adopt(Wanted {
+            interval_bytes: 24 * MIB,
+            ..wanted()
+        });
+        let mut program = Program::new(20e9, 5000.0);
+        program.now.charged_bytes = 1 << 50;
+        for _ in 0..100 {
+            program.second(governor.interval_bytes());
+            governor.look(&program.now);
+        }
+        assert_eq!(governor.interval_bytes(), 48 * MIB);
     }
 
     #[test]

@@ -193,23 +193,27 @@ fn an_interval_that_gives_way_keeps_accounts_right() {
 /// collection a look.
 #[test]
 fn an_interval_gives_way_to_a_heap_full_of_samples() {
+    // A few thousand samples, which take no half of anything.
+    const INTERVAL_BYTES: u64 = 16 << 10;
+    const TRACKED: u64 = 10_000;
     on_each(&every_jdk_with(Collector::G1), |vm| {
         let mut jvm = victim(vm, "victim.Holder")
             .argument("com.acme.orders")
             .heap("900m")
             .policy(&format!(
-                "[sampling]\ninterval = \"1KiB\"\ncpu-budget = \"50%\"\nmax-tracked = 200000\n{PACKAGES}"
+                "[sampling]\ninterval = \"{}KiB\"\ncpu-budget = \"50%\"\nmax-tracked = {TRACKED}\n{PACKAGES}",
+                INTERVAL_BYTES / 1024
             ))
             .start();
         let mut held = 0;
-        // A quarter of what may be tracked, at the interval that is written.
-        while held < 2 * (200_000 / 4) * 1024 {
+        // Twice a quarter of what may be tracked, at the interval that is written.
+        while held < 2 * (TRACKED / 4) * INTERVAL_BYTES {
             held += Truth::of(&jvm.ask(&format!("hold com.acme.orders {MIXED_SIZES}"))).bytes;
         }
         let widened = poll(SOON, || {
             let metrics = jvm.metrics();
             let interval = metrics.value("heapwarden_sampling_interval_bytes", &[])?;
-            (interval > 1024.0).then_some(())
+            (interval > INTERVAL_BYTES as f64).then_some(())
         });
         assert!(widened.is_some(), "{vm}: never: {}", jvm.log());
         let log = jvm.finish();

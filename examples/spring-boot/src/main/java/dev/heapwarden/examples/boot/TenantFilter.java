@@ -1,6 +1,7 @@
 package dev.heapwarden.examples.boot;
 
 import dev.heapwarden.Heapwarden;
+import dev.heapwarden.Mask;
 import dev.heapwarden.MemoryQuotaExceeded;
 import dev.heapwarden.Scope;
 import jakarta.servlet.Filter;
@@ -15,11 +16,15 @@ import java.util.Set;
 
 /**
  * Runs a request in the scope of the tenant that its header names, and answers 503 where the tenant
- * is refused memory. Without the header there is no scope: the service pays. A tenant that is not
- * known gets 400: what a client sends never becomes a name by itself.
+ * is refused memory. What a tenant lets go of memory with is not refused: else it could stay over its
+ * limit for ever. Without the header there is no scope: the service pays. A tenant that is not known
+ * gets 400: what a client sends never becomes a name by itself.
  */
 final class TenantFilter implements Filter {
     private static final String HEADER = "X-Tenant";
+
+    /** The method of the requests that let go of memory. */
+    private static final String LETTING_GO = "DELETE";
 
     /** An account that lets go is admitted again within so many seconds. */
     private static final String RETRY_AFTER_SECONDS = "10";
@@ -37,15 +42,26 @@ final class TenantFilter implements Filter {
     public void doFilter(ServletRequest request, ServletResponse response, FilterChain chain)
             throws IOException, ServletException {
         var http = (HttpServletResponse) response;
-        String tenant = ((HttpServletRequest) request).getHeader(HEADER);
+        var asked = (HttpServletRequest) request;
+        String tenant = asked.getHeader(HEADER);
         if (tenant == null) {
             pass(request, http, chain);
-        } else if (tenants.contains(tenant)) {
-            try (Scope scope = Heapwarden.enter(tenant)) {
-                pass(request, http, chain);
+        } else if (!tenants.contains(tenant)) {
+            http.sendError(HttpServletResponse.SC_BAD_REQUEST);
+        } else if (asked.getMethod().equals(LETTING_GO)) {
+            try (Mask mask = Heapwarden.mask()) {
+                passAs(tenant, request, http, chain);
             }
         } else {
-            http.sendError(HttpServletResponse.SC_BAD_REQUEST);
+            passAs(tenant, request, http, chain);
+        }
+    }
+
+    private static void passAs(
+            String tenant, ServletRequest request, HttpServletResponse response, FilterChain chain)
+            throws IOException, ServletException {
+        try (Scope scope = Heapwarden.enter(tenant)) {
+            pass(request, response, chain);
         }
     }
 

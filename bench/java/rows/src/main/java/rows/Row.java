@@ -6,12 +6,12 @@ package rows;
  * <p>What the constructor builds and what the row keeps in its fields is its live data.
  */
 public interface Row {
-    /** Iterations that are not timed, after which compiled code and caches are warm. */
+    /** Iterations that are not timed, after which most code is compiled and caches are warm. */
     default int warmups() {
         return 3;
     }
 
-    /** Timed iterations, if the user asks for no other number. */
+    /** Timed iterations, if the user asks for no other number: 5 s or more in all. */
     default int iterations() {
         return 6;
     }
@@ -23,7 +23,7 @@ public interface Row {
     long expected();
 
     /**
-     * Does the work of one iteration, 1 to 2 s, and returns the checksum of its result.
+     * Does the work of one iteration, 0.3 to 1.5 s, and returns the checksum of its result.
      *
      * @throws Exception when the library fails, or when the result contradicts itself
      */

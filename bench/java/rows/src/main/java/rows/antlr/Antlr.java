@@ -40,6 +40,17 @@ public final class Antlr implements Row {
         }
     }
 
+    /** Iterations are short, and get shorter for long. */
+    @Override
+    public int warmups() {
+        return 8;
+    }
+
+    @Override
+    public int iterations() {
+        return 16;
+    }
+
     @Override
     public long operations() {
         return languages.size();

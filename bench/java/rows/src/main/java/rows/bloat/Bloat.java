@@ -49,6 +49,11 @@ public final class Bloat implements Row {
     }
 
     @Override
+    public int iterations() {
+        return 8;
+    }
+
+    @Override
     public long operations() {
         return classes.size();
     }

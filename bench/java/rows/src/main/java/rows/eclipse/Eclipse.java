@@ -40,7 +40,12 @@ public final class Eclipse implements Row {
     /** There is much code to compile. */
     @Override
     public int warmups() {
-        return 4;
+        return 8;
+    }
+
+    @Override
+    public int iterations() {
+        return 7;
     }
 
     @Override

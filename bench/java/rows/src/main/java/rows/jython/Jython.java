@@ -50,6 +50,17 @@ public final class Jython implements Row {
         }
     }
 
+    /** Its interpreter's code is compiled late, and iterations are short. */
+    @Override
+    public int warmups() {
+        return 8;
+    }
+
+    @Override
+    public int iterations() {
+        return 18;
+    }
+
     @Override
     public long operations() {
         return (long) ROUNDS * runs.size();

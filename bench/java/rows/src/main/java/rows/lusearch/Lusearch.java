@@ -41,6 +41,16 @@ public final class Lusearch implements Row {
     }
 
     @Override
+    public int warmups() {
+        return 4;
+    }
+
+    @Override
+    public int iterations() {
+        return 8;
+    }
+
+    @Override
     public long operations() {
         return questions.size();
     }

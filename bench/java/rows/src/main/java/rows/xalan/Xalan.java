@@ -41,6 +41,16 @@ public final class Xalan implements Row {
     }
 
     @Override
+    public int warmups() {
+        return 4;
+    }
+
+    @Override
+    public int iterations() {
+        return 7;
+    }
+
+    @Override
     public long operations() {
         return (long) DOCUMENTS * STYLESHEETS.length;
     }

@@ -16,6 +16,9 @@ use crate::scrape::Listener;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a JVM that is to end is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How long a process must use no processor to be calm, and how often that is looked for.
+const CALM_LOOK: Duration = Duration::from_millis(30);
+const MOST_CALM_LOOKS: u32 = 20;
 
 /// How a JVM ended that was looked at every so often.
 ///
@@ -93,11 +96,23 @@ impl Jvm {
 
     /// The same, with a patience of its own: the longest silence.
     pub(crate) fn until_within(&mut self, word: &str, patience: Duration) -> Result<Vec<String>> {
+        self.until_one_of(&[word], patience)
+            .map(|(_, before)| before)
+    }
+
+    /// The first of `words` that it says, and the lines up to it.
+    pub(crate) fn until_one_of<'a>(
+        &mut self,
+        words: &[&'a str],
+        patience: Duration,
+    ) -> Result<(&'a str, Vec<String>)> {
         let mut before = Vec::new();
         loop {
             match self.lines.recv_timeout(patience) {
-                Ok(line) if line == word => return Ok(before),
-                Ok(line) => before.push(line),
+                Ok(line) => match words.iter().find(|word| line == **word) {
+                    Some(word) => return Ok((word, before)),
+                    None => before.push(line),
+                },
                 Err(RecvTimeoutError::Timeout) => {
                     bail!(
                         "the JVM said nothing for {} s; {}",
@@ -106,7 +121,11 @@ impl Jvm {
                     )
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    bail!("the JVM ended before it said {word:?}; {}", self.told())
+                    bail!(
+                        "the JVM ended before it said {}; {}",
+                        words.join(" or "),
+                        self.told()
+                    )
                 }
             }
         }
@@ -148,6 +167,21 @@ impl Jvm {
         std::fs::read_to_string(&path).with_context(|| format!("{path} cannot be read"))
     }
 
+    /// Waits until the process uses no processor, or not for long: what a program leaves to be done
+    /// behind it (compiling, collecting) does not fall into what runs next.
+    pub(crate) fn calm_down(&self) -> Result<()> {
+        let mut ticks = cpu_ticks(&self.proc_file("stat")?)?;
+        for _ in 0..MOST_CALM_LOOKS {
+            thread::sleep(CALM_LOOK);
+            let before = ticks;
+            ticks = cpu_ticks(&self.proc_file("stat")?)?;
+            if ticks == before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Memory of the process that is resident, in bytes.
     pub(crate) fn resident_bytes(&self) -> Result<u64> {
         status_bytes(&self.proc_file("status")?, "VmRSS")
@@ -173,6 +207,17 @@ pub(crate) fn status_bytes(status: &str, field: &str) -> Result<u64> {
         .with_context(|| format!("the process's status has no {field}"))
 }
 
+/// CPU time in `/proc/PID/stat`, in the kernel's ticks: 10 ms.
+fn cpu_ticks(stat: &str) -> Result<u64> {
+    // The name, in parentheses, may hold anything; after it come the state and numbers.
+    let (_, rest) = stat.rsplit_once(')').context("no process")?;
+    let mut numbers = rest.split_whitespace().skip(11).map(str::parse::<u64>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(user)), Some(Ok(system))) => Ok(user + system),
+        _ => bail!("the process's CPU time is not in {stat:?}"),
+    }
+}
+
 impl Drop for Jvm {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -183,6 +228,13 @@ impl Drop for Jvm {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cpu_time_is_found_behind_any_name() {
+        let stat = "12 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 150 17 0 0 20";
+        assert_eq!(cpu_ticks(stat).unwrap(), 167);
+        assert!(cpu_ticks("12 (java) S 1 2 3").is_err());
+    }
 
     #[test]
     fn a_field_of_the_status_is_found_by_its_whole_name() {

@@ -1,4 +1,4 @@
-//! One run of a workload, and what is read of it.
+//! One round of a workload, a run with each setting, and what is read of them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,61 +34,198 @@ struct Said {
     dropped: f64,
 }
 
-/// Runs a row in a JVM of its own, as the run of a round.
-///
-/// # Errors
-/// Where the JVM or the workload fails or hangs, or the agent did not do its work: what does
-/// nothing costs nothing.
-pub(crate) fn measure(rig: &Rig, row: &Row, setting: Setting, pair: u32) -> Result<Run> {
-    for stale in [rig.run_file(), rig.gc_log()] {
-        let _ = fs::remove_file(stale);
-    }
-    let arguments = rig.arguments(row, setting)?;
-    let mut jvm = Jvm::start(&rig.jdk, &arguments, &rig.file("jvm.log"))?;
-    jvm.until_within("begin", PATIENCE)?;
-    let listener = match setting.is_ours() {
-        true => Some(jvm.listener(&rig.run_file())?),
-        false => None,
-    };
-    let before = listener.as_ref().map(Said::now).transpose()?;
-    let log_before = log(rig)?.len();
-    jvm.go_on()?;
-    let lines = jvm.until_within("end", PATIENCE)?;
-    let log = log(rig)?;
-    let heap = gc_log::heap(&log);
-    // Before the agent is asked: its answer takes memory.
-    let memory = Memory::of(&jvm, heap)?;
-    let agent = match (&listener, &before) {
-        (Some(listener), Some(before)) => Some(figures(listener, before, setting)?),
-        _ => None,
-    };
-    let program = Program::read(&lines)?;
-    jvm.go_on()?;
-    let live_bytes = live_bytes(&jvm.until_within("collected", PATIENCE)?)?;
-    let memory_after_collection = Memory::of(&jvm, heap)?;
-    jvm.finish()?;
-    let timed = log
-        .get(log_before..)
-        .context("the log of collections has shrunk")?;
-    let pauses = Pauses::of(timed);
-    Ok(Run {
-        row: row.name.to_owned(),
-        setting,
-        pair,
-        program,
-        live_bytes,
-        memory,
-        memory_after_collection,
-        collections: pauses.collections,
-        // Not `sum`: of nothing, that is -0.
-        pauses_ms: pauses.ms.iter().fold(0.0, |sum, ms| sum + ms),
-        longest_pause_ms: pauses.ms.iter().copied().fold(0.0, f64::max),
-        agent,
-    })
+/// Where a JVM waits.
+#[derive(Clone, Copy, PartialEq)]
+enum At {
+    /// Before an iteration.
+    Turn,
+    /// After its last.
+    End,
 }
 
-fn log(rig: &Rig) -> Result<String> {
-    fs::read_to_string(rig.gc_log()).context("the JVM has logged no collections")
+/// A JVM with a setting, which takes turns with others.
+struct Player<'a> {
+    rig: &'a Rig,
+    setting: Setting,
+    jvm: Jvm,
+    at: At,
+    listener: Option<Listener>,
+    /// Once its timed part has begun.
+    begun: Option<Begun>,
+    /// Once that has ended.
+    ended: Option<Ended>,
+}
+
+struct Begun {
+    said: Option<Said>,
+    log_bytes: usize,
+}
+
+struct Ended {
+    program: Program,
+    memory: Memory,
+    pauses: Pauses,
+    agent: Option<AgentFigures>,
+}
+
+/// Runs a row with each setting, each in a JVM of its own; all are alive at once, and one of them
+/// works at a time, an iteration after the other's: this machine's pace changes by a third from one
+/// minute to the next, and hardly from one second to the next. The order turns round each time.
+///
+/// What fails is given back as such, and the others go on: where the JVM or the workload fails or
+/// hangs, or the agent did not do its work (what does nothing costs nothing).
+pub(crate) fn measure(
+    rig: &Rig,
+    row: &Row,
+    settings: &[Setting],
+    pair: u32,
+) -> Vec<(Setting, Result<Run>)> {
+    let mut done = Vec::new();
+    let mut players = Vec::new();
+    for setting in settings {
+        match Player::start(rig, row, *setting) {
+            Ok(player) => players.push(player),
+            Err(error) => done.push((*setting, Err(error))),
+        }
+    }
+    let mut turned = pair % 2 == 1;
+    while players.iter().any(|player| player.at == At::Turn) {
+        let mut order: Vec<usize> = (0..players.len()).collect();
+        if turned {
+            order.reverse();
+        }
+        turned = !turned;
+        let mut failed = Vec::new();
+        for number in order {
+            let player = &mut players[number];
+            if player.at == At::Turn
+                && let Err(error) = player.turn()
+            {
+                failed.push(number);
+                done.push((player.setting, Err(error)));
+            }
+        }
+        let mut number = 0;
+        players.retain(|_| {
+            number += 1;
+            !failed.contains(&(number - 1))
+        });
+    }
+    done.extend(
+        players
+            .into_iter()
+            .map(|player| (player.setting, player.finish(row, pair))),
+    );
+    done
+}
+
+impl<'a> Player<'a> {
+    /// Starts the JVM, up to its first turn.
+    fn start(rig: &'a Rig, row: &Row, setting: Setting) -> Result<Player<'a>> {
+        for stale in [rig.run_file(setting), rig.gc_log(setting)] {
+            let _ = fs::remove_file(stale);
+        }
+        let arguments = rig.arguments(row, setting)?;
+        let jvm = Jvm::start(&rig.jdk, &arguments, &rig.file(setting, "jvm.log"))?;
+        let mut player = Player {
+            rig,
+            setting,
+            jvm,
+            at: At::Turn,
+            listener: None,
+            begun: None,
+            ended: None,
+        };
+        player.arrive()?;
+        Ok(player)
+    }
+
+    /// One iteration.
+    fn turn(&mut self) -> Result<()> {
+        self.jvm.go_on()?;
+        self.arrive()
+    }
+
+    /// Waits until it waits, and looks at it where its timed part begins or ends.
+    fn arrive(&mut self) -> Result<()> {
+        let words = ["turn", "begin", "end"];
+        let (mut word, mut lines) = self.jvm.until_one_of(&words, PATIENCE)?;
+        if word == "begin" {
+            self.begin()?;
+            self.jvm.go_on()?;
+            (word, lines) = self.jvm.until_one_of(&words, PATIENCE)?;
+        }
+        if word == "end" {
+            self.end(&lines)?;
+        }
+        self.jvm.calm_down()
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        if self.setting.is_ours() {
+            self.listener = Some(self.jvm.listener(&self.rig.run_file(self.setting))?);
+        }
+        self.begun = Some(Begun {
+            said: self.listener.as_ref().map(Said::now).transpose()?,
+            log_bytes: self.log()?.len(),
+        });
+        Ok(())
+    }
+
+    fn end(&mut self, lines: &[String]) -> Result<()> {
+        self.at = At::End;
+        let begun = self.begun.as_ref().context("it ended before it began")?;
+        let log = self.log()?;
+        // Before the agent is asked: its answer takes memory.
+        let memory = Memory::of(&self.jvm, gc_log::heap(&log))?;
+        let agent = match (&self.listener, &begun.said) {
+            (Some(listener), Some(before)) => Some(figures(listener, before, self.setting)?),
+            _ => None,
+        };
+        let timed = log
+            .get(begun.log_bytes..)
+            .context("the log of collections has shrunk")?;
+        self.ended = Some(Ended {
+            program: Program::read(lines)?,
+            memory,
+            pauses: Pauses::of(timed),
+            agent,
+        });
+        Ok(())
+    }
+
+    /// Full collections, and its end.
+    fn finish(mut self, row: &Row, pair: u32) -> Result<Run> {
+        let Ended {
+            program,
+            memory,
+            pauses,
+            agent,
+        } = self.ended.take().context("it has not ended")?;
+        self.jvm.go_on()?;
+        let live_bytes = live_bytes(&self.jvm.until_within("collected", PATIENCE)?)?;
+        let memory_after_collection = Memory::of(&self.jvm, gc_log::heap(&self.log()?))?;
+        self.jvm.finish()?;
+        Ok(Run {
+            row: row.name.to_owned(),
+            setting: self.setting,
+            pair,
+            program,
+            live_bytes,
+            memory,
+            memory_after_collection,
+            collections: pauses.collections,
+            // Not `sum`: of nothing, that is -0.
+            pauses_ms: pauses.ms.iter().fold(0.0, |sum, ms| sum + ms),
+            longest_pause_ms: pauses.ms.iter().copied().fold(0.0, f64::max),
+            agent,
+        })
+    }
+
+    fn log(&self) -> Result<String> {
+        fs::read_to_string(self.rig.gc_log(self.setting))
+            .context("the JVM has logged no collections")
+    }
 }
 
 impl Said {

@@ -1,9 +1,9 @@
 //! `rows`: the benchmarks by which the papers told their cost, with Heapwarden and without.
 //!
 //! The workloads are those of ASGMemProf's table 1, on today's libraries (`bench/java/rows`). Each run
-//! is a JVM of its own. A round runs each row with each setting, one right after the other, in an
-//! order that is turned round with each round; only runs of one row and one round are compared. What
-//! fails is reported and left out, and the others go on.
+//! is a JVM of its own. A round runs each row with each setting, all at once and in turns, an iteration
+//! each; only runs of one row and one round are compared. What fails is reported and left out, and the
+//! others go on.
 
 mod aims;
 mod figures;
@@ -207,20 +207,14 @@ fn measured(options: &Options, earlier: Option<Runs>) -> Result<Runs> {
             .context("the earlier results can't be added to")?;
     }
     let first = runs.next_pair();
-    let steps = rows.len() * settings.len() * options.pairs as usize;
-    let mut progress = Progress::of("run", u32::try_from(steps).unwrap_or(u32::MAX));
+    let steps = rows.len() * options.pairs as usize;
+    let mut progress = Progress::of("round of a row", u32::try_from(steps).unwrap_or(u32::MAX));
     let mut step = 0;
     for pair in first..first + options.pairs {
         for row in &rows {
-            let mut order = settings.clone();
-            if !pair.is_multiple_of(2) {
-                order.reverse();
-            }
-            for setting in order {
-                progress.show(step, &format!("{} with {setting}", row.name));
-                step += 1;
-                attempt(&rig, row, setting, pair, &mut runs);
-            }
+            progress.show(step, row.name);
+            step += 1;
+            attempt(&rig, row, &settings, pair, &mut runs);
         }
         if options.save {
             save(&runs)?;
@@ -230,13 +224,14 @@ fn measured(options: &Options, earlier: Option<Runs>) -> Result<Runs> {
     Ok(runs)
 }
 
-/// One run, or its failure.
-fn attempt(rig: &Rig, row: &Row, setting: Setting, pair: u32, runs: &mut Runs) {
-    if runs.failures_of(row.name, setting) >= MOST_FAILURES {
-        return;
-    }
-    let measured = measure::measure(rig, row, setting, pair).and_then(|run| runs.add(run));
-    if let Err(error) = measured {
+/// A run with each setting, or their failures.
+fn attempt(rig: &Rig, row: &Row, settings: &[Setting], pair: u32, runs: &mut Runs) {
+    let mut settings = settings.to_vec();
+    settings.retain(|setting| runs.failures_of(row.name, *setting) < MOST_FAILURES);
+    for (setting, measured) in measure::measure(rig, row, &settings, pair) {
+        let Err(error) = measured.and_then(|run| runs.add(run)) else {
+            continue;
+        };
         eprintln!("\n{} with {setting} failed: {error:#}", row.name);
         let error: String = format!("{error:#}").chars().take(LONGEST_ERROR).collect();
         runs.failures.push(Failure {

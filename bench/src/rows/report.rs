@@ -84,7 +84,7 @@ pub(crate) fn preamble(runs: &Runs) -> String {
         ""
     };
     format!(
-        "# What it costs: {}\n\n`cargo xtask bench rows --save`, {rounds} rounds, each run a JVM of its own, in turns. \
+        "# What it costs: {}\n\n`cargo xtask bench rows --save`, {rounds} rounds, each run a JVM of its own, an iteration in turns. \
          JDK {}, {}, `{}`; {} cores of {}, load average before {:.1}, commit {}.{noise}\n\n",
         machine.date,
         runs.jdk,

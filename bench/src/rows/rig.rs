@@ -13,6 +13,9 @@ use crate::jdk::Jdk;
 
 /// The heap of every run. Of one size, so that no collector's idea of growth is measured.
 const HEAP: [&str; 2] = ["-Xms1g", "-Xmx1g"];
+/// What is compiled is waited for. In the background, each JVM compiles at other moments, from other
+/// profiles: one allocates twice as much as the next for the same work, and takes a tenth longer.
+const ALIKE: &str = "-Xbatch";
 
 /// Everything that is built.
 pub(crate) struct Rig {
@@ -64,23 +67,23 @@ impl Rig {
     /// What all runs have in common, to be saved with them.
     pub(crate) fn flags(&self) -> Vec<String> {
         let mut flags: Vec<String> = HEAP.map(str::to_owned).to_vec();
-        flags.push(self.collector.flag().to_owned());
+        flags.extend([ALIKE, self.collector.flag()].map(str::to_owned));
         flags
     }
 
-    /// Where the JVM writes something.
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+    /// Where the JVM with this setting writes something.
+    pub(crate) fn file(&self, setting: Setting, name: &str) -> PathBuf {
+        self.folder.join(format!("{setting}-{name}"))
     }
 
     /// Where the agent writes its address.
-    pub(crate) fn run_file(&self) -> PathBuf {
-        self.file("run.json")
+    pub(crate) fn run_file(&self, setting: Setting) -> PathBuf {
+        self.file(setting, "run.json")
     }
 
     /// The JVM's log of its collections.
-    pub(crate) fn gc_log(&self) -> PathBuf {
-        self.file("gc.log")
+    pub(crate) fn gc_log(&self, setting: Setting) -> PathBuf {
+        self.file(setting, "gc.log")
     }
 
     /// The arguments of a JVM that runs a row with a setting. Writes the setting's policy file.
@@ -93,7 +96,7 @@ impl Rig {
         let mut arguments = self.flags();
         // What a JVM has to say goes to the standard error: the output is the workload's.
         arguments.extend(["-Xlog:disable", "-Xlog:all=warning:stderr"].map(str::to_owned));
-        arguments.push(gc_log::flag(&self.gc_log()));
+        arguments.push(gc_log::flag(&self.gc_log(setting)));
         arguments.extend(self.guest(setting)?);
         arguments.extend([
             format!("-Drows.inputs={project}/inputs"),
@@ -101,6 +104,7 @@ impl Rig {
             format!("{project}/rows.jar:{project}/libraries/*"),
             "rows.Main".to_owned(),
             row.program.to_owned(),
+            "--turns".to_owned(),
         ]);
         if let Some(warehouses) = row.warehouses {
             arguments.extend(["--threads".to_owned(), warehouses.to_string()]);
@@ -119,7 +123,7 @@ impl Rig {
                 build::root()
                     .join("bench/java/profilers/memory-leaks.jfc")
                     .display(),
-                self.file("recording.jfr").display()
+                self.file(setting, "recording.jfr").display()
             )),
             // Its own default interval, 512 KiB.
             Setting::AsyncProfiler => {
@@ -130,14 +134,16 @@ impl Rig {
                 Some(format!(
                     "-agentpath:{}=start,event=alloc,live,file={}",
                     library.display(),
-                    self.file("async-profiler.jfr").display()
+                    self.file(setting, "async-profiler.jfr").display()
                 ))
             }
             ours => {
-                let mut options =
-                    format!("listen=127.0.0.1:0,run-file={}", self.run_file().display());
+                let mut options = format!(
+                    "listen=127.0.0.1:0,run-file={}",
+                    self.run_file(setting).display()
+                );
                 if let Some(policy) = ours.policy() {
-                    let config = self.file("heapwarden.toml");
+                    let config = self.file(setting, "heapwarden.toml");
                     std::fs::write(&config, policy)
                         .with_context(|| format!("{} cannot be written", config.display()))?;
                     options.push_str(&format!(",config={}", config.display()));

@@ -6,10 +6,13 @@ package rows;
  * @param row name of the row; null if only the names are asked for
  * @param warmups null for the row's own number
  * @param iterations null for the row's own number
+ * @param turns whether to wait for a line before each iteration
  */
-record Arguments(String row, Integer warmups, Integer iterations, int threads, boolean list) {
+record Arguments(
+        String row, Integer warmups, Integer iterations, int threads, boolean turns, boolean list) {
     static final String USAGE =
-            "usage: rows.Main ROW [--warmups W] [--iterations N] [--threads T], or rows.Main --list";
+            "usage: rows.Main ROW [--warmups W] [--iterations N] [--threads T] [--turns],"
+                    + " or rows.Main --list";
 
     /**
      * Reads the command line.
@@ -21,11 +24,13 @@ record Arguments(String row, Integer warmups, Integer iterations, int threads, b
         Integer warmups = null;
         Integer iterations = null;
         int threads = Settings.DEFAULT_THREADS;
+        boolean turns = false;
         boolean list = false;
         for (int i = 0; i < words.length; i++) {
             String word = words[i];
             switch (word) {
                 case "--list" -> list = true;
+                case "--turns" -> turns = true;
                 case "--warmups" -> warmups = number(words, ++i, 0);
                 case "--iterations" -> iterations = number(words, ++i, 1);
                 case "--threads" -> threads = number(words, ++i, 1);
@@ -40,7 +45,7 @@ record Arguments(String row, Integer warmups, Integer iterations, int threads, b
         if (row == null && !list) {
             throw new Unsuitable(USAGE);
         }
-        return new Arguments(row, warmups, iterations, threads, list);
+        return new Arguments(row, warmups, iterations, threads, turns, list);
     }
 
     private static int number(String[] words, int at, int atLeast) throws Unsuitable {

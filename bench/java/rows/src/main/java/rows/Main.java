@@ -17,7 +17,8 @@ import javax.xml.transform.TransformerFactory;
 /**
  * Runs one row and speaks with the harness in lines: after the warm-ups {@code begin}, after the timed
  * iterations a report in JSON and {@code end}, after two collections the live bytes and {@code
- * collected}. At each of the words it waits for a line.
+ * collected}; if it is to take turns with other JVMs, {@code turn} before each iteration. At each of
+ * the words it waits for a line.
  */
 public final class Main {
     /** The user asked for what there is not. */
@@ -94,11 +95,13 @@ public final class Main {
         int warmups = arguments.warmups() == null ? row.warmups() : arguments.warmups();
         int iterations = arguments.iterations() == null ? row.iterations() : arguments.iterations();
         for (int i = 0; i < warmups; i++) {
+            turn(arguments);
             iterate(arguments.row(), row);
         }
         pause("begin");
         Report report = new Report(arguments.row(), row.expected());
         for (int i = 0; i < iterations; i++) {
+            turn(arguments);
             long begunNs = System.nanoTime();
             iterate(arguments.row(), row);
             report.iteration(System.nanoTime() - begunNs, row.operations());
@@ -114,6 +117,12 @@ public final class Main {
         Reference.reachabilityFence(row);
         out.println("{\"live_bytes\":" + liveBytes + "}");
         pause("collected");
+    }
+
+    private void turn(Arguments arguments) throws IOException {
+        if (arguments.turns()) {
+            pause("turn");
+        }
     }
 
     private static void iterate(String name, Row row) throws Exception {

@@ -16,14 +16,13 @@ final class Report {
     private final long checksum;
     private final List<Long> iterationNs = new ArrayList<>();
     private long operations;
-    private final long begunNs = System.nanoTime();
     private final long cpuBeforeNs = PROCESS.getProcessCpuTime();
     private final long allocatedBeforeBytes = Allocation.bytes();
     private long wallNs;
     private long cpuNs;
     private long allocatedBytes;
 
-    /** Time begins to count. */
+    /** CPU time and allocation begin to count; between iterations too. */
     Report(String row, long checksum) {
         this.row = row;
         this.checksum = checksum;
@@ -31,12 +30,12 @@ final class Report {
 
     void iteration(long tookNs, long operations) {
         iterationNs.add(tookNs);
+        wallNs += tookNs;
         this.operations += operations;
     }
 
-    /** Time is over. */
+    /** They are over. */
     void end() {
-        wallNs = System.nanoTime() - begunNs;
         cpuNs = PROCESS.getProcessCpuTime() - cpuBeforeNs;
         allocatedBytes = Allocation.bytes() - allocatedBeforeBytes;
     }

@@ -88,34 +88,22 @@ pub(crate) fn measure(
             Err(error) => done.push((*setting, Err(error))),
         }
     }
-    let mut turned = pair % 2 == 1;
+    if pair % 2 == 1 {
+        players.reverse();
+    }
     while players.iter().any(|player| player.at == At::Turn) {
-        let mut order: Vec<usize> = (0..players.len()).collect();
-        if turned {
-            order.reverse();
-        }
-        turned = !turned;
-        let mut failed = Vec::new();
-        for number in order {
-            let player = &mut players[number];
-            if player.at == At::Turn
-                && let Err(error) = player.turn()
-            {
-                failed.push(number);
-                done.push((player.setting, Err(error)));
+        let mut still = Vec::new();
+        for mut player in players {
+            match player.turn() {
+                Ok(()) => still.push(player),
+                Err(error) => done.push((player.setting, Err(error))),
             }
         }
-        let mut number = 0;
-        players.retain(|_| {
-            number += 1;
-            !failed.contains(&(number - 1))
-        });
+        still.reverse();
+        players = still;
     }
-    done.extend(
-        players
-            .into_iter()
-            .map(|player| (player.setting, player.finish(row, pair))),
-    );
+    let last = |player: Player<'_>| (player.setting, player.finish(row, pair));
+    done.extend(players.into_iter().map(last));
     done
 }
 
@@ -140,8 +128,11 @@ impl<'a> Player<'a> {
         Ok(player)
     }
 
-    /// One iteration.
+    /// One iteration; nothing after the last.
     fn turn(&mut self) -> Result<()> {
+        if self.at == At::End {
+            return Ok(());
+        }
         self.jvm.go_on()?;
         self.arrive()
     }

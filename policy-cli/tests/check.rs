@@ -68,7 +68,7 @@ fn an_accepted_policy_is_summed_up() {
         "\
 p.toml: ok
   Publishes on http://127.0.0.1:9464/metrics.
-  Samples once in 64 KiB on average, less often where samples take over 1% of the CPU time.
+  Samples once in 64 KiB on average, less often where samples take over 0.5% of the CPU time.
   Refuses allocations of accounts over their limits.
   Collections that it asks for may take 2.5% of the time.
 

@@ -232,11 +232,11 @@ fn evidence_budget(section: &Section<'_, '_>, sink: &mut Sink) -> Option<f64> {
 /// The inner `None` is `none`.
 fn cpu_budget(section: &Section<'_, '_>, sink: &mut Sink) -> Option<Option<f64>> {
     const ALLOWED: RangeInclusive<f64> = MIN_CPU_BUDGET_PERCENT..=MAX_CPU_BUDGET_PERCENT;
-    let value = section.string("cpu-budget", "1%", sink)?;
+    let value = section.string("cpu-budget", "0.5%", sink)?;
     if value.value == "none" {
         return Some(None);
     }
-    let hint = "write the share of the process's CPU time that samples may take, such as \"1%\", \
+    let hint = "write the share of the process's CPU time that samples may take, such as \"0.5%\", \
                 or \"none\" to keep the interval as it is";
     percent("cpu-budget", &value, ALLOWED, hint, sink).map(Some)
 }

@@ -100,7 +100,7 @@ pub struct Sampling {
     /// what comes beyond is dropped and counted. By default 1,000,000.
     pub max_tracked: u32,
     /// `cpu-budget`: the share of the process's CPU time, in percent, beyond which the
-    /// interval is widened; `None` where it stays as it is written. By default 1 %.
+    /// interval is widened; `None` where it stays as it is written. By default 0.5 %.
     pub cpu_budget_percent: Option<f64>,
 }
 
@@ -110,7 +110,7 @@ impl Default for Sampling {
             interval: Interval::default(),
             principals: Principals::default(),
             max_tracked: 1_000_000,
-            cpu_budget_percent: Some(1.0),
+            cpu_budget_percent: Some(0.5),
         }
     }
 }
@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(policy.sampling.interval, Interval::Bytes(65_536));
         assert_eq!(policy.sampling.principals, Principals::Full);
         assert_eq!(policy.sampling.max_tracked, 1_000_000);
-        assert_eq!(policy.sampling.cpu_budget_percent, Some(1.0));
+        assert_eq!(policy.sampling.cpu_budget_percent, Some(0.5));
         assert_eq!(policy.enforcement.mode, Mode::Observe);
         assert_eq!(policy.enforcement.evidence_budget_percent, 5.0);
         assert_eq!(policy.enforcement.mask, Limit::Bytes(8 << 20));

@@ -335,7 +335,7 @@ fn the_cpu_budget_has_bounds_and_can_be_none() {
             percent
         );
     }
-    let hint = "write the share of the process's CPU time that samples may take, such as \"1%\", \
+    let hint = "write the share of the process's CPU time that samples may take, such as \"0.5%\", \
                 or \"none\" to keep the interval as it is";
     for value in ["'0%'", "'51%'"] {
         assert_lines(

@@ -38,7 +38,7 @@ fn every_setting_has_its_line() {
             "sampling interval 64 KiB -> exact",
             "sampling principals full -> payer",
             "sampling max-tracked 1000000 -> 2000",
-            "sampling cpu-budget 1% -> none",
+            "sampling cpu-budget 0.5% -> none",
             "enforcement mode observe -> enforce (from now on accounts over their limits are refused)",
             "enforcement evidence-budget 5% -> 2.5%",
             "enforcement mask 8 MiB -> 1 MiB",

@@ -9,6 +9,7 @@ use super::settings::Setting;
 use crate::build;
 use crate::gc_log;
 use crate::jdk::Jdk;
+use crate::jvm::ALIKE;
 
 /// Of one size, so that no collector's idea of growth is measured.
 const HEAP: [&str; 3] = ["-Xms1g", "-Xmx1g", "-XX:+UseG1GC"];
@@ -92,6 +93,8 @@ impl Rig {
             ));
         }
         if point.program != Program::Hello {
+            // What starts up compiles as JVMs do: that is a part of what is measured.
+            arguments.push(ALIKE.to_owned());
             arguments.push(gc_log::flag(&self.gc_log()));
         }
         arguments.extend(["-cp".to_owned(), self.classes.display().to_string()]);

@@ -11,6 +11,7 @@ use super::published::Row;
 use super::rig::Rig;
 use super::runs::{AgentFigures, Program, Run, live_bytes};
 use super::settings::Setting;
+use super::turns;
 use crate::gc_log::{self, Pauses};
 use crate::jvm::Jvm;
 use crate::scrape::{Listener, Metrics};
@@ -70,7 +71,7 @@ struct Ended {
 
 /// Runs a row with each setting, each in a JVM of its own; all are alive at once, and one of them
 /// works at a time, an iteration after the other's: this machine's pace changes by a third from one
-/// minute to the next, and hardly from one second to the next. The order turns round each time.
+/// minute to the next, and hardly from one second to the next.
 ///
 /// What fails is given back as such, and the others go on: where the JVM or the workload fails or
 /// hangs, or the agent did not do its work (what does nothing costs nothing).
@@ -91,17 +92,9 @@ pub(crate) fn measure(
     if pair % 2 == 1 {
         players.reverse();
     }
-    while players.iter().any(|player| player.at == At::Turn) {
-        let mut still = Vec::new();
-        for mut player in players {
-            match player.turn() {
-                Ok(()) => still.push(player),
-                Err(error) => done.push((player.setting, Err(error))),
-            }
-        }
-        still.reverse();
-        players = still;
-    }
+    let (players, failed) = turns::take(players);
+    let failed = failed.into_iter();
+    done.extend(failed.map(|(setting, error)| (setting, Err(error))));
     let last = |player: Player<'_>| (player.setting, player.finish(row, pair));
     done.extend(players.into_iter().map(last));
     done
@@ -126,15 +119,6 @@ impl<'a> Player<'a> {
         };
         player.arrive()?;
         Ok(player)
-    }
-
-    /// One iteration; nothing after the last.
-    fn turn(&mut self) -> Result<()> {
-        if self.at == At::End {
-            return Ok(());
-        }
-        self.jvm.go_on()?;
-        self.arrive()
     }
 
     /// Waits until it waits, and looks at it where its timed part begins or ends.
@@ -230,6 +214,24 @@ impl Said {
             samples: metrics.sum(SAMPLES)?,
             dropped: metrics.sum(DROPPED)?,
         })
+    }
+}
+
+impl turns::Player for Player<'_> {
+    type Name = Setting;
+
+    fn name(&self) -> Setting {
+        self.setting
+    }
+
+    fn goes_on(&self) -> bool {
+        self.at == At::Turn
+    }
+
+    /// One iteration.
+    fn turn(&mut self) -> Result<()> {
+        self.jvm.go_on()?;
+        self.arrive()
     }
 }
 

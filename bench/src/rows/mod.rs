@@ -15,6 +15,7 @@ mod rig;
 mod runs;
 mod settings;
 mod tables;
+mod turns;
 
 use std::path::{Path, PathBuf};
 

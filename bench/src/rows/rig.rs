@@ -10,12 +10,10 @@ use crate::build;
 use crate::collector::Collector;
 use crate::gc_log;
 use crate::jdk::Jdk;
+use crate::jvm::ALIKE;
 
 /// The heap of every run. Of one size, so that no collector's idea of growth is measured.
 const HEAP: [&str; 2] = ["-Xms1g", "-Xmx1g"];
-/// What is compiled is waited for. In the background, each JVM compiles at other moments, from other
-/// profiles: one allocates twice as much as the next for the same work, and takes a tenth longer.
-const ALIKE: &str = "-Xbatch";
 
 /// Everything that is built.
 pub(crate) struct Rig {

@@ -22,7 +22,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use policy_config::{Charge, Matcher, Policy};
+use policy_config::{Matcher, Policy};
 
 use crate::jvm::java::Weak;
 use crate::ledger::PurseId;
@@ -31,6 +31,8 @@ use crate::report::{Kind, UNACCOUNTED};
 use super::classes::ClassId;
 use super::loaders::LoaderId;
 use super::naming::ServiceName;
+
+mod assignment;
 
 /// Accounts whose counters are remembered after their last purse is gone, so that a
 /// redeployment goes on counting where it stopped. The oldest are forgotten first.
@@ -526,178 +528,9 @@ impl Directory {
             .count() as u64
     }
 
-    fn assign_all(&mut self) {
-        self.accounts.clear();
-        self.of_purse.clear();
-        self.above.clear();
-        self.account(UNACCOUNTED, Kind::Reserved, "", None);
-        let policy = self.policy.clone();
-        for (index, rule) in policy.accounts.iter().enumerate() {
-            let kind = match (&rule.matcher, rule.charge) {
-                (Matcher::Service(_), _) => Kind::Service,
-                (Matcher::Packages(_), Charge::SelfPays) => Kind::Package,
-                (Matcher::Packages(_), Charge::Caller) => Kind::Library,
-                (Matcher::Scope(_), _) => Kind::Scope,
-            };
-            if let Some(name) = &rule.name {
-                self.account(name, kind, "", Some(index));
-            }
-        }
-        self.join(PurseId::UNACCOUNTED, UNACCOUNTED.into());
-        let purses: BTreeSet<PurseId> = self.owners.keys().copied().collect();
-        for purse in purses {
-            self.assign(purse);
-        }
-    }
-
-    fn assign(&mut self, purse: PurseId) {
-        if let Some(old) = self.of_purse.remove(&purse) {
-            self.leave(&old, purse);
-        }
-        if let Some(Owner::Scope { name, loader }) = self.owners.get(&purse) {
-            let (name, loader) = (name.clone(), *loader);
-            self.assign_scope(purse, &name, loader);
-            return;
-        }
-        let name = match self.owners.get(&purse) {
-            Some(Owner::Loader(id)) => self
-                .service_of(*id, 8)
-                .cloned()
-                .map(|s| self.service_account(&s)),
-            Some(Owner::Packages { account, .. }) => self.package_account(account),
-            Some(Owner::Scope { .. }) | None => None,
-        };
-        self.join(purse, name.unwrap_or_else(|| UNACCOUNTED.into()));
-    }
-
-    /// A scope inside a service is named after both, unless the policy names it.
-    fn assign_scope(&mut self, purse: PurseId, scope: &str, loader: LoaderId) {
-        self.rise(purse);
-        let service = self.service_of(loader, 8).cloned();
-        let above = service.as_ref().map(|s| self.service_account(s));
-        let rule = self.policy.scope_account(scope);
-        let configured = rule.and_then(|index| self.policy.accounts[index].name.clone());
-        let mut name = configured.unwrap_or_else(|| match &above {
-            Some(above) => format!("{above}/{scope}"),
-            None => scope.to_owned(),
-        });
-        if (self.accounts.get(name.as_str())).is_some_and(|other| other.kind != Kind::Scope) {
-            // As in `service_account`.
-            name.push_str(" (scope)");
-        }
-        let service = service.map(|s| s.name).unwrap_or_default();
-        let name = self.account(&name, Kind::Scope, &service, rule);
-        self.join(purse, name);
-        if let Some(above) = above {
-            if let Some(account) = self.accounts.get_mut(&above) {
-                account.beneath.insert(purse);
-            }
-            self.above.insert(purse, above);
-        }
-    }
-
-    /// The purse of a scope is beneath no account any more.
-    fn rise(&mut self, purse: PurseId) {
-        let Some(above) = self.above.remove(&purse) else {
-            return;
-        };
-        self.version += 1;
-        if let Some(account) = self.accounts.get_mut(&above) {
-            account.beneath.remove(&purse);
-            self.end_if_empty(&above);
-        }
-    }
-
-    /// The service a loader belongs to, along at most `hops` parents.
-    fn service_of(&self, id: LoaderId, hops: u32) -> Option<&ServiceName> {
-        match &self.loaders.get(&id)?.standing {
-            Standing::Service(name) => Some(name),
-            Standing::ChildOf(parent) if hops > 0 => self.service_of(*parent, hops - 1),
-            _ => None,
-        }
-    }
-
-    fn service_account(&mut self, service: &ServiceName) -> Arc<str> {
-        let aliases: Vec<&str> = service.aliases.iter().map(String::as_str).collect();
-        let rule = self.policy.service_account(&aliases);
-        let configured = rule.and_then(|index| self.policy.accounts[index].name.clone());
-        let mut name = configured.unwrap_or_else(|| service.name.clone());
-        if self
-            .accounts
-            .get(name.as_str())
-            .is_some_and(|account| account.kind != Kind::Service)
-        {
-            // A tenant's name must not let it into an account of another kind.
-            name.push_str(" (service)");
-        }
-        let name = self.account(&name, Kind::Service, &service.name, rule);
-        if let Some(account) = self.accounts.get_mut(&name)
-            && account.service.is_empty()
-        {
-            account.service.clone_from(&service.name);
-        }
-        name
-    }
-
-    /// The account of that name, if the policy in force has it as a package account: the named
-    /// accounts of a policy stay as long as it is in force.
-    fn package_account(&self, name: &str) -> Option<Arc<str>> {
-        self.accounts
-            .get_key_value(name)
-            .filter(|(_, account)| matches!(account.kind, Kind::Package | Kind::Library))
-            .map(|(name, _)| name.clone())
-    }
-
-    /// The account of that name, made if need be.
-    fn account(&mut self, name: &str, kind: Kind, service: &str, rule: Option<usize>) -> Arc<str> {
-        if let Some((name, _)) = self.accounts.get_key_value(name) {
-            return name.clone();
-        }
-        let name: Arc<str> = name.into();
-        let account = Account {
-            kind,
-            service: service.to_owned(),
-            rule,
-            ..Account::default()
-        };
-        self.accounts.insert(name.clone(), account);
-        name
-    }
-
     /// Changes whenever an account, its purses or its rule do; never 0.
     pub(crate) fn version(&self) -> u64 {
         self.version
-    }
-
-    fn join(&mut self, purse: PurseId, name: Arc<str>) {
-        self.version += 1;
-        if let Some(account) = self.accounts.get_mut(&name) {
-            account.purses.insert(purse);
-        }
-        self.of_purse.insert(purse, name);
-    }
-
-    /// Takes a purse out of an account. An account that the policy does not name ends with
-    /// its last purse.
-    fn leave(&mut self, name: &Arc<str>, purse: PurseId) {
-        self.version += 1;
-        let Some(account) = self.accounts.get_mut(name) else {
-            return;
-        };
-        account.purses.remove(&purse);
-        self.end_if_empty(name);
-    }
-
-    fn end_if_empty(&mut self, name: &Arc<str>) {
-        let Some(account) = self.accounts.get(name) else {
-            return;
-        };
-        let named = account
-            .rule
-            .is_some_and(|index| self.policy.accounts[index].name.as_deref() == Some(&**name));
-        if account.tree().next().is_none() && !named && &**name != UNACCOUNTED {
-            self.accounts.remove(name);
-        }
     }
 }
 

@@ -105,7 +105,9 @@ unsafe extern "system" fn collection_finished(_: *mut jvmti::jvmtiEnv) {
 unsafe extern "system" fn object_freed(_: *mut jvmti::jvmtiEnv, tag: jni::jlong) {
     guard::contain(|| {
         if let Some(agent) = Agent::get() {
-            agent.couriers.report(|| agent.freed(tag));
+            agent
+                .couriers
+                .report(|| agent.costs.of_refund(|| agent.freed(tag)));
         }
     });
 }

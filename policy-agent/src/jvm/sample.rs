@@ -7,6 +7,7 @@
 //! first time it numbers, tags and leaves to the resolver.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use jvmti_bindings::sys::jni;
 
@@ -26,9 +27,15 @@ thread_local! {
     /// The interval under which this thread's sampler drew its next sample. A virtual
     /// thread samples with its carrier's sampler, so the native thread is the right key.
     static DRAWN: Cell<ThreadInterval> = const { Cell::new(ThreadInterval::UNSEEN) };
-    /// Counts this thread's samples, to time one in [`TIMED_ONE_IN`].
-    static TURN: Cell<u64> = const { Cell::new(0) };
+    /// Counts this thread's samples, to time one in [`TIMED_ONE_IN`]. Threads begin at different
+    /// numbers: were the first of each timed, short-lived threads would count for far too much.
+    static TURN: Cell<u64> = Cell::new(THREADS.fetch_add(1, Ordering::Relaxed).wrapping_mul(STRIDE));
 }
+
+/// Threads that have taken a sample.
+static THREADS: AtomicU64 = AtomicU64::new(0);
+/// Odd, so that 64 threads in a row begin at 64 different turns, and far apart.
+const STRIDE: u64 = 37;
 
 /// One sample in so many is timed for `heapwarden_agent_cpu_seconds_total`.
 const TIMED_ONE_IN: u64 = 64;
@@ -63,8 +70,8 @@ pub(crate) unsafe fn charge(agent: &Agent, jni: &Jni, event: &Event) {
     // SAFETY: by this function's own contract.
     let charged = unsafe { charge_untimed(agent, jni, event, interval, turn) };
 
-    if let Some(started) = started {
-        (agent.costs).samples_took(agent.costs.since(started), TIMED_ONE_IN);
+    if let Some(took) = started.and_then(|started| agent.costs.since(started)) {
+        agent.costs.samples_took(took, TIMED_ONE_IN);
     }
     if let Some(charged) = charged {
         // SAFETY: by this function's own contract.

@@ -1,7 +1,8 @@
 //! Whether the policy in force is the one that is meant, and means what it should.
 
 use policy_config::{
-    Charge, MAX_INTERVAL_DOUBLINGS, Matcher, Mode, Policy, Sampling, format_bytes,
+    Account, Charge, MAX_INTERVAL_DOUBLINGS, Matcher, Mode, Policy, Principals, Sampling,
+    format_bytes,
 };
 
 use super::super::finding::{Finding, Severity};
@@ -72,6 +73,13 @@ pub(super) fn interval_widened(picture: &Picture) -> Vec<Finding> {
     if in_force == written || !may_be_widened_to(&policy.sampling, in_force) {
         return Vec::new();
     }
+    let remedy = if walks_for_principals(policy) {
+        "nothing, where the errors of the accounts are small enough; else write [sampling] principals = \
+         \"payer\" where the matrix of principals is not needed (whole stacks are walked for it), or raise \
+         [sampling] cpu-budget"
+    } else {
+        "nothing, where the errors of the accounts are small enough; else raise [sampling] cpu-budget"
+    };
     vec![Finding::new(
         Severity::Note,
         "interval-widened",
@@ -82,8 +90,14 @@ pub(super) fn interval_widened(picture: &Picture) -> Vec<Finding> {
             format_bytes(in_force),
             format_bytes(written)
         ),
-        "nothing, where the errors of the accounts are small enough; else raise [sampling] cpu-budget",
+        remedy,
     )]
+}
+
+/// Whether stacks may be walked beyond the frame that pays, for the principal alone.
+fn walks_for_principals(policy: &Policy) -> bool {
+    let packages = |rule: &Account| matches!(rule.matcher, Matcher::Packages(_));
+    policy.sampling.principals == Principals::Full && policy.accounts.iter().any(packages)
 }
 
 /// The file says something else than what is in force.
@@ -434,6 +448,25 @@ mod tests {
             "further than it is widened"
         );
         assert_eq!(in_force(256 << 10, &none), (1, 0));
+    }
+
+    #[test]
+    fn who_walks_stacks_for_principals_hears_of_it() {
+        let remedy = |rest: &str| {
+            let mut picture = agent("", vec![]);
+            let accounts = picture.accounts.as_mut().unwrap();
+            accounts.sampling.interval_bytes = 256 << 10;
+            let text = format!("[sampling]\ninterval = \"64KiB\"\n{rest}");
+            interval_widened(&with_file(picture, &text))
+                .remove(0)
+                .remedy
+        };
+        let packages = "[[account]]\nname = \"a\"\npackages = [\"a.*\"]\n";
+        let payer = format!("principals = \"payer\"\n{packages}");
+        let service = "[[account]]\nservice = \"/a\"\n";
+        assert!(remedy(packages).contains("principals"));
+        assert!(!remedy(&payer).contains("principals"));
+        assert!(!remedy(service).contains("principals"));
     }
 
     #[test]

@@ -28,6 +28,14 @@ impl Collector {
         }
     }
 
+    /// Whether it has a young generation whose size can be set and else is its choice.
+    pub(crate) fn chooses_young_size(self) -> bool {
+        matches!(
+            self,
+            Collector::Serial | Collector::Parallel | Collector::G1
+        )
+    }
+
     /// How it is called in the tables.
     pub(crate) fn name(self) -> &'static str {
         match self {

@@ -15,7 +15,7 @@ use crate::jvm::ALIKE;
 /// The heap of every run. Of one size, so that no collector's idea of growth is measured.
 const HEAP: [&str; 2] = ["-Xms1g", "-Xmx1g"];
 /// The young generation of collectors that would else choose its size by how long their pauses took: one
-/// JVM collected four times and touched 870 MiB where the next collected six times and touched all.
+/// JVM collected four times where the next collected six times for the same work.
 const YOUNG: &str = "-Xmn600m";
 
 /// Everything that is built.

@@ -49,10 +49,8 @@ pub(crate) struct Costs {
 impl Default for Costs {
     fn default() -> Costs {
         let empties = (0..EMPTIES).filter_map(|_| Began::now().elapsed());
-        let empty = empties.min().unwrap_or_default();
-        LAST_WAS_LONG.set(false);
         Costs {
-            empty,
+            empty: empties.min().unwrap_or_default(),
             callback_ns: AtomicU64::new(0),
             refund_ns: AtomicU64::new(0),
             durations: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(),
@@ -70,17 +68,20 @@ impl Costs {
 
     /// One of `one_in` samples took this long. Two atomic adds.
     pub(crate) fn samples_took(&self, one: Duration, one_in: u64) {
-        let ns = u64::try_from(one.as_nanos()).unwrap_or(u64::MAX);
-        self.callback_ns
-            .fetch_add(ns.saturating_mul(one_in), Ordering::Relaxed);
+        let ns = add(&self.callback_ns, one, one_in);
         self.durations[bucket(ns)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One of `one_in` refunds took this long. An atomic add.
+    fn refunds_took(&self, one: Duration, one_in: u64) {
+        add(&self.refund_ns, one, one_in);
     }
 
     /// Does `work`, which takes in the report of one death, and times it where it is its turn. On the
     /// thread that reports; neither waits nor allocates.
     pub(crate) fn of_refund(&self, work: impl FnOnce()) {
         thread_local! {
-            static TURN: Cell<u64> = const { Cell::new(0) };
+            static TURN: Cell<u64> = Cell::new(first_turn());
         }
         let turn = TURN
             .try_with(|turn| turn.replace(turn.get().wrapping_add(1)))
@@ -90,12 +91,9 @@ impl Costs {
         }
         let began = Began::now();
         work();
-        let Some(took) = self.since(began) else {
-            return;
-        };
-        let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        self.refund_ns
-            .fetch_add(ns.saturating_mul(REPORTS_TIMED_ONE_IN), Ordering::Relaxed);
+        if let Some(took) = self.since(began) {
+            self.refunds_took(took, REPORTS_TIMED_ONE_IN);
+        }
     }
 
     /// The duration in ns that a share `quantile` of the timed samples stayed within; 0
@@ -154,6 +152,26 @@ impl Costs {
         );
         parts
     }
+}
+
+/// Adds what stands for `one_in` times `one`; gives back the ns of one.
+fn add(sum: &AtomicU64, one: Duration, one_in: u64) -> u64 {
+    let ns = u64::try_from(one.as_nanos()).unwrap_or(u64::MAX);
+    sum.fetch_add(ns.saturating_mul(one_in), Ordering::Relaxed);
+    ns
+}
+
+/// Where a thread begins to count its turns, of which one in so many is timed. Each begins somewhere
+/// else: were the first of each timed, short-lived threads would count for far too much.
+pub(crate) fn first_turn() -> u64 {
+    static THREADS: AtomicU64 = AtomicU64::new(0);
+    begins_at(THREADS.fetch_add(1, Ordering::Relaxed))
+}
+
+/// As [`first_turn`], of the thread of this number. The factor is odd, so that as many threads in a row
+/// as there are turns to one that is timed (a power of two) begin at each of them once, and far apart.
+fn begins_at(thread: u64) -> u64 {
+    thread.wrapping_mul(37)
 }
 
 thread_local! {
@@ -254,6 +272,7 @@ mod tests {
     #[test]
     fn what_really_takes_long_counts_from_the_second_on() {
         let costs = Costs::default();
+        LAST_WAS_LONG.set(false);
         let mut counted = Vec::new();
         for _ in 0..3 {
             let began = Began::now();
@@ -333,6 +352,25 @@ mod tests {
         let (part, told) = costs.seconds()[1];
         assert_eq!(part, "refunds");
         assert!(told >= 10e-6 * reports as f64, "{told}");
-        assert_eq!(costs.samples().0.as_secs_f64(), told);
+    }
+
+    #[test]
+    fn refunds_are_scaled_up_and_part_of_what_samples_cost() {
+        let costs = Costs::default();
+        costs.samples_took(Duration::from_micros(2), 64);
+        costs.refunds_took(Duration::from_micros(1), 256);
+        assert_eq!(costs.seconds()[1], ("refunds", 256e-6));
+        assert_eq!(costs.samples(), (Duration::from_micros(128 + 256), 1));
+    }
+
+    #[test]
+    fn short_lived_threads_are_timed_no_more_often_than_others() {
+        for (one_in, taken_by_each) in [(64, 1), (64, 3), (REPORTS_TIMED_ONE_IN, 5)] {
+            let turns = |thread| (0..taken_by_each).map(move |turn| begins_at(thread) + turn);
+            let timed = (0..one_in)
+                .flat_map(turns)
+                .filter(|turn| turn.is_multiple_of(one_in));
+            assert_eq!(timed.count() as u64, taken_by_each);
+        }
     }
 }

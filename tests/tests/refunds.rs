@@ -92,6 +92,14 @@ fn everything_dropped_is_refunded_to_exactly_zero() {
                     accounts.classes("json")
                 );
             }
+            let refunds = [("part", "refunds")];
+            let cost = jvm
+                .metrics()
+                .value("heapwarden_agent_cpu_seconds_total", &refunds);
+            assert!(
+                interval != "exact" || cost > Some(0.0),
+                "one refund in 256 is timed, and there were thousands: {cost:?}"
+            );
             jvm.finish();
         });
     }

@@ -40,9 +40,11 @@ impl Rig {
         })
     }
 
-    /// What all runs have in common, to be saved with them.
+    /// What all runs have in common, to be saved with them; a JVM that only says hello compiles as JVMs
+    /// do, for that is a part of what is measured.
     pub(crate) fn flags() -> Vec<String> {
-        HEAP.map(str::to_owned).to_vec()
+        let flags = HEAP.iter().chain([&ALIKE]);
+        flags.map(|&flag| flag.to_owned()).collect()
     }
 
     /// A file of the running JVM.
@@ -92,9 +94,9 @@ impl Rig {
                 self.run_file().display()
             ));
         }
-        if point.program != Program::Hello {
-            // What starts up compiles as JVMs do: that is a part of what is measured.
-            arguments.push(ALIKE.to_owned());
+        if point.program == Program::Hello {
+            arguments.retain(|flag| flag != ALIKE);
+        } else {
             arguments.push(gc_log::flag(&self.gc_log()));
         }
         arguments.extend(["-cp".to_owned(), self.classes.display().to_string()]);

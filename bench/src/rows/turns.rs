@@ -61,6 +61,17 @@ mod tests {
         paper: &'a RefCell<String>,
     }
 
+    impl Writer<'_> {
+        fn new(name: char, paper: &RefCell<String>) -> Writer<'_> {
+            Writer {
+                name,
+                left: 3,
+                fails_at: None,
+                paper,
+            }
+        }
+    }
+
     impl Player for Writer<'_> {
         type Name = char;
 
@@ -92,13 +103,8 @@ mod tests {
     #[test]
     fn the_order_turns_round_each_time() {
         let paper = RefCell::default();
-        let writer = |name| Writer {
-            name,
-            left: 3,
-            fails_at: None,
-            paper: &paper,
-        };
-        let (ended, failed) = take("abc".chars().map(writer).collect());
+        let writers = "abc".chars().map(|name| Writer::new(name, &paper));
+        let (ended, failed) = take(writers.collect());
         assert_eq!(*paper.borrow(), "abccbaabc");
         assert_eq!(names(&ended), "abc");
         assert!(failed.is_empty());
@@ -107,13 +113,11 @@ mod tests {
     #[test]
     fn one_that_fails_in_the_midst_is_out_and_the_others_go_on() {
         let paper = RefCell::default();
-        let writer = |name| Writer {
-            name,
-            left: 3,
+        let writers = "abc".chars().map(|name| Writer {
             fails_at: (name == 'b').then_some(2),
-            paper: &paper,
-        };
-        let (ended, failed) = take("abc".chars().map(writer).collect());
+            ..Writer::new(name, &paper)
+        });
+        let (ended, failed) = take(writers.collect());
         assert_eq!(*paper.borrow(), "abccaac");
         assert_eq!(names(&ended), "ac");
         assert_eq!(failed.len(), 1);
@@ -124,13 +128,11 @@ mod tests {
     #[test]
     fn one_that_ends_before_the_others_waits_for_them() {
         let paper = RefCell::default();
-        let writer = |name| Writer {
-            name,
+        let writers = "ab".chars().map(|name| Writer {
             left: if name == 'a' { 1 } else { 3 },
-            fails_at: None,
-            paper: &paper,
-        };
-        let (ended, _) = take("ab".chars().map(writer).collect());
+            ..Writer::new(name, &paper)
+        });
+        let (ended, _) = take(writers.collect());
         assert_eq!(*paper.borrow(), "abbb");
         assert_eq!(names(&ended), "ab");
     }

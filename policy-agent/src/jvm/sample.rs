@@ -7,12 +7,11 @@
 //! first time it numbers, tags and leaves to the resolver.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use jvmti_bindings::sys::jni;
 
 use crate::agent::Agent;
-use crate::cost::Began;
+use crate::cost::{self, Began};
 use crate::identity::bill::bill;
 use crate::ledger::{DropReason, Sample, Tag};
 use crate::sampling::ThreadInterval;
@@ -27,15 +26,9 @@ thread_local! {
     /// The interval under which this thread's sampler drew its next sample. A virtual
     /// thread samples with its carrier's sampler, so the native thread is the right key.
     static DRAWN: Cell<ThreadInterval> = const { Cell::new(ThreadInterval::UNSEEN) };
-    /// Counts this thread's samples, to time one in [`TIMED_ONE_IN`]. Threads begin at different
-    /// numbers: were the first of each timed, short-lived threads would count for far too much.
-    static TURN: Cell<u64> = Cell::new(THREADS.fetch_add(1, Ordering::Relaxed).wrapping_mul(STRIDE));
+    /// Counts this thread's samples, to time one in [`TIMED_ONE_IN`].
+    static TURN: Cell<u64> = Cell::new(cost::first_turn());
 }
-
-/// Threads that have taken a sample.
-static THREADS: AtomicU64 = AtomicU64::new(0);
-/// Odd, so that 64 threads in a row begin at 64 different turns, and far apart.
-const STRIDE: u64 = 37;
 
 /// One sample in so many is timed for `heapwarden_agent_cpu_seconds_total`.
 const TIMED_ONE_IN: u64 = 64;

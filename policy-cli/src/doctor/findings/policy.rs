@@ -73,12 +73,11 @@ pub(super) fn interval_widened(picture: &Picture) -> Vec<Finding> {
     if in_force == written || !may_be_widened_to(&policy.sampling, in_force) {
         return Vec::new();
     }
-    let remedy = if walks_for_principals(policy) {
-        "nothing, where the errors of the accounts are small enough; else write [sampling] principals = \
-         \"payer\" where the matrix of principals is not needed (whole stacks are walked for it), or raise \
-         [sampling] cpu-budget"
+    let cheaper = if walks_for_principals(policy) {
+        "write [sampling] principals = \"payer\" if the matrix of principals is not needed (whole stacks are \
+         walked for it), or "
     } else {
-        "nothing, where the errors of the accounts are small enough; else raise [sampling] cpu-budget"
+        ""
     };
     vec![Finding::new(
         Severity::Note,
@@ -90,7 +89,10 @@ pub(super) fn interval_widened(picture: &Picture) -> Vec<Finding> {
             format_bytes(in_force),
             format_bytes(written)
         ),
-        remedy,
+        format!(
+            "nothing, where the errors of the accounts are small enough; else {cheaper}raise [sampling] \
+             cpu-budget"
+        ),
     )]
 }
 

@@ -295,8 +295,15 @@ impl Ladder {
                 self.flight = None;
             }
             Rung::Covering(means) => match flight.stage {
-                Stage::Asked { .. } if wish == Wish::None => self.flight = None,
-                Stage::Asked { looked } => self.follow_request(flight, means, looked, facts),
+                Stage::Asked { looked } => {
+                    self.follow_request(flight, means, looked, facts);
+                    // One that has begun is paid for, wanted or not: its first refunds may have
+                    // been answer enough.
+                    let stage = self.flight.map(|flight| flight.stage);
+                    if wish == Wish::None && matches!(stage, Some(Stage::Asked { .. })) {
+                        self.flight = None;
+                    }
+                }
                 Stage::Running { began, .. } => {
                     if now >= began + LONGEST_CYCLE {
                         self.pay(means.kind(), now, now - began);

@@ -452,6 +452,31 @@ fn a_cycle_costs_from_its_beginning() {
 }
 
 #[test]
+fn a_cycle_whose_refunds_are_answer_enough_is_paid_for() {
+    let mut host = quiet_host(&[Means::Periodic]);
+    host.covering_ms = 5;
+    let mut world = World::new(&host);
+    while !world.flag {
+        world.turn(Wish::Covering);
+    }
+    // All of it between two looks, and of its refunds enough are in, though not the last.
+    while world.covered.is_none() {
+        world.tick();
+    }
+    let proof = world.covered.take();
+    world.turn(Wish::None);
+    world.covered = proof;
+    while !world.ladder.is_at_rest() {
+        world.turn(Wish::None);
+    }
+    assert_eq!(
+        world.ladder.take_done().map(|done| done.kind),
+        Some("concurrent")
+    );
+    assert!(!world.flag);
+}
+
+#[test]
 fn a_request_that_nobody_wants_any_more_is_withdrawn() {
     let mut host = quiet_host(&[Means::Periodic]);
     host.service_ms = 100_000;

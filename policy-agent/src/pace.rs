@@ -69,6 +69,7 @@ pub(crate) fn look(agent: &Agent, smallest_limit_bytes: Option<u64>, now: Instan
         process_cpu: process_cpu_time(),
         samples_cpu,
         timed,
+        collections: u64::from(agent.ledger.epochs().current().get()),
         charged_bytes: charged_bytes(agent),
         smallest_limit_bytes,
     };
@@ -83,7 +84,9 @@ pub(crate) fn look(agent: &Agent, smallest_limit_bytes: Option<u64>, now: Instan
     let interval = format_bytes(change.interval_bytes);
     let because = match change.why {
         Why::Cost => "samples took more than cpu-budget allows",
-        Why::Tags => "the heap holds so much that finer samples would lengthen pauses",
+        Why::Tags => {
+            "the heap holds so much that collections would take too long over finer samples"
+        }
         Why::Calm => "it need not be wider",
     };
     let more = match state.unsaid {

@@ -17,10 +17,13 @@
 //!    a processor (an idle process is not worth it). Above the budget it is widened at once, by as
 //!    many doublings as bring the share below it again; after [`CALM`] below a
 //!    quarter of the budget it is narrowed by one doubling, which leaves the share below a half.
-//! 2. **Tags.** HotSpot looks at every tag in a pause of each collection: a million cost 10 to
-//!    20 ms with G1. So at the interval in force the bytes that are charged shall be at most
-//!    [`MOST_TAGS`] samples, or a quarter of what the policy lets track; narrowed again when
-//!    they would be at most half of that.
+//! 2. **Tags.** HotSpot looks at every tag at each collection: in the pause, where a million cost 10
+//!    to 20 ms with G1, and behind it, on a thread that keeps samples waiting meanwhile. So at the
+//!    interval in force the bytes that are charged shall be at most [`MOST_TAGS`] samples, a quarter of
+//!    what the policy lets track, and no more than collections can look at, at [`PER_TAG`] each, in as
+//!    much CPU time again as samples may take; narrowed again when they would be at most half of that.
+//!    How often there are collections is taken over windows of [`LONG_WINDOW`]. What is tagged already
+//!    stays so: this bounds what a heap comes to as its objects are replaced.
 //!
 //! It is widened [`MAX_INTERVAL_DOUBLINGS`] times at the most, to
 //! [`MAX_INTERVAL_BYTES`] at the most, and never so far that the smallest limit
@@ -46,6 +49,9 @@ const CALM: Duration = Duration::from_secs(10);
 const CALM_SHARE: f64 = 0.25;
 /// Tagged objects that a pause is to look at: 1 to 2 ms.
 const MOST_TAGS: u64 = 100_000;
+/// CPU time that a collection takes for a tag, all in all: with 10,000 to a million tags, and G1 on
+/// JDK 25, 90 to 110 ns (the benchmarks' curve `live-samples`).
+const PER_TAG: Duration = Duration::from_nanos(100);
 /// Part of what may be tracked.
 const TRACKED_PART: u64 = 4;
 /// Intervals that the smallest limit keeps.
@@ -70,6 +76,8 @@ pub(crate) struct Measured {
     pub(crate) samples_cpu: Duration,
     /// Samples from which `samples_cpu` is estimated.
     pub(crate) timed: u64,
+    /// Pauses of collections.
+    pub(crate) collections: u64,
     /// Charged to all accounts together, now.
     pub(crate) charged_bytes: u64,
     /// The smallest limit of any account.
@@ -105,6 +113,10 @@ pub(crate) struct Governor {
     by_tags: u32,
     window: Measured,
     calm: Duration,
+    /// Of the rule about tags.
+    tags_window: Measured,
+    /// Tags that collections can look at within the budget; `None` as long as nothing bars any.
+    affordable_tags: Option<u64>,
 }
 
 impl Governor {
@@ -112,10 +124,10 @@ impl Governor {
     /// anything has changed.
     pub(crate) fn adopt(&mut self, wanted: Wanted) -> u64 {
         if wanted != self.wanted {
-            let window = self.window;
             *self = Governor {
                 wanted,
-                window,
+                window: self.window,
+                tags_window: self.tags_window,
                 ..Governor::default()
             };
         }
@@ -134,6 +146,7 @@ impl Governor {
             return None;
         }
         self.heed_cost(budget, measured);
+        self.count_collections(budget, measured);
         self.heed_tags(measured.charged_bytes);
         let wished = self.by_cost.max(self.by_tags);
         let level = wished.min(self.most_level(measured.smallest_limit_bytes));
@@ -190,9 +203,25 @@ impl Governor {
         }
     }
 
+    /// How many tags collections can look at, as often as they come.
+    fn count_collections(&mut self, budget: f64, measured: &Measured) {
+        let before = self.tags_window;
+        let elapsed = measured.since_start.saturating_sub(before.since_start);
+        if elapsed < LONG_WINDOW {
+            return;
+        }
+        self.tags_window = *measured;
+        let used = measured.process_cpu.saturating_sub(before.process_cpu);
+        let used = used.as_secs_f64().max(IDLE_SHARE * elapsed.as_secs_f64());
+        let collections = measured.collections.saturating_sub(before.collections);
+        self.affordable_tags = (collections > 0)
+            .then(|| (budget * used / PER_TAG.as_secs_f64() / collections as f64) as u64);
+    }
+
     fn heed_tags(&mut self, charged_bytes: u64) {
         let most = MOST_TAGS
             .min(self.wanted.most_tracked / TRACKED_PART)
+            .min(self.affordable_tags.unwrap_or(u64::MAX))
             .max(1);
         let samples = |level: u32| charged_bytes / (self.wanted.interval_bytes << level).max(1);
         while self.by_tags < MAX_INTERVAL_DOUBLINGS && samples(self.by_tags) > most {
@@ -332,6 +361,34 @@ mod tests {
             governor.look(&now).map(|c| c.interval_bytes),
             Some(64 * KIB)
         );
+    }
+
+    #[test]
+    fn where_collections_are_many_fewer_tags_are_affordable() {
+        let mut governor = governor();
+        let mut now = Measured {
+            charged_bytes: 2 << 30,
+            ..Measured::default()
+        };
+        let mut seconds = |governor: &mut Governor, seconds: u64, collections: u64| {
+            for _ in 0..seconds {
+                now.since_start += Duration::from_secs(1);
+                now.process_cpu += Duration::from_secs(2);
+                now.collections += collections;
+                let change = governor.look(&now);
+                assert!(change.is_none_or(|change| change.why != Why::Cost));
+            }
+            governor.interval_bytes() / KIB
+        };
+        // 32,768 tags at 1 collection a second are 3.3 ms of 2 s, well below a hundredth.
+        assert_eq!(seconds(&mut governor, 60, 1), 64);
+        // At 20 they are 66 ms, where 20 are allowed.
+        assert_eq!(seconds(&mut governor, 20, 20), 256);
+        // Not narrowed at the same place.
+        assert_eq!(seconds(&mut governor, 60, 12), 256);
+        assert_eq!(seconds(&mut governor, 60, 1), 64);
+        // Nor is an idle program's heap, which is collected when it has allocated enough.
+        assert_eq!(seconds(&mut governor, 60, 0), 64);
     }
 
     #[test]

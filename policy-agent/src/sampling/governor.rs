@@ -18,8 +18,8 @@
 //!    many doublings as bring the share below it again; after [`CALM`] below a
 //!    quarter of the budget it is narrowed by one doubling, which leaves the share below a half.
 //! 2. **Tags.** HotSpot looks at every tag at each collection: in the pause, where a million cost 10
-//!    to 20 ms with G1, and behind it, on a thread that keeps samples waiting meanwhile. So at the
-//!    interval in force the bytes that are charged shall be at most [`MOST_TAGS`] samples, a quarter of
+//!    to 20 ms with G1, and behind it, where it looks for the dead among them. So at the interval in
+//!    force the bytes that are charged shall be at most [`MOST_TAGS`] samples, a quarter of
 //!    what the policy lets track, and no more than collections can look at, at [`PER_TAG`] each, in as
 //!    much CPU time again as samples may take; narrowed again when they would be at most half of that.
 //!    How often there are collections is taken over windows of [`LONG_WINDOW`]. What is tagged already

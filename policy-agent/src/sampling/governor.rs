@@ -49,8 +49,8 @@ const CALM: Duration = Duration::from_secs(10);
 const CALM_SHARE: f64 = 0.25;
 /// Tagged objects that a pause is to look at: 1 to 2 ms.
 const MOST_TAGS: u64 = 100_000;
-/// CPU time that a collection takes for a tag, all in all: with 10,000 to a million tags, and G1 on
-/// JDK 25, 90 to 110 ns (the benchmarks' curve `live-samples`).
+/// CPU time that a collection takes for a tag, all in all: with 100,000 to a million of them, G1 and
+/// JDK 25, 80 to 95 ns (the benchmarks' curve `live-samples`, less what it shows for a thousand).
 const PER_TAG: Duration = Duration::from_nanos(100);
 /// Part of what may be tracked.
 const TRACKED_PART: u64 = 4;

@@ -127,9 +127,11 @@ impl Heap {
         }
     }
 
-    /// A thread lets go of so many quarters of what it holds.
-    pub(super) fn let_go_of(&mut self, thread: usize, quarters: u8) {
-        let held = (self.objects.iter_mut()).filter(|object| object.holder == Some(thread));
+    /// A thread lets go of so many quarters of what it holds, but not of what it is still in the
+    /// allocation of: the callback has that in its hand, and with it the purse that it is charged to.
+    pub(super) fn let_go_of(&mut self, thread: usize, quarters: u8, in_hand: Option<u64>) {
+        let held = (self.objects.iter_mut())
+            .filter(|object| object.holder == Some(thread) && Some(object.id) != in_hand);
         for (index, object) in held.enumerate() {
             if index % 4 < usize::from(quarters) {
                 object.holder = None;

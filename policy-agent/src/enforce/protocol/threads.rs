@@ -79,6 +79,11 @@ impl Thread {
         self.held.is_some()
     }
 
+    /// The object that it is kept in the allocation of.
+    pub(super) fn in_hand(&self) -> Option<u64> {
+        self.held.map(|hold| hold.charged.object)
+    }
+
     pub(super) fn waits_for_verdict(&self) -> bool {
         (self.held).is_some_and(|hold| matches!(hold.why, Why::Verdict { .. }))
     }
@@ -287,8 +292,8 @@ impl Jvm {
         self.heap.let_go(charged.object);
         match thread.conduct {
             Conduct::Catch => {}
-            Conduct::DropHalf => self.heap.let_go_of(index, 2),
-            Conduct::DropAll => self.heap.let_go_of(index, 4),
+            Conduct::DropHalf => self.heap.let_go_of(index, 2, None),
+            Conduct::DropAll => self.heap.let_go_of(index, 4, None),
         }
     }
 }

@@ -118,7 +118,8 @@ impl World {
                 let thread = place(thread);
                 let purse = self.jvm.threads[thread].purse;
                 self.jvm.oracle.littered.insert(purse);
-                self.jvm.heap.let_go_of(thread, quarters);
+                let in_hand = self.jvm.threads[thread].in_hand();
+                self.jvm.heap.let_go_of(thread, quarters, in_hand);
             }
             Event::Pass { ms } => self.jvm.pass(&self.shared, u64::from(ms)),
             Event::Young => self.jvm.young(&self.shared),
@@ -195,7 +196,8 @@ impl World {
                 let thread = &mut self.jvm.threads[index];
                 self.jvm.oracle.littered.insert(thread.purse);
                 thread.purse = purse;
-                self.jvm.heap.let_go_of(index, 4);
+                let in_hand = thread.in_hand();
+                self.jvm.heap.let_go_of(index, 4, in_hand);
             }
         }
     }

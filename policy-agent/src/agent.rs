@@ -43,6 +43,7 @@ use crate::policy::enact;
 use crate::policy::store::PolicyStore;
 use crate::policy::watch::{self, Observation};
 use crate::published::Published;
+use crate::sampling::thinning::Thinning;
 
 /// Purses at the most, the reserved one included: what a purse id can tell apart.
 const MOST_PURSES: u32 = 1 << 16;
@@ -65,6 +66,7 @@ pub(crate) struct Agent {
     pub(crate) policy: PolicyStore,
     pub(crate) costs: Costs,
     pub(crate) pace: Pace,
+    pub(crate) thinning: Thinning,
     pub(crate) evidence: EvidenceLog,
     pub(crate) enforcement: Enforcement,
     pub(crate) api: Api,
@@ -129,6 +131,7 @@ impl Agent {
             policy,
             costs: Costs::default(),
             pace: Pace::default(),
+            thinning: Thinning::default(),
             evidence: EvidenceLog::default(),
             enforcement: Enforcement::new(),
             api: Api::new(),
@@ -395,7 +398,13 @@ impl Agent {
     pub(crate) fn freed(&self, tag: i64) {
         match Tag::decode(tag) {
             Some(Tag::Object(record)) => {
-                self.ledger.refund(record);
+                if let Some(freed) = self.ledger.refund_told(record)
+                    && self.thinning.hears_of(freed.size_bytes)
+                {
+                    let account = self.identity.representative(freed.payer);
+                    let decided = self.ledger.epochs().large_decided();
+                    (self.thinning).died(account, freed.size_bytes, freed.birth, decided);
+                }
             }
             Some(Tag::Class(handle)) => {
                 if let Some(displaced) = self.identity.classes.died(handle) {

@@ -1,6 +1,7 @@
 //! The sampling interval of the running agent: the policy's, or a wider one where samples cost
-//! more than their budget. What decides is [`crate::sampling::governor`]; here it is told what
-//! happens in the process, and the VM is told what it decides.
+//! more than their budget, and one for large arrays. What decides is [`crate::sampling::governor`]
+//! and [`crate::sampling::thinning`]; here they are told what happens in the process, and the VM is
+//! told what they decide.
 //!
 //! The clerk puts policies in force and the warden looks; one lock keeps them apart, and no
 //! allocating thread takes it.
@@ -12,8 +13,10 @@ use policy_config::{Sampling, format_bytes};
 
 use crate::agent::Agent;
 use crate::cost::process_cpu_time;
-use crate::ledger::PurseId;
+use crate::identity::classes::{ClassId, Kind};
+use crate::ledger::{Epoch, LiveRecord, PurseId};
 use crate::sampling::governor::{Governor, Measured, Wanted, Why};
+use crate::sampling::thinning::Settler;
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_secs(1);
@@ -32,6 +35,10 @@ struct State {
     looked: Option<Instant>,
     said: Option<Instant>,
     unsaid: u32,
+    settler: Settler,
+    /// Up to where large arrays are settled.
+    decided: Option<Epoch>,
+    thinning_said: bool,
 }
 
 impl Pace {
@@ -63,6 +70,7 @@ pub(crate) fn look(agent: &Agent, smallest_limit_bytes: Option<u64>, now: Instan
         return;
     }
     state.looked = Some(now);
+    settle_large_arrays(agent, &mut state);
     let (samples_cpu, timed) = agent.costs.samples();
     let measured = Measured {
         since_start: Duration::from_millis(agent.uptime_ms()),
@@ -70,7 +78,7 @@ pub(crate) fn look(agent: &Agent, smallest_limit_bytes: Option<u64>, now: Instan
         samples_cpu,
         timed,
         collections: u64::from(agent.ledger.epochs().current().get()),
-        charged_bytes: charged_bytes(agent),
+        charged_bytes: charged_bytes(agent).saturating_sub(agent.thinning.beyond_bytes()),
         smallest_limit_bytes,
     };
     let Some(change) = state.governor.look(&measured) else {
@@ -96,6 +104,62 @@ pub(crate) fn look(agent: &Agent, smallest_limit_bytes: Option<u64>, now: Instan
     tracing::info!("the sampling interval is {interval} now: {because}{more}");
     state.said = Some(now);
     state.unsaid = 0;
+}
+
+/// The collector is known: `region_bytes` is the size of G1's regions. The warden's thread.
+pub(crate) fn know_regions(agent: &Agent, region_bytes: Option<u64>) {
+    let table = agent.ledger.intervals();
+    let adopted = agent
+        .thinning
+        .adopt(region_bytes, agent.heap_max_bytes(), table);
+    if let Err(error) = adopted {
+        tracing::warn!("samples may keep large arrays from being given back early: {error}");
+    }
+}
+
+/// Whether a collection that comes anyway would decide on thinned arrays. Any thread.
+pub(crate) fn has_undecided(agent: &Agent) -> bool {
+    agent.thinning.beyond_bytes() > 0
+}
+
+/// Whether a collection should decide on thinned arrays, because none has for long. The warden's
+/// thread.
+pub(crate) fn wants_decision(agent: &Agent) -> bool {
+    let since_start = Duration::from_millis(agent.uptime_ms());
+    agent.pace.state().settler.is_overdue(since_start)
+}
+
+/// Takes note of collections that have decided on large arrays.
+fn settle_large_arrays(agent: &Agent, state: &mut State) {
+    let (thinning, epochs) = (&agent.thinning, agent.ledger.epochs());
+    let since_start = Duration::from_millis(agent.uptime_ms());
+    let covered = epochs.covered();
+    // What is covered is decided on from the moment that it is confirmed, but not settled.
+    let decided = state.decided;
+    if let Some(upto) = (state.settler).look(thinning, since_start, covered, decided) {
+        state.decided = Some(upto);
+        epochs.decide_large(upto);
+        let is_large = |record: &LiveRecord| {
+            thinning.may_be_large(record.size_bytes)
+                && agent.identity.classes.kind(ClassId(record.class)) == Kind::Primitives
+        };
+        thinning.settle(|each| {
+            agent.ledger.scan(|record| {
+                if record.birth > upto && is_large(record) {
+                    let account = agent.identity.representative(record.payer);
+                    each(account, record.size_bytes, record.charge.bytes);
+                }
+            });
+        });
+    }
+    if state.thinning_said || thinning.passed_over() == 0 {
+        return;
+    }
+    state.thinning_said = true;
+    tracing::info!(
+        "arrays of primitives larger than half of a G1 region come and go: fewer of them are sampled, \
+         because a sample keeps them until a concurrent cycle; a larger -XX:G1HeapRegionSize lets all be sampled"
+    );
 }
 
 fn charged_bytes(agent: &Agent) -> u64 {

@@ -169,8 +169,8 @@ fn live(agent: &Agent, directory: &Directory) -> Found {
         if record.survived {
             let key = (record.payer, record.agent, record.principal, record.class);
             let cell = cells.entry(key).or_default();
-            cell.0 = cell.0.wrapping_add(record.charge.bytes);
-            cell.1 = cell.1.wrapping_add(record.charge.objects);
+            cell.0 = cell.0.wrapping_add(record.live.bytes);
+            cell.1 = cell.1.wrapping_add(record.live.objects);
         }
     });
     let mut found = Found::default();
@@ -262,6 +262,7 @@ fn snapshot(agent: &Agent, accounts: Vec<Account>) -> Snapshot {
             },
             samples: agent.ledger.samples_total().saturating_sub(all_dropped),
             dropped,
+            thinned: agent.thinning.passed_over(),
             callback_p50_ns: agent.costs.sample_ns(0.5),
             callback_p99_ns: agent.costs.sample_ns(0.99),
         },

@@ -77,7 +77,7 @@ impl Peaks {
                 .iter()
                 .position(|&purse| purse == payer && purse != 0);
             if let Some(place) = place.filter(|_| record.survived) {
-                sums[place] = sums[place].saturating_add(record.charge.bytes);
+                sums[place] = sums[place].saturating_add(record.live.bytes);
             }
         });
         for (place, sum) in self.places.iter().zip(sums) {

@@ -68,8 +68,31 @@ const LOOK: Duration = Duration::from_millis(2);
 const IDLE: Duration = Duration::from_millis(500);
 /// How long the VM gets to take its flag back before it is asked again.
 const FLAG_AGAIN: Duration = Duration::from_secs(1);
+/// Between two canaries that are planted for nobody's wish.
+const PREPARED_AGAIN: Duration = Duration::from_secs(5);
 /// How long one turn of the warden allocates towards a young collection.
 const PROVOCATION: Duration = Duration::from_millis(30);
+
+/// A wish, and what it is worth.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked {
+    wish: Wish,
+    /// By a concurrent cycle alone.
+    gently: bool,
+}
+
+impl Asked {
+    pub(crate) fn for_verdicts(wish: Wish) -> Asked {
+        let gently = false;
+        Asked { wish, gently }
+    }
+
+    /// Where no concurrent cycle is to be had, it is not granted.
+    pub(crate) fn gently(wish: Wish) -> Asked {
+        let gently = true;
+        Asked { wish, gently }
+    }
+}
 
 /// What the warden knows of proofs, and asks the collector for.
 #[derive(Default)]
@@ -83,6 +106,8 @@ pub(crate) struct Evidence {
     activity_before: Option<u64>,
     settling: Settling,
     provoked_bytes: u64,
+    /// When a canary was last planted for nobody's wish.
+    prepared: Option<Instant>,
     said: [bool; Means::ALL.len()],
     said_full: bool,
 }
@@ -113,7 +138,7 @@ impl Evidence {
         &mut self,
         agent: &'static Agent,
         jni: &Jni,
-        wish: Wish,
+        Asked { wish, gently }: Asked,
         now: Instant,
     ) -> Duration {
         let settling = self.settle(agent, now);
@@ -133,6 +158,8 @@ impl Evidence {
         };
         let offer = if wish == Wish::None || self.ladder.is_in_flight() {
             Offer::default()
+        } else if gently {
+            means.offer(jni).gently()
         } else {
             means.offer(jni)
         };
@@ -159,6 +186,30 @@ impl Evidence {
             self.say(way, "collections brought no proof");
         }
         wait.min(settling)
+    }
+
+    /// Plants a canary now and then, so that a collection of old memory that comes anyway is known
+    /// for one. At every turn of the warden while that would tell anybody anything.
+    pub(crate) fn prepare(&mut self, agent: &Agent, jni: &Jni, now: Instant) {
+        let is_due = (self.prepared).is_none_or(|then| now.duration_since(then) >= PREPARED_AGAIN);
+        if !is_due || self.means.is_none() || room(agent, jni) < ROOM {
+            return;
+        }
+        self.prepared = Some(now);
+        self.canaries.keep_stock(jni);
+        if self.canaries.few_are_out() {
+            // No arrays: they would be what they are to tell of.
+            let epoch = agent.ledger.epochs().current();
+            self.canaries.plant(agent, jni, epoch, None);
+        }
+    }
+
+    /// What is known of the collector, if there is room to find out.
+    pub(crate) fn collector(&mut self, agent: &Agent, jni: &Jni) -> Option<&Collections> {
+        if self.means.is_none() && room(agent, jni) >= ROOM {
+            self.know_the_collector(agent, jni);
+        }
+        self.means.as_ref()
     }
 
     /// Whether there is anything to do but to listen.

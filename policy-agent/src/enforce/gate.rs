@@ -189,6 +189,22 @@ impl Gate {
         }
     }
 
+    /// The limit, and `None` without one; zero from when somebody looks whether the account is over
+    /// it. For an allocating thread, before the charge.
+    pub(crate) fn limit_at_rest(&self) -> Option<u64> {
+        let (word, _) = self.word();
+        if !word.limited {
+            return None;
+        }
+        let is_at_rest =
+            !word.over && !word.naive && self.spent() <= self.trip.load(Ordering::Acquire);
+        Some(if is_at_rest {
+            self.limit_bytes.load(Ordering::Relaxed)
+        } else {
+            0
+        })
+    }
+
     /// The word as it is now, and its serial number.
     pub(crate) fn word(&self) -> (Word, u32) {
         let bits = self.word.load(Ordering::Acquire);
@@ -394,6 +410,23 @@ mod tests {
         let gate = Gate::default();
         assert_eq!(gate.pass(1 << 40, 1 << 40), Passage::default());
         assert_eq!(gate.spent(), 0);
+    }
+
+    #[test]
+    fn a_limit_is_at_rest_until_the_trip_is_crossed_or_the_account_is_over() {
+        let gate = Gate::default();
+        assert_eq!(gate.limit_at_rest(), None);
+        gate.say(OPEN);
+        gate.set_marks(1000, 100, 150);
+        assert_eq!(gate.limit_at_rest(), Some(1000));
+        gate.pass(100, 8);
+        assert_eq!(gate.limit_at_rest(), Some(1000));
+        gate.pass(1, 8);
+        assert_eq!(gate.limit_at_rest(), Some(0));
+        gate.set_marks(1000, 300, 350);
+        assert_eq!(gate.limit_at_rest(), Some(1000));
+        gate.say(Word { over: true, ..OPEN });
+        assert_eq!(gate.limit_at_rest(), Some(0));
     }
 
     #[test]

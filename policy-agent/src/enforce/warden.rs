@@ -17,7 +17,7 @@ use crate::pace;
 use crate::sampling::standard_error_bytes;
 
 use super::couriers::Delivery;
-use super::evidence::Evidence;
+use super::evidence::{Asked, Evidence, Wish};
 use super::rounds::Rounds;
 
 /// The longest sleep; a collection wakes the warden earlier.
@@ -97,8 +97,22 @@ impl Warden {
         let starved = !self.evidence.budget().allows(now);
         let (wish, again) = self.rounds.turn(self.agent, jni, now, starved);
         self.agent.api.went_round();
-        let sooner = self.evidence.pursue(self.agent, jni, wish, Instant::now());
+        if pace::has_undecided(self.agent) {
+            self.evidence.prepare(self.agent, jni, now);
+        }
+        let asked = if wish == Wish::None && pace::wants_decision(self.agent) {
+            // It is a figure that waits, and no thread: no pause is worth it.
+            Asked::gently(Wish::Covering)
+        } else {
+            Asked::for_verdicts(wish)
+        };
+        let sooner = self.evidence.pursue(self.agent, jni, asked, Instant::now());
         pace::look(self.agent, self.rounds.smallest_limit_bytes(), now);
+        if self.agent.thinning.is_asked()
+            && let Some(collector) = self.evidence.collector(self.agent, jni)
+        {
+            pace::know_regions(self.agent, collector.region_bytes());
+        }
         self.ask_for_refunds(Instant::now());
         again.min(sooner)
     }

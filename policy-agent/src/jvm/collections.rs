@@ -71,6 +71,15 @@ impl Offer {
         Offer { young, covering }
     }
 
+    /// Of this offer only concurrent cycles.
+    pub(crate) fn gently(&self) -> Offer {
+        let cycles = [Means::Periodic, Means::Explicit];
+        Offer::of(
+            false,
+            self.covering().filter(|means| cycles.contains(means)),
+        )
+    }
+
     /// The ways to a collection of old memory, the best first.
     pub(crate) fn covering(&self) -> impl Iterator<Item = Means> + '_ {
         self.covering.iter().flatten().copied()
@@ -152,6 +161,11 @@ impl Collections {
 
     pub(crate) fn collector(&self) -> Collector {
         self.collector
+    }
+
+    /// The size of G1's regions; `None` with other collectors.
+    pub(crate) fn region_bytes(&self) -> Option<u64> {
+        Some(self.humongous_bytes).filter(|bytes| *bytes > 0)
     }
 
     /// Whether a collection of old memory can be told from any other.

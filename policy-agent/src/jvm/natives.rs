@@ -271,8 +271,8 @@ unsafe extern "system" fn figures(env: Env, _: jni::jclass, purse: jni::jint) ->
         let (mut live_bytes, mut live_objects) = (0u64, 0u64);
         agent.ledger.scan(|record| {
             if record.survived && record.payer == purse {
-                live_bytes = live_bytes.saturating_add(record.charge.bytes);
-                live_objects = live_objects.saturating_add(record.charge.objects);
+                live_bytes = live_bytes.saturating_add(record.live.bytes);
+                live_objects = live_objects.saturating_add(record.live.objects);
             }
         });
         let totals = agent.ledger.totals(purse);

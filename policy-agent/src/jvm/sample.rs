@@ -3,7 +3,7 @@
 //! Runs on the allocating thread. It asks the VM for as little as the rule in
 //! [`crate::identity::bill`] needs: the context class loader (a field read and a tag), the
 //! class (a tag), frames only where the policy wants them, and the tag that brings the
-//! refund. It takes no lock, looks up no name and formats nothing; what it sees for the
+//! refund. Large arrays are thinned before they are charged. It takes no lock, looks up no name and formats nothing; what it sees for the
 //! first time it numbers, tags and leaves to the resolver.
 
 use std::cell::Cell;
@@ -13,8 +13,10 @@ use jvmti_bindings::sys::jni;
 use crate::agent::Agent;
 use crate::cost::{self, Began};
 use crate::identity::bill::bill;
-use crate::ledger::{DropReason, Sample, Tag};
-use crate::sampling::ThreadInterval;
+use crate::identity::classes::{ClassId, Kind};
+use crate::ledger::{DropReason, PurseId, Sample, Tag};
+use crate::sampling::thinning::{self, Verdict};
+use crate::sampling::{IntervalId, ThreadInterval};
 
 use super::guard::{self, Latch};
 use super::java::Jni;
@@ -78,7 +80,7 @@ unsafe fn charge_untimed<'a>(
     agent: &'a Agent,
     jni: &'a Jni,
     event: &Event,
-    interval: crate::sampling::IntervalId,
+    interval: IntervalId,
     turn: u64,
 ) -> Option<Charged<'a>> {
     let tools = &agent.tools;
@@ -94,6 +96,14 @@ unsafe fn charge_untimed<'a>(
     let mut thread = JavaThread::new(sight, event.thread, side);
     let bill = bill(needs, &mut thread);
     thread.remember();
+    let mut interval = interval;
+    let is_large = agent.thinning.may_be_large(event.size_bytes) && waits(agent, class);
+    if is_large {
+        match thinned(agent, bill.payer, event.size_bytes, interval) {
+            Verdict::Keep(wider) => interval = wider,
+            Verdict::PassOver => return None,
+        }
+    }
     let sample = Sample {
         payer: bill.payer,
         agent: bill.agent,
@@ -109,6 +119,10 @@ unsafe fn charge_untimed<'a>(
         agent.ledger.cancel(record);
         return None;
     }
+    if is_large {
+        let account = agent.identity.representative(bill.payer);
+        (agent.thinning).kept(account, event.size_bytes, charge.bytes);
+    }
     Some(Charged {
         sight,
         side,
@@ -116,6 +130,33 @@ unsafe fn charge_untimed<'a>(
         bytes: charge.bytes,
         turn,
     })
+}
+
+/// Whether a large object of this class is one that its tag keeps from being given back: an array of
+/// primitives. A class that nobody has looked at yet counts as none.
+fn waits(agent: &Agent, class: ClassId) -> bool {
+    if agent.thinning.ask() {
+        agent.warden.wake();
+    }
+    agent.identity.classes.kind(class) == Kind::Primitives
+}
+
+/// What to do with a sample of a large array: see [`crate::sampling::thinning`].
+#[cold]
+fn thinned(agent: &Agent, payer: PurseId, size_bytes: u64, interval: IntervalId) -> Verdict {
+    let drawn = (interval, agent.ledger.intervals().bytes(interval));
+    let account = agent.identity.representative(payer);
+    let limits = || {
+        let service = agent.identity.above(payer);
+        let gates = [Some(account), service.map(|purse| u32::from(purse.get()))];
+        let gates = gates.into_iter().flatten();
+        gates.filter_map(|number| agent.enforcement.gates.get(number)?.limit_at_rest())
+    };
+    let widest_bytes = || {
+        let smallest = limits().min();
+        smallest.map_or(u64::MAX, |limit| limit / thinning::LIMIT_SAMPLES)
+    };
+    (agent.thinning).judge(account, size_bytes, drawn, widest_bytes, fastrand::f64)
 }
 
 /// Uses up the buffer from which the calling thread allocates, until its sampler reports.

@@ -124,6 +124,8 @@ pub struct Epochs {
     pauses: AtomicU64,
     any: Boundary,
     old: Boundary,
+    /// Epoch + 1 up to which large arrays are decided on; 0 before the first.
+    large: AtomicU64,
     /// 1 where every death is reported by a collection of the whole heap.
     deaths_cover_all: AtomicU32,
 }
@@ -247,6 +249,21 @@ impl Epochs {
     #[must_use]
     pub fn covered(&self) -> Option<Epoch> {
         self.old.confirmed()
+    }
+}
+
+impl Epochs {
+    /// A collection has decided on all large arrays that were born up to `epoch` (see
+    /// `sampling::thinning`).
+    pub fn decide_large(&self, epoch: Epoch) {
+        self.large.fetch_max(stored(epoch), Ordering::AcqRel);
+    }
+
+    /// The newest epoch such that a collection that frees large arrays has decided on all that were
+    /// born at or before it: one known by their deaths, or one that covers old memory.
+    #[must_use]
+    pub fn large_decided(&self) -> Option<Epoch> {
+        loaded(self.large.load(Ordering::Acquire)).max(self.covered())
     }
 }
 

@@ -86,6 +86,17 @@ pub struct Dropped {
     pub reason: DropReason,
 }
 
+/// An object that was freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Freed {
+    /// Who was charged.
+    pub payer: PurseId,
+    /// Its size.
+    pub size_bytes: u64,
+    /// The epoch in which it was charged.
+    pub birth: Epoch,
+}
+
 /// One record, as a scan finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveRecord {
@@ -108,6 +119,10 @@ pub struct LiveRecord {
     /// Born at or before the boundary at the start of the scan: it survived a
     /// collection and counts as live.
     pub survived: bool,
+    /// What it counts for where it counts as live: its charge, unless its sample was thinned and
+    /// no collection has decided on it yet. Then the collections that it survived have freed what
+    /// it stands for and could not free it, so it stands for itself alone.
+    pub live: Charge,
 }
 
 #[cfg(not(loom))]
@@ -241,13 +256,20 @@ impl Ledger {
     /// Refunds an object that was freed; false if that was done before (counted, see
     /// [`Ledger::stale_frees`]). In `ObjectFree`: lock-free, a few atomics.
     pub fn refund(&self, tag: ObjectTag) -> bool {
-        let Some(record) = self.take_back(tag) else {
-            return false;
-        };
+        self.refund_told(tag).is_some()
+    }
+
+    /// As [`Ledger::refund`]; also tells what was freed, and `None` if that was done before.
+    pub fn refund_told(&self, tag: ObjectTag) -> Option<Freed> {
+        let record = self.take_back(tag)?;
         // What proves a collection of a canary's epoch proves it of any object's.
         self.epochs.died(record.birth);
         self.frees.fetch_add(1, Ordering::Release);
-        true
+        Some(Freed {
+            payer: record.payer,
+            size_bytes: record.size_bytes,
+            birth: record.birth,
+        })
     }
 
     fn take_back(&self, tag: ObjectTag) -> Option<Record> {
@@ -294,8 +316,12 @@ impl Ledger {
     /// `survived` is by the boundary as it was at the start.
     pub fn scan(&self, mut each: impl FnMut(&LiveRecord)) {
         let boundary = self.epochs.boundary();
+        let large_decided = self.epochs.large_decided();
         for index in 0..self.slab.high_water() {
             if let Some((tag, record)) = self.slab.read(index) {
+                let charge = self.charge_of(&record);
+                let is_undecided = Some(record.birth) > large_decided
+                    && self.intervals.is_thinned(record.interval);
                 each(&LiveRecord {
                     tag,
                     payer: record.payer,
@@ -304,8 +330,13 @@ impl Ledger {
                     class: record.class,
                     birth: record.birth,
                     size_bytes: record.size_bytes,
-                    charge: self.charge_of(&record),
+                    charge,
                     survived: boundary.is_some_and(|boundary| record.birth <= boundary),
+                    live: if is_undecided {
+                        weight::charge(record.size_bytes, 0)
+                    } else {
+                        charge
+                    },
                 });
             }
         }

@@ -131,6 +131,8 @@ catalog! {
         "Allocation samples charged to an account.";
     SAMPLES_DROPPED = "heapwarden_samples_dropped_total" Counter None ["reason"]
         "Allocation samples that could not be charged, by reason.";
+    SAMPLES_THINNED = "heapwarden_samples_thinned_total" Counter None []
+        "Samples of arrays larger than half a G1 region that were passed over because a sample keeps such an array until a concurrent cycle; those that were kept weigh more for it.";
     SCOPE_MISUSE = "heapwarden_scope_misuse_total" Counter None ["kind"]
         "Uses of the Java API that had no or another effect than meant, by kind.";
     SAMPLING_INTERVAL_BYTES = "heapwarden_sampling_interval_bytes" Gauge Bytes []

@@ -201,6 +201,7 @@ fn agent<'a>(list: &mut List<'a>, snapshot: &'a Snapshot) {
     list.one(&catalog::GC_EPOCH, heap.gc_epoch);
     list.one(&catalog::SAMPLES, sampling.samples);
     list.labelled(&catalog::SAMPLES_DROPPED, sampling.dropped.iter().copied());
+    list.one(&catalog::SAMPLES_THINNED, sampling.thinned);
     list.labelled(
         &catalog::SCOPE_MISUSE,
         snapshot.scope_misuses.iter().copied(),

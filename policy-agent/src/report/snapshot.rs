@@ -50,6 +50,8 @@ pub struct Sampling {
     pub samples: u64,
     /// Samples dropped since the agent was loaded, by reason.
     pub dropped: Vec<(&'static str, u64)>,
+    /// Samples of large arrays passed over since the agent was loaded.
+    pub thinned: u64,
     /// Median time of a sample on the allocating thread, in ns.
     pub callback_p50_ns: u64,
     /// The time that 99 of 100 samples stay within, in ns.

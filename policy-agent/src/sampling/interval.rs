@@ -43,6 +43,9 @@ pub const MAX_INTERVALS: usize = 4096;
 #[cfg(loom)]
 pub const MAX_INTERVALS: usize = 4;
 
+/// In an entry of the table: of thinned samples. No interval is as large.
+const THINNED: u64 = 1 << 63;
+
 /// The name of an interval that is or was in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IntervalId(u16);
@@ -118,9 +121,18 @@ impl Intervals {
     /// The mean bytes between samples under `id`; 0 is exact. One load; any thread.
     #[must_use]
     pub fn bytes(&self, id: IntervalId) -> u64 {
-        self.bytes
-            .get(usize::from(id.0))
-            .map_or(0, |entry| entry.load(Ordering::Acquire))
+        self.entry(id) & !THINNED
+    }
+
+    /// Whether samples under `id` were thinned. One load; any thread.
+    #[must_use]
+    pub fn is_thinned(&self, id: IntervalId) -> bool {
+        self.entry(id) & THINNED != 0
+    }
+
+    fn entry(&self, id: IntervalId) -> u64 {
+        let entry = self.bytes.get(usize::from(id.0));
+        entry.map_or(0, |entry| entry.load(Ordering::Acquire))
     }
 
     /// Puts an interval in force from each thread's next draw on, and returns its id.
@@ -136,24 +148,39 @@ impl Intervals {
                 bytes: interval_bytes,
             });
         }
+        let id = self.name(interval_bytes, 0)?;
+        self.current.store(u32::from(id.0), Ordering::Release);
+        Ok(id)
+    }
+
+    /// The id of an interval, of any width, for samples that are thinned to it. As
+    /// [`Intervals::set`], but nothing comes into force.
+    ///
+    /// # Errors
+    /// [`IntervalError::TableFull`].
+    pub fn thinned(&self, interval_bytes: u64) -> Result<IntervalId, IntervalError> {
+        self.name(interval_bytes, THINNED)
+    }
+
+    fn name(&self, interval_bytes: u64, mark: u64) -> Result<IntervalId, IntervalError> {
         // A writer that panicked left at worst an entry that nobody names.
         let mut used = self
             .used
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let entry = interval_bytes | mark;
         let known = self.bytes[..*used]
             .iter()
-            .position(|entry| entry.load(Ordering::Relaxed) == interval_bytes);
+            .position(|place| place.load(Ordering::Relaxed) == entry);
         let index = match known {
             Some(index) => index,
             None if *used < self.bytes.len() => {
-                self.bytes[*used].store(interval_bytes, Ordering::Release);
+                self.bytes[*used].store(entry, Ordering::Release);
                 *used += 1;
                 *used - 1
             }
             None => return Err(IntervalError::TableFull),
         };
-        self.current.store(index as u32, Ordering::Release);
         Ok(IntervalId(index as u16))
     }
 }

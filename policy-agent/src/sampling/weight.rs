@@ -51,6 +51,10 @@
 //!   such heaps of charges fit at the largest interval, and more in proportion as the
 //!   interval gets smaller: 2^16 heaps at 4 KiB.
 //!
+//! Arrays that are thinned have intervals of up to 2^30 (`thinning`), a quarter of the heap at most:
+//! the variances of 2^42 bytes charged so add up to `2^30 * 2^42 = 2^72`, in units 2^64. Those of a
+//! heap of 4 TiB fit; in a larger one, full of such arrays, an error published would be too small.
+//!
 //! Sums wrap modulo 2^64 rather than saturate, so that even beyond these bounds a
 //! refund undoes its charge exactly.
 

@@ -250,3 +250,40 @@ fn a_sampled_object_that_dies_bears_witness_like_a_canary() {
     ledger.scan(|record| survived.push((record.tag, record.survived)));
     assert_eq!(survived, [(kept, true)]);
 }
+
+/// An array whose sample was thinned stands for others, of which nobody knows yet whether they live.
+#[test]
+fn a_thinned_array_counts_among_the_live_for_itself_until_it_is_decided_on() {
+    let ledger = super::ledger(4, 2);
+    let purse = ledger.open_purse().expect("room");
+    let wide = ledger.intervals().thinned(1 << 24).expect("room");
+    let same = ledger.intervals().set(1 << 24).expect("room");
+    assert_ne!(wide, same);
+    assert_eq!(ledger.intervals().bytes(wide), 1 << 24);
+    let charge = |interval| {
+        let sample = Sample {
+            interval,
+            ..super::sample(&ledger, purse, 1 << 20)
+        };
+        ledger.charge(&sample).expect("room")
+    };
+    let (thinned, other) = (charge(wide), charge(same));
+    let live = || {
+        let mut found = Vec::new();
+        ledger.scan(|record| found.push((record.tag, record.live.bytes)));
+        found
+    };
+    let stands_for = crate::sampling::charge(1 << 20, 1 << 24).bytes;
+    let birth = ledger.epochs().current();
+    ledger.epochs().gc_finished();
+    ledger.epochs().confirm(birth);
+    assert_eq!(live(), [(thinned, 1 << 20), (other, stands_for)]);
+    ledger.epochs().decide_large(birth);
+    assert_eq!(live(), [(thinned, stands_for), (other, stands_for)]);
+
+    let latest = charge(wide);
+    assert_eq!(live().last(), Some(&(latest, 1 << 20)), "it came later");
+    // What covers old memory decides on large arrays too.
+    ledger.epochs().confirm_cover(ledger.epochs().current());
+    assert_eq!(live().last(), Some(&(latest, stands_for)));
+}

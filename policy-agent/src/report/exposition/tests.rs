@@ -47,6 +47,7 @@ fn full() -> Snapshot {
             interval_bytes: 65536,
             samples: 4,
             dropped: vec![("slab_full", 0), ("reentry", 1)],
+            thinned: 5,
             callback_p50_ns: 900,
             callback_p99_ns: 4_000,
         },

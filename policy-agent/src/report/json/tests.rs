@@ -30,6 +30,7 @@ fn the_document_is_the_contract_s() {
             interval_bytes: 65536,
             samples: 9,
             dropped: vec![("slab_full", 2), ("reentry", 3)],
+            thinned: 0,
             callback_p50_ns: 900,
             callback_p99_ns: 4_000,
         },

@@ -9,7 +9,7 @@ use super::finding::Finding;
 use super::picture::Picture;
 
 /// Every examination, in the order in which a reader wants to know.
-const EXAMINATIONS: [fn(&Picture) -> Vec<Finding>; 25] = [
+const EXAMINATIONS: [fn(&Picture) -> Vec<Finding>; 26] = [
     loading::no_jvm,
     loading::not_loaded,
     loading::inert,
@@ -20,6 +20,7 @@ const EXAMINATIONS: [fn(&Picture) -> Vec<Finding>; 25] = [
     sampling::no_samples,
     sampling::no_collection,
     sampling::dropped,
+    sampling::thinned,
     sampling::refunds_at_major_collections,
     policy::reload_failed,
     policy::file_rejected,

@@ -143,6 +143,25 @@ pub(super) fn no_collection(picture: &Picture) -> Vec<Finding> {
     )]
 }
 
+/// Arrays come and go that a sample would keep: accounts of them are vaguer.
+pub(super) fn thinned(picture: &Picture) -> Vec<Finding> {
+    const THINNED: &str = "heapwarden_samples_thinned_total";
+    let thinned = picture.metrics.value(THINNED).unwrap_or(0.0);
+    if thinned == 0.0 {
+        return Vec::new();
+    }
+    vec![Finding::new(
+        Severity::Note,
+        "large-arrays-thinned",
+        "arrays larger than half of a G1 region come and go; fewer of them are sampled, because a sample keeps \
+         such an array until a concurrent cycle",
+        format!("{THINNED} = {thinned}"),
+        "nothing, where the errors of the accounts are small enough; else a larger -XX:G1HeapRegionSize (more \
+         than twice the size of the arrays, at most 32m on every JDK): G1 collects them like others then, and \
+         all of them are sampled",
+    )]
+}
+
 /// Samples that were dropped, by reason.
 pub(super) fn dropped(picture: &Picture) -> Vec<Finding> {
     const DROPPED: &str = "heapwarden_samples_dropped_total";
@@ -301,6 +320,20 @@ mod tests {
             (no_samples(&picture), no_collection(&picture)),
             (vec![], vec![])
         );
+    }
+
+    #[test]
+    fn large_arrays_that_are_thinned_are_told_with_what_helps() {
+        let told = |count| {
+            let metrics = format!("heapwarden_samples_thinned_total {count}\n");
+            thinned(&agent(&metrics, vec![]))
+        };
+        assert_eq!(told(0), vec![]);
+        let found = told(7);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].evidence.ends_with("= 7"), "{found:?}");
+        assert!(found[0].remedy.contains("G1HeapRegionSize"), "{found:?}");
+        assert_eq!(thinned(&agent("", vec![])), vec![], "an agent of before");
     }
 
     #[test]

@@ -1,0 +1,137 @@
+//! Arrays larger than half of a G1 region, which a sample keeps from being given back early: a
+//! service that makes and drops them does not fill old memory for being watched, and its figures
+//! stay right.
+
+use heapwarden_tests::holdings::Truth;
+use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, on_each};
+use heapwarden_tests::jvm::{Jvm, victim};
+use std::time::Duration;
+
+const HEAP_BYTES: f64 = 512.0 * 1024.0 * 1024.0;
+/// Orders, arrays an order, and their length: 2.2 GB in all, of which 22 MB are held at once.
+const ORDERS: usize = 100;
+const ARRAYS: usize = 20;
+const BYTES: usize = 1_100_000;
+/// Longest that a verdict may take on a busy machine: the budget makes it wait as well.
+const VERDICT: Duration = Duration::from_secs(90);
+
+/// A heap of full size from the start, so that the collector has no reason of its own for a
+/// concurrent cycle: nothing is ever held but what an order makes.
+fn start(vm: &Vm, policy: &str) -> Jvm {
+    victim(vm, "victim.Holder")
+        .argument("com.acme.orders")
+        .argument("com.acme.billing")
+        .heap("512m")
+        .flag("-Xms512m")
+        .flag("-XX:G1HeapRegionSize=1m")
+        .flag("-Xlog:gc*:file=gc.log")
+        .policy(policy)
+        .start()
+}
+
+/// Makes and drops, as a service does that has run for a while: the agent knows its collector. The
+/// bytes of it.
+fn churn(jvm: &mut Jvm) -> f64 {
+    let mut order = |arrays: usize| {
+        let order = format!("churn com.acme.orders bytes:{BYTES}*{arrays}");
+        Truth::of(&jvm.ask(&order)).bytes
+    };
+    let first = order(1);
+    std::thread::sleep(Duration::from_secs(2));
+    let then: u64 = (0..ORDERS).map(|_| order(ARRAYS)).sum();
+    (first + then) as f64
+}
+
+fn gc_log(jvm: &Jvm) -> String {
+    std::fs::read_to_string(jvm.folder().join("gc.log")).expect("the collector's log")
+}
+
+/// How many old collections there were: cycles that went to their end, and full ones. (With a large
+/// array G1 begins a cycle where the heap is 45 % full, but calls it off if its first pause has found
+/// old memory emptier.)
+fn old_collections(jvm: &Jvm) -> usize {
+    let log = gc_log(jvm);
+    let old = ["Concurrent Mark Cycle", "Pause Full"];
+    // At the end of each stands the time that it took.
+    let is_end = |line: &&str| line.ends_with("ms") && old.iter().any(|old| line.contains(old));
+    log.lines().filter(is_end).count()
+}
+
+const ACCOUNTS: &str = "[[account]]\nname = \"orders\"\npackages = [\"com.acme.orders\"]\n\
+                        [[account]]\nname = \"billing\"\npackages = [\"com.acme.billing\"]\n";
+
+#[test]
+fn what_comes_and_goes_brings_no_old_collection_and_is_charged_within_its_error() {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = start(vm, ACCOUNTS);
+        let truth_bytes = churn(&mut jvm);
+        let metrics = jvm.metrics();
+        let thinned = metrics.value("heapwarden_samples_thinned_total", &[]);
+        assert!(thinned > Some(500.0), "{thinned:?} of 2,000: {}", jvm.log());
+        assert_eq!(old_collections(&jvm), 0, "{}", gc_log(&jvm));
+
+        // Nothing was refunded, so all that was allocated is charged.
+        let holding = jvm.accounts().holding("orders");
+        let error = holding.charged_bytes - truth_bytes;
+        assert!(
+            error.abs() <= 3.0 * holding.standard_error_bytes,
+            "{holding:?} for {truth_bytes}"
+        );
+        // But most of it is not there, and not taken for live.
+        assert!(holding.live_bytes < HEAP_BYTES / 2.0, "{holding:?}");
+        assert!(jvm.log().contains("-XX:G1HeapRegionSize"), "{}", jvm.log());
+        jvm.finish();
+    });
+}
+
+#[test]
+fn a_cache_of_another_account_is_known_once_a_collection_has_decided() {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = start(vm, ACCOUNTS);
+        churn(&mut jvm);
+        let order = format!("hold com.acme.billing bytes:{BYTES}*100");
+        let truth = Truth::of(&jvm.ask(&order)).bytes as f64;
+        let accounts = jvm.settled();
+        let billing = accounts.holding("billing");
+        let error = billing.live_bytes - truth;
+        assert!(billing.standard_error_bytes > 0.0, "thinned: {billing:?}");
+        assert!(
+            error.abs() <= 3.0 * billing.standard_error_bytes,
+            "{billing:?} for {truth}"
+        );
+        let orders = accounts.holding("orders");
+        assert_eq!(orders.charged_bytes, 0.0, "{orders:?}");
+        jvm.finish();
+    });
+}
+
+#[test]
+fn an_account_with_a_limit_is_known_closely_while_another_churns() {
+    const MIB: f64 = 1024.0 * 1024.0;
+    let policy = format!("{ACCOUNTS}limit = \"100MiB\"\n");
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = start(vm, &policy);
+        churn(&mut jvm);
+        let hold = |jvm: &mut Jvm, arrays: usize| {
+            let order = format!("hold com.acme.billing bytes:{BYTES}*{arrays}");
+            Truth::of(&jvm.ask(&order)).bytes as f64
+        };
+        let mut truth = hold(&mut jvm, 85);
+        let accounts = jvm.settled();
+        let billing = accounts.holding("billing");
+        assert!(billing.standard_error_bytes < MIB, "{billing:?}");
+        assert!((billing.live_bytes - truth).abs() < MIB, "{billing:?}");
+        assert!(
+            accounts.is_in_state("billing", "open"),
+            "{}",
+            accounts.brief()
+        );
+        churn(&mut jvm);
+        truth += hold(&mut jvm, 20);
+        assert!(truth > 105.0 * MIB);
+        jvm.until(VERDICT, "it is over its limit", |accounts| {
+            accounts.is_in_state("billing", "over")
+        });
+        jvm.finish();
+    });
+}

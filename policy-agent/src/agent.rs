@@ -398,12 +398,8 @@ impl Agent {
     pub(crate) fn freed(&self, tag: i64) {
         match Tag::decode(tag) {
             Some(Tag::Object(record)) => {
-                if let Some(freed) = self.ledger.refund_told(record)
-                    && self.thinning.hears_of(freed.size_bytes)
-                {
-                    let account = self.identity.representative(freed.payer);
-                    let decided = self.ledger.epochs().large_decided();
-                    (self.thinning).died(account, freed.size_bytes, freed.birth, decided);
+                if let Some(freed) = self.ledger.refund_told(record) {
+                    self.thinning.died(freed.size_bytes, freed.birth);
                 }
             }
             Some(Tag::Class(handle)) => {

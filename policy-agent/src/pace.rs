@@ -16,7 +16,7 @@ use crate::cost::process_cpu_time;
 use crate::identity::classes::{ClassId, Kind};
 use crate::ledger::{Epoch, LiveRecord, PurseId};
 use crate::sampling::governor::{Governor, Measured, Wanted, Why};
-use crate::sampling::thinning::Settler;
+use crate::sampling::thinning::{Living, Settler};
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_secs(1);
@@ -117,16 +117,16 @@ pub(crate) fn know_regions(agent: &Agent, region_bytes: Option<u64>) {
     }
 }
 
-/// Whether a collection that comes anyway would decide on thinned arrays. Any thread.
+/// Whether a collection of old memory that comes anyway should be known for one. Any thread.
 pub(crate) fn has_undecided(agent: &Agent) -> bool {
-    agent.thinning.beyond_bytes() > 0
+    agent.thinning.has_undecided()
 }
 
-/// Whether a collection should decide on thinned arrays, because none has for long. The warden's
-/// thread.
+/// Whether a collection should decide on large arrays, because none has for long or they take much of
+/// the heap. The warden's thread.
 pub(crate) fn wants_decision(agent: &Agent) -> bool {
     let since_start = Duration::from_millis(agent.uptime_ms());
-    agent.pace.state().settler.is_overdue(since_start)
+    agent.pace.state().settler.wants_decision(since_start)
 }
 
 /// Takes note of collections that have decided on large arrays.
@@ -145,9 +145,13 @@ fn settle_large_arrays(agent: &Agent, state: &mut State) {
         };
         thinning.settle(|each| {
             agent.ledger.scan(|record| {
-                if record.birth > upto && is_large(record) {
-                    let account = agent.identity.representative(record.payer);
-                    each(account, record.size_bytes, record.charge.bytes);
+                if Some(record.birth) > decided && is_large(record) {
+                    each(&Living {
+                        account: agent.identity.representative(record.payer),
+                        size_bytes: record.size_bytes,
+                        charged_bytes: record.charge.bytes,
+                        is_decided: record.birth <= upto,
+                    });
                 }
             });
         });

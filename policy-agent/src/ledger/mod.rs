@@ -89,8 +89,6 @@ pub struct Dropped {
 /// An object that was freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Freed {
-    /// Who was charged.
-    pub payer: PurseId,
     /// Its size.
     pub size_bytes: u64,
     /// The epoch in which it was charged.
@@ -266,7 +264,6 @@ impl Ledger {
         self.epochs.died(record.birth);
         self.frees.fetch_add(1, Ordering::Release);
         Some(Freed {
-            payer: record.payer,
             size_bytes: record.size_bytes,
             birth: record.birth,
         })

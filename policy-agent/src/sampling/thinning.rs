@@ -8,38 +8,38 @@
 //! drops buffers of a megabyte would fill old memory with them, and have cycles where it had none.
 //!
 //! # Rules
-//! 1. An array is *undecided* from when its sample is kept until a collection is known to have decided
-//!    on it. It counts with the regions that it takes. What an account's undecided arrays may come to is its *allowance*: 1/[`HEAP_PART`] of the
-//!    heap; what those of all accounts may, 1/[`HEAP_PART_OF_ALL`].
-//! 2. Below both they are sampled like anything else. From there on they are sampled as if the
-//!    interval were half a region, and twice as much with each further quarter of the allowance that is
-//!    used up more, up to 1/[`WIDEST_PART`] of the heap or [`WIDEST_BYTES`]. So in a heap of 1 GiB an
-//!    account that has made and dropped a gigabyte in arrays of a region each has 9 % of the heap
-//!    waiting, and one in 128 of its next is kept. Accounts that make few are known as closely as ever.
+//! 1. Each account has an *allowance* of 1/[`HEAP_PART`] of the heap, and all together one of
+//!    1/[`HEAP_PART_OF_ALL`]. A large array whose sample is kept uses them up by the regions that it takes.
+//!    In a minute 1/[`MINUTE_PART`] and 1/[`MINUTE_PART_OF_ALL`] of the heap come back: by no more does
+//!    garbage grow that waits. An array comes back, too, as soon as a collection has found it alive: it
+//!    is no garbage.
+//! 2. Within both they are sampled like anything else. When one is used up they are sampled as if the
+//!    interval were half a region, and twice as much with each further quarter of it, up to
+//!    1/[`WIDEST_PART`] of the heap or [`WIDEST_BYTES`].
 //! 3. An array that was drawn under the interval I is kept with the probability p(s, J) / p(s, I) for
 //!    the wider interval J, p as in [`super::weight`]. It has been sampled with p(s, J) then, as if it
 //!    had been drawn under J, and is weighed with that: charges stay unbiased. J depends on what was
 //!    sampled before alone, and not on this draw.
 //! 4. Only a collection of old memory frees such an array. The death of one that was born in epoch e
-//!    proves one that has decided on all large arrays born up to e (the argument for canaries in
-//!    [`crate::ledger::epoch`], word for word), as a covering collection does. What lives then is no
-//!    garbage that waits: it is undecided no more.
-//! 5. What died of an account's counts on as if it were undecided, and half of it is forgotten every
-//!    [`HALF_LIFE`]: a service that lives on such arrays does not begin anew after each cycle, and one
-//!    that has ceased to may build a cache that is known exactly.
-//! 6. Until then a thinned array is charged with what it stands for, but counts among what is *live*
+//!    proves one that has *decided* on all large arrays born up to e (the argument for canaries in
+//!    [`crate::ledger::epoch`], word for word), as a covering collection does.
+//! 5. Until then a thinned array is charged with what it stands for, but counts among what is *live*
 //!    with its own size alone: young collections have freed those that it stands for, if they were
-//!    garbage, and could not free it. Where nothing has decided for [`OVERDUE`], a concurrent cycle is
-//!    asked for, within the budget for evidence: so a cache that came while arrays were thinned is
-//!    shown too small for so long at the most.
-//! 7. An account that has a limit has its arrays sampled as under an interval of 1/[`LIMIT_SAMPLES`] of
+//!    garbage, and could not free it. Where nothing has decided for [`OVERDUE`], or undecided arrays
+//!    take 1/[`WAITING_PART`] of the heap, a concurrent cycle is asked for, within the budget for
+//!    evidence. So a cache that came while arrays were thinned is shown too small for so long at the
+//!    most; and G1, which pauses for each large array while old memory is nearly as full as it lets it
+//!    be, is not brought there by ours.
+//! 6. An account that has a limit has its arrays sampled as under an interval of 1/[`LIMIT_SAMPLES`] of
 //!    it at the widest (at its limit it is known to 6 % then, if it holds nothing else), and not
 //!    thinned while somebody looks whether it is over ([`crate::enforce::gate`]). Verdicts are found by
 //!    charges: there a thinned array counts with all that it stands for, decided on or not.
-//! 8. Exact mode is left alone: it was asked for.
+//! 7. Exact mode is left alone: it was asked for.
 //!
-//! What is known of large arrays is an estimate for this one purpose: the counters below are relaxed,
-//! and each settlement ([`Thinning::settle`]) replaces what they came to by a look at the records.
+//! So an account's large arrays are known the worse, the more of them it makes and drops: with 20 of a
+//! region each a second in a heap of 1 GiB one in 20 is kept, and a cache of 100 of them known to 45 %.
+//!
+//! What is known of large arrays is an estimate for this one purpose: the counters below are relaxed.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -48,23 +48,27 @@ use std::time::Duration;
 use super::interval::{IntervalError, IntervalId, Intervals};
 use crate::ledger::Epoch;
 
-/// The share of the heap that an account's undecided arrays may come to before they are thinned.
+/// The share of the heap that is an account's allowance.
 const HEAP_PART: u64 = 32;
-/// And those of all accounts together.
+/// And that of all accounts together.
 const HEAP_PART_OF_ALL: u64 = 8;
+/// What comes back of an account's in a minute, as a share of the heap.
+const MINUTE_PART: u64 = 16;
+/// And of that of all.
+const MINUTE_PART_OF_ALL: u64 = 8;
+/// The share of the heap that may be undecided before a cycle is asked for.
+const WAITING_PART: u64 = 8;
+/// Parts of the allowance with each of which the interval is doubled.
+const STEPS: u64 = 4;
 /// The widest interval, as a share of the heap.
-const WIDEST_PART: u64 = 4;
+const WIDEST_PART: u64 = 8;
 /// And in bytes: the variances of 4 TiB of charges under it add up to 2^64 of their units.
 const WIDEST_BYTES: u64 = 1 << 30;
 /// Places in which accounts are told apart, by their numbers; two of one place share an allowance.
 const PLACES: usize = 64;
-/// Parts of the allowance with each of which the interval is doubled.
-const STEPS: u64 = 4;
-/// How long half of what died counts on.
-const HALF_LIFE: Duration = Duration::from_secs(30);
 /// How long thinned arrays may stay undecided before a cycle is asked for.
-const OVERDUE: Duration = Duration::from_secs(600);
-/// How long it is asked for, before another such time passes.
+const OVERDUE: Duration = Duration::from_secs(180);
+/// How long it is asked for, before as long passes again.
 const ASKED_FOR: Duration = Duration::from_secs(60);
 /// Intervals that a limit keeps for large arrays.
 pub(crate) const LIMIT_SAMPLES: u64 = 256;
@@ -81,38 +85,14 @@ pub(crate) struct Thinning {
     terms: OnceLock<Terms>,
     /// By account, and of all.
     places: Box<[Place]>,
-    /// What thinned ones were charged beyond their sizes, and as much of that as is decided on.
+    /// What of the kept is decided on.
+    settled_bytes: AtomicU64,
+    /// What thinned arrays were charged beyond their sizes, and as much of that as is decided on.
     beyond_bytes: AtomicU64,
     settled_beyond_bytes: AtomicU64,
-    /// Epoch + 1 of the youngest that has died.
+    /// Epoch + 1 of the youngest that has died; 0 before the first.
     youngest_dead: AtomicU64,
     passed_over: AtomicU64,
-}
-
-/// What waits, of the accounts of one place or of all.
-#[derive(Debug, Default)]
-struct Place {
-    /// What was kept takes, since the start.
-    kept_bytes: AtomicU64,
-    /// As many of them as are decided on.
-    settled_bytes: AtomicU64,
-    /// What rule 5 adds to the rest.
-    carried_bytes: AtomicU64,
-    /// What those took that died undecided, since the start.
-    died_bytes: AtomicU64,
-}
-
-impl Place {
-    fn waiting_bytes(&self) -> u64 {
-        let kept = self.kept_bytes.load(Ordering::Relaxed);
-        let undecided = kept.saturating_sub(self.settled_bytes.load(Ordering::Relaxed));
-        undecided.saturating_add(self.carried_bytes.load(Ordering::Relaxed))
-    }
-}
-
-/// The places in which an account (the number of the purse that stands for it) counts.
-fn places_of(account: u32) -> [usize; 2] {
-    [account as usize % PLACES, PLACES]
 }
 
 #[derive(Debug)]
@@ -123,6 +103,43 @@ struct Terms {
     intervals: Vec<(u64, IntervalId)>,
 }
 
+/// The allowance of the accounts of one place, or of all.
+#[derive(Debug, Default)]
+struct Place {
+    /// What was kept takes, since the start.
+    kept_bytes: AtomicU64,
+    /// What has come back, since the start: no more than that.
+    back_bytes: AtomicU64,
+}
+
+impl Place {
+    fn used_bytes(&self) -> u64 {
+        let kept = self.kept_bytes.load(Ordering::Relaxed);
+        kept.saturating_sub(self.back_bytes.load(Ordering::Relaxed))
+    }
+
+    /// The warden alone.
+    fn comes_back(&self, bytes: u64) {
+        let bytes = bytes.min(self.used_bytes());
+        self.back_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// The places in which an account (the number of the purse that stands for it) counts.
+fn places_of(account: u32) -> [usize; 2] {
+    [account as usize % PLACES, PLACES]
+}
+
+/// The allowance of a place and what comes back of it in a minute, in bytes.
+fn allowance_bytes(place: usize, heap_bytes: u64) -> (u64, u64) {
+    let (part, minute) = if place < PLACES {
+        (HEAP_PART, MINUTE_PART)
+    } else {
+        (HEAP_PART_OF_ALL, MINUTE_PART_OF_ALL)
+    };
+    (heap_bytes / part, heap_bytes / minute)
+}
+
 impl Default for Thinning {
     fn default() -> Thinning {
         Thinning {
@@ -130,6 +147,7 @@ impl Default for Thinning {
             asked: AtomicBool::new(false),
             terms: OnceLock::new(),
             places: (0..=PLACES).map(|_| Place::default()).collect(),
+            settled_bytes: AtomicU64::new(0),
             beyond_bytes: AtomicU64::new(0),
             settled_beyond_bytes: AtomicU64::new(0),
             youngest_dead: AtomicU64::new(0),
@@ -147,6 +165,16 @@ pub(crate) enum Verdict {
     PassOver,
 }
 
+/// A large array that is among the records.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Living {
+    pub(crate) account: u32,
+    pub(crate) size_bytes: u64,
+    pub(crate) charged_bytes: u64,
+    /// A collection has found it alive.
+    pub(crate) is_decided: bool,
+}
+
 impl Thinning {
     // ---- allocating threads ----------------------------------------------------------
 
@@ -155,8 +183,8 @@ impl Thinning {
         size_bytes > self.threshold_bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether the collector is known; where it is not, true for the first who should have it
-    /// looked at.
+    /// True for the first who meets an array that may be large while the collector is not known: it
+    /// should be found out then.
     pub(crate) fn ask(&self) -> bool {
         self.terms.get().is_none() && !self.asked.swap(true, Ordering::Relaxed)
     }
@@ -192,9 +220,11 @@ impl Thinning {
         widest_bytes: impl FnOnce() -> u64,
     ) -> Option<(u64, IntervalId)> {
         let terms = self.terms.get().filter(|_| drawn_bytes > 0)?;
-        let [own, all] = places_of(account).map(|place| self.places[place].waiting_bytes());
-        let own = level(own, terms.heap_bytes / HEAP_PART);
-        let level = match own.max(level(all, terms.heap_bytes / HEAP_PART_OF_ALL)) {
+        let [own, all] = places_of(account).map(|place| {
+            let (allowance, _) = allowance_bytes(place, terms.heap_bytes);
+            level(self.places[place].used_bytes(), allowance)
+        });
+        let level = match own.max(all) {
             0 => return None,
             level => level.min(terms.intervals.len()),
         };
@@ -216,30 +246,18 @@ impl Thinning {
         self.beyond_bytes.fetch_add(beyond, Ordering::Relaxed);
     }
 
-    // ---- the thread that reports deaths ----------------------------------------------
-
     /// What an array takes of the heap: its regions are nobody else's.
     fn taken_bytes(&self, size_bytes: u64) -> u64 {
         let region_bytes = self.terms.get().map_or(1, |terms| terms.region_bytes);
-        size_bytes
-            .div_ceil(region_bytes)
-            .saturating_mul(region_bytes)
+        (size_bytes.div_ceil(region_bytes)).saturating_mul(region_bytes)
     }
 
-    /// Whether the death of an object of this size is to be told to [`Thinning::died`]. A load or two.
-    pub(crate) fn hears_of(&self, size_bytes: u64) -> bool {
-        self.may_be_large(size_bytes) && self.terms.get().is_some()
-    }
+    // ---- the thread that reports deaths ----------------------------------------------
 
-    /// A large array of `account` that was born in `birth` has died; `decided` is
-    /// [`crate::ledger::Epochs::large_decided`].
-    pub(crate) fn died(&self, account: u32, size_bytes: u64, birth: Epoch, decided: Option<Epoch>) {
-        (self.youngest_dead).fetch_max(stored(birth), Ordering::Relaxed);
-        if Some(birth) > decided {
-            let taken_bytes = self.taken_bytes(size_bytes);
-            for place in places_of(account) {
-                (self.places[place].died_bytes).fetch_add(taken_bytes, Ordering::Relaxed);
-            }
+    /// An object of this size and birth has died. A load where it is not large.
+    pub(crate) fn died(&self, size_bytes: u64, birth: Epoch) {
+        if self.may_be_large(size_bytes) && self.terms.get().is_some() {
+            (self.youngest_dead).fetch_max(stored(birth), Ordering::Relaxed);
         }
     }
 
@@ -290,6 +308,19 @@ impl Thinning {
         self.passed_over.load(Ordering::Relaxed)
     }
 
+    /// Whether a collection that comes anyway should be known for what it decides on.
+    pub(crate) fn has_undecided(&self) -> bool {
+        self.beyond_bytes() > 0 || self.is_undecided_part(HEAP_PART)
+    }
+
+    /// Whether undecided arrays take such a part of the heap.
+    fn is_undecided_part(&self, part: u64) -> bool {
+        let kept = self.places[PLACES].kept_bytes.load(Ordering::Relaxed);
+        let undecided = kept.saturating_sub(self.settled_bytes.load(Ordering::Relaxed));
+        let terms = self.terms.get();
+        terms.is_some_and(|terms| undecided > terms.heap_bytes / part)
+    }
+
     /// What undecided arrays are charged for others, which may be gone.
     pub(crate) fn beyond_bytes(&self) -> u64 {
         let beyond = self.beyond_bytes.load(Ordering::Relaxed);
@@ -297,38 +328,27 @@ impl Thinning {
     }
 
     /// A collection has decided on large arrays. `living` calls back for each of those among the
-    /// records that were born after it, with its account, size and charge.
-    pub(crate) fn settle(&self, living: impl FnOnce(&mut dyn FnMut(u32, u64, u64))) {
+    /// records that was not decided on before.
+    pub(crate) fn settle(&self, living: impl FnOnce(&mut dyn FnMut(&Living))) {
         // Before the records are looked at: what is kept meanwhile counts in full.
-        let kept: Vec<u64> = (self.places.iter())
-            .map(|place| place.kept_bytes.load(Ordering::Relaxed))
-            .collect();
+        let kept = self.places[PLACES].kept_bytes.load(Ordering::Relaxed);
         let beyond = self.beyond_bytes.load(Ordering::Relaxed);
-        let mut waiting = vec![0u64; kept.len()];
-        let mut waiting_beyond = 0u64;
-        living(&mut |account, size_bytes, charged_bytes| {
-            for place in places_of(account) {
-                waiting[place] += self.taken_bytes(size_bytes);
+        let (mut undecided, mut undecided_beyond) = (0u64, 0u64);
+        living(&mut |array| {
+            let taken_bytes = self.taken_bytes(array.size_bytes);
+            if array.is_decided {
+                for place in places_of(array.account) {
+                    self.places[place].comes_back(taken_bytes);
+                }
+            } else {
+                undecided += taken_bytes;
+                undecided_beyond += array.charged_bytes.saturating_sub(array.size_bytes);
             }
-            waiting_beyond += charged_bytes.saturating_sub(size_bytes);
         });
-        for ((place, kept), waiting) in self.places.iter().zip(kept).zip(waiting) {
-            (place.settled_bytes).store(kept.saturating_sub(waiting), Ordering::Relaxed);
-        }
-        (self.settled_beyond_bytes).store(beyond.saturating_sub(waiting_beyond), Ordering::Relaxed);
-    }
-
-    /// The most that is of use to count of one place: from there on it is the last level.
-    fn most_bytes(&self, place: usize) -> u64 {
-        let part = if place < PLACES {
-            HEAP_PART
-        } else {
-            HEAP_PART_OF_ALL
-        };
-        self.terms.get().map_or(0, |terms| {
-            let allowance = terms.heap_bytes / part;
-            allowance + allowance / STEPS * terms.intervals.len() as u64
-        })
+        let beyond = beyond.saturating_sub(undecided_beyond);
+        (self.settled_beyond_bytes).store(beyond, Ordering::Relaxed);
+        let settled = kept.saturating_sub(undecided);
+        self.settled_bytes.store(settled, Ordering::Relaxed);
     }
 }
 
@@ -337,8 +357,8 @@ const fn stored(epoch: Epoch) -> u64 {
 }
 
 /// How often the interval is doubled, from half a region on; 0 for not thinned (rule 2).
-fn level(waiting_bytes: u64, allowance_bytes: u64) -> usize {
-    let Some(beyond) = waiting_bytes.checked_sub(allowance_bytes) else {
+fn level(used_bytes: u64, allowance_bytes: u64) -> usize {
+    let Some(beyond) = used_bytes.checked_sub(allowance_bytes) else {
         return 0;
     };
     1 + (beyond / (allowance_bytes / STEPS).max(1)) as usize
@@ -354,18 +374,18 @@ fn share_kept(size_bytes: u64, drawn_bytes: u64, wider_bytes: u64) -> f64 {
 /// What the warden remembers between two looks. Pure but for the counters that it is shown.
 #[derive(Debug, Default)]
 pub(crate) struct Settler {
-    /// By place: those of [`Thinning::died`] that are carried or were, and what is carried now.
-    carried: Vec<(u64, f64)>,
     looked: Option<Duration>,
     /// Since when thinned arrays are undecided.
     undecided_since: Option<Duration>,
+    /// Since when a decision is asked for, or was last.
+    asked_since: Option<Duration>,
 }
 
 impl Settler {
     /// Looks once in a while: `since_start` is the time, `covered` what a covering collection has
     /// decided on, `decided` what has been settled. Gives the epoch to be settled, if there is a new
-    /// one. (Its refunds need not all be in: an array that is decided on waits no more, whether its
-    /// death has been told or not.)
+    /// one. (Its refunds need not all be in: what is dead and not reported yet comes back to the
+    /// allowances a little early.)
     pub(crate) fn look(
         &mut self,
         thinning: &Thinning,
@@ -375,40 +395,39 @@ impl Settler {
     ) -> Option<Epoch> {
         let elapsed = since_start.saturating_sub(self.looked.unwrap_or(since_start));
         self.looked = Some(since_start);
-        let died_of = thinning
-            .youngest_dead
-            .load(Ordering::Relaxed)
-            .checked_sub(1);
-        let reached = died_of.map(|epoch| Epoch::new(epoch as u32)).max(covered);
-        let new = reached.filter(|_| reached > decided);
-        let forgotten = 0.5_f64.powf(elapsed.as_secs_f64() / HALF_LIFE.as_secs_f64());
-        self.carried.resize(thinning.places.len(), (0, 0.0));
-        for (number, place) in thinning.places.iter().enumerate() {
-            let (known, carried) = &mut self.carried[number];
-            *carried *= forgotten;
-            if new.is_some() {
-                let died = place.died_bytes.load(Ordering::Relaxed);
-                *carried = carried.max(died.saturating_sub(*known) as f64);
-                *known = died;
+        if let Some(terms) = thinning.terms.get() {
+            for (number, place) in thinning.places.iter().enumerate() {
+                let (_, in_a_minute) = allowance_bytes(number, terms.heap_bytes);
+                place.comes_back((elapsed.as_secs_f64() / 60.0 * in_a_minute as f64) as u64);
             }
-            let most = thinning.most_bytes(number);
-            (place.carried_bytes).store((*carried as u64).min(most), Ordering::Relaxed);
         }
-        if new.is_some() || thinning.beyond_bytes() == 0 {
-            self.undecided_since = None;
+        let dead = thinning.youngest_dead.load(Ordering::Relaxed);
+        let dead = dead.checked_sub(1).map(|epoch| Epoch::new(epoch as u32));
+        let new = dead.max(covered).filter(|epoch| Some(*epoch) > decided);
+        if new.is_some() {
+            (self.undecided_since, self.asked_since) = (None, None);
         } else {
-            let since = *self.undecided_since.get_or_insert(since_start);
-            if since_start.saturating_sub(since) >= OVERDUE + ASKED_FOR {
-                self.undecided_since = Some(since_start);
-            }
+            self.wish_for_a_decision(thinning, since_start);
         }
         new
     }
 
-    /// Whether a cycle should decide on thinned arrays, as none has for long (rule 6).
-    pub(crate) fn is_overdue(&self, since_start: Duration) -> bool {
-        let since = self.undecided_since;
-        since.is_some_and(|since| since_start.saturating_sub(since) >= OVERDUE)
+    fn wish_for_a_decision(&mut self, thinning: &Thinning, now: Duration) {
+        if thinning.beyond_bytes() > 0 {
+            self.undecided_since.get_or_insert(now);
+        }
+        let since = |then: Option<Duration>| then.map(|then| now.saturating_sub(then));
+        let is_old = since(self.undecided_since).is_some_and(|since| since >= OVERDUE);
+        let is_due = is_old || thinning.is_undecided_part(WAITING_PART);
+        let has_rested = since(self.asked_since).is_none_or(|since| since >= 2 * ASKED_FOR);
+        if is_due && has_rested {
+            self.asked_since = Some(now);
+        }
+    }
+
+    /// Whether a cycle should decide on large arrays now (rule 5).
+    pub(crate) fn wants_decision(&self, since_start: Duration) -> bool {
+        (self.asked_since).is_some_and(|since| since_start.saturating_sub(since) < ASKED_FOR)
     }
 }
 

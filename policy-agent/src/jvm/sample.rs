@@ -15,7 +15,7 @@ use crate::cost::{self, Began};
 use crate::identity::bill::bill;
 use crate::identity::classes::{ClassId, Kind};
 use crate::ledger::{DropReason, PurseId, Sample, Tag};
-use crate::sampling::thinning::{self, Verdict};
+use crate::sampling::thinning::{Thinning, Verdict};
 use crate::sampling::{IntervalId, ThreadInterval};
 
 use super::guard::{self, Latch};
@@ -146,15 +146,13 @@ fn waits(agent: &Agent, class: ClassId) -> bool {
 fn thinned(agent: &Agent, payer: PurseId, size_bytes: u64, interval: IntervalId) -> Verdict {
     let drawn = (interval, agent.ledger.intervals().bytes(interval));
     let account = agent.identity.representative(payer);
-    let limits = || {
+    let widest_bytes = || {
         let service = agent.identity.above(payer);
         let gates = [Some(account), service.map(|purse| u32::from(purse.get()))];
         let gates = gates.into_iter().flatten();
-        gates.filter_map(|number| agent.enforcement.gates.get(number)?.limit_at_rest())
-    };
-    let widest_bytes = || {
-        let smallest = limits().min();
-        smallest.map_or(u64::MAX, |limit| limit / thinning::LIMIT_SAMPLES)
+        let limits =
+            gates.filter_map(|number| agent.enforcement.gates.get(number)?.limit_at_rest());
+        Thinning::widest_bytes(limits)
     };
     (agent.thinning).judge(account, size_bytes, drawn, widest_bytes, fastrand::f64)
 }

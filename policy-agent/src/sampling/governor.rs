@@ -55,7 +55,7 @@ const PER_TAG: Duration = Duration::from_nanos(100);
 /// Part of what may be tracked.
 const TRACKED_PART: u64 = 4;
 /// Intervals that the smallest limit keeps.
-const LIMIT_SAMPLES: u64 = 1024;
+pub(super) const LIMIT_SAMPLES: u64 = 1024;
 
 /// What the policy in force asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

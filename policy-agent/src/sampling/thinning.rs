@@ -31,9 +31,10 @@
 //!    most; and G1, which pauses for each large array while old memory is nearly as full as it lets it
 //!    be, is not brought there by ours.
 //! 6. An account that has a limit has its arrays sampled as under an interval of 1/[`LIMIT_SAMPLES`] of
-//!    it at the widest (at its limit it is known to 6 % then, if it holds nothing else), and not
+//!    it at the widest, as the governor has it (at its limit it is known to 3 %), and not
 //!    thinned while somebody looks whether it is over ([`crate::enforce::gate`]). Verdicts are found by
 //!    charges: there a thinned array counts with all that it stands for, decided on or not.
+//!    For what is not thinned for its limit's sake there is the cycle that is asked for.
 //! 7. Exact mode is left alone: it was asked for.
 //!
 //! So an account's large arrays are known the worse, the more of them it makes and drops: with 20 of a
@@ -45,6 +46,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::governor::LIMIT_SAMPLES;
 use super::interval::{IntervalError, IntervalId, Intervals};
 use crate::ledger::Epoch;
 
@@ -70,8 +72,6 @@ const PLACES: usize = 64;
 const OVERDUE: Duration = Duration::from_secs(180);
 /// How long it is asked for, before as long passes again.
 const ASKED_FOR: Duration = Duration::from_secs(60);
-/// Intervals that a limit keeps for large arrays.
-pub(crate) const LIMIT_SAMPLES: u64 = 256;
 /// Half of G1's smallest region: what is not larger is large with no collector.
 const NEVER_LARGE_BYTES: u64 = 512 << 10;
 
@@ -187,6 +187,11 @@ impl Thinning {
     /// should be found out then.
     pub(crate) fn ask(&self) -> bool {
         self.terms.get().is_none() && !self.asked.swap(true, Ordering::Relaxed)
+    }
+
+    /// The widest interval that the smallest of these limits allows.
+    pub(crate) fn widest_bytes(limits: impl Iterator<Item = u64>) -> u64 {
+        limits.min().map_or(u64::MAX, |limit| limit / LIMIT_SAMPLES)
     }
 
     /// What to do with a large array of `size_bytes` that was drawn under `drawn` (`drawn_bytes`),

@@ -59,7 +59,7 @@ const MINUTE_PART: u64 = 16;
 /// And of that of all.
 const MINUTE_PART_OF_ALL: u64 = 8;
 /// The share of the heap that may be undecided before a cycle is asked for.
-const WAITING_PART: u64 = 8;
+const WAITING_PART: u64 = 4;
 /// Parts of the allowance with each of which the interval is doubled.
 const STEPS: u64 = 4;
 /// The widest interval, as a share of the heap.

@@ -355,9 +355,9 @@ fn a_cycle_is_asked_for_where_none_has_decided_for_long() {
 #[test]
 fn a_cycle_is_asked_for_where_much_waits() {
     let mut program = Program::new(14, 64 * KIB);
-    for account in 0..10 {
+    for account in 0..60 {
         program.account = account;
-        program.churn(20);
+        program.churn(60);
     }
     assert!(program.kept_bytes() > HEAP / WAITING_PART);
     assert_eq!(asked(&mut program, 2), 60);

@@ -354,18 +354,6 @@ impl Evidence {
         }
     }
 
-    /// Puts the flag back as soon as the cycle that was asked for has begun, in the midst of whatever
-    /// else the warden does.
-    pub(crate) fn let_go_of_the_flag(&mut self, agent: &Agent, jni: &Jni) {
-        let facts = match self.ladder.is_flag_changed() {
-            true => self.facts(agent, Instant::now()),
-            false => return,
-        };
-        if self.ladder.has_begun(&facts) {
-            self.put_back(jni);
-        }
-    }
-
     fn put_back(&mut self, jni: &Jni) -> Duration {
         let Some(means) = &mut self.means else {
             return IDLE;

@@ -234,17 +234,6 @@ impl Ladder {
         self.no_young_for_a_while(now);
     }
 
-    /// The flag is not as it was found.
-    pub(crate) fn is_flag_changed(&self) -> bool {
-        self.flag_changed
-    }
-
-    /// Whether a cycle has been seen to run since it was asked for.
-    pub(crate) fn has_begun(&self, facts: &Facts) -> bool {
-        let paused = |flight: Flight| facts.epoch > flight.epoch;
-        facts.cycle_ran == Some(true) && self.flight.is_some_and(paused)
-    }
-
     pub(crate) fn is_in_flight(&self) -> bool {
         self.flight.is_some()
     }

@@ -283,29 +283,28 @@ impl Thinning {
         heap_bytes: u64,
         table: &Intervals,
     ) -> Result<(), IntervalError> {
-        let mut intervals = Vec::new();
         let half = region_bytes.map(|bytes| bytes / 2).filter(|half| *half > 0);
         let widest_bytes = WIDEST_BYTES.min(heap_bytes / WIDEST_PART);
-        let mut bytes = half.unwrap_or(u64::MAX);
-        while bytes <= widest_bytes {
-            match table.thinned(bytes) {
-                Ok(id) => intervals.push((bytes, id)),
-                Err(error) => {
-                    self.threshold_bytes.store(u64::MAX, Ordering::Relaxed);
-                    return Err(error);
-                }
-            }
-            bytes *= 2;
-        }
+        let doubled = std::iter::successors(half, |bytes| Some(bytes * 2));
+        let by_level = doubled.take_while(|bytes| *bytes <= widest_bytes);
+        let named: Result<Vec<_>, _> = by_level
+            .map(|bytes| table.thinned(bytes).map(|id| (bytes, id)))
+            .collect();
+        let threshold_bytes = half.filter(|_| named.is_ok()).unwrap_or(u64::MAX);
+        let (intervals, outcome) = match named {
+            Ok(intervals) => (intervals, Ok(())),
+            Err(error) => (Vec::new(), Err(error)),
+        };
+        // In any case: it is not to be asked for again.
         let terms = Terms {
             heap_bytes,
             region_bytes: region_bytes.unwrap_or(1),
             intervals,
         };
         if self.terms.set(terms).is_ok() {
-            (self.threshold_bytes).store(half.unwrap_or(u64::MAX), Ordering::Relaxed);
+            (self.threshold_bytes).store(threshold_bytes, Ordering::Relaxed);
         }
-        Ok(())
+        outcome
     }
 
     /// Samples passed over so far.

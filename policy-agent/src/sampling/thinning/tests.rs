@@ -290,8 +290,10 @@ fn a_full_table_of_intervals_thins_nothing() {
         table.set(bytes).expect("there is room");
     }
     let thinning = Thinning::default();
+    assert!(thinning.ask() && thinning.is_asked());
     assert!(thinning.adopt(Some(REGION), HEAP, &table).is_err());
     assert!(!thinning.may_be_large(HEAP));
+    assert!(!thinning.is_asked(), "it is told once");
 }
 
 #[test]

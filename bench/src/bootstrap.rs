@@ -7,8 +7,12 @@
 //! Bootstrap*, 1993, chapter 13). A mean over rows is drawn within each row, for the rows are
 //! chosen and the pairs are chance.
 //!
-//! Of few pairs such intervals are somewhat too narrow: with ten, some 90 % of them cover the truth
-//! where 95 % should (the tests here show it).
+//! Of few pairs such intervals are too narrow: what is drawn again varies less than what it was drawn
+//! from, by √((n − 1)/n) for n pairs, and how much that varies is itself known badly. So both sides are
+//! stretched by √(n/(n − 1)) and by what Student's t, of as many degrees of freedom as there are pairs
+//! less one in all rows together, is larger than the normal quantile (the same book, section 13.7 on
+//! narrow intervals, and 12.4 on t). Of three pairs that is 2.7 times, of ten 1.2 times. The tests here
+//! show that about 95 % of them cover the truth then.
 
 use fastrand::Rng;
 
@@ -18,6 +22,15 @@ const RESAMPLES: usize = 10_000;
 const TAIL: f64 = 0.025;
 /// The draws are the same in each report of the same runs.
 const SEED: u64 = 0x68_65_61_70;
+
+/// The quantile of the normal distribution that [`TAIL`] is beyond.
+const NORMAL: f64 = 1.960;
+/// That of Student's t, by degrees of freedom, from one on.
+const STUDENT: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
+];
 
 /// A mean with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
@@ -72,12 +85,24 @@ fn of(rows: &[Vec<f64>], resamples: usize, seed: u64) -> Option<Estimate> {
     means.sort_by(f64::total_cmp);
     let below = (TAIL * resamples as f64) as usize;
     let row_mean = |row: &Vec<f64>| row.iter().sum::<f64>() / row.len() as f64;
+    let value = rows.iter().map(row_mean).sum::<f64>() / rows.len() as f64;
+    let stretch = stretch(rows, pairs);
     Some(Estimate {
-        value: rows.iter().map(row_mean).sum::<f64>() / rows.len() as f64,
-        low: means[below],
-        high: means[resamples - 1 - below],
+        value,
+        low: value - stretch * (value - means[below]),
+        high: value + stretch * (means[resamples - 1 - below] - value),
         pairs,
     })
+}
+
+/// How much too narrow the interval is of few pairs; see the module.
+fn stretch(rows: &[Vec<f64>], pairs: usize) -> f64 {
+    if pairs < 2 {
+        return 1.0;
+    }
+    let freedom: usize = rows.iter().map(|row| row.len() - 1).sum();
+    let t = (STUDENT.get(freedom - 1)).map_or(NORMAL + 2.4 / freedom as f64, |t| *t);
+    (pairs as f64 / (pairs - 1) as f64).sqrt() * t / NORMAL
 }
 
 #[cfg(test)]
@@ -103,7 +128,12 @@ mod tests {
 
     #[test]
     fn a_known_ratio_is_covered_about_as_often_as_promised() {
-        for (pairs, least, most) in [(10, 0.86, 0.96), (40, 0.92, 0.98)] {
+        for (pairs, least, most) in [
+            (3, 0.90, 0.99),
+            (6, 0.92, 0.99),
+            (10, 0.92, 0.98),
+            (40, 0.92, 0.98),
+        ] {
             let mut random = Rng::with_seed(7);
             let trials = 400;
             let covered = (0..trials).filter(|_| {
@@ -149,13 +179,11 @@ mod tests {
         }
 
         #[test]
-        fn the_interval_lies_within_the_data_and_holds_the_mean(
+        fn the_interval_holds_the_mean(
             row in prop::collection::vec(0.5_f64..2.0, 1..20),
         ) {
             let estimate = geometric_mean(std::slice::from_ref(&row)).unwrap();
-            let (least, most) = crate::stats::range(&row);
             let slack = 1e-9;
-            prop_assert!(least - slack <= estimate.low && estimate.high <= most + slack);
             prop_assert!(estimate.low - slack <= estimate.value);
             prop_assert!(estimate.value <= estimate.high + slack);
             prop_assert_eq!(estimate.pairs, row.len());

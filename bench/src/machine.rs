@@ -73,9 +73,12 @@ fn commit() -> String {
             "status",
             "--porcelain",
             "--",
+            "Cargo.lock",
             "policy-agent",
+            "policy-config",
             "bench/c",
             "bench/java",
+            "bench/src",
         ],
     );
     let mark = if changed.is_empty() { "" } else { "+" };

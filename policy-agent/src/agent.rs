@@ -30,7 +30,7 @@ use crate::identity::loaders::Verdict;
 use crate::identity::{Identity, clerk, resolver};
 use crate::jvm::bridge::Bridge;
 use crate::jvm::errors::Errors;
-use crate::jvm::guard::PANICS;
+use crate::jvm::guard::{self, PANICS};
 use crate::jvm::handles::JavaHandles;
 use crate::jvm::java::{FieldId, Global, Jni, Local};
 use crate::jvm::sample::use_up_blind_buffer;
@@ -85,6 +85,8 @@ pub(crate) struct Agent {
     heap_used_after_gc_bytes: AtomicU64,
     heap_max_bytes: AtomicU64,
     stopping: AtomicBool,
+    /// The first of our threads that a panic ended.
+    lost: OnceLock<&'static str>,
     threads: Mutex<Vec<Box<dyn std::any::Any + Send>>>,
     release: u32,
     started: Instant,
@@ -149,6 +151,7 @@ impl Agent {
             heap_used_after_gc_bytes: AtomicU64::new(0),
             heap_max_bytes: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
+            lost: OnceLock::new(),
             threads: Mutex::new(Vec::new()),
             release,
             build,
@@ -263,19 +266,27 @@ impl Agent {
         keep(
             "resolver",
             self.vm
-                .spawn("heapwarden-resolver", move |jni| resolver::run(self, jni))
+                .spawn("heapwarden-resolver", move |jni| {
+                    self.or_lose("resolver", || resolver::run(self, jni));
+                })
                 .map(|t| Box::new(t) as _),
         );
         keep(
             "clerk",
             self.vm
-                .spawn("heapwarden-clerk", move |jni| clerk::run(self, jni))
+                .spawn("heapwarden-clerk", move |jni| {
+                    self.or_lose("clerk", || clerk::run(self, jni));
+                })
                 .map(|t| Box::new(t) as _),
         );
         keep(
             "warden",
             self.vm
-                .spawn("heapwarden-warden", move |jni| warden::run(self, jni))
+                .spawn("heapwarden-warden", move |jni| {
+                    self.or_lose("warden", || warden::run(self, jni));
+                    // Nobody else speaks through the gates, and nobody judges any more.
+                    self.enforcement.gates.open_all();
+                })
                 .map(|t| Box::new(t) as _),
         );
         if self.bridge.get().is_some() {
@@ -309,6 +320,26 @@ impl Agent {
         self.threads().extend(started);
     }
 
+    /// Runs a thread's work. Where a panic ends it, which is a bug, nobody is refused from then on:
+    /// a verdict would stand for ever without the warden, and an edit of the policy would do nothing
+    /// without the clerk.
+    fn or_lose(&self, thread: &'static str, work: impl FnOnce()) {
+        if guard::contain(work).is_some() {
+            return;
+        }
+        if self.lost.set(thread).is_ok() {
+            tracing::error!(
+                "the agent's thread {thread} has failed, which is a bug in Heapwarden; nothing is refused any more and accounts may be wrong until the JVM is started again"
+            );
+        }
+        self.warden.wake();
+    }
+
+    /// The first of our threads that has failed. One load; any thread.
+    pub(crate) fn lost(&self) -> Option<&'static str> {
+        self.lost.get().copied()
+    }
+
     fn listen_address(&self) -> Option<String> {
         let policy = self.policy.in_force();
         let wanted = match self.options.listen.as_deref() {
@@ -334,9 +365,7 @@ impl Agent {
     /// Stops: from here on no thread of ours calls into the VM by its own will.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
-        if let Some(file) = &self.options.run_file {
-            let _ = std::fs::remove_file(file);
-        }
+        self.remove_run_file();
         self.warden.wake();
         self.resolver.wake();
         self.clerk.wake();
@@ -367,6 +396,21 @@ impl Agent {
             );
         }
         if self.stopping() {
+            self.remove_run_file();
+        }
+    }
+
+    /// Removes the run file if it is this process's: another JVM with the same options (a tool that is
+    /// started beside the server, the server's successor) leaves it alone.
+    fn remove_run_file(&self) {
+        let Some(file) = &self.options.run_file else {
+            return;
+        };
+        let is_ours = std::fs::read(file).is_ok_and(|text| {
+            serde_json::from_slice::<serde_json::Value>(&text)
+                .is_ok_and(|run| run["pid"] == std::process::id())
+        });
+        if is_ours {
             let _ = std::fs::remove_file(file);
         }
     }

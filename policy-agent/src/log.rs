@@ -1,10 +1,13 @@
 //! The agent's log: standard error, or a file. Rust only, no Java logging is touched.
 //!
-//! Never used on an allocating thread or in a collection pause.
+//! Never used on an allocating thread or in a collection pause. What cannot be written (a full disk,
+//! a pipe that nobody reads any more) is lost, and nothing else: `eprintln!`, by which the library would
+//! tell of it, panics where standard error is what fails.
 
 use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::Arc;
 
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
@@ -23,13 +26,29 @@ impl FormatTime for Uptime {
     }
 }
 
+/// Writes what can be written, and never fails.
+struct Unfailing<W>(W);
+
+impl<W: Write> Write for Unfailing<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let _ = self.0.write_all(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let _ = self.0.flush();
+        Ok(())
+    }
+}
+
 /// Installs the log for this copy of the agent. A file that cannot be opened is told on
 /// standard error, which is then used.
 pub(crate) fn install(file: Option<&Path>) {
     let builder = tracing_subscriber::fmt()
         .with_timer(Uptime(std::time::Instant::now()))
         .with_target(false)
-        .with_ansi(false);
+        .with_ansi(false)
+        .log_internal_errors(false);
     let opened = file.map(|path| {
         (
             path,
@@ -39,12 +58,14 @@ pub(crate) fn install(file: Option<&Path>) {
     // A second installation means a second load, which says so itself.
     let _ = match opened {
         Some((_, Ok(file))) => {
-            tracing::subscriber::set_global_default(builder.with_writer(Mutex::new(file)).finish())
+            // A line is one `write` to the end of the file: no lock is needed.
+            let file = Arc::new(file);
+            let writer = move || Unfailing(file.clone());
+            tracing::subscriber::set_global_default(builder.with_writer(writer).finish())
         }
         other => {
-            let set = tracing::subscriber::set_global_default(
-                builder.with_writer(std::io::stderr).finish(),
-            );
+            let writer = || Unfailing(io::stderr());
+            let set = tracing::subscriber::set_global_default(builder.with_writer(writer).finish());
             if let Some((path, Err(error))) = other {
                 tracing::warn!(
                     "the log file {} cannot be opened ({error}); the log goes to standard error",
@@ -54,4 +75,19 @@ pub(crate) fn install(file: Option<&Path>) {
             set
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_written_is_lost_and_told_to_nobody() {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        assert!((&full).write(b"a line").is_err());
+        let mut writer = Unfailing(&full);
+        assert_eq!(writer.write(b"a line").unwrap(), 6);
+        writer.write_all(b"another").unwrap();
+        writer.flush().unwrap();
+    }
 }

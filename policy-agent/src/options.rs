@@ -22,6 +22,8 @@ pub struct Options {
     pub log: Option<PathBuf>,
     /// For tests only: refuses without evidence.
     pub test_refuse: Option<TestRefuse>,
+    /// For tests only: a thread of the agent that is to fail.
+    pub test_panic: Option<TestPanic>,
     /// What was not understood, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -33,6 +35,15 @@ pub enum TestRefuse {
     Naive,
     /// At every sample of such an account where the throw is safe, without a grace.
     Storm,
+}
+
+/// A bug, to show what comes of it. Never meant for a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestPanic {
+    /// Of the warden, once an account is over its limit.
+    Warden,
+    /// Of the clerk, at the first change of the policy.
+    Clerk,
 }
 
 /// The options by name, with what each expects.
@@ -77,6 +88,8 @@ impl Options {
             "log" => self.log = Some(value.into()),
             "test-refuse" if value == "naive" => self.test_refuse = Some(TestRefuse::Naive),
             "test-refuse" if value == "storm" => self.test_refuse = Some(TestRefuse::Storm),
+            "test-panic" if value == "warden" => self.test_panic = Some(TestPanic::Warden),
+            "test-panic" if value == "clerk" => self.test_panic = Some(TestPanic::Clerk),
             "enabled" => match value {
                 "true" => self.enabled = Some(true),
                 "false" => self.enabled = Some(false),

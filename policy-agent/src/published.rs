@@ -41,7 +41,11 @@ impl Source for Published {
     }
 
     fn ready(&self) -> Result<(), String> {
-        if self.agent.samples_are_taken() {
+        if let Some(thread) = self.agent.lost() {
+            Err(format!(
+                "the agent's thread {thread} has failed: nothing is refused and accounts may be wrong until the JVM is started again"
+            ))
+        } else if self.agent.samples_are_taken() {
             Ok(())
         } else {
             Err("no accounts are kept: the JVM gave another agent the sampling capability, or refused it".to_owned())

@@ -4,6 +4,7 @@ mod advise;
 mod attach;
 mod check;
 mod clock;
+mod deployment;
 mod doctor;
 mod history;
 mod live;

@@ -20,7 +20,9 @@ impl Policy {
     /// name is gone and one whose name is new that match the same are one account renamed.
     pub fn diff(old: &Policy, new: &Policy) -> Vec<String> {
         let mut lines = Vec::new();
+        let from = lines.len();
         change(&mut lines, "listen", &old.agent.listen, &new.agent.listen);
+        at_the_next_start(&mut lines[from..]);
         change(
             &mut lines,
             "sampling interval",
@@ -33,12 +35,14 @@ impl Policy {
             &old.sampling.principals,
             &new.sampling.principals,
         );
+        let from = lines.len();
         change(
             &mut lines,
             "sampling max-tracked",
             &old.sampling.max_tracked,
             &new.sampling.max_tracked,
         );
+        at_the_next_start(&mut lines[from..]);
         let budget = |policy: &Policy| match policy.sampling.cpu_budget_percent {
             Some(percent) => format!("{percent}%"),
             None => "none".to_owned(),
@@ -63,6 +67,13 @@ impl Policy {
 fn change<T: PartialEq + ToString>(lines: &mut Vec<String>, what: &str, old: &T, new: &T) {
     if old != new {
         lines.push(format!("{what} {} -> {}", old.to_string(), new.to_string()));
+    }
+}
+
+/// Of what is read once: the reload that tells of it changes nothing about it.
+fn at_the_next_start(lines: &mut [String]) {
+    for line in lines {
+        line.push_str(" (when the JVM is started again)");
     }
 }
 

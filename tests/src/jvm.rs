@@ -4,6 +4,7 @@ use crate::jdk::Vm;
 use crate::scrape::{self, Accounts, Metrics};
 use crate::{agent, command, java, output};
 use std::ffi::OsString;
+use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -39,6 +40,7 @@ pub struct Builder {
     agent: bool,
     policy: Option<String>,
     options: Vec<String>,
+    standard_error_full: bool,
     folder: TempDir,
 }
 
@@ -56,6 +58,7 @@ pub fn victim(vm: &Vm, main: &str) -> Builder {
         agent: true,
         policy: None,
         options: Vec::new(),
+        standard_error_full: false,
         folder: tempfile::tempdir().expect("a temporary folder can be made"),
     }
 }
@@ -69,6 +72,12 @@ pub fn tenants_host(vm: &Vm) -> Builder {
         .argument(&classes.api)
         .argument(classes.guest())
         .argument(classes.guest_module())
+}
+
+/// Names a victim of `tests/scopes` that needs the API alone, to be run on `vm`.
+#[must_use]
+pub fn api_user(vm: &Vm, main: &str) -> Builder {
+    victim(vm, main).class_path(java::api_classes().class_path())
 }
 
 impl Builder {
@@ -118,6 +127,13 @@ impl Builder {
     #[must_use]
     pub fn option(mut self, option: &str) -> Self {
         self.options.push(option.to_owned());
+        self
+    }
+
+    /// What the JVM writes to standard error, it writes to a full disk.
+    #[must_use]
+    pub fn standard_error_full(mut self) -> Self {
+        self.standard_error_full = true;
         self
     }
 
@@ -212,17 +228,26 @@ impl Builder {
     /// Starts the victim and waits until it takes commands.
     #[must_use]
     pub fn start(self) -> Jvm {
+        let standard_error = if self.standard_error_full {
+            let full = OpenOptions::new().write(true).open("/dev/full");
+            full.expect("Linux has it").into()
+        } else {
+            Stdio::piped()
+        };
         let mut child = self
             .command()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(standard_error)
             .spawn()
             .expect("a JDK that was found has a java command");
         let log = Arc::new(Mutex::new(String::new()));
         let (answers_in, answers) = channel();
         let stdout = child.stdout.take().expect("piped above");
-        let stderr = child.stderr.take().expect("piped above");
+        let stderr: Box<dyn Read + Send> = match child.stderr.take() {
+            Some(pipe) => Box::new(pipe),
+            None => Box::new(std::io::empty()),
+        };
         let readers = [
             collect(stdout, Arc::clone(&log), Some(answers_in)),
             collect(stderr, Arc::clone(&log), None),

@@ -82,6 +82,35 @@ fn what_is_met_for_the_first_time_is_refused_too() {
     });
 }
 
+/// One account that fills the agent's tables does not set those free that are over their limits.
+#[test]
+fn who_is_over_is_refused_though_no_more_can_be_tracked() {
+    let policy = |mode| {
+        let sampling = "[sampling]\nmax-tracked = 1100\ncpu-budget = \"none\"\n";
+        sampling.to_owned() + &policy(mode, "32MiB", "error")
+    };
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let builder = victim(vm, "victim.Tenants")
+            .heap("512m")
+            .policy(&policy("observe"));
+        let path = builder.policy_path();
+        let mut jvm = builder.start();
+        jvm.ask(&format!("leak 1 10000 {} 0", 200 * MIB));
+        jvm.until(SOON, "the account is over", |accounts| {
+            accounts.is_in_state("tenant", "over")
+        });
+        let dropped = jvm.metrics().sum("heapwarden_samples_dropped_total");
+        assert!(dropped > 500.0, "the table is full: {dropped}");
+        std::fs::write(&path, policy("enforce")).expect("the case's folder is writable");
+        let refused = poll(SOON, || {
+            let answer = jvm.ask("allocate 100000");
+            answer[0].starts_with("refused").then_some(())
+        });
+        assert!(refused.is_some(), "{vm}: {}", jvm.accounts().brief());
+        jvm.finish();
+    });
+}
+
 #[test]
 fn observe_counts_and_throws_nothing() {
     on_each(every_vm(), |vm| {

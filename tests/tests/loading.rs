@@ -105,6 +105,22 @@ fn an_unknown_option_is_one_clear_line() {
     });
 }
 
+/// As where both come from the environment, which a tool that is started beside the server has too.
+#[test]
+fn another_jvm_with_the_same_options_leaves_the_run_file_alone() {
+    on_each(&g1(), |vm| {
+        let mut first = victim(vm, "victim.Holder").start();
+        let address = first.address();
+        let second = victim(vm, "victim.Plain")
+            .option(&format!("listen={address}"))
+            .option(&format!("run-file={}", first.run_file().display()));
+        run_unharmed(&second);
+        assert_eq!(first.address(), address, "the first one's, still");
+        first.ask("gc");
+        first.finish();
+    });
+}
+
 #[test]
 fn a_busy_port_is_said_once_and_retried_until_it_is_free() {
     on_each(&g1(), |vm| {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use heapwarden_tests::command;
 use heapwarden_tests::holdings::Truth;
 use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, every_vm, on_each};
-use heapwarden_tests::jvm::{Builder, Jvm, tenants_host};
+use heapwarden_tests::jvm::{Builder, Jvm, api_user, tenants_host};
 use heapwarden_tests::scrape::Accounts;
 use heapwarden_tests::stats;
 
@@ -174,6 +174,27 @@ fn a_tenant_over_its_limit_is_refused_and_its_neighbour_is_not() {
             ["OVER_LIMIT tenant-bad true", "RECOVERED tenant-bad true"],
             "{vm}"
         );
+        jvm.finish();
+    });
+}
+
+/// A listener is masked, also in a program that has neither opened a scope nor a mask.
+#[test]
+fn a_listener_is_not_refused_while_it_makes_room() {
+    let policy = "[enforcement]\nmode = \"enforce\"\nmask = \"64MiB\"\n\n\
+                  [[account]]\nname = \"program\"\npackages = [\"victim\"]\nlimit = \"64MiB\"\n";
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = api_user(vm, "victim.Shedding")
+            .heap("512m")
+            .policy(policy)
+            .start();
+        jvm.ask("listen program 32");
+        answer(&jvm.ask("leak 320"), "refused");
+        let heard = command::poll(SOON, || {
+            Some(jvm.ask("heard")).filter(|heard| !heard.is_empty())
+        });
+        let heard = heard.expect("the listener is told");
+        assert_eq!(heard, ["OVER_LIMIT allocated"], "{vm}: {}", jvm.log());
         jvm.finish();
     });
 }

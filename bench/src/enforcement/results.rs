@@ -184,7 +184,10 @@ impl Results {
             format!("the longest is {:.1} s on {vm}", recovery / 1e3),
         ));
         let within = |vm: &VmResults| vm.bounce.is_within_budget() && vm.churn.is_within_budget();
-        let (share, vm) = worst(&|vm| range(&vm.bounce.budget_shares()).1);
+        let (share, vm) = worst(&|vm| {
+            let shares = [&vm.bounce, &vm.churn].map(|rig| range(&rig.budget_shares()).1);
+            shares[0].max(shares[1])
+        });
         verdicts.push(Verdict::new(
             format!(
                 "evidence within its budget, {:.0} % of wall time and of {CREDIT_SECONDS} s ahead",

@@ -66,6 +66,8 @@ struct Run {
     jvm: Jvm,
     listener: Listener,
     gc_log: PathBuf,
+    /// How long the log was when the program was ready: what comes before is none of its cost.
+    log_bytes: usize,
     begun: Instant,
     before: Evidence,
 }
@@ -190,10 +192,12 @@ impl Rig {
         jvm.until("ready")?;
         let listener = jvm.listener(&run_file)?;
         let before = Evidence::now(&listener)?;
+        let log_bytes = fs::metadata(&gc_log).map_or(0, |log| log.len() as usize);
         Ok(Run {
             jvm,
             listener,
             gc_log,
+            log_bytes,
             begun: Instant::now(),
             before,
         })
@@ -214,7 +218,7 @@ impl Run {
             seconds,
             evidence_seconds: after.seconds - self.before.seconds,
             collections,
-            pauses_ms: our_pauses_ms(&log),
+            pauses_ms: our_pauses_ms(log.get(self.log_bytes..).unwrap_or_default()),
             refusals: tenant(&self.listener)?["refusals_total"]
                 .as_f64()
                 .context("an account without refusals")?,

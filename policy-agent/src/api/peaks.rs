@@ -56,6 +56,11 @@ impl Peaks {
         }
     }
 
+    /// Whether it is watched.
+    pub(crate) fn watches(&self, purse: PurseId) -> bool {
+        self.place(purse).is_some()
+    }
+
     /// The highest live bytes since [`Peaks::watch`]; 0 for a purse that is not watched.
     pub(crate) fn peak_bytes(&self, purse: PurseId) -> u64 {
         (self.place(purse)).map_or(0, |place| place.peak_bytes.load(Ordering::Relaxed))
@@ -105,10 +110,11 @@ mod tests {
         peaks.watch(purse);
         peaks.places[0].peak_bytes.fetch_max(7, Ordering::Relaxed);
         assert_eq!(peaks.peak_bytes(purse), 7);
+        assert!(peaks.watches(purse));
         peaks.watch(purse);
         assert_eq!(peaks.peak_bytes(purse), 0, "begun anew");
         peaks.forget(purse);
-        assert!(peaks.place(purse).is_none());
+        assert!(!peaks.watches(purse));
         for number in 1..=MOST_WATCHED as u16 + 1 {
             peaks.watch(PurseId::new(number));
         }

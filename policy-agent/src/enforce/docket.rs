@@ -188,6 +188,14 @@ impl Docket {
         self.cases.entry(account.clone()).or_default()
     }
 
+    /// The purse that a gate is of has ended: whoever has its number next is somebody else, whatever
+    /// their names, and not the same account renamed.
+    pub(crate) fn ended(&mut self, gate: u32) {
+        if let Some(name) = self.assigned.remove(&gate) {
+            self.former.insert(gate, name);
+        }
+    }
+
     /// Assigns gates to accounts, each by the purse that represents it. What the gates have
     /// counted so far goes to whom they counted for. An account that has another name now
     /// keeps its case.
@@ -292,6 +300,22 @@ mod tests {
         docket.drain(&gates);
         let case = docket.case("b").unwrap();
         assert_eq!((case.state(), case.counts.refusals), (State::Open, 2));
+    }
+
+    #[test]
+    fn who_gets_the_number_of_a_purse_that_ended_begins_anew() {
+        let gates = Gates::new();
+        let mut docket = Docket::default();
+        let (a, b): (Arc<str>, Arc<str>) = ("a".into(), "b".into());
+        docket.assign(&gates, [(3, a.clone())].into_iter());
+        let over = Phase::Over { limit_bytes: 9 };
+        (docket.case_mut(&a)).enter(over, Estimate::default(), Instant::now());
+        gates.make(3).unwrap().count_refusal();
+        docket.ended(3);
+        docket.assign(&gates, [(3, b.clone())].into_iter());
+        assert_eq!(docket.case_mut(&b).state(), State::Open);
+        let refusals = |name| docket.case(name).unwrap().counts.refusals;
+        assert_eq!((refusals("a"), refusals("b")), (1, 0));
     }
 
     #[test]

@@ -300,8 +300,14 @@ impl Gate {
     /// Whether a masked thread may be charged this too without being refused: all masked threads
     /// of the account together have `most_bytes` until it has recovered.
     pub(crate) fn spares(&self, charged_bytes: u64, most_bytes: u64) -> bool {
-        let before = (self.masked_bytes).fetch_add(charged_bytes, Ordering::Relaxed);
-        before.saturating_add(charged_bytes) <= most_bytes
+        let spare = |masked: u64| {
+            let sum = masked.saturating_add(charged_bytes);
+            (sum <= most_bytes).then_some(sum)
+        };
+        // What is not spared uses nothing up: smaller ones may still fit, by which memory is let go.
+        (self.masked_bytes)
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, spare)
+            .is_ok()
     }
 
     /// The account has recovered: masked threads have it all again. The warden alone.
@@ -388,6 +394,15 @@ impl Gates {
         self.gates.get_or_grow(representative)
     }
 
+    /// Nobody is refused any more, and who waits goes on. For the end of the warden, in its place.
+    pub(crate) fn open_all(&self) {
+        for number in 0..1 << u16::BITS {
+            if let Some(gate) = self.gates.get(number) {
+                gate.close();
+            }
+        }
+    }
+
     /// Native memory held, in bytes.
     pub(crate) fn committed_bytes(&self) -> u64 {
         self.gates.committed_bytes()
@@ -432,6 +447,7 @@ mod tests {
     #[test]
     fn masked_threads_share_what_they_are_spared_until_the_account_recovers() {
         let gate = Gate::default();
+        assert!(!gate.spares(101, 100), "and it uses nothing up");
         assert!(gate.spares(60, 100) && gate.spares(40, 100));
         assert!(!gate.spares(1, 100) && !gate.spares(1, 100));
         gate.forget_masked();

@@ -307,7 +307,9 @@ impl Ladder {
                 Stage::Running { began, .. } => {
                     if now >= began + LONGEST_CYCLE {
                         self.pay(means.kind(), now, now - began);
-                        self.flight = None;
+                        // Cycles may run one after the other and prove nothing (G1 without
+                        // `ClassUnloadingWithConcurrentMark`): then another way must be taken.
+                        self.setback(means, now);
                     }
                 }
                 Stage::Over { at } => {
@@ -388,7 +390,8 @@ impl Ladder {
         self.setbacks += 1;
         if self.setbacks >= SETBACKS {
             self.setbacks = 0;
-            self.not_before[means as usize] = Some(now + FRUITLESS);
+            // From when the budget allows anything at all: the next is to be another way.
+            self.not_before[means as usize] = Some(now + self.budget.wait(now) + FRUITLESS);
             self.fruitless = Some(means);
         }
     }
@@ -411,6 +414,10 @@ impl Ladder {
             };
             reaches(proof, climb.epoch)
         });
+        if answered && wish == Wish::Covering {
+            // Late, perhaps, where a cycle takes minutes: but the way leads somewhere.
+            self.setbacks = 0;
+        }
         if self.climb.is_none() || answered {
             self.climb = Some(Climb {
                 wish,

@@ -18,5 +18,8 @@ pub(crate) struct Refused {
     pub(crate) requested_bytes: u64,
     /// The account's own frame that was refused.
     pub(crate) frame: OwnFrame,
+    /// The class that declares its method: an id must not be asked about once that is unloaded
+    /// (JDK-8268364, JDK-8339725).
+    pub(crate) class: Option<Weak>,
     pub(crate) thread: Option<Weak>,
 }

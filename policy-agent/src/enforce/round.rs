@@ -64,7 +64,7 @@ impl Round {
     }
 
     /// Goes round once. What evidence is wanted, and when to look again at the latest.
-    /// `publish` is told the terms of every account that is near its limit.
+    /// `publish` is told the terms of every account that has a limit.
     pub(super) fn turn(
         &mut self,
         around: &Around<'_>,

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use policy_config::Mode;
 
 use crate::agent::Agent;
+use crate::identity::naming;
 use crate::jvm::errors::Errors;
 use crate::jvm::java::{Global, Jni};
 use crate::jvm::study;
@@ -34,7 +35,7 @@ pub(crate) struct Rounds {
     names: Names,
 }
 
-/// Names as Java strings, of accounts that came near their limit.
+/// Names as Java strings, of accounts that have a limit.
 type Names = HashMap<Arc<str>, Arc<Global>>;
 
 impl Rounds {
@@ -64,7 +65,7 @@ impl Rounds {
                 .saturating_sub(agent.heap_used_after_gc_bytes()),
             max_heap_bytes: agent.heap_max_bytes(),
             starved,
-            enforced: self.enforced,
+            enforced: self.enforced && agent.lost().is_none(),
             test_refuse: agent.options().test_refuse,
             now,
         };
@@ -82,6 +83,13 @@ impl Rounds {
     pub(crate) fn smallest_limit_bytes(&self) -> Option<u64> {
         let limits = self.round.limited().iter();
         limits.filter_map(|limited| limited.limit_bytes).min()
+    }
+
+    /// Whether the gate of any account says that it is over.
+    pub(crate) fn is_any_over(&self, agent: &Agent) -> bool {
+        let gates = &agent.enforcement.gates;
+        let mut limited = self.round.limited().iter();
+        limited.any(|one| gates.get(one.gate).is_some_and(|gate| gate.word().0.over))
     }
 
     /// Reads the accounts anew if anything about them has changed.
@@ -155,8 +163,12 @@ impl Rounds {
         while let Some(refused) = agent.enforcement.refused.pop() {
             let thread = (refused.thread.as_ref())
                 .and_then(|thread| thread.upgrade(jni))
-                .and_then(|thread| thread.get_named("name", "Ljava/lang/String;")?.text());
-            let frame = study::name_of(&agent.tools, jni, refused.frame);
+                .and_then(|thread| thread.get_named("name", "Ljava/lang/String;")?.text())
+                .map(|name| naming::printable(&name));
+            let frame = (refused.class.as_ref())
+                .and_then(|class| class.upgrade(jni))
+                .and_then(|class| study::name_of(&agent.tools, &class, refused.frame))
+                .map(|name| naming::printable(&name));
             let docket = agent.enforcement.docket();
             let history = (docket.case(&refused.terms.account))
                 .map(|case| case.history(now).to_string())
@@ -169,13 +181,14 @@ impl Rounds {
                 &history,
                 now,
             );
-            if let Some(thread) = refused.thread {
-                jni.release(thread);
+            for weak in [refused.thread, refused.class].into_iter().flatten() {
+                jni.release(weak);
             }
         }
     }
 }
 
+/// Publishes what a refusal says, where it has changed.
 fn publish_terms(
     agent: &Agent,
     jni: &Jni,
@@ -184,24 +197,38 @@ fn publish_terms(
     limit_bytes: u64,
     case: &Case,
 ) {
+    let proof = if matches!(case.phase, Phase::Over { .. }) {
+        case.covered
+    } else {
+        case.survived
+    };
+    let (live_bytes, standard_error_bytes) =
+        (proof.left.bytes, proof.left.standard_error_bytes() as u64);
+    let table = &agent.enforcement.terms;
+    let are_the_same = table.get(limited.gate).is_some_and(|said| {
+        said.as_ref().is_some_and(|said| {
+            said.account == limited.account
+                && (said.throw, said.limit_bytes) == (limited.throw, limit_bytes)
+                && (said.live_bytes, said.standard_error_bytes)
+                    == (live_bytes, standard_error_bytes)
+        })
+    });
+    if are_the_same {
+        return;
+    }
     if !names.contains_key(&limited.account) {
         let Some(name) = Errors::account_name(jni, &limited.account) else {
             return;
         };
         names.insert(limited.account.clone(), Arc::new(name));
     }
-    let proof = if matches!(case.phase, Phase::Over { .. }) {
-        case.covered
-    } else {
-        case.survived
-    };
     let terms = Terms {
         account: limited.account.clone(),
         name: names[&limited.account].clone(),
         throw: limited.throw,
         limit_bytes,
-        live_bytes: proof.left.bytes,
-        standard_error_bytes: proof.left.standard_error_bytes() as u64,
+        live_bytes,
+        standard_error_bytes,
     };
-    (agent.enforcement.terms).set(limited.gate, Some(Arc::new(terms)));
+    table.set(limited.gate, Some(Arc::new(terms)));
 }

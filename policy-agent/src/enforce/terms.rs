@@ -21,7 +21,7 @@ pub(crate) struct Terms {
     pub(crate) standard_error_bytes: u64,
 }
 
-/// The terms of all accounts that are near their limits, by the purse that represents each.
+/// The terms of all accounts that have limits, by the purse that represents each.
 pub(crate) struct TermsTable(Chunks<ArcSwapOption<Terms>, 64>);
 
 impl TermsTable {

@@ -142,9 +142,8 @@ impl Visit {
             return (Wish::None, RECHECK);
         };
         let marks = around.marks(limit_bytes, self.charged, case);
-        if self.near || around.test_refuse.is_some() {
-            publish(limited, limit_bytes, case);
-        }
+        // Whether it is near or not: one object may be larger than the whole limit.
+        publish(limited, limit_bytes, case);
         let word = Word {
             limited: true,
             over: matches!(case.phase, Phase::Over { .. }),

@@ -13,6 +13,7 @@ use crate::agent::Agent;
 use crate::identity::cleaning::{self, Seen};
 use crate::jvm::java::Jni;
 use crate::ledger::{Epoch, PurseId, Quiet, QuietWindow, Tag};
+use crate::options::TestPanic;
 use crate::pace;
 use crate::sampling::standard_error_bytes;
 
@@ -97,6 +98,11 @@ impl Warden {
         let starved = !self.evidence.budget().allows(now);
         let (wish, again) = self.rounds.turn(self.agent, jni, now, starved);
         self.agent.api.went_round();
+        if self.agent.options().test_panic == Some(TestPanic::Warden)
+            && self.rounds.is_any_over(self.agent)
+        {
+            std::panic::resume_unwind(Box::new("a test asked for it"));
+        }
         if pace::has_undecided(self.agent) {
             self.evidence.prepare(self.agent, jni, now);
         }

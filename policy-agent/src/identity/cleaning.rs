@@ -148,8 +148,11 @@ fn close_purses(agent: &Agent, dead: &[LoaderId]) -> (usize, bool) {
             totals.allocated_objects,
         ));
         // Whoever opens the number next must not find what was said of this account.
-        if let Some(gate) = agent.enforcement.gates.get(u32::from(purse.get())) {
+        let number = u32::from(purse.get());
+        if let Some(gate) = agent.enforcement.gates.get(number) {
             gate.close();
+            agent.enforcement.terms.set(number, None);
+            agent.enforcement.docket().ended(number);
         }
         agent.identity.set_representative(purse, purse);
         agent.identity.set_above(purse, None);

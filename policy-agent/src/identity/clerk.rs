@@ -11,6 +11,7 @@ use crate::jvm::java::{Jni, Weak};
 use crate::jvm::scan::scan;
 use crate::jvm::study::study;
 use crate::ledger::Tag;
+use crate::options::TestPanic;
 use crate::policy::enact;
 
 use super::classes::{ClassId, Kind};
@@ -47,6 +48,9 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
         }
         study(agent, jni);
         if let Some(policy) = agent.policy.take_incoming() {
+            if agent.options().test_panic == Some(TestPanic::Clerk) {
+                std::panic::resume_unwind(Box::new("a test asked for it"));
+            }
             enact::apply(agent, jni, policy);
         }
         agent.policy.tell();

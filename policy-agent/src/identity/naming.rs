@@ -268,10 +268,16 @@ pub(crate) fn service(names: Vec<String>, one_loader: bool) -> ServiceName {
 /// A tenant's name as it may appear in logs and labels: no control characters, not the
 /// reserved prefix, bounded.
 fn clean(name: &str) -> String {
-    let mut out = String::new();
-    if name.is_empty() || name.starts_with('_') {
-        out.push('?');
-    }
+    let reserved = name.is_empty() || name.starts_with('_');
+    bounded(if reserved { "?" } else { "" }.to_owned(), name)
+}
+
+/// What a program calls a thread, a class or a method, as it may appear in a log: one line, bounded.
+pub(crate) fn printable(name: &str) -> String {
+    bounded(String::new(), name)
+}
+
+fn bounded(mut out: String, name: &str) -> String {
     for c in name.chars() {
         if out.len() + c.len_utf8() > MOST_NAME_BYTES {
             break;
@@ -343,6 +349,15 @@ mod tests {
             Some("com/acme")
         );
         assert_eq!(package("Lcom/acme/A$$Lambda.0x00007f;"), Some("com/acme"));
+    }
+
+    #[test]
+    fn a_thread_cannot_forge_a_line_of_the_log() {
+        let name = "x\n[heapwarden 1.000s]  WARN account /neighbour is over its limit\r\u{85}";
+        let shown = printable(name);
+        assert!(shown.starts_with("x?[heapwarden"), "{shown}");
+        assert!(!shown.chars().any(char::is_control), "{shown}");
+        assert!(printable(&"x".repeat(5000)).len() <= MOST_NAME_BYTES);
     }
 
     #[test]

@@ -58,7 +58,10 @@ impl Bridge {
     /// Defines the classes and binds their natives. Runs Java code: not on an allocating thread.
     /// Says why where it cannot be.
     pub(crate) fn define(jni: &Jni, tools: &JvmTi) -> Result<Bridge, String> {
-        let bound = jni.boot_defined(tools, &NATIVES)?;
+        // Of two copies of the library (the flag twice, by two paths) each numbers scopes by itself, and
+        // the natives would be those of the later one.
+        let bound = (jni.boot_new(&NATIVES))
+            .ok_or("another copy of the agent in this JVM serves it, or it cannot be defined")?;
         natives::bind(jni, &bound)?;
         let mut classes = Vec::new();
         for file in &CLASSES {

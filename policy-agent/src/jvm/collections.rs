@@ -71,12 +71,12 @@ impl Offer {
         Offer { young, covering }
     }
 
-    /// Of this offer only concurrent cycles.
+    /// Of this offer only a concurrent cycle that nobody waits for: in `System.gc()` the warden would
+    /// stay until the cycle is over, and no marks move meanwhile.
     pub(crate) fn gently(&self) -> Offer {
-        let cycles = [Means::Periodic, Means::Explicit];
         Offer::of(
             false,
-            self.covering().filter(|means| cycles.contains(means)),
+            self.covering().filter(|means| *means == Means::Periodic),
         )
     }
 

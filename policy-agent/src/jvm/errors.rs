@@ -258,6 +258,22 @@ impl Jni {
         tools: &JvmTi,
         file: &ClassFile,
     ) -> Result<Local<'_>, String> {
+        if let Some(class) = self.boot_new(file) {
+            return Ok(class);
+        }
+        let name = file.name.to_string_lossy();
+        let class = self
+            .boot_class(&name)
+            .ok_or_else(|| format!("{name} cannot be defined"))?;
+        match tools.loader_of(self, &class) {
+            Ok(None) => Ok(class),
+            Ok(Some(_)) => Err(format!("{name} is another class loader's")),
+            Err(failure) => Err(format!("{name} has no loader to be read ({failure})")),
+        }
+    }
+
+    /// A new class of the boot loader; `None` where it has one of this name, or cannot.
+    pub(super) fn boot_new(&self, file: &ClassFile) -> Option<Local<'_>> {
         let size = i32::try_from(file.bytes.len()).unwrap_or(i32::MAX);
         let defined = call!(
             self,
@@ -270,18 +286,7 @@ impl Jni {
         // It throws where the loader has the class: the API may lie on the boot class path.
         let failed = self.clear_exception();
         // SAFETY: DefineClass returns a fresh local reference or null.
-        if let (Some(class), false) = (unsafe { Local::adopt(self, defined) }, failed) {
-            return Ok(class);
-        }
-        let name = file.name.to_string_lossy();
-        let class = self
-            .boot_class(&name)
-            .ok_or_else(|| format!("{name} cannot be defined"))?;
-        match tools.loader_of(self, &class) {
-            Ok(None) => Ok(class),
-            Ok(Some(_)) => Err(format!("{name} is another class loader's")),
-            Err(failure) => Err(format!("{name} has no loader to be read ({failure})")),
-        }
+        unsafe { Local::adopt(self, defined) }.filter(|_| !failed)
     }
 
     /// The id of an instance method or constructor, valid while its class is loaded.

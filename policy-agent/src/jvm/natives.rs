@@ -19,6 +19,7 @@ use crate::ledger::{PurseId, Tag};
 use crate::report::UNACCOUNTED;
 use crate::sampling::{standard_error_bytes, weight::OBJECT_UNIT};
 
+use super::bridge::Bridge;
 use super::guard;
 use super::java::{Jni, Local, call};
 use super::sight::Sight;
@@ -29,6 +30,8 @@ const READING_AGE: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_millis(1);
 /// Between two collections that a test asks for, while it waits for one to be told complete.
 const COLLECTION_PATIENCE: Duration = Duration::from_millis(500);
+/// How long the definition of the bridge's classes is waited for.
+const LONGEST_DEFINING: Duration = Duration::from_secs(1);
 /// The longest wait for refunds.
 const LONGEST_SETTLING: Duration = Duration::from_secs(60);
 /// Classes given at the most.
@@ -109,7 +112,7 @@ unsafe extern "system" fn probe(
     inherited: jni::jint,
 ) -> jni::jboolean {
     let seen = serve(env, false, |agent, jni| {
-        let Some(bridge) = agent.bridge() else {
+        let Some(bridge) = bridge_soon(agent) else {
             return false;
         };
         let seen = (agent.tools.current_thread(jni)).is_some_and(|thread| {
@@ -126,6 +129,16 @@ unsafe extern "system" fn probe(
         true
     });
     seen.into()
+}
+
+/// The bridge, waited for a little: where the agent is attached, a program may find its classes a moment
+/// before they are all looked up, and what this answers is kept.
+fn bridge_soon(agent: &Agent) -> Option<&Bridge> {
+    let begun = Instant::now();
+    while agent.bridge().is_none() && begun.elapsed() < LONGEST_DEFINING && !agent.stopping() {
+        std::thread::sleep(LOOK);
+    }
+    agent.bridge()
 }
 
 unsafe extern "system" fn open(
@@ -260,7 +273,13 @@ fn context_service(agent: &Agent, jni: &Jni) -> Option<PurseId> {
 }
 
 unsafe extern "system" fn listen(env: Env, _: jni::jclass, any: jni::jboolean) {
-    serve(env, (), |agent, _| agent.api.listen(any != 0));
+    serve(env, (), |agent, _| {
+        if any != 0 {
+            // The listeners' threads are masked, which is read where scopes are.
+            agent.identity.scopes.use_them(false);
+        }
+        agent.api.listen(any != 0);
+    });
 }
 
 unsafe extern "system" fn figures(env: Env, _: jni::jclass, purse: jni::jint) -> jni::jlongArray {
@@ -341,7 +360,8 @@ unsafe extern "system" fn classes(
 unsafe extern "system" fn settle(env: Env, _: jni::jclass, millis: jni::jlong) -> jni::jboolean {
     let settled = serve(env, false, |agent, _| {
         let longest = Duration::from_millis(u64::try_from(millis).unwrap_or(0));
-        settle_within(agent, longest.min(LONGEST_SETTLING))
+        // Without refunds no collection would ever be seen to have come.
+        agent.samples_are_taken() && settle_within(agent, longest.min(LONGEST_SETTLING))
     });
     settled.into()
 }

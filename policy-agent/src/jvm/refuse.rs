@@ -211,9 +211,10 @@ unsafe fn settle(
             .enforcement
             .refused
             .push(Refused { thrown, ..refused })
-        && let Some(thread) = refused.thread
     {
-        charged.sight.jni.release(thread);
+        for weak in [refused.thread, refused.class].into_iter().flatten() {
+            charged.sight.jni.release(weak);
+        }
     }
     Ok(thrown)
 }
@@ -374,13 +375,17 @@ unsafe fn for_log(
     if charged.sight.agent.enforcement.refused.is_full() {
         return None;
     }
+    let Sight { agent, jni } = charged.sight;
     // SAFETY: the event's thread reference is valid on this thread.
-    let thread = unsafe { Weak::to(charged.sight.jni, event.thread) };
+    let thread = unsafe { Weak::to(jni, event.thread) };
+    // SAFETY: the method is on this thread's own stack, which keeps its class loaded.
+    let class = unsafe { agent.tools.declaring_class(jni, frame.method) };
     Some(Refused {
         terms: terms.clone(),
         thrown: false,
         requested_bytes: event.size_bytes,
         frame,
+        class: class.ok().flatten().and_then(|class| class.weak()),
         thread,
     })
 }

@@ -76,9 +76,10 @@ fn facts(tools: &JvmTi, jni: &Jni, method: MethodId, class: &Local<'_>) -> Optio
     })
 }
 
-/// A frame as the log names it; `None` where its class is gone. Not for allocating threads.
-pub(crate) fn name_of(tools: &JvmTi, jni: &Jni, frame: OwnFrame) -> Option<String> {
-    let class = class_name(&tools.declaring_signature(jni, frame.method)?);
+/// A frame as the log names it. `class` declares its method and keeps it there. Not for allocating
+/// threads.
+pub(crate) fn name_of(tools: &JvmTi, class: &Local<'_>, frame: OwnFrame) -> Option<String> {
+    let class = class_name(&tools.signature_of(class).ok()?);
     let method = tools.method_name(frame.method)?;
     let line = frame.bci.and_then(|bci| tools.line(frame.method, bci));
     Some(match line {

@@ -312,25 +312,18 @@ impl JvmTi {
             .collect()
     }
 
-    /// The name of a method, `None` where its class is gone. HotSpot answers for the id of an
-    /// unloaded method with an error: its ids are never used again. Not for allocating threads.
+    /// The name of a method, `None` where the VM has no memory for it. The caller holds the class that
+    /// declares it: HotSpot means to answer for the id of an unloaded method with an error, but has
+    /// crashed over one that was being unloaded (JDK-8268364, JDK-8339725). Not for allocating threads.
     pub(crate) fn method_name(&self, method: MethodId) -> Option<String> {
         let id = method.0 as jni::jmethodID;
-        // SAFETY: the id was handed out by the VM, which checks whether its method is still there.
+        // SAFETY: the id was handed out by the VM for a class that the caller keeps loaded.
         let (name, _, _) = unsafe { self.wrapper().get_method_name(id) }.ok()?;
         Some(name)
     }
 
-    /// The signature of the class that declares a method; `None` where it is gone. Not for
-    /// allocating threads.
-    pub(crate) fn declaring_signature(&self, jni: &Jni, method: MethodId) -> Option<String> {
-        // SAFETY: as in [`JvmTi::method_name`]: of an unloaded method the VM says that it is.
-        let class = unsafe { self.declaring_class(jni, method) }.ok()??;
-        self.signature_of(&class).ok()
-    }
-
-    /// The line of the source at an index of a method's bytecode, where the class file tells. Not
-    /// for allocating threads.
+    /// The line of the source at an index of a method's bytecode, where the class file tells; its class
+    /// is held as for [`JvmTi::method_name`]. Not for allocating threads.
     pub(crate) fn line(&self, method: MethodId, bci: u32) -> Option<i32> {
         let id = method.0 as jni::jmethodID;
         // SAFETY: as in [`JvmTi::method_name`].
@@ -342,15 +335,16 @@ impl JvmTi {
             .map(|line| line.line_number)
     }
 
-    /// Whether a method is native; `None` where its class is gone. Not for allocating threads.
+    /// Whether a method is native; its class is held as for [`JvmTi::method_name`]. Not for allocating
+    /// threads.
     pub(crate) fn is_native(&self, method: MethodId) -> Option<bool> {
         let id = method.0 as jni::jmethodID;
         // SAFETY: as in [`JvmTi::method_name`].
         unsafe { self.wrapper().is_method_native(id) }.ok()
     }
 
-    /// The instructions of a method as its class file has them; `None` where there are none, or
-    /// its class is gone. Not for allocating threads.
+    /// The instructions of a method as its class file has them, `None` where there are none; its class
+    /// is held as for [`JvmTi::method_name`]. Not for allocating threads.
     pub(crate) fn bytecodes(&self, method: MethodId) -> Option<Vec<u8>> {
         let id = method.0 as jni::jmethodID;
         // SAFETY: as in [`JvmTi::method_name`].

@@ -142,7 +142,14 @@ impl<'a> Period<'a> {
     }
 
     fn service(&self, jvm: &Jvm, account: &Account, interval: f64) -> Result<Forecast, Missing> {
-        let readings = self.readings(jvm, &account.live_bytes)?;
+        let alone;
+        let live_bytes = if self.terms.scopes && account.kind == Kind::Service {
+            alone = without_scopes(jvm, account, self.history.span.points());
+            &alone
+        } else {
+            &account.live_bytes
+        };
+        let readings = self.readings(jvm, live_bytes)?;
         let errors: Vec<f64> = account
             .standard_error_bytes
             .readings()
@@ -198,4 +205,18 @@ impl<'a> Period<'a> {
             .map(|(step, value)| (span.time(step as u64) as f64, value))
             .collect())
     }
+}
+
+/// What a service holds less the scopes beneath it, which move by themselves: nothing may be moved twice.
+/// (Readings are the highest of each step, and these need not fall together: it may come out small.)
+fn without_scopes(jvm: &Jvm, service: &Account, steps: usize) -> Column {
+    let mut alone = Column::default();
+    for (step, bytes) in service.live_bytes.readings() {
+        let beneath: f64 = (jvm.accounts.iter())
+            .filter(|one| one.kind == Kind::Scope && one.parent == service.name)
+            .filter_map(|scope| scope.live_bytes.get(step))
+            .sum();
+        alone.put(steps, step, (bytes - beneath).max(0.0));
+    }
+    alone
 }

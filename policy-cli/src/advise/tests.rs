@@ -172,6 +172,32 @@ fn only_services_move_and_scopes_where_they_are_asked_for() {
 }
 
 #[test]
+fn a_service_moves_without_the_scopes_that_move_by_themselves() {
+    let mut one = jvm("a", &[("/shop", 300.0)]);
+    one.heap_used_after_gc_bytes = column(0..STEPS, 500.0);
+    one.accounts.push(Account {
+        parent: "/shop".into(),
+        ..account("/shop/tenant-1", Kind::Scope, 250.0)
+    });
+    let history = history(vec![one]);
+    let mib = |terms| {
+        let advice = advise(&history, terms);
+        let services = advice.jvms[0].services.iter();
+        let all = services.map(|one| (one.service.clone(), (one.live.median_bytes / MIB).round()));
+        let mut all: Vec<_> = all.collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    };
+    let scopes = Terms {
+        scopes: true,
+        ..TERMS
+    };
+    assert_eq!(mib(TERMS), [("/shop".to_owned(), 300.0)]);
+    let apart = [("/shop", 50.0), ("/shop/tenant-1", 250.0)];
+    assert_eq!(mib(scopes), apart.map(|(name, mib)| (name.to_owned(), mib)));
+}
+
+#[test]
 fn a_service_that_has_left_cannot_move_but_its_name_is_taken() {
     let mut there = jvm("there", &[("shop", 100.0)]);
     there.accounts[0].live_bytes = column(0..STEPS - 60, 100.0);

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use policy_config::{Charge, Matcher, Policy};
 
+use crate::deployment;
+
 use super::statistics::in_quadrature;
 use super::{Account, Column, Jvm, Kind};
 
@@ -25,8 +27,8 @@ pub(crate) struct Assigned<'a> {
 /// The accounts that `policy` would have kept in `jvm`, over `steps` steps.
 ///
 /// Like the agent, a service or scope goes to the first rule whose glob it matches. But a
-/// record knows less than the agent: of a deployment's names only the one that is published,
-/// and of package accounts only their names. A scope is matched by what the program called it,
+/// record knows less than the agent: of a deployment's names only those that follow from the one that
+/// is published ([`deployment`]), and of package accounts only their names. A scope is matched by what the program called it,
 /// without the service around it. So an account that bears the name of a rule of
 /// its kind is that rule's, whatever its glob or patterns say. Library accounts, whose callers
 /// pay, and reserved ones have no rule.
@@ -79,7 +81,8 @@ fn rule_of(policy: &Policy, account: &Account) -> Option<usize> {
             } else {
                 &account.service
             };
-            policy.service_account(&[name])
+            let names = deployment::names(name);
+            policy.service_account(&names.iter().map(String::as_str).collect::<Vec<_>>())
         }),
         Kind::Scope => named.or_else(|| policy.scope_account(account.scope_name())),
         Kind::Package => named,
@@ -139,6 +142,8 @@ mod tests {
             name = "shops"
             service = "/shop*"
             [[account]]
+            service = "base"
+            [[account]]
             service = "*"
             [[account]]
             name = "orders"
@@ -157,6 +162,7 @@ mod tests {
                 account("/shop", Kind::Service, "/shop", 3.0),
                 account("/shop2", Kind::Service, "/shop2", 4.0),
                 account("/other", Kind::Service, "/other", 1.0),
+                account("/base", Kind::Service, "/base", 1.0),
                 account("orders", Kind::Package, "", 1.0),
                 account("xml", Kind::Library, "", 1.0),
                 account("tenant-7", Kind::Scope, "", 1.0),
@@ -183,10 +189,11 @@ mod tests {
             brief,
             [
                 (0, "shops"),
-                (1, "/other"),
-                (2, "orders"),
-                (4, "/shop/tenant-7"),
-                (4, "tenant-7")
+                (1, "/base"),
+                (2, "/other"),
+                (3, "orders"),
+                (5, "/shop/tenant-7"),
+                (5, "tenant-7")
             ]
         );
         assert_eq!(found[0].live_bytes.get(0), Some(7.0));

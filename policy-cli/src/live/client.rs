@@ -14,7 +14,7 @@ pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 /// Longest time of one request in all.
 pub(super) const WHOLE_LIMIT: Duration = Duration::from_secs(5);
 /// Largest answer that is read.
-pub(super) const MAX_BODY_BYTES: u64 = 16 << 20;
+pub(super) const MAX_BODY_BYTES: u64 = 64 << 20;
 /// As much of another answer as an error message needs.
 const MAX_ERROR_BYTES: u64 = 4096;
 

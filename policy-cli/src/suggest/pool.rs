@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use policy_config::{Charge, Matcher, Policy};
 
-use crate::history::{self, Column, History, Jvm, Kind};
+use crate::history::{self, Account, Column, History, Jvm, Kind};
 
 use super::demand::{Demand, Finding, Terms, assess};
 
@@ -137,15 +137,8 @@ impl Pool {
                 }
                 Kind::Library | Kind::Reserved => continue,
             }
-            let of_service = account.kind == Kind::Service && !account.service.is_empty();
-            let target = match account.kind {
-                Kind::Scope => account.scope_name(),
-                _ if of_service => &account.service,
-                _ => &account.name,
-            };
-            let key = Key::Recorded(account.kind.as_str(), target.to_owned());
             candidates.push((
-                key,
+                recorded(account),
                 account.name.clone(),
                 account.live_bytes.clone(),
                 account.standard_error_bytes.clone(),
@@ -171,10 +164,29 @@ impl Pool {
         }
     }
 
+    /// Whether all that is limited by this key are scopes of services that have limits themselves: what
+    /// a service may have, its scopes have of it.
+    fn is_beneath_a_limit(&self, jvm: &Jvm, key: &Key) -> bool {
+        let Key::Recorded(kind, name) = key else {
+            return false;
+        };
+        let scope = Kind::Scope.as_str();
+        let mut scopes = (jvm.accounts.iter())
+            .filter(|one| *kind == scope && one.kind == Kind::Scope && one.scope_name() == name)
+            .peekable();
+        scopes.peek().is_some()
+            && scopes.all(|one| {
+                let parent = jvm.accounts.iter().find(|above| above.name == one.parent);
+                let entry = parent.and_then(|parent| self.entries.get(&recorded(parent)));
+                entry.is_some_and(|entry| matches!(entry.finding, Finding::Needs(_)))
+            })
+    }
+
     fn commitments(&self, of_jvm: &[(&Jvm, Vec<Key>)]) -> Vec<Commitment> {
         let committed = of_jvm.iter().filter_map(|(jvm, keys)| {
             let limits = keys
                 .iter()
+                .filter(|key| !self.is_beneath_a_limit(jvm, key))
                 .filter_map(|key| match self.entries.get(key)?.finding {
                     Finding::Needs(demand) => Some(demand.limit_bytes),
                     _ => None,
@@ -196,6 +208,17 @@ impl Commitment {
     pub(super) fn share(&self) -> f64 {
         self.limits_bytes as f64 / self.heap_max_bytes
     }
+}
+
+/// What an account gets its limits by where no policy is given.
+fn recorded(account: &Account) -> Key {
+    let of_service = account.kind == Kind::Service && !account.service.is_empty();
+    let target = match account.kind {
+        Kind::Scope => account.scope_name(),
+        _ if of_service => &account.service,
+        _ => &account.name,
+    };
+    Key::Recorded(account.kind.as_str(), target.to_owned())
 }
 
 /// What is known beats what is not, and more beats less.

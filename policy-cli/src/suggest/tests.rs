@@ -235,6 +235,17 @@ fn a_policy_in_use_keeps_its_text() {
 }
 
 #[test]
+fn what_scopes_may_have_is_of_their_services() {
+    let mut tenant = account("/shop/tenant-7", Kind::Scope, "/shop", 180.0);
+    tenant.parent = "/shop".into();
+    let shop = || account("/shop", Kind::Service, "/shop", 200.0);
+    let sum = |accounts| Pool::of(&history(accounts), None, &TERMS).commitments[0].limits_bytes;
+    assert_eq!(sum(vec![shop(), tenant.clone()]), sum(vec![shop()]));
+    tenant.parent = String::new();
+    assert!(sum(vec![shop(), tenant]) > sum(vec![shop()]));
+}
+
+#[test]
 fn accounts_in_one_line_get_limits_too() {
     let policy =
         r#"account = [{ name = "shop", service = "/shop", limit = "1GiB" }, { service = "*" }]"#;

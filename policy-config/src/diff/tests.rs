@@ -34,10 +34,10 @@ fn every_setting_has_its_line() {
     assert_eq!(
         lines,
         [
-            "listen 127.0.0.1:9464 -> off",
+            "listen 127.0.0.1:9464 -> off (when the JVM is started again)",
             "sampling interval 64 KiB -> exact",
             "sampling principals full -> payer",
-            "sampling max-tracked 1000000 -> 2000",
+            "sampling max-tracked 1000000 -> 2000 (when the JVM is started again)",
             "sampling cpu-budget 0.5% -> none",
             "enforcement mode observe -> enforce (from now on accounts over their limits are refused)",
             "enforcement evidence-budget 5% -> 2.5%",

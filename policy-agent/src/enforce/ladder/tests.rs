@@ -514,6 +514,37 @@ fn a_way_that_never_leads_anywhere_is_left() {
 }
 
 #[test]
+fn a_way_whose_cycles_prove_nothing_is_left_too() {
+    let mut host = quiet_host(&[Means::Periodic, Means::Full]);
+    (host.canary_lives, host.marker) = (u32::MAX, true);
+    let mut world = World::new(&host);
+    let answered = world.until_answered(Wish::Covering, 4 * 3_600_000);
+    assert!(answered.is_some(), "{:?}", world.asked);
+    assert_eq!(world.asked.last(), Some(&Means::Full));
+    assert_eq!(world.asked.len() as u32, SETBACKS + 1);
+}
+
+#[test]
+fn cycles_that_take_minutes_are_waited_for_and_no_full_collection_asked_for_instead() {
+    let mut host = quiet_host(&[Means::Periodic, Means::Full]);
+    host.covering_ms = LONGEST_CYCLE.as_millis() as u64 * 3 / 2;
+    host.marker = true;
+    let mut world = World::new(&host);
+    for _ in 0..2 * SETBACKS {
+        assert!(
+            world
+                .until_answered(Wish::Covering, 4 * 3_600_000)
+                .is_some()
+        );
+    }
+    assert!(
+        world.asked.iter().all(|means| *means == Means::Periodic),
+        "{:?}",
+        world.asked
+    );
+}
+
+#[test]
 fn without_young_collections_there_is_one_rung() {
     let mut world = World::new(&quiet_host(&[Means::Forced]));
     assert!(world.until_answered(Wish::Young, 5000).is_some());

@@ -204,11 +204,16 @@ impl Oracle {
         let early = std::mem::take(&mut self.charged_in_round);
         let refused = std::mem::take(&mut self.refused_in_round);
         let was_right = |refusal: &Refusal| {
-            // A purse that has just joined an account is under what was said of that.
-            let joined = limited.iter().find(|l| l.purses.contains(&refusal.payer));
-            let before = (self.standings.iter())
-                .find(|s| joined.is_some_and(|joined| s.account == joined.account));
-            self.is_right(refusal) || before.is_some_and(|standing| standing.permits(refusal))
+            // A purse that has just joined an account is under what was said of that; also where it
+            // had another name then, and is known by its purses.
+            let Some(joined) = limited.iter().find(|l| l.purses.contains(&refusal.payer)) else {
+                return self.is_right(refusal);
+            };
+            let is_gone = |name: &Arc<str>| limited.iter().all(|l| l.account != *name);
+            let shares = |s: &Standing| s.purses.iter().any(|p| joined.purses.contains(p));
+            let mut before = (self.standings.iter())
+                .filter(|s| s.account == joined.account || is_gone(&s.account) && shares(s));
+            self.is_right(refusal) || before.any(|standing| standing.permits(refusal))
         };
         let refused: Vec<Refusal> = refused.into_iter().filter(|r| !was_right(r)).collect();
         let standings = (limited.iter().zip(charged))

@@ -5,6 +5,9 @@ use policy_config::{
     format_bytes,
 };
 
+use crate::deployment;
+use crate::live;
+
 use super::super::finding::{Finding, Severity};
 use super::super::picture::Picture;
 
@@ -210,11 +213,12 @@ pub(super) fn matches_nothing(picture: &Picture) -> Vec<Finding> {
             _ => {}
         }
     }
-    let services: Vec<&str> = accounts
+    let services: Vec<String> = accounts
         .accounts
         .iter()
         .filter(|one| one.kind == "service")
         .flat_map(|one| [one.name.as_str(), one.service.as_str()])
+        .flat_map(deployment::names)
         .collect();
     for rule in policy_on_disk(picture)
         .iter()
@@ -226,8 +230,8 @@ pub(super) fn matches_nothing(picture: &Picture) -> Vec<Finding> {
         let has_account = rule
             .name
             .as_deref()
-            .is_some_and(|name| services.contains(&name));
-        if !has_account && !glob.matches_any(services.iter().copied()) {
+            .is_some_and(|name| services.iter().any(|service| service == name));
+        if !has_account && !glob.matches_any(services.iter().map(String::as_str)) {
             found.push(finding(
                 format!("no service matches {}", rule.matcher),
                 format!("services seen: {}", seen(accounts)),
@@ -320,7 +324,13 @@ pub(super) fn limits_above_heap(picture: &Picture) -> Vec<Finding> {
             )
         })
         .collect();
+    // What a service may have, its scopes have of it.
+    let is_beneath_a_limit = |account: &live::Account| {
+        let parent = account.parent.as_deref();
+        limits().any(|(above, _)| Some(above.name.as_str()) == parent)
+    };
     let sum = limits()
+        .filter(|(account, _)| !is_beneath_a_limit(account))
         .map(|(_, limit)| limit)
         .fold(0, u64::saturating_add);
     if found.is_empty() && sum > max {
@@ -500,6 +510,18 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_may_name_the_deployment() {
+        for rule in ["shop", "sh*"] {
+            let rules = format!("[[account]]\nservice = \"{rule}\"\n");
+            let shop = account("service", "/shop");
+            assert_eq!(
+                matches_nothing(&with_file(agent("", vec![shop]), &rules)),
+                []
+            );
+        }
+    }
+
+    #[test]
     fn a_named_account_of_a_service_is_a_match() {
         let mut store = account("service", "store");
         store.service = "/shop".to_owned();
@@ -535,6 +557,10 @@ mod tests {
         let found = limits_above_heap(&agent("", vec![limited("/a", 600), limited("/b", 600)]));
         assert_eq!((found.len(), found[0].name), (1, "limits-overcommitted"));
         assert_eq!(limits_above_heap(&agent("", vec![limited("/a", 600)])), []);
+        let mut tenant = limited("/a/tenant-1", 600);
+        tenant.parent = Some("/a".to_owned());
+        let both = agent("", vec![limited("/a", 600), tenant]);
+        assert_eq!(limits_above_heap(&both), [], "it is of the service's");
     }
 
     #[test]

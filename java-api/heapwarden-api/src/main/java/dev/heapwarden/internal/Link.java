@@ -64,15 +64,23 @@ public final class Link {
             // The usual case without the agent.
         } catch (LinkageError other) {
             strange = true;
+            warn(other);
+        }
+        lookedNanos = System.nanoTime();
+        return present;
+    }
+
+    private static void warn(LinkageError other) {
+        try {
             System.getLogger("dev.heapwarden")
                     .log(
                             System.Logger.Level.WARNING,
                             "the agent is another version's: scopes have no effect; use"
                                     + " heapwarden-api and agent of one release",
                             other);
+        } catch (Throwable broken) {
+            // A logger that fails must not make a class initialiser fail that every scope needs.
         }
-        lookedNanos = System.nanoTime();
-        return present;
     }
 
     /** The token for {@link #close}; 0 where nothing was entered. The name is checked there. */

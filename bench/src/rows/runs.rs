@@ -123,10 +123,13 @@ impl Runs {
             "other flags: {}",
             earlier.flags.join(" ")
         );
-        if self.machine.commit != earlier.machine.commit {
-            let both = format!("{}, {}", earlier.machine.commit, self.machine.commit);
-            self.machine.commit = both;
+        let mut commits: Vec<&str> = earlier.machine.commit.split(", ").collect();
+        for commit in self.machine.commit.split(", ") {
+            if !commits.contains(&commit) {
+                commits.push(commit);
+            }
         }
+        self.machine.commit = commits.join(", ");
         let load = &mut self.machine.load_average_before;
         *load = load.max(earlier.machine.load_average_before);
         let next = earlier.next_pair();

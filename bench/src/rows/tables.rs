@@ -14,32 +14,29 @@ const NONE: &str = "-";
 /// The line that ends a table.
 const OVER_ROWS: &str = "mean of rows";
 
-/// An estimate with its interval, with so many decimals.
+/// An estimate with its interval, with so many decimals; of a single pair there is none.
 pub(crate) fn plain(estimate: Option<Estimate>, decimals: usize) -> String {
-    estimate.map_or_else(
-        || NONE.to_owned(),
-        |Estimate {
-             value, low, high, ..
-         }| { format!("{value:.decimals$} ({low:.decimals$} to {high:.decimals$})") },
+    with_interval(estimate, |number| format!("{number:.decimals$}"), "")
+}
+
+fn with_interval(estimate: Option<Estimate>, number: impl Fn(f64) -> String, unit: &str) -> String {
+    let Some(estimate) = estimate else {
+        return NONE.to_owned();
+    };
+    let value = number(estimate.value) + unit;
+    if estimate.pairs < 2 {
+        return value;
+    }
+    format!(
+        "{value} ({} to {})",
+        number(estimate.low),
+        number(estimate.high)
     )
 }
 
 /// The same of a share, in percent.
 pub(crate) fn shares(estimate: Option<Estimate>) -> String {
-    estimate.map_or_else(
-        || NONE.to_owned(),
-        |Estimate {
-             value, low, high, ..
-         }| {
-            let percent = |share: f64| format!("{:.2}", share * 100.0);
-            format!(
-                "{} % ({} to {})",
-                percent(value),
-                percent(low),
-                percent(high)
-            )
-        },
-    )
+    with_interval(estimate, |share| format!("{:.2}", share * 100.0), " %")
 }
 
 /// The median of a figure over a row's runs with a setting.

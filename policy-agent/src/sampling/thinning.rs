@@ -35,7 +35,8 @@
 //!    thinned while somebody looks whether it is over ([`crate::enforce::gate`]). Verdicts are found by
 //!    charges: there a thinned array counts with all that it stands for, decided on or not.
 //!    For what is not thinned for its limit's sake there is the cycle that is asked for.
-//! 7. Exact mode is left alone: it was asked for.
+//! 7. Exact mode is left alone: it was asked for. So is a purse that a test in Java watches
+//!    ([`crate::api::peaks`]), which has no limit and is judged after a collection of its own.
 //!
 //! So an account's large arrays are known the worse, the more of them it makes and drops: with 20 of a
 //! region each a second in a heap of 1 GiB one in 20 is kept, and a cache of 100 of them known to 45 %.

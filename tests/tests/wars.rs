@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use heapwarden_tests::command::poll;
@@ -23,10 +24,14 @@ const TRUTH_BYTES: u64 = COUNT * (16 + LENGTH);
 /// What a server may take to notice on a busy machine.
 const SOON: Duration = Duration::from_secs(120);
 
-/// The application's class, compiled against Tomcat's servlet API.
-fn code() -> PathBuf {
-    let servlets = installed().join("apache-tomcat-10.1.44/lib/servlet-api.jar");
-    api_classes().compiled_with("wars", &servlets)
+/// The application's class, compiled against Tomcat's servlet API; once, for each time writes the same
+/// files, which the other test may be copying.
+fn code() -> &'static Path {
+    static CODE: LazyLock<PathBuf> = LazyLock::new(|| {
+        let servlets = installed().join("apache-tomcat-10.1.44/lib/servlet-api.jar");
+        api_classes().compiled_with("wars", &servlets)
+    });
+    &CODE
 }
 
 /// Deploys the application as a folder; `copy` tells whether it has the API inside.

@@ -20,15 +20,22 @@ const VERDICT: Duration = Duration::from_secs(90);
 /// A heap of full size from the start, so that the collector has no reason of its own for a
 /// concurrent cycle: nothing is ever held but what an order makes.
 fn start(vm: &Vm, heap: &str, policy: &str) -> Jvm {
-    victim(vm, "victim.Holder")
+    start_with(vm, heap, policy, &[])
+}
+
+fn start_with(vm: &Vm, heap: &str, policy: &str, flags: &[&str]) -> Jvm {
+    let mut builder = victim(vm, "victim.Holder")
         .argument("com.acme.orders")
         .argument("com.acme.billing")
         .heap(heap)
         .flag(&format!("-Xms{heap}"))
         .flag("-XX:G1HeapRegionSize=1m")
         .flag("-Xlog:gc*:file=gc.log")
-        .policy(policy)
-        .start()
+        .policy(policy);
+    for flag in flags {
+        builder = builder.flag(flag);
+    }
+    builder.start()
 }
 
 /// Makes and drops, as a service does that has run for a while: the agent knows its collector. The
@@ -96,6 +103,51 @@ fn what_comes_and_goes_brings_no_old_collection_and_is_charged_within_its_error(
         let advice = "-XX:G1HeapRegionSize";
         let told = poll(PATIENCE, || jvm.log().contains(advice).then_some(()));
         assert!(told.is_some(), "{}", jvm.log());
+        jvm.finish();
+    });
+}
+
+#[test]
+fn what_waits_is_decided_by_one_cycle_that_is_asked_for() {
+    let policy =
+        "[[account]]\nname = \"orders\"\npackages = [\"com.acme.orders\"]\nlimit = \"90%\"\n";
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        // Cycles of G1's own would decide as well, before any is asked for.
+        let late = "-XX:InitiatingHeapOccupancyPercent=90";
+        let mut jvm = start_with(vm, HEAP, policy, &[late, "-XX:-G1UseAdaptiveIHOP"]);
+        // Of one region each, and of few enough that there is room for the rest.
+        let order = |jvm: &mut Jvm, arrays: usize| {
+            jvm.ask(&format!("churn com.acme.orders bytes:1000000*{arrays}"));
+        };
+        let asked = |jvm: &Jvm| {
+            let kind = [("kind", "concurrent")];
+            (jvm.metrics()).value("heapwarden_evidence_collections_total", &kind)
+        };
+        // While little waits, canaries are planted now and then for a cycle that comes anyway. They
+        // are young, and must not stand in the way of those that die with the cycle asked for.
+        order(&mut jvm, 20);
+        std::thread::sleep(Duration::from_secs(12));
+        assert_eq!(old_collections(&jvm), 0, "{}", gc_log(&jvm));
+        // Beyond a quarter of the heap, and not so much that it could be over its limit.
+        for _ in 0..30 {
+            order(&mut jvm, 10);
+            std::thread::sleep(Duration::from_millis(300));
+            if asked(&jvm) > Some(0.0) {
+                break;
+            }
+        }
+        jvm.until(PATIENCE, "what waited is refunded", |accounts| {
+            asked(&jvm) > Some(0.0) && accounts.holding("orders").charged_bytes < HEAP_BYTES / 8.0
+        });
+        // Another would have come by now.
+        std::thread::sleep(Duration::from_secs(3));
+        let log = gc_log(&jvm);
+        let begun = "Pause Young (Concurrent Start) (G1 Periodic Collection)";
+        let begun = (log.lines())
+            .filter(|line| line.ends_with("ms") && line.contains(begun))
+            .count();
+        assert_eq!(asked(&jvm), Some(begun as f64), "{}\n{log}", jvm.log());
+        assert!(!log.contains("Pause Full"), "{log}");
         jvm.finish();
     });
 }

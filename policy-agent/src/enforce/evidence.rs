@@ -70,6 +70,8 @@ const IDLE: Duration = Duration::from_millis(500);
 const FLAG_AGAIN: Duration = Duration::from_secs(1);
 /// Between two canaries that are planted for nobody's wish.
 const PREPARED_AGAIN: Duration = Duration::from_secs(5);
+/// Two of G1's regions are kept in stock where they are at most such a part of the heap.
+const PAIR_OF_HEAP: u64 = 256;
 /// How long one turn of the warden allocates towards a young collection.
 const PROVOCATION: Duration = Duration::from_millis(30);
 
@@ -149,7 +151,7 @@ impl Evidence {
         if !self.is_needed(agent, wish) || room(agent, jni) < ROOM {
             return IDLE.min(settling);
         }
-        self.canaries.keep_stock(jni);
+        self.keep_stock(agent, jni);
         if wish != Wish::None && self.means.is_none() {
             self.know_the_collector(agent, jni);
         }
@@ -196,11 +198,11 @@ impl Evidence {
             return;
         }
         self.prepared = Some(now);
-        self.canaries.keep_stock(jni);
+        self.keep_stock(agent, jni);
         if self.canaries.few_are_out() {
             // No arrays: they would be what they are to tell of.
             let epoch = agent.ledger.epochs().current();
-            self.canaries.plant(agent, jni, epoch, None);
+            self.canaries.plant_class(agent, jni, epoch);
         }
     }
 
@@ -275,8 +277,8 @@ impl Evidence {
     /// A canary for the wish, so that a collection that comes anyway proves something.
     fn plant_for_wish(&mut self, agent: &Agent, jni: &Jni) {
         if let Some(wanted) = self.ladder.wants_cover()
-            && !self.canaries.waits_since(wanted)
             && self.canaries.few_are_out()
+            && self.waiting_since(agent, jni, wanted).is_none()
         {
             self.plant(agent, jni);
         }
@@ -294,16 +296,48 @@ impl Evidence {
             }
             _ => {}
         }
-        let used = agent.used_heap(jni)?;
-        let arrays = means.humongous_elements(used, agent.heap_max_bytes());
+        let arrays = self.elements(agent, jni);
         self.canaries.plant(agent, jni, now, arrays).then_some(now)
     }
 
+    /// The epoch of a canary that is out and will do for a proof of `wanted`: one with arrays, where
+    /// such can be planted.
+    fn waiting_since(&self, agent: &Agent, jni: &Jni, wanted: Epoch) -> Option<Epoch> {
+        let pair = self.canaries.youngest_pair_since(wanted);
+        pair.or_else(|| match self.can_plant_arrays(agent, jni) {
+            true => None,
+            false => self.canaries.youngest_since(wanted),
+        })
+    }
+
+    fn can_plant_arrays(&self, agent: &Agent, jni: &Jni) -> bool {
+        let has_any = || !self.canaries.is_short_of_a_pair() || self.elements(agent, jni).is_some();
+        self.canaries.may_plant_arrays() && has_any()
+    }
+
+    /// The length of arrays for a canary, where they help and there is room for them.
+    fn elements(&self, agent: &Agent, jni: &Jni) -> Option<i32> {
+        let means = self.means.as_ref()?;
+        means.region_bytes()?;
+        means.humongous_elements(agent.used_heap(jni)?, agent.heap_max_bytes())
+    }
+
+    /// Makes what is missing of canaries.
+    fn keep_stock(&mut self, agent: &Agent, jni: &Jni) {
+        self.canaries.keep_stock(jni);
+        let region_bytes = self.means.as_ref().and_then(Collections::region_bytes);
+        let is_little = |bytes: u64| bytes * 2 <= agent.heap_max_bytes() / PAIR_OF_HEAP;
+        if region_bytes.is_some_and(is_little)
+            && self.canaries.is_short_of_a_pair()
+            && let Some(elements) = self.elements(agent, jni)
+        {
+            self.canaries.keep_pair(jni, elements);
+        }
+    }
+
     fn start(&mut self, agent: &Agent, jni: &Jni, way: Means) -> Duration {
-        let waiting = self
-            .ladder
-            .wants_cover()
-            .and_then(|wanted| self.canaries.youngest_since(wanted));
+        let wanted = self.ladder.wants_cover();
+        let waiting = wanted.and_then(|wanted| self.waiting_since(agent, jni, wanted));
         let planted = waiting.or_else(|| self.plant(agent, jni));
         let asked = Instant::now();
         let (Some(epoch), Some(means)) = (planted, &self.means) else {
@@ -351,6 +385,15 @@ impl Evidence {
     fn say(&mut self, way: Means, why: &str) {
         if !std::mem::replace(&mut self.said[way as usize], true) {
             tracing::warn!("evidence cannot be had by way of {way:?} ({why}); the next is tried");
+        }
+    }
+
+    /// Puts the flag back once the cycle that was asked for has proved what it was to prove, in the
+    /// midst of the warden's waiting for refunds.
+    pub(crate) fn let_go_of_the_flag(&mut self, agent: &Agent, jni: &Jni) {
+        let proof = agent.ledger.epochs().pending_cover();
+        if self.ladder.has_its_proof(proof) && room(agent, jni) >= ROOM {
+            self.put_back(jni);
         }
     }
 

@@ -234,6 +234,18 @@ impl Ladder {
         self.no_young_for_a_while(now);
     }
 
+    /// Whether the changed flag has brought what it was changed for: the death that proves it has
+    /// been reported (`proof`, confirmed or not). Refunds may still be on their way, and G1 begins
+    /// one cycle after another for as long as the flag stays.
+    ///
+    /// That a cycle has run would not do: G1 begins cycles for large arrays and calls them off,
+    /// and those prove nothing.
+    pub(crate) fn has_its_proof(&self, proof: Option<Epoch>) -> bool {
+        let asked = Rung::Covering(Means::Periodic);
+        let proves = |flight: Flight| flight.rung == asked && reaches(proof, flight.epoch);
+        self.flag_changed && self.flight.is_some_and(proves)
+    }
+
     pub(crate) fn is_in_flight(&self) -> bool {
         self.flight.is_some()
     }

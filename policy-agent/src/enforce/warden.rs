@@ -87,7 +87,7 @@ impl Warden {
             }
         }
         if let Some(epoch) = epochs.pending() {
-            self.await_refunds();
+            self.await_refunds(jni);
             epochs.confirm(epoch);
             self.agent.read_heap_again(jni);
             self.agent.api.peaks.note(&self.agent.ledger);
@@ -131,12 +131,13 @@ impl Warden {
     /// check, and deadlocks the VM when a safepoint is asked for meanwhile (seen on 17.0.15).
     ///
     /// It does not wait for ever: what comes later keeps the estimate high for a moment.
-    fn await_refunds(&self) {
+    fn await_refunds(&mut self, jni: &Jni) {
         const LOOK: Duration = Duration::from_millis(1);
         let frees = || self.agent.ledger.frees_total();
         let started = Instant::now();
         let mut window = QuietWindow::new(0, frees());
         loop {
+            self.evidence.let_go_of_the_flag(self.agent, jni);
             let now_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
             let quiet = window.observe(now_ms, frees());
             let is_in = match self.agent.couriers.delivery() {

@@ -390,6 +390,23 @@ fn quiet_host(offer: &[Means]) -> Host {
 }
 
 #[test]
+fn the_flag_has_its_proof_when_the_death_of_that_epoch_is_reported() {
+    let mut ladder = Ladder::default();
+    let now = Instant::now();
+    assert!(!ladder.has_its_proof(Some(Epoch::new(9))), "nothing asked");
+    ladder.started(Means::Periodic, Epoch::new(7), now);
+    assert!(!ladder.has_its_proof(None));
+    // A canary of before.
+    assert!(!ladder.has_its_proof(Some(Epoch::new(6))));
+    assert!(ladder.has_its_proof(Some(Epoch::new(7))));
+    ladder.was_put_back();
+    assert!(!ladder.has_its_proof(Some(Epoch::new(7))), "it is back");
+    let mut ladder = Ladder::default();
+    ladder.started(Means::Full, Epoch::new(7), now);
+    assert!(!ladder.has_its_proof(Some(Epoch::new(7))), "no flag");
+}
+
+#[test]
 fn a_collection_that_comes_anyway_is_enough() {
     let mut host = quiet_host(&[Means::Periodic, Means::Full]);
     host.young_every_ms = 60;

@@ -49,29 +49,37 @@ pub(super) struct Pool {
     pub(super) left_out: BTreeMap<String, &'static str>,
 }
 
+/// An account of one JVM that can have a limit, or one that the policy makes of several.
+struct Candidate<'a> {
+    key: Key,
+    name: String,
+    /// The accounts that were recorded.
+    parts: Vec<&'a Account>,
+    live_bytes: Column,
+    error_bytes: Column,
+}
+
 impl Pool {
     /// Judges every account: by the rules of `policy`, or each on its own.
     pub(super) fn of(history: &History, policy: Option<&Policy>, terms: &Terms) -> Pool {
         let mut pool = Pool::default();
-        let mut of_jvm: Vec<(&Jvm, Vec<Key>)> = Vec::new();
+        let mut of_jvm: Vec<(&Jvm, Vec<Candidate<'_>>)> = Vec::new();
         for jvm in &history.jvms {
             let candidates = match policy {
                 Some(policy) => pool.by_rule(policy, jvm, history.span.points()),
                 None => pool.by_account(jvm),
             };
-            let mut keys = Vec::new();
-            for (key, account, live_bytes, error_bytes) in candidates {
+            for one in &candidates {
                 let finding = assess(
-                    &live_bytes,
-                    &error_bytes,
+                    &one.live_bytes,
+                    &one.error_bytes,
                     &jvm.restarts,
                     history.span,
                     terms,
                 );
-                keys.push(key.clone());
-                pool.add(key, account, jvm, finding);
+                pool.add(one, jvm, finding);
             }
-            of_jvm.push((jvm, keys));
+            of_jvm.push((jvm, candidates));
         }
         pool.commitments = pool.commitments(&of_jvm);
         pool
@@ -96,12 +104,7 @@ impl Pool {
         most.collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
-    fn by_rule(
-        &mut self,
-        policy: &Policy,
-        jvm: &Jvm,
-        steps: usize,
-    ) -> Vec<(Key, String, Column, Column)> {
+    fn by_rule<'a>(&mut self, policy: &Policy, jvm: &'a Jvm, steps: usize) -> Vec<Candidate<'a>> {
         let assigned = history::assign(policy, jvm, steps);
         for account in &jvm.accounts {
             let is_assigned = assigned
@@ -118,14 +121,19 @@ impl Pool {
             let is_library =
                 matches!(rule.matcher, Matcher::Packages(_)) && rule.charge == Charge::Caller;
             if !is_library {
-                let key = Key::Rule(one.rule);
-                candidates.push((key, one.name, one.live_bytes, one.standard_error_bytes));
+                candidates.push(Candidate {
+                    key: Key::Rule(one.rule),
+                    name: one.name,
+                    parts: one.parts,
+                    live_bytes: one.live_bytes,
+                    error_bytes: one.standard_error_bytes,
+                });
             }
         }
         candidates
     }
 
-    fn by_account(&mut self, jvm: &Jvm) -> Vec<(Key, String, Column, Column)> {
+    fn by_account<'a>(&mut self, jvm: &'a Jvm) -> Vec<Candidate<'a>> {
         let mut candidates = Vec::new();
         for account in &jvm.accounts {
             match account.kind {
@@ -137,60 +145,61 @@ impl Pool {
                 }
                 Kind::Library | Kind::Reserved => continue,
             }
-            candidates.push((
-                recorded(account),
-                account.name.clone(),
-                account.live_bytes.clone(),
-                account.standard_error_bytes.clone(),
-            ));
+            candidates.push(Candidate {
+                key: recorded(account),
+                name: account.name.clone(),
+                parts: vec![account],
+                live_bytes: account.live_bytes.clone(),
+                error_bytes: account.standard_error_bytes.clone(),
+            });
         }
         candidates
     }
 
-    fn add(&mut self, key: Key, account: String, jvm: &Jvm, finding: Finding) {
-        let accounts = self.entries.get(&key).map_or(0, |pooled| pooled.accounts) + 1;
+    fn add(&mut self, one: &Candidate<'_>, jvm: &Jvm, finding: Finding) {
+        let known = self.entries.get(&one.key);
+        let accounts = known.map_or(0, |pooled| pooled.accounts) + 1;
         let pooled = Pooled {
             finding,
-            account,
+            account: one.name.clone(),
             jvm: jvm.name(),
             interval_bytes: jvm.sampling_interval_bytes.last(),
             accounts,
         };
-        match self.entries.get_mut(&key) {
+        match self.entries.get_mut(&one.key) {
             Some(known) if rank(&known.finding) >= rank(&finding) => known.accounts = accounts,
             _ => {
-                self.entries.insert(key, pooled);
+                self.entries.insert(one.key.clone(), pooled);
             }
         }
     }
 
-    /// Whether all that is limited by this key are scopes of services that have limits themselves: what
-    /// a service may have, its scopes have of it.
-    fn is_beneath_a_limit(&self, jvm: &Jvm, key: &Key) -> bool {
-        let Key::Recorded(kind, name) = key else {
-            return false;
-        };
-        let scope = Kind::Scope.as_str();
-        let mut scopes = (jvm.accounts.iter())
-            .filter(|one| *kind == scope && one.kind == Kind::Scope && one.scope_name() == name)
-            .peekable();
-        scopes.peek().is_some()
-            && scopes.all(|one| {
-                let parent = jvm.accounts.iter().find(|above| above.name == one.parent);
-                let entry = parent.and_then(|parent| self.entries.get(&recorded(parent)));
-                entry.is_some_and(|entry| matches!(entry.finding, Finding::Needs(_)))
-            })
+    fn limit_bytes(&self, key: &Key) -> Option<u64> {
+        match self.entries.get(key)?.finding {
+            Finding::Needs(demand) => Some(demand.limit_bytes),
+            _ => None,
+        }
     }
 
-    fn commitments(&self, of_jvm: &[(&Jvm, Vec<Key>)]) -> Vec<Commitment> {
-        let committed = of_jvm.iter().filter_map(|(jvm, keys)| {
-            let limits = keys
+    /// Whether all of an account are scopes of services of this JVM that have limits themselves: what a
+    /// service may have, its scopes have of it.
+    fn is_beneath_a_limit(&self, one: &Candidate<'_>, all: &[Candidate<'_>]) -> bool {
+        let is_limited = |service: &str| {
+            let mut limited = all
                 .iter()
-                .filter(|key| !self.is_beneath_a_limit(jvm, key))
-                .filter_map(|key| match self.entries.get(key)?.finding {
-                    Finding::Needs(demand) => Some(demand.limit_bytes),
-                    _ => None,
-                });
+                .filter(|above| self.limit_bytes(&above.key).is_some());
+            limited.any(|above| above.parts.iter().any(|part| part.name == service))
+        };
+        let mut parts = one.parts.iter();
+        parts.all(|part| part.kind == Kind::Scope && is_limited(&part.parent))
+    }
+
+    fn commitments(&self, of_jvm: &[(&Jvm, Vec<Candidate<'_>>)]) -> Vec<Commitment> {
+        let committed = of_jvm.iter().filter_map(|(jvm, candidates)| {
+            let limits = candidates
+                .iter()
+                .filter(|one| !self.is_beneath_a_limit(one, candidates))
+                .filter_map(|one| self.limit_bytes(&one.key));
             Some(Commitment {
                 jvm: jvm.name(),
                 limits_bytes: limits.fold(0, u64::saturating_add),

@@ -241,8 +241,20 @@ fn what_scopes_may_have_is_of_their_services() {
     let shop = || account("/shop", Kind::Service, "/shop", 200.0);
     let sum = |accounts| Pool::of(&history(accounts), None, &TERMS).commitments[0].limits_bytes;
     assert_eq!(sum(vec![shop(), tenant.clone()]), sum(vec![shop()]));
+    // By a policy as well.
+    let policy = policy_config::parse("[[account]]\nservice = \"*\"\n[[account]]\nscope = \"*\"\n");
+    let policy = policy.policy.unwrap();
+    let ruled =
+        |accounts| Pool::of(&history(accounts), Some(&policy), &TERMS).commitments[0].limits_bytes;
+    assert_eq!(ruled(vec![shop(), tenant.clone()]), ruled(vec![shop()]));
+    // The same name beneath a service that has none: that one counts.
+    let mut other = tenant.clone();
+    (other.name, other.parent) = ("/blog/tenant-7".into(), "/blog".into());
+    let both = vec![shop(), tenant.clone(), other.clone()];
+    assert_eq!(sum(both), sum(vec![shop(), other]));
     tenant.parent = String::new();
-    assert!(sum(vec![shop(), tenant]) > sum(vec![shop()]));
+    assert!(sum(vec![shop(), tenant.clone()]) > sum(vec![shop()]));
+    assert!(ruled(vec![shop(), tenant]) > ruled(vec![shop()]));
 }
 
 #[test]

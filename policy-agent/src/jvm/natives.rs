@@ -358,22 +358,25 @@ unsafe extern "system" fn classes(
 }
 
 unsafe extern "system" fn settle(env: Env, _: jni::jclass, millis: jni::jlong) -> jni::jboolean {
-    let settled = serve(env, false, |agent, _| {
+    let settled = serve(env, false, |agent, jni| {
         let longest = Duration::from_millis(u64::try_from(millis).unwrap_or(0));
         // Without refunds no collection would ever be seen to have come.
-        agent.samples_are_taken() && settle_within(agent, longest.min(LONGEST_SETTLING))
+        agent.samples_are_taken() && settle_within(agent, jni, longest.min(LONGEST_SETTLING))
     });
     settled.into()
 }
 
 /// Collects until what was charged before the call has been through a collection and its refunds
-/// are in.
-fn settle_within(agent: &Agent, longest: Duration) -> bool {
+/// are in. By `System.gc()`, which whoever gets here could call as well, and which an operator can
+/// forbid.
+fn settle_within(agent: &Agent, jni: &Jni, longest: Duration) -> bool {
     let begun = Instant::now();
     let epochs = agent.ledger.epochs();
     let epoch = epochs.current();
     while begun.elapsed() < longest && !agent.stopping() {
-        if agent.tools.collect().is_err() {
+        let runtime = agent.java().and_then(|java| java.runtime.as_ref());
+        let runtime = runtime.and_then(|runtime| runtime.local(jni));
+        if !runtime.is_some_and(|runtime| jni.call_void(&runtime, c"gc", c"()V", &[])) {
             return false;
         }
         let collected = Instant::now();

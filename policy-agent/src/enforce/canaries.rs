@@ -27,13 +27,31 @@ struct Planted {
     arrays: bool,
 }
 
+/// What a canary is planted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whom {
+    /// Somebody who would be helped by a collection that comes anyway.
+    Wish,
+    /// A collection that is being asked for.
+    Request,
+}
+
+/// Two large arrays to be planted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arrays {
+    New { elements: i32 },
+    Kept,
+}
+
 impl OldCanaries {
     const STOCK: usize = 2;
     /// How many may wait for a collection that comes anyway, and for any.
     const MOST_FOR_WISHES: usize = 8;
     const MOST: usize = 64;
-    /// With so many pairs of arrays out, no more are planted: a pair takes two regions of G1's.
+    /// With so many pairs of arrays out, no more are planted: a pair takes two regions of G1's. For a
+    /// mere wish one at a time, so that there is one left for a request.
     const MOST_PAIRS: usize = 2;
+    const MOST_PAIRS_FOR_WISHES: usize = 1;
 
     /// Whether one more may be planted for a wish alone.
     pub(super) fn few_are_out(&self) -> bool {
@@ -88,23 +106,23 @@ impl OldCanaries {
 
     /// Makes a class and drops it. The stock gets old meanwhile.
     pub(super) fn plant_class(&mut self, agent: &Agent, jni: &Jni, epoch: Epoch) {
+        if self.cannot_be_made || self.out.len() >= Self::MOST {
+            return;
+        }
         let class = jni.unloadable_class().and_then(|class| class.global());
-        if let Some(class) = class.filter(|_| self.out.len() < Self::MOST)
-            && self.drop_class(agent, jni, class, epoch)
-        {
+        if class.is_some_and(|class| self.drop_class(agent, jni, class, epoch)) {
             let arrays = false;
             self.out.push(Planted { epoch, arrays });
         }
     }
 
-    /// Drops the oldest class of the stock, and two large arrays: new ones of so many `elements` where
-    /// there is room, or else those that were kept.
+    /// Drops the oldest class of the stock, and two large arrays where `arrays` says which.
     pub(super) fn plant(
         &mut self,
         agent: &Agent,
         jni: &Jni,
         epoch: Epoch,
-        elements: Option<i32>,
+        arrays: Option<Arrays>,
     ) -> bool {
         if self.out.len() >= Self::MOST {
             return false;
@@ -114,22 +132,24 @@ impl OldCanaries {
             let class = self.stock.remove(0);
             planted = self.drop_class(agent, jni, class, epoch);
         }
-        let mut arrays = false;
-        if self.may_plant_arrays() {
-            let made = elements.and_then(|elements| jni.array_pair(elements));
-            let tag = |array: &Local<'_>| {
-                let tag = Tag::OldCanary(epoch).encode();
-                agent.tools.set_tag(array, tag).is_ok()
-            };
-            if let Some([one, other]) = made {
-                arrays = tag(&one) | tag(&other);
-            } else if let Some(kept) = self.pair.take() {
-                for array in kept {
-                    arrays |= array.local(jni).is_some_and(|array| tag(&array));
+        let tag = |array: &Local<'_>| {
+            let tag = Tag::OldCanary(epoch).encode();
+            agent.tools.set_tag(array, tag).is_ok()
+        };
+        let arrays = match arrays {
+            Some(Arrays::New { elements }) => jni
+                .array_pair(elements)
+                .is_some_and(|[one, other]| tag(&one) | tag(&other)),
+            Some(Arrays::Kept) => {
+                let mut tagged = false;
+                for array in self.pair.take().into_iter().flatten() {
+                    tagged |= array.local(jni).is_some_and(|array| tag(&array));
                     jni.release_global(array);
                 }
+                tagged
             }
-        }
+            None => false,
+        };
         planted |= arrays;
         if planted {
             self.out.push(Planted { epoch, arrays });
@@ -184,14 +204,75 @@ impl OldCanaries {
         epochs.take(1).find(|&planted| planted >= epoch)
     }
 
-    /// Whether few enough pairs of arrays are out for one more.
-    pub(super) fn may_plant_arrays(&self) -> bool {
-        let pairs = self.out.iter().filter(|planted| planted.arrays);
-        self.out.len() < Self::MOST && pairs.count() < Self::MOST_PAIRS
+    /// The arrays to plant for `whom`, of so many `elements` where there is room for new ones; none
+    /// while enough are out. Those that were kept are for requests.
+    pub(super) fn arrays_for(&self, whom: Whom, elements: Option<i32>) -> Option<Arrays> {
+        let pairs = self.out.iter().filter(|planted| planted.arrays).count();
+        let (most, kept) = match whom {
+            Whom::Wish => (Self::MOST_PAIRS_FOR_WISHES, None),
+            Whom::Request => (Self::MOST_PAIRS, self.pair.as_ref().map(|_| Arrays::Kept)),
+        };
+        let new = elements.map(|elements| Arrays::New { elements });
+        new.or(kept)
+            .filter(|_| pairs < most && self.out.len() < Self::MOST)
     }
 
     /// Those of `epoch` and earlier are dead.
     pub(super) fn died(&mut self, epoch: Epoch) {
         self.out.retain(|planted| planted.epoch > epoch);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn out(pairs: usize, classes: usize) -> OldCanaries {
+        let planted = |arrays| Planted {
+            epoch: Epoch::new(7),
+            arrays,
+        };
+        let pairs = std::iter::repeat_n(planted(true), pairs);
+        OldCanaries {
+            out: pairs
+                .chain(std::iter::repeat_n(planted(false), classes))
+                .collect(),
+            ..OldCanaries::default()
+        }
+    }
+
+    #[test]
+    fn classes_that_are_out_do_not_stand_in_the_way_of_arrays_and_wishes_leave_one_pair() {
+        let elements = Some(9);
+        let new = Some(Arrays::New { elements: 9 });
+        for (pairs, for_a_wish, for_a_request) in [(0, new, new), (1, None, new), (2, None, None)] {
+            let canaries = out(pairs, 8);
+            assert_eq!(canaries.arrays_for(Whom::Wish, elements), for_a_wish);
+            assert_eq!(canaries.arrays_for(Whom::Request, elements), for_a_request);
+        }
+        // Nothing was kept, and there is no room.
+        assert_eq!(out(0, 0).arrays_for(Whom::Request, None), None);
+        assert_eq!(
+            out(0, OldCanaries::MOST).arrays_for(Whom::Request, elements),
+            None
+        );
+    }
+
+    #[test]
+    fn what_is_proved_takes_all_that_were_planted_before() {
+        let mut canaries = out(1, 1);
+        canaries.out.push(Planted {
+            epoch: Epoch::new(9),
+            arrays: false,
+        });
+        assert_eq!(canaries.youngest_since(Epoch::new(8)), Some(Epoch::new(9)));
+        assert_eq!(canaries.youngest_pair_since(Epoch::new(8)), None);
+        assert_eq!(
+            canaries.youngest_pair_since(Epoch::new(7)),
+            Some(Epoch::new(7))
+        );
+        canaries.died(Epoch::new(8));
+        assert_eq!(canaries.youngest_since(Epoch::new(0)), Some(Epoch::new(9)));
+        assert_eq!(canaries.youngest_pair_since(Epoch::new(0)), None);
     }
 }

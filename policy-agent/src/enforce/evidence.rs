@@ -13,7 +13,7 @@ use crate::ledger::Epoch;
 use crate::report;
 
 use super::budget::Budget;
-use super::canaries::OldCanaries;
+use super::canaries::{Arrays, OldCanaries, Whom};
 use super::ladder::{Facts, Ladder, Step};
 use super::marker::Marker;
 use super::settling::Settling;
@@ -68,8 +68,9 @@ const LOOK: Duration = Duration::from_millis(2);
 const IDLE: Duration = Duration::from_millis(500);
 /// How long the VM gets to take its flag back before it is asked again.
 const FLAG_AGAIN: Duration = Duration::from_secs(1);
-/// Between two canaries that are planted for nobody's wish.
+/// Between two canaries that are planted for nobody's wish, and two looks at the stock.
 const PREPARED_AGAIN: Duration = Duration::from_secs(5);
+const STOCKED_AGAIN: Duration = Duration::from_secs(5);
 /// Two of G1's regions are kept in stock where they are at most such a part of the heap.
 const PAIR_OF_HEAP: u64 = 256;
 /// How long one turn of the warden allocates towards a young collection.
@@ -110,19 +111,24 @@ pub(crate) struct Evidence {
     provoked_bytes: u64,
     /// When a canary was last planted for nobody's wish.
     prepared: Option<Instant>,
+    /// When the stock was last looked after.
+    stocked: Option<Instant>,
+    /// The VM did not take its flag back: not before then is it asked again while refunds come in.
+    flag_again_at: Option<Instant>,
     said: [bool; Means::ALL.len()],
     said_full: bool,
 }
 
 impl Drop for Evidence {
-    /// However the warden's thread ends, a panic among the ways, the flag is put back; unless
-    /// the VM ends with it.
+    /// However the warden's thread ends, a panic among the ways, the flag is put back and the stock let
+    /// go of; unless the VM ends with it.
     fn drop(&mut self) {
         if let (Some(means), Some(agent)) = (&mut self.means, Agent::get())
             && !agent.stopping()
             && let Some(jni) = agent.jni_here()
         {
             means.put_back(&jni);
+            self.canaries.give_up(&jni);
         }
     }
 }
@@ -143,15 +149,18 @@ impl Evidence {
         Asked { wish, gently }: Asked,
         now: Instant,
     ) -> Duration {
+        let covered = agent.ledger.epochs().covered();
         let settling = self.settle(agent, now);
+        // Then the wish is one of before, and may have its answer.
+        let is_news = agent.ledger.epochs().covered() > covered;
         let budget = &agent.policy.in_force().enforcement;
         self.ladder
             .budget
             .set_share(budget.evidence_budget_percent / 100.0);
-        if !self.is_needed(agent, wish) || room(agent, jni) < ROOM {
+        if !self.is_needed(agent, wish, now) || room(agent, jni) < ROOM {
             return IDLE.min(settling);
         }
-        self.keep_stock(agent, jni);
+        self.keep_stock(agent, jni, now);
         if wish != Wish::None && self.means.is_none() {
             self.know_the_collector(agent, jni);
         }
@@ -167,7 +176,9 @@ impl Evidence {
         };
         let facts = self.facts(agent, now);
         let step = self.ladder.step(wish, &offer, &facts);
-        self.plant_for_wish(agent, jni);
+        if !is_news {
+            self.plant_for_wish(agent, jni);
+        }
         let wait = match step {
             Step::Wait(wait) => wait,
             Step::ProvokeYoung => self.provoke(agent, jni),
@@ -198,7 +209,7 @@ impl Evidence {
             return;
         }
         self.prepared = Some(now);
-        self.keep_stock(agent, jni);
+        self.keep_stock(agent, jni, now);
         if self.canaries.few_are_out() {
             // No arrays: they would be what they are to tell of.
             let epoch = agent.ledger.epochs().current();
@@ -215,9 +226,13 @@ impl Evidence {
     }
 
     /// Whether there is anything to do but to listen.
-    fn is_needed(&self, agent: &Agent, wish: Wish) -> bool {
+    fn is_needed(&self, agent: &Agent, wish: Wish, now: Instant) -> bool {
         let busy = self.means.is_some() && !self.ladder.is_at_rest();
-        let stock = self.means.is_none() && self.canaries.is_short();
+        let stock = match self.means {
+            None => self.canaries.is_short(),
+            // The heap may have room again.
+            Some(_) => (self.stocked).is_none_or(|then| now.duration_since(then) >= STOCKED_AGAIN),
+        };
         agent.samples_are_taken() && (wish != Wish::None || busy || stock)
     }
 
@@ -252,6 +267,7 @@ impl Evidence {
             epoch: epochs.current(),
             boundary: epochs.boundary(),
             covered: epochs.covered(),
+            proof: epochs.pending_cover().max(epochs.covered()),
             cycle_ran: match (activity, self.activity_before) {
                 (Some(now), Some(before)) => Some(now != before),
                 _ => None,
@@ -278,15 +294,15 @@ impl Evidence {
     fn plant_for_wish(&mut self, agent: &Agent, jni: &Jni) {
         if let Some(wanted) = self.ladder.wants_cover()
             && self.canaries.few_are_out()
-            && self.waiting_since(agent, jni, wanted).is_none()
+            && self.waiting_since(agent, jni, wanted, Whom::Wish).is_none()
         {
-            self.plant(agent, jni);
+            self.plant(agent, jni, Whom::Wish);
         }
     }
 
     /// Plants an old canary and returns its epoch. Where every death covers all memory, the
     /// warden's own canaries do.
-    fn plant(&mut self, agent: &Agent, jni: &Jni) -> Option<Epoch> {
+    fn plant(&mut self, agent: &Agent, jni: &Jni, whom: Whom) -> Option<Epoch> {
         let means = self.means.as_ref()?;
         let now = agent.ledger.epochs().current();
         match means.collector() {
@@ -296,23 +312,22 @@ impl Evidence {
             }
             _ => {}
         }
-        let arrays = self.elements(agent, jni);
+        let arrays = self.arrays_for(agent, jni, whom);
         self.canaries.plant(agent, jni, now, arrays).then_some(now)
     }
 
     /// The epoch of a canary that is out and will do for a proof of `wanted`: one with arrays, where
     /// such can be planted.
-    fn waiting_since(&self, agent: &Agent, jni: &Jni, wanted: Epoch) -> Option<Epoch> {
+    fn waiting_since(&self, agent: &Agent, jni: &Jni, wanted: Epoch, whom: Whom) -> Option<Epoch> {
         let pair = self.canaries.youngest_pair_since(wanted);
-        pair.or_else(|| match self.can_plant_arrays(agent, jni) {
-            true => None,
-            false => self.canaries.youngest_since(wanted),
+        pair.or_else(|| match self.arrays_for(agent, jni, whom) {
+            Some(_) => None,
+            None => self.canaries.youngest_since(wanted),
         })
     }
 
-    fn can_plant_arrays(&self, agent: &Agent, jni: &Jni) -> bool {
-        let has_any = || !self.canaries.is_short_of_a_pair() || self.elements(agent, jni).is_some();
-        self.canaries.may_plant_arrays() && has_any()
+    fn arrays_for(&self, agent: &Agent, jni: &Jni, whom: Whom) -> Option<Arrays> {
+        self.canaries.arrays_for(whom, self.elements(agent, jni))
     }
 
     /// The length of arrays for a canary, where they help and there is room for them.
@@ -323,7 +338,8 @@ impl Evidence {
     }
 
     /// Makes what is missing of canaries.
-    fn keep_stock(&mut self, agent: &Agent, jni: &Jni) {
+    fn keep_stock(&mut self, agent: &Agent, jni: &Jni, now: Instant) {
+        self.stocked = Some(now);
         self.canaries.keep_stock(jni);
         let region_bytes = self.means.as_ref().and_then(Collections::region_bytes);
         let is_little = |bytes: u64| bytes * 2 <= agent.heap_max_bytes() / PAIR_OF_HEAP;
@@ -337,8 +353,9 @@ impl Evidence {
 
     fn start(&mut self, agent: &Agent, jni: &Jni, way: Means) -> Duration {
         let wanted = self.ladder.wants_cover();
-        let waiting = wanted.and_then(|wanted| self.waiting_since(agent, jni, wanted));
-        let planted = waiting.or_else(|| self.plant(agent, jni));
+        let waiting =
+            wanted.and_then(|wanted| self.waiting_since(agent, jni, wanted, Whom::Request));
+        let planted = waiting.or_else(|| self.plant(agent, jni, Whom::Request));
         let asked = Instant::now();
         let (Some(epoch), Some(means)) = (planted, &self.means) else {
             self.refused(way, "no canary can be planted", asked);
@@ -392,7 +409,8 @@ impl Evidence {
     /// midst of the warden's waiting for refunds.
     pub(crate) fn let_go_of_the_flag(&mut self, agent: &Agent, jni: &Jni) {
         let proof = agent.ledger.epochs().pending_cover();
-        if self.ladder.has_its_proof(proof) && room(agent, jni) >= ROOM {
+        let may_ask = (self.flag_again_at).is_none_or(|then| Instant::now() >= then);
+        if self.ladder.has_its_proof(proof) && may_ask && room(agent, jni) >= ROOM {
             self.put_back(jni);
         }
     }
@@ -405,6 +423,7 @@ impl Evidence {
             self.ladder.was_put_back();
             LOOK
         } else {
+            self.flag_again_at = Some(Instant::now() + FLAG_AGAIN);
             FLAG_AGAIN
         }
     }

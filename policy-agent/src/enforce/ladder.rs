@@ -85,6 +85,8 @@ pub(crate) struct Facts {
     pub(crate) epoch: Epoch,
     pub(crate) boundary: Option<Epoch>,
     pub(crate) covered: Option<Epoch>,
+    /// What will be covered once its refunds are in; no less than what is.
+    pub(crate) proof: Option<Epoch>,
     /// Whether a concurrent cycle has run since the last request; `None` where that is not to
     /// be known.
     pub(crate) cycle_ran: Option<bool>,
@@ -132,6 +134,8 @@ struct Flight {
     epoch: Epoch,
     asked: Instant,
     stage: Stage,
+    /// When its proof was first seen reported; refunds were on their way from then on.
+    proved: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,7 +166,7 @@ impl Ladder {
     /// What to do now. `offer` is what the collector offers at this moment.
     pub(crate) fn step(&mut self, wish: Wish, offer: &Offer, facts: &Facts) -> Step {
         self.follow(wish, facts);
-        if self.flag_changed && self.flag_has_done(facts.now) {
+        if self.flag_changed && (self.flag_has_done(facts.now) || self.has_its_proof(facts.proof)) {
             return Step::PutBack;
         }
         self.heed(wish, offer, facts);
@@ -170,7 +174,8 @@ impl Ladder {
             Some(flight) => match (flight.rung, flight.stage) {
                 (Rung::Young, Stage::Asked { .. }) => Step::ProvokeYoung,
                 (_, Stage::Running { began, again })
-                    if facts.now >= again.unwrap_or(began) + ASK_AGAIN =>
+                    if facts.now >= again.unwrap_or(began) + ASK_AGAIN
+                        && !reaches(facts.proof, flight.epoch) =>
                 {
                     Step::AskAgain
                 }
@@ -188,6 +193,7 @@ impl Ladder {
             epoch,
             asked: now,
             stage: Stage::Asked { looked: now },
+            proved: None,
         });
     }
 
@@ -288,18 +294,28 @@ impl Ladder {
 
     /// What has become of the collection in flight.
     fn follow(&mut self, wish: Wish, facts: &Facts) {
-        let Some(flight) = self.flight else { return };
+        let Some(flight) = &mut self.flight else {
+            return;
+        };
         let now = facts.now;
+        if reaches(facts.proof, flight.epoch) {
+            flight.proved.get_or_insert(now);
+            // One that was not seen to begin has done so since then: wanted or not, it is paid for.
+            if let (Rung::Covering(_), Stage::Asked { looked: began }) = (flight.rung, flight.stage)
+            {
+                flight.stage = Stage::Running { began, again: None };
+            }
+        }
+        let flight = *flight;
         match flight.rung {
             Rung::Young => self.follow_young(flight, wish, facts),
             Rung::Covering(means) if reaches(facts.covered, flight.epoch) => {
-                // One that was not seen to begin has done so since then.
-                if let Stage::Running { began, .. } | Stage::Asked { looked: began } = flight.stage
-                {
-                    let took = now.saturating_duration_since(began);
+                if let Stage::Running { began, .. } = flight.stage {
+                    let ended = flight.proved.unwrap_or(now);
+                    let took = ended.saturating_duration_since(began);
                     self.pay(means.kind(), now, took);
                     if facts.cycle_ran.is_none() {
-                        // The flag was left as it was to the end: another may have begun.
+                        // The flag was left as it was up to the proof: another may have begun.
                         self.budget.spent(now, took);
                     }
                 }
@@ -476,6 +492,7 @@ impl Ladder {
                 epoch: facts.epoch,
                 asked: now,
                 stage: Stage::Asked { looked: now },
+                proved: None,
             });
             return Step::ProvokeYoung;
         }

@@ -21,6 +21,8 @@ struct Host {
     cycle_every_ms: u64,
     /// How many cycles an old canary outlives because it is young in them.
     canary_lives: u32,
+    /// How long refunds come in after the death that proves a cycle has been reported.
+    settling_ms: u64,
     /// The kernel shows when G1's marking thread runs.
     marker: bool,
     /// What is offered, the best first.
@@ -36,12 +38,24 @@ fn host(offer: impl Strategy<Value = Vec<Means>>) -> impl Strategy<Value = Host>
         prop_oneof![Just(0), 5u64..3000],
         (1u64..200, 1u64..40, 5u64..900, 0u64..1000),
         prop_oneof![3 => Just(0), 1 => 1500u64..20_000],
-        (0u32..3, any::<bool>(), 0u64..30),
+        (
+            0u32..3,
+            any::<bool>(),
+            0u64..30,
+            prop_oneof![Just(0), 1u64..4000],
+        ),
         offer,
     )
         .prop_map(
-            |(young_every_ms, times, cycle_every_ms, (canary_lives, marker, late_ms), offer)| {
+            |(
+                young_every_ms,
+                times,
+                cycle_every_ms,
+                (canary_lives, marker, late_ms, settling_ms),
+                offer,
+            )| {
                 Host {
+                    settling_ms,
                     young_every_ms,
                     provocation_ms: times.0,
                     pause_ms: times.1,
@@ -88,6 +102,8 @@ struct World {
     epoch: u32,
     boundary: Option<u32>,
     covered: Option<u32>,
+    /// Reported and not confirmed, with when it will be.
+    settling: Option<(u32, u64)>,
     /// The epoch of the old canary that waits, and how many cycles it outlives.
     canary: Option<(u32, u32)>,
     cycle: Option<Cycle>,
@@ -114,6 +130,7 @@ impl World {
             epoch: 0,
             boundary: None,
             covered: None,
+            settling: None,
             canary: None,
             cycle: None,
             flag: false,
@@ -165,7 +182,7 @@ impl World {
         match &mut self.canary {
             Some((planted, lives)) if *planted <= cycle.snapshot => {
                 if *lives == 0 {
-                    self.covered = Some(*planted);
+                    self.settling = Some((*planted, self.now_ms + self.host.settling_ms));
                     self.canary = None;
                 } else {
                     *lives -= 1;
@@ -188,6 +205,10 @@ impl World {
         }
         if let Some(running) = self.cycle.filter(|cycle| self.now_ms >= cycle.ends_ms) {
             self.end_cycle(running);
+        }
+        if let Some((epoch, _)) = self.settling.filter(|&(_, at_ms)| self.now_ms >= at_ms) {
+            self.covered = self.covered.max(Some(epoch));
+            self.settling = None;
         }
         if cycle && self.cycle.is_none() {
             self.begin_cycle(false);
@@ -229,6 +250,9 @@ impl World {
             epoch: Epoch::new(self.epoch),
             boundary: self.boundary.map(Epoch::new),
             covered: self.covered.map(Epoch::new),
+            proof: (self.settling.map(|(epoch, _)| epoch))
+                .max(self.covered)
+                .map(Epoch::new),
             cycle_ran: (self.host.marker && !self.asked.is_empty())
                 .then(|| self.cycles_begun > self.cycles_before || self.cycle.is_some()),
         };
@@ -246,6 +270,7 @@ impl World {
                 self.start(means);
             }
             Step::AskAgain => {
+                assert!(self.canary.is_some(), "asked again after the proof");
                 self.set_flag();
                 let now = self.now();
                 self.ladder.asked_again(now);
@@ -382,6 +407,7 @@ fn quiet_host(offer: &[Means]) -> Host {
         service_ms: 400,
         cycle_every_ms: 0,
         canary_lives: 0,
+        settling_ms: 0,
         marker: true,
         offer: offer.to_vec(),
         refuses: Vec::new(),
@@ -580,6 +606,7 @@ fn a_provocation_without_room_does_not_bar_the_way_up() {
                 epoch: Epoch::new(world.epoch),
                 boundary: None,
                 covered: None,
+                proof: None,
                 cycle_ran: None,
             };
             match world.ladder.step(wish, &world.offer(), &facts) {

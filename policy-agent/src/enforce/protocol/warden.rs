@@ -169,6 +169,7 @@ impl Warden {
             epoch: epochs.current(),
             boundary: epochs.boundary(),
             covered: epochs.covered(),
+            proof: epochs.pending_cover().max(epochs.covered()),
             cycle_ran: (self.cycles_before)
                 .map(|before| jvm.cycles_begun > before || jvm.heap.cycle_ends_ms().is_some()),
         };

@@ -137,7 +137,7 @@ fn what_waits_is_decided(vm: &Vm, orders: &[usize]) {
     for &arrays in orders {
         order(&mut jvm, arrays);
         std::thread::sleep(Duration::from_millis(300));
-        if cycles(&jvm).0 > 0.0 {
+        if cycles(&jvm).1 > 0.0 {
             break;
         }
     }
@@ -148,9 +148,9 @@ fn what_waits_is_decided(vm: &Vm, orders: &[usize]) {
     std::thread::sleep(Duration::from_secs(3));
     let (counted, begun) = cycles(&jvm);
     let told = || format!("{counted}, {begun}: {}\n{}", jvm.log(), gc_log(&jvm));
-    // Where the agent gets no processor for 10 ms one more may begin. A dozen are what it takes
+    // For each 10 ms that the agent gets no processor one more may begin. A dozen are what it takes
     // until young canaries are old.
-    assert!(begun >= counted && begun <= 4.0, "{}", told());
+    assert!(begun > 0.0 && begun <= 6.0, "{}", told());
     assert!(!gc_log(&jvm).contains("Pause Full"), "{}", told());
     jvm.finish();
 }

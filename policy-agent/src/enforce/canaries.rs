@@ -49,8 +49,9 @@ impl OldCanaries {
     const MOST_FOR_WISHES: usize = 8;
     const MOST: usize = 64;
     /// With so many pairs of arrays out, no more are planted: a pair takes two regions of G1's. For a
-    /// mere wish one at a time, so that there is one left for a request.
-    const MOST_PAIRS: usize = 2;
+    /// mere wish one at a time, so that there are some left for requests: one that is withdrawn leaves
+    /// its pair behind, which does not prove what the next is to prove.
+    const MOST_PAIRS: usize = 4;
     const MOST_PAIRS_FOR_WISHES: usize = 1;
 
     /// Whether one more may be planted for a wish alone.
@@ -245,7 +246,12 @@ mod tests {
     fn classes_that_are_out_do_not_stand_in_the_way_of_arrays_and_wishes_leave_one_pair() {
         let elements = Some(9);
         let new = Some(Arrays::New { elements: 9 });
-        for (pairs, for_a_wish, for_a_request) in [(0, new, new), (1, None, new), (2, None, None)] {
+        for (pairs, for_a_wish, for_a_request) in [
+            (0, new, new),
+            (1, None, new),
+            (3, None, new),
+            (4, None, None),
+        ] {
             let canaries = out(pairs, 8);
             assert_eq!(canaries.arrays_for(Whom::Wish, elements), for_a_wish);
             assert_eq!(canaries.arrays_for(Whom::Request, elements), for_a_request);

@@ -113,7 +113,7 @@ pub(crate) struct Evidence {
     prepared: Option<Instant>,
     /// When the stock was last looked after.
     stocked: Option<Instant>,
-    /// The VM did not take its flag back: not before then is it asked again while refunds come in.
+    /// The VM did not take its flag back: not before then is it asked again.
     flag_again_at: Option<Instant>,
     said: [bool; Means::ALL.len()],
     said_full: bool,
@@ -123,11 +123,13 @@ impl Drop for Evidence {
     /// However the warden's thread ends, a panic among the ways, the flag is put back and the stock let
     /// go of; unless the VM ends with it.
     fn drop(&mut self) {
-        if let (Some(means), Some(agent)) = (&mut self.means, Agent::get())
+        if let Some(agent) = Agent::get()
             && !agent.stopping()
             && let Some(jni) = agent.jni_here()
         {
-            means.put_back(&jni);
+            if let Some(means) = &mut self.means {
+                means.put_back(&jni);
+            }
             self.canaries.give_up(&jni);
         }
     }
@@ -409,8 +411,7 @@ impl Evidence {
     /// midst of the warden's waiting for refunds.
     pub(crate) fn let_go_of_the_flag(&mut self, agent: &Agent, jni: &Jni) {
         let proof = agent.ledger.epochs().pending_cover();
-        let may_ask = (self.flag_again_at).is_none_or(|then| Instant::now() >= then);
-        if self.ladder.has_its_proof(proof) && may_ask && room(agent, jni) >= ROOM {
+        if self.ladder.has_its_proof(proof) && room(agent, jni) >= ROOM {
             self.put_back(jni);
         }
     }
@@ -419,11 +420,15 @@ impl Evidence {
         let Some(means) = &mut self.means else {
             return IDLE;
         };
+        let now = Instant::now();
+        if let Some(then) = self.flag_again_at.filter(|&then| now < then) {
+            return then - now;
+        }
         if means.put_back(jni) {
             self.ladder.was_put_back();
             LOOK
         } else {
-            self.flag_again_at = Some(Instant::now() + FLAG_AGAIN);
+            self.flag_again_at = Some(now + FLAG_AGAIN);
             FLAG_AGAIN
         }
     }

@@ -334,15 +334,16 @@ impl Ladder {
                 }
                 Stage::Running { began, .. } => {
                     if now >= began + LONGEST_CYCLE {
-                        self.pay(means.kind(), now, now - began);
+                        let ended = flight.proved.unwrap_or(now);
+                        self.pay(means.kind(), now, ended.saturating_duration_since(began));
                         // Cycles may run one after the other and prove nothing (G1 without
                         // `ClassUnloadingWithConcurrentMark`): then another way must be taken.
-                        self.setback(means, now);
+                        self.end(flight, means, now);
                     }
                 }
                 Stage::Over { at } => {
                     if now >= at + REFUNDS {
-                        self.setback(means, now);
+                        self.end(flight, means, now);
                     }
                 }
             },
@@ -410,6 +411,15 @@ impl Ladder {
         }
     }
 
+    /// A collection has had its time: without a proof that is a setback, and with one its refunds
+    /// come when they come.
+    fn end(&mut self, flight: Flight, means: Means, now: Instant) {
+        match flight.proved {
+            Some(_) => self.flight = None,
+            None => self.setback(means, now),
+        }
+    }
+
     /// A collection brought no proof.
     fn setback(&mut self, means: Means, now: Instant) {
         self.flight = None;
@@ -472,6 +482,10 @@ impl Ladder {
         let natural = climb.since + NATURAL;
         if now < natural {
             return Step::Wait(natural - now);
+        }
+        if reaches(facts.proof, climb.epoch) && now < natural + REFUNDS {
+            // It has its answer, but for refunds that are on their way.
+            return Step::Wait(LOOK);
         }
         let young_is_next = offer.young
             && climb.young_at.is_none()

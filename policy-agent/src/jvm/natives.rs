@@ -374,9 +374,12 @@ fn settle_within(agent: &Agent, jni: &Jni, longest: Duration) -> bool {
     let epochs = agent.ledger.epochs();
     let epoch = epochs.current();
     while begun.elapsed() < longest && !agent.stopping() {
+        let before = epochs.current();
         let runtime = agent.java().and_then(|java| java.runtime.as_ref());
         let runtime = runtime.and_then(|runtime| runtime.local(jni));
-        if !runtime.is_some_and(|runtime| jni.call_void(&runtime, c"gc", c"()V", &[])) {
+        let called = runtime.is_some_and(|runtime| jni.call_void(&runtime, c"gc", c"()V", &[]));
+        // Without a pause it was forbidden: a young collection that comes by itself would not do.
+        if !called || epochs.current() == before {
             return false;
         }
         let collected = Instant::now();

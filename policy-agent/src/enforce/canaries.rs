@@ -194,15 +194,14 @@ impl OldCanaries {
 
     /// The youngest that is out, if it was planted in `epoch` or later.
     pub(super) fn youngest_since(&self, epoch: Epoch) -> Option<Epoch> {
-        let epochs = self.out.iter().rev().map(|planted| planted.epoch);
-        epochs.take(1).find(|&planted| planted >= epoch)
+        let youngest = self.out.last()?.epoch;
+        (youngest >= epoch).then_some(youngest)
     }
 
     /// The youngest whose arrays are out, if it was planted in `epoch` or later.
     pub(super) fn youngest_pair_since(&self, epoch: Epoch) -> Option<Epoch> {
-        let pairs = self.out.iter().rev().filter(|planted| planted.arrays);
-        let epochs = pairs.map(|planted| planted.epoch);
-        epochs.take(1).find(|&planted| planted >= epoch)
+        let youngest = self.out.iter().rfind(|planted| planted.arrays)?.epoch;
+        (youngest >= epoch).then_some(youngest)
     }
 
     /// The arrays to plant for `whom`, of so many `elements` where there is room for new ones; none
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_that_are_out_do_not_stand_in_the_way_of_arrays_and_wishes_leave_one_pair() {
+    fn classes_that_are_out_do_not_stand_in_the_way_of_arrays_and_wishes_leave_places() {
         let elements = Some(9);
         let new = Some(Arrays::New { elements: 9 });
         for (pairs, for_a_wish, for_a_request) in [

@@ -7,18 +7,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use heapwarden_harness::repository::target;
+
 use crate::jdk::Jdk;
 
-/// The repository's root.
-pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("bench lies in the repository's root")
-}
-
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |t| root().join(t))
-}
+pub(crate) use heapwarden_harness::repository::root;
 
 /// An empty folder for a benchmark's own files, under the target folder.
 pub(crate) fn fresh_folder(bench: &str) -> Result<PathBuf> {
@@ -42,7 +35,7 @@ pub(crate) fn agent(folder: &Path) -> Result<PathBuf> {
         .args(["build", "--quiet", "--release", "--package", "policy-agent"])
         .current_dir(root());
     run(&mut cargo, "it comes with Rust: https://rustup.rs")?;
-    let built = target().join("release/libheapwarden.so");
+    let built = heapwarden_harness::repository::agent();
     let copy = folder.join("libheapwarden.so");
     std::fs::copy(&built, &copy)
         .with_context(|| format!("{} cannot be copied", built.display()))?;

@@ -1,18 +1,15 @@
 //! What the agent publishes, read over HTTP.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::time::Duration;
+use std::net::SocketAddr;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use heapwarden_harness::http;
 use serde_json::Value;
-
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// An agent's listener.
 pub(crate) struct Listener {
-    address: String,
+    address: SocketAddr,
 }
 
 impl Listener {
@@ -23,7 +20,9 @@ impl Listener {
             .as_str()
             .context("the run file has no listen")?;
         Ok(Listener {
-            address: address.to_owned(),
+            address: address
+                .parse()
+                .with_context(|| format!("{address} in the run file is no address"))?,
         })
     }
 
@@ -43,21 +42,9 @@ impl Listener {
     }
 
     fn get(&self, path: &str) -> Result<String> {
-        let what = || format!("the agent does not answer GET {path}");
-        let mut stream = TcpStream::connect(&self.address).with_context(what)?;
-        stream.set_read_timeout(Some(PATIENCE)).with_context(what)?;
-        let request = format!(
-            "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
-            self.address
-        );
-        stream.write_all(request.as_bytes()).with_context(what)?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).with_context(what)?;
-        let (head, body) = answer.split_once("\r\n\r\n").with_context(what)?;
-        if !head.starts_with("HTTP/1.1 200 ") {
-            bail!("{}: {}", what(), head.lines().next().unwrap_or_default());
-        }
-        Ok(body.to_owned())
+        http::get(self.address, path)
+            .and_then(http::Answer::ok)
+            .with_context(|| format!("the agent does not answer GET {path}"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What Heapwarden itself costs, measured by itself.
+//! Measures the CPU time that Heapwarden itself takes.
 
 use std::cell::Cell;
 use std::sync::Mutex;
@@ -10,35 +10,35 @@ use rustix::time::{ClockId, clock_gettime};
 /// Buckets of sample durations: eight to each doubling, so that a quantile read from them is
 /// at most 9 % off.
 const BUCKETS_PER_DOUBLING: u32 = 8;
-/// One report of a death in so many is timed: a quarter of the share of the samples, for a report takes
-/// less than its timing.
+/// One report of a freed object in so many is timed. That is a quarter of the share of the samples, because
+/// a report takes less time than its timing.
 const REPORTS_TIMED_ONE_IN: u64 = 256;
-/// A sample that takes longer was set aside, or walked some thousand frames that nobody had walked for
-/// long.
+/// In a sample that takes longer, the thread was preempted, or walked some thousand frames that were not in
+/// the caches.
 const LONG: Duration = Duration::from_millis(1);
-/// Measurements of nothing, the least of which is subtracted from every other.
+/// Measurements of an empty interval. The smallest of them is subtracted from every other measurement.
 const EMPTIES: u32 = 64;
 /// Up to 2^40 ns, which is 18 minutes.
 const BUCKETS: usize = 40 * BUCKETS_PER_DOUBLING as usize;
 
 /// CPU time by part, and how long samples take.
 ///
-/// The callbacks' is an estimate from a timed share of the samples and refunds, the threads' is the
+/// For callbacks it is an estimate from a timed share of the samples and refunds. For threads it is the
 /// kernel's count.
 ///
 /// # How a sample is timed
-/// By the wall clock, which is read in some 20 ns. The thread's CPU time would be right too where a thread
-/// is set aside in the midst of a sample, but is a system call: it takes microseconds in a program whose
-/// caches are full of other things, and leaves the processor's predictors such that the sample itself takes
-/// several times as long as one that is not timed. So it is read only where it must be:
+/// By the wall clock, which takes some 20 ns to read. The thread's CPU time would be right even if the
+/// thread is preempted during a sample, but it is a system call: in a program whose caches are full of
+/// other data it takes microseconds, and afterwards the sample itself takes several times as long as one
+/// that is not timed. So it is read only when needed:
 ///
-/// * What took longer than [`LONG`] does not count: nearly always the thread was set aside, and would count
-///   for as many as the share stands for.
-/// * The next that the thread times is timed by both clocks, and the lesser counts; and so on as long as
-///   they are long. So what really takes long counts from the second on.
+/// * A measurement above [`LONG`] does not count. Nearly always the thread was preempted, and the
+///   measurement would count many times, once for each sample that it stands for.
+/// * The thread's next measurement uses both clocks, and the smaller result counts. This goes on while
+///   measurements are long. So samples that really take long count from the second on.
 #[derive(Debug)]
 pub(crate) struct Costs {
-    /// What timing nothing comes to.
+    /// The measured time of an empty interval.
     empty: Duration,
     callback_ns: AtomicU64,
     refund_ns: AtomicU64,
@@ -60,8 +60,8 @@ impl Default for Costs {
 }
 
 impl Costs {
-    /// CPU time of the calling thread since it began, less what timing itself takes; `None` where that
-    /// is not known.
+    /// CPU time of the calling thread since `began`, less the time of the measurement itself; `None` if
+    /// that is not known.
     pub(crate) fn since(&self, began: Began) -> Option<Duration> {
         Some(began.elapsed()?.saturating_sub(self.empty))
     }
@@ -77,8 +77,8 @@ impl Costs {
         add(&self.refund_ns, one, one_in);
     }
 
-    /// Does `work`, which takes in the report of one death, and times it where it is its turn. On the
-    /// thread that reports; neither waits nor allocates.
+    /// Does `work`, which handles the report of one freed object, and times one report in
+    /// [`REPORTS_TIMED_ONE_IN`]. On the thread that reports; neither waits nor allocates.
     pub(crate) fn of_refund(&self, work: impl FnOnce()) {
         thread_local! {
             static TURN: Cell<u64> = Cell::new(first_turn());
@@ -96,8 +96,7 @@ impl Costs {
         }
     }
 
-    /// The duration in ns that a share `quantile` of the timed samples stayed within; 0
-    /// before the first.
+    /// The `quantile` of the durations of timed samples, in ns; 0 before the first.
     pub(crate) fn sample_ns(&self, quantile: f64) -> u64 {
         let counts: Vec<u64> = self
             .durations
@@ -154,15 +153,16 @@ impl Costs {
     }
 }
 
-/// Adds what stands for `one_in` times `one`; gives back the ns of one.
+/// Adds `one_in` times `one`; returns the ns of `one`.
 fn add(sum: &AtomicU64, one: Duration, one_in: u64) -> u64 {
     let ns = u64::try_from(one.as_nanos()).unwrap_or(u64::MAX);
     sum.fetch_add(ns.saturating_mul(one_in), Ordering::Relaxed);
     ns
 }
 
-/// Where a thread begins to count its turns, of which one in so many is timed. Each begins somewhere
-/// else: were the first of each timed, short-lived threads would count for far too much.
+/// The number at which a thread begins to count its turns, one in so many of which is timed. Each thread
+/// begins at another number: if the first turn of each were timed, short-lived threads would count far too
+/// much.
 pub(crate) fn first_turn() -> u64 {
     static THREADS: AtomicU64 = AtomicU64::new(0);
     begins_at(THREADS.fetch_add(1, Ordering::Relaxed))
@@ -179,7 +179,7 @@ thread_local! {
     static LAST_WAS_LONG: Cell<bool> = const { Cell::new(false) };
 }
 
-/// When the calling thread began something; by both clocks where the last was long.
+/// When the calling thread began something; by both clocks if its last measurement was long.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Began {
     cpu: Option<Duration>,
@@ -187,8 +187,8 @@ pub(crate) struct Began {
 }
 
 impl Began {
-    /// Now. The wall clock is read last here and first at the end: nothing of a system call lies
-    /// between its readings.
+    /// Now. The wall clock is read last here and first at the end, so that no system call lies between its
+    /// two readings.
     pub(crate) fn now() -> Began {
         let last_was_long = LAST_WAS_LONG.try_with(Cell::get).unwrap_or(false);
         Began {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_is_set_aside_costs_nothing_meanwhile() {
+    fn a_thread_that_is_off_the_processor_costs_nothing() {
         let costs = Costs::default();
         for _ in 0..3 {
             let began = Began::now();
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_really_takes_long_counts_from_the_second_on() {
+    fn work_that_really_takes_long_counts_from_the_second_on() {
         let costs = Costs::default();
         LAST_WAS_LONG.set(false);
         let mut counted = Vec::new();
@@ -289,7 +289,7 @@ mod tests {
         LAST_WAS_LONG.set(true);
         let precise = Began::now();
         assert!(precise.cpu.is_some());
-        // Where the machine sets this thread aside just here, the next is timed by both clocks again.
+        // If this thread is preempted just here, the next measurement uses both clocks again.
         for _ in 0..1_000 {
             let _ = Began::now().elapsed();
             if !LAST_WAS_LONG.get() {
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn one_report_in_so_many_stands_for_all() {
         let costs = Costs::default();
-        // One that is set aside does not count.
+        // A report during which the thread is preempted does not count.
         let (mut reports, rounds) = (0, 40);
         for _ in 0..rounds * REPORTS_TIMED_ONE_IN {
             costs.of_refund(|| {

@@ -1,48 +1,30 @@
 //! Heapwarden's native agent: an account of heap bytes for every service inside one JVM.
 //!
-//! `ARCHITECTURE.md` shows the rooms and the way of an allocation through them. The
-//! library exports the JVM's agent entry points and, to Rust, the parts that tests,
-//! benchmarks and fuzz targets use without a JVM.
+//! `ARCHITECTURE.md` shows the rooms and the way of an allocation through them. What is decided, is
+//! decided in `policy-core`; here it meets the JVM, the policy file and HTTP. The library exports the
+//! JVM's agent entry points and, to Rust, the parts that tests, benchmarks and fuzz targets use
+//! without a JVM.
 
-#[cfg(not(loom))]
+#![deny(unsafe_code)]
+
 mod agent;
-#[cfg(not(loom))]
 mod api;
-#[cfg(not(loom))]
-mod bell;
-#[cfg(not(loom))]
+mod capabilities;
+mod collector;
 mod cost;
-#[cfg_attr(
-    loom,
-    allow(dead_code, reason = "the models use its lock-free parts alone")
-)]
-mod enforce;
-#[cfg(not(loom))]
+mod enforcer_thread;
 pub mod http;
-#[cfg(not(loom))]
-mod identity;
-#[cfg(not(loom))]
 mod jvm;
-pub mod ledger;
-#[cfg(loom)]
-#[allow(dead_code, reason = "the models use its exchanges alone")]
-#[path = "identity/life.rs"]
-mod life;
-#[cfg(not(loom))]
 mod log;
-#[cfg(not(loom))]
+mod naming;
 pub mod options;
-#[cfg(not(loom))]
-mod pace;
-#[cfg(not(loom))]
 pub mod policy;
-#[cfg(not(loom))]
 mod published;
-#[cfg(not(loom))]
-mod reading;
-#[cfg(not(loom))]
+mod references;
 pub mod report;
-pub mod sampling;
-mod sync;
-#[cfg(not(loom))]
+mod run_file;
 mod threads;
+
+use policy_core::{
+    enforce, events, identity, interval_control, ledger, ports, pressure, reading, sampling, wakeup,
+};

@@ -1,8 +1,8 @@
 //! The agent's log: standard error, or a file. Rust only, no Java logging is touched.
 //!
-//! Never used on an allocating thread or in a collection pause. What cannot be written (a full disk,
-//! a pipe that nobody reads any more) is lost, and nothing else: `eprintln!`, by which the library would
-//! tell of it, panics where standard error is what fails.
+//! Never used on an allocating thread or in a collection pause. A line that cannot be written (a full disk,
+//! a closed pipe) is lost without further effect. The library would report that with `eprintln!`, which
+//! panics if standard error is what fails.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -12,8 +12,7 @@ use std::sync::Arc;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 
-/// Seconds since the epoch are what every other log of the host can be matched with;
-/// a calendar would need a time zone.
+/// Seconds since the agent was loaded: a calendar would need a time zone.
 struct Uptime(std::time::Instant);
 
 impl FormatTime for Uptime {
@@ -41,8 +40,8 @@ impl<W: Write> Write for Unfailing<W> {
     }
 }
 
-/// Installs the log for this copy of the agent. A file that cannot be opened is told on
-/// standard error, which is then used.
+/// Installs the log for this copy of the agent. If the file cannot be opened, the log goes to standard
+/// error and says so.
 pub(crate) fn install(file: Option<&Path>) {
     let builder = tracing_subscriber::fmt()
         .with_timer(Uptime(std::time::Instant::now()))
@@ -55,7 +54,7 @@ pub(crate) fn install(file: Option<&Path>) {
             OpenOptions::new().create(true).append(true).open(path),
         )
     });
-    // A second installation means a second load, which says so itself.
+    // It fails only at a second load, which logs a line of its own.
     let _ = match opened {
         Some((_, Ok(file))) => {
             // A line is one `write` to the end of the file: no lock is needed.
@@ -82,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_written_is_lost_and_told_to_nobody() {
+    fn a_line_that_cannot_be_written_is_lost_without_an_error() {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
         assert!((&full).write(b"a line").is_err());
         let mut writer = Unfailing(&full);

@@ -1,13 +1,16 @@
 //! Agent options: what stands behind `libheapwarden.so=` on the command line.
 //!
 //! `key=value` pairs, separated by commas. An option beats its `HEAPWARDEN_*` environment
-//! variable, which beats the policy file, which beats the default. Nothing here can fail:
-//! what is not understood is left out and told as a warning, because a typing error must
-//! not keep the host from starting.
+//! variable, which beats the policy file, which beats the default. Nothing here fails: an option
+//! with a mistake is left out, with a warning, because a typing error must not keep the host
+//! from starting.
 
 use std::path::PathBuf;
 
-/// What the agent was told at the start.
+use policy_config::Listen;
+use policy_core::enforce::TestRefuse;
+
+/// The agent's options.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// The policy file.
@@ -24,26 +27,19 @@ pub struct Options {
     pub test_refuse: Option<TestRefuse>,
     /// For tests only: a thread of the agent that is to fail.
     pub test_panic: Option<TestPanic>,
-    /// What was not understood, one sentence each.
+    /// One sentence for each option that was left out.
     pub warnings: Vec<String>,
 }
 
-/// Refusals without evidence, to show what they would break. Never meant for a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TestRefuse {
-    /// At any sample of an account that has a limit, wherever it is.
-    Naive,
-    /// At every sample of such an account where the throw is safe, without a grace.
-    Storm,
-}
-
-/// A bug, to show what comes of it. Never meant for a server.
+/// A simulated bug, for tests. Never meant for a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestPanic {
-    /// Of the warden, once an account is over its limit.
-    Warden,
-    /// Of the clerk, at the first change of the policy.
-    Clerk,
+    /// In the enforcer, once an account is over its limit.
+    Enforcer,
+    /// In the metadata thread, at the first change of the policy.
+    Metadata,
+    /// In the notifier, at the first reading for the Java API.
+    Notifier,
 }
 
 /// The options by name, with what each expects.
@@ -80,6 +76,22 @@ impl Options {
         options
     }
 
+    /// Where to listen, `of_policy` being the address of the policy; `None` for nowhere. An option that
+    /// is no address is logged and left out.
+    pub(crate) fn listen_address(&self, of_policy: &Listen) -> Option<String> {
+        let given = match self.listen.as_deref() {
+            Some("off") => return None,
+            Some(text) => text.parse().map_err(|error| {
+                tracing::error!("listen={text} is no address ({error}); using {of_policy}");
+            }),
+            None => Err(()),
+        };
+        match given.as_ref().unwrap_or(of_policy) {
+            Listen::Off => None,
+            address => Some(address.to_string()),
+        }
+    }
+
     fn set(&mut self, key: &str, value: &str, shown: &str) {
         match key {
             "config" => self.config = Some(value.into()),
@@ -88,8 +100,9 @@ impl Options {
             "log" => self.log = Some(value.into()),
             "test-refuse" if value == "naive" => self.test_refuse = Some(TestRefuse::Naive),
             "test-refuse" if value == "storm" => self.test_refuse = Some(TestRefuse::Storm),
-            "test-panic" if value == "warden" => self.test_panic = Some(TestPanic::Warden),
-            "test-panic" if value == "clerk" => self.test_panic = Some(TestPanic::Clerk),
+            "test-panic" if value == "enforcer" => self.test_panic = Some(TestPanic::Enforcer),
+            "test-panic" if value == "metadata" => self.test_panic = Some(TestPanic::Metadata),
+            "test-panic" if value == "notifier" => self.test_panic = Some(TestPanic::Notifier),
             "enabled" => match value {
                 "true" => self.enabled = Some(true),
                 "false" => self.enabled = Some(false),

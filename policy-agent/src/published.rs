@@ -1,54 +1,69 @@
-//! What the listener sees of the agent: readings, at most a moment old.
+//! What the listener publishes: readings of the accounts, which it shares with the Java API.
 
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use crate::agent::Agent;
-use crate::reading;
+use crate::api::notifier;
+use crate::reading::{self, Taken};
 use crate::report::{Snapshot, Source};
 
-/// A snapshot is taken again when the last is older than this: one reading serves all who
-/// ask within it, so that scrapes cannot be piled up.
+/// The listener takes a new reading when the last is older than this. Scrapes within this time share one
+/// reading, so that many scrapes cost no more than a few.
 const SNAPSHOT_AGE: Duration = Duration::from_millis(200);
 
-/// What the listener sees of the agent: readings.
+/// The source of the listener's answers.
 pub(crate) struct Published {
     agent: &'static Agent,
-    last: Mutex<Option<(Instant, Arc<Snapshot>)>>,
 }
 
 impl Published {
     pub(crate) fn new(agent: &'static Agent) -> Published {
-        Published {
-            agent,
-            last: Mutex::new(None),
-        }
+        Published { agent }
     }
 }
 
 impl Source for Published {
     fn snapshot(&self) -> Arc<Snapshot> {
-        let mut last = self.last.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some((taken, snapshot)) = last.as_ref()
-            && taken.elapsed() < SNAPSHOT_AGE
-        {
-            return snapshot.clone();
-        }
-        self.agent.costs.thread_is("http");
-        let snapshot = Arc::new(reading::read(self.agent));
-        *last = Some((Instant::now(), snapshot.clone()));
-        snapshot
+        let reading = self.agent.api.reading_cache.latest_or(SNAPSHOT_AGE, || {
+            self.agent.costs.thread_is("http");
+            notifier::read(self.agent)
+        });
+        reading.snapshot().clone()
     }
 
     fn ready(&self) -> Result<(), String> {
-        if let Some(thread) = self.agent.lost() {
+        if let Some(thread) = self.agent.failed_thread() {
             Err(format!(
                 "the agent's thread {thread} has failed: nothing is refused and accounts may be wrong until the JVM is started again"
             ))
-        } else if self.agent.samples_are_taken() {
+        } else if self.agent.core.samples_are_taken() {
             Ok(())
         } else {
             Err("no accounts are kept: the JVM gave another agent the sampling capability, or refused it".to_owned())
         }
     }
+}
+
+/// Takes a reading of all that is published. On a thread of the agent.
+pub(crate) fn read(agent: &Agent) -> Taken {
+    let mut taken = reading::read(&agent.core, || {
+        (agent.policy.unchanging(), agent.policy.published())
+    });
+    let snapshot = &mut taken.snapshot;
+    let panics = agent.panics();
+    snapshot.sampling.samples = snapshot.sampling.samples.saturating_sub(panics);
+    snapshot.sampling.dropped.push(("panic", panics));
+    snapshot.sampling.callback_p50_ns = agent.costs.sample_ns(0.5);
+    snapshot.sampling.callback_p99_ns = agent.costs.sample_ns(0.99);
+    snapshot.heap.live_age_seconds = (agent.core.ledger.epochs().confirmed_ms())
+        .map(|then| agent.uptime_ms().saturating_sub(then) as f64 / 1e3);
+    snapshot.capabilities = agent.capabilities();
+    snapshot.cpu_seconds = agent.costs.seconds();
+    snapshot.build = agent.build();
+    let mut memory = snapshot.memory_bytes.iter_mut();
+    if let Some((_, bytes)) = memory.find(|(part, _)| *part == "identity") {
+        *bytes += agent.references.committed_bytes();
+    }
+    taken
 }

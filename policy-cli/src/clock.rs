@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Longest duration that is accepted: beyond it somebody has mistaken the unit.
+/// Longest duration that is accepted: a longer one is probably a mistake in the unit.
 const MAX_SECONDS: u64 = 10 * 365 * 86_400;
 
 /// Reads a duration such as `90s`, `2h30m`, `7d` or `1w`, for clap.
@@ -44,7 +44,7 @@ pub(crate) fn now_seconds() -> i64 {
     })
 }
 
-/// `2026-11-20T14:00:00Z`; a time that no calendar has is shown as its seconds.
+/// `2026-11-20T14:00:00Z`; a time that RFC 3339 cannot write is shown in seconds.
 pub(crate) fn format_time(seconds: i64) -> String {
     /// The first second of the year 10000, which RFC 3339 cannot write.
     const END: i64 = 253_402_300_800;

@@ -1,10 +1,10 @@
-//! The names of a deployment that follow from the one that is published.
+//! The names of a deployment that follow from its published name.
 //!
-//! The agent knows a service by several names, and a policy may use any of them; published is one. What
-//! follows from it by the containers' own rules is told here. The rest (a display name, a version) is
-//! not to be had outside the JVM.
+//! The agent knows several names of a service, and a policy may use any of them, but only one is
+//! published. This module derives the others by the rules of the containers. Display names and versions
+//! are not known outside the JVM.
 
-/// The published name, and the others that are sure: of the context path `/shop` the base name `shop`,
+/// The published name, and the names that follow from it: of the context path `/shop` the base name `shop`,
 /// of `/` `ROOT`, of `/a/b` Tomcat's `a#b`, and of `shop.war` both `shop` and `/shop`.
 pub(crate) fn names(published: &str) -> Vec<String> {
     let mut names = vec![published.to_owned()];

@@ -7,6 +7,7 @@ mod clock;
 mod deployment;
 mod doctor;
 mod history;
+mod http;
 mod live;
 mod output;
 mod policy;
@@ -14,6 +15,7 @@ mod printable;
 mod process;
 mod prometheus;
 mod replay;
+mod size;
 mod status;
 mod suggest;
 mod table;
@@ -34,21 +36,21 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Advise which services to move to which JVM, over a fleet in Prometheus
+    /// Advise which services to move to which JVM, from the metrics of a fleet in Prometheus
     Advise(Box<advise::Arguments>),
     /// Load the agent into a running JVM
     Attach(attach::Arguments),
-    /// Check policy files, and say what they mean
+    /// Check policy files and explain them
     Check(check::Arguments),
-    /// Say why a JVM's accounts are empty, vague or not enforced
+    /// Find out why a JVM's accounts are empty, imprecise or not enforced
     Doctor(doctor::Arguments),
-    /// The accounts of live JVMs, once
+    /// Print the accounts of running JVMs once
     Status(status::Arguments),
-    /// Tell who would have been refused in an observed period under a policy
+    /// Show which accounts a policy would have refused in an observed period
     Replay(replay::Arguments),
     /// Suggest a policy with limits from an observed period
     Suggest(suggest::Arguments),
-    /// The accounts of live JVMs, again and again
+    /// Show the accounts of running JVMs, refreshed continuously
     Top(top::Arguments),
 }
 
@@ -66,7 +68,7 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(code) => code,
-        // The reader of our output has left, as `head` does: nobody is there to be told.
+        // The reader of our output has closed the pipe, as `head` does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("heapwarden: cannot write the output: {error}");

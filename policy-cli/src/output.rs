@@ -1,13 +1,13 @@
-//! Files that are written whole or not at all: an agent may be watching the policy that is replaced.
+//! Replaces files atomically: an agent may be watching the policy file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::{Path, PathBuf};
 
-/// Writes `text` beside the file and moves it there, so that whoever reads the file finds the old
-/// text or the new one. A symbolic link stays one; owner and permissions stay, the owner as far as
-/// we may set it. What is no regular file (`/dev/stdout`) is written as it is.
+/// Writes `text` to a file beside it and renames that file, so that readers find either the old text or
+/// the new one. A symbolic link stays a link; owner and permissions stay, the owner if we may set it. A
+/// file that is not regular (`/dev/stdout`) is written directly.
 ///
 /// # Errors
 /// Those of the file system; the file is then as it was.
@@ -18,7 +18,7 @@ pub(crate) fn replace(file: &Path, text: &str) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    // A link that leads nowhere gives way to the file.
+    // A dangling link is replaced by the file.
     let target = match before {
         Some(_) => fs::canonicalize(file)?,
         None => file.to_owned(),
@@ -42,7 +42,7 @@ pub(crate) fn replace(file: &Path, text: &str) -> io::Result<()> {
     written
 }
 
-/// A new file in the same folder, of a name that nobody has.
+/// A new file in the same folder, with an unused name.
 fn create_beside(target: &Path) -> io::Result<(PathBuf, File)> {
     const ATTEMPTS: u32 = 100;
     let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use policy_config::{MAX_FILE_BYTES, Policy};
 
-/// Why there is no policy.
+/// Why a policy could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The system's complaint.
+    /// The file could not be read.
     #[error("{file}: cannot be read: {why}")]
     Unreadable {
         /// Its path.
@@ -17,12 +17,12 @@ pub(crate) enum Error {
         /// What the system says.
         why: String,
     },
-    /// It has mistakes.
+    /// It has errors.
     #[error("{file}: rejected: {first}; `heapwarden check` shows it all")]
     Rejected {
         /// Its path.
         file: String,
-        /// The first mistake.
+        /// The first error.
         first: String,
     },
 }

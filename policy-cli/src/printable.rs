@@ -1,11 +1,11 @@
-//! Names that others chose, made fit to be printed: account, service and class names come from
-//! tenants, who must not drive the terminal, reorder a line or push a column aside.
+//! Escapes names for printing: account, service and class names come from tenants, and must not control
+//! the terminal, reorder a line or shift a column.
 
 use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// Marks without a width of their own that may follow one character; more are escaped.
+/// Most zero-width marks after one character; further ones are escaped.
 const MAX_MARKS: usize = 2;
 
 /// `text` with everything that controls a terminal or a line, or cannot be seen, written as

@@ -1,5 +1,5 @@
 //! `heapwarden status` as a user meets it where no JVM is needed; with real ones it is in
-//! `tests/tests/terminal.rs`.
+//! `tests/tests/top_and_status.rs`.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
@@ -89,7 +89,7 @@ fn a_missing_run_file_is_told() {
     assert_eq!(output.status.code(), Some(1));
     let err = text(&output.stderr);
     assert!(
-        err.contains("cannot read the run file /nowhere/run.json: there is none"),
+        err.contains("cannot read the run file /nowhere/run.json: it does not exist"),
         "{err}"
     );
 }

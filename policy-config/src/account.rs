@@ -1,4 +1,4 @@
-//! One `[[account]]`, and the rules between several.
+//! Reads `[[account]]` tables, and checks the rules between them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,8 +14,8 @@ use crate::tree::{Located, Section};
 /// The keys of which an account has exactly one.
 const MATCHERS: [&str; 3] = ["service", "packages", "scope"];
 
-/// Reads every account; those with errors are left out, since the whole policy is then
-/// refused anyway.
+/// Reads every account. Accounts with errors are left out: the whole policy is then rejected
+/// anyway.
 pub(crate) fn read_all(sections: &[Section<'_, '_>], sink: &mut Sink) -> Vec<Account> {
     let mut rules = Rules::default();
     sections
@@ -202,7 +202,7 @@ fn read_packages(
     (!patterns.is_empty()).then_some(patterns)
 }
 
-/// What earlier accounts have taken, to be compared with later ones.
+/// Names and patterns of earlier accounts, to be compared with later ones.
 #[derive(Default)]
 struct Rules {
     names: HashMap<String, Range<usize>>,
@@ -211,7 +211,7 @@ struct Rules {
     packages_accounts: usize,
     /// By kind: the globs so far.
     globs: HashMap<(&'static str, String), Range<usize>>,
-    /// By kind: the first glob that leaves nothing for those below it.
+    /// By kind: the first glob that matches everything.
     catch_all: HashMap<&'static str, Range<usize>>,
 }
 
@@ -262,7 +262,7 @@ impl Rules {
         false
     }
 
-    /// Warns about a glob that is never asked, since the first match in file order wins.
+    /// Warns about a glob that is never used, because the first match in file order wins.
     fn reachable(&mut self, kind: &'static str, glob: &Located<Glob>, sink: &mut Sink) {
         let same = (kind, glob.value.as_str().to_owned());
         let earlier = self.catch_all.get(kind).or_else(|| self.globs.get(&same));

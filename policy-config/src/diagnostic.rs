@@ -1,4 +1,4 @@
-//! What is wrong with a policy file, and where.
+//! Problems of a policy file, and their places in the text.
 
 use std::ops::Range;
 
@@ -23,10 +23,10 @@ pub struct Label {
 /// One problem of a policy file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Whether the file is rejected for it.
+    /// Whether it rejects the file.
     pub severity: Severity,
-    /// One sentence without its full stop; a single line of printable text, whatever
-    /// the file contained.
+    /// One sentence without its full stop: a single line of printable text, whatever the file
+    /// contains.
     pub message: String,
     /// Byte range in the source, within it and on character boundaries; may be empty.
     pub span: Range<usize>,
@@ -46,7 +46,7 @@ pub struct Position {
 }
 
 impl Diagnostic {
-    /// True if the file is rejected for this.
+    /// True if this rejects the file.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -66,7 +66,7 @@ impl Diagnostic {
         self.position(source).column
     }
 
-    /// One line for a log: `file:line:column: message (hint)`; warnings say so.
+    /// One line for a log: `file:line:column: message (hint)`; a warning begins with `warning: `.
     pub fn render(&self, file: &str, source: &str) -> String {
         let Position { line, column } = self.position(source);
         let severity = match self.severity {
@@ -112,8 +112,8 @@ pub(crate) fn clamp_span(source: &str, span: &Range<usize>) -> Range<usize> {
     start..end
 }
 
-/// Most diagnostics that are kept while a file is read; a hostile one has a hundred
-/// thousand. Far above what is shown, so that file order is that of nearly all.
+/// Most diagnostics that are kept while a file is read; a hostile file has a hundred thousand. Far
+/// more than are shown, so that nearly all are in file order.
 const MAX_KEPT: usize = 1000;
 
 /// Collects diagnostics while a file is read, in the order they are found.
@@ -127,7 +127,7 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// Records an error and gives it back for a hint or a label to be added.
+    /// Records an error and returns it, so that a hint or a label can be added.
     pub(crate) fn error(
         &mut self,
         span: Range<usize>,
@@ -136,7 +136,7 @@ impl Sink {
         self.push(Severity::Error, span, message.into())
     }
 
-    /// Records a warning and gives it back for a hint or a label to be added.
+    /// Records a warning and returns it, so that a hint or a label can be added.
     pub(crate) fn warning(
         &mut self,
         span: Range<usize>,
@@ -166,8 +166,8 @@ impl Sink {
         self.has_errors
     }
 
-    /// All that was recorded, in file order and at most `cap` of them (errors first to
-    /// stay), with one more that counts the rest.
+    /// The diagnostics in file order, at most `cap` of them (errors are kept rather than warnings), and
+    /// one more that counts the rest.
     pub(crate) fn finish(self, source: &str, cap: usize) -> Vec<Diagnostic> {
         let mut found = self.found;
         found.sort_by_key(|one| (one.span.start, one.span.end));
@@ -217,8 +217,8 @@ impl Diagnostic {
 /// Longest piece of the user's text that a message repeats, in characters.
 const MAX_QUOTED_CHARS: usize = 60;
 
-/// `text` between backticks: escaped, so that no file can forge a line of the log or
-/// drive a terminal, and cut, so that none can flood it.
+/// `text` between backticks. It is escaped, so that a file cannot forge lines of the log or control a
+/// terminal, and cut, so that it cannot flood the log.
 pub(crate) fn quote(text: &str) -> String {
     let mut quoted = String::from("`");
     for (count, character) in text.chars().enumerate() {
@@ -237,8 +237,8 @@ pub(crate) fn quote(text: &str) -> String {
     quoted
 }
 
-/// True for characters that move the cursor or change the reading direction without
-/// showing themselves; they have no place in a name that ends in logs and dashboards.
+/// True for invisible characters that move the cursor or change the reading direction. They are not
+/// allowed in names, which appear in logs and dashboards.
 pub(crate) fn is_invisible(character: char) -> bool {
     character.is_control()
         || matches!(character,

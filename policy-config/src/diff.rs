@@ -1,4 +1,4 @@
-//! What changed between two policies, for the log of a reload.
+//! The differences between two policies, for the log of a reload.
 
 #[cfg(test)]
 mod tests;
@@ -70,14 +70,14 @@ fn change<T: PartialEq + ToString>(lines: &mut Vec<String>, what: &str, old: &T,
     }
 }
 
-/// Of what is read once: the reload that tells of it changes nothing about it.
+/// For settings that are read at start-up only: the reload does not change them.
 fn at_the_next_start(lines: &mut [String]) {
     for line in lines {
         line.push_str(" (when the JVM is started again)");
     }
 }
 
-/// Says what the mode means: this line is what an operator looks for who pulls the brake.
+/// Explains the mode: an operator who stops enforcement looks for this line.
 fn diff_enforcement(lines: &mut Vec<String>, old: &Enforcement, new: &Enforcement) {
     if old.mode != new.mode {
         let effect = match new.mode {
@@ -153,8 +153,7 @@ fn keys(accounts: &[Account]) -> Vec<Key> {
 
 /// The accounts that have a new name: pairs of places in `old` and `new`.
 ///
-/// Only where a single account that is gone and a single one that is new match the same:
-/// anything else would be a guess.
+/// Only if exactly one removed and one new account match the same: anything else would be a guess.
 fn renamed(
     old: &[Account],
     old_keys: &[Key],

@@ -42,10 +42,10 @@ impl GlobError {
 }
 
 impl Glob {
-    /// Takes a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// [`GlobError`] where the pattern could never match, or is too long.
+    /// [`GlobError`] if the pattern can never match, or is too long.
     pub fn new(pattern: &str) -> Result<Self, GlobError> {
         if pattern.is_empty() {
             return Err(GlobError::Empty);
@@ -78,9 +78,9 @@ impl Glob {
 
     /// Whether `name` matches as a whole.
     ///
-    /// Takes at most the product of both lengths and no memory: on a mismatch only the
-    /// latest `*` is given one more character, because whatever an earlier one could
-    /// still take, the latest can take as well.
+    /// Takes time in proportion to at most the product of both lengths, and no memory: on a mismatch
+    /// only the latest `*` takes one more character, because it can take whatever an earlier one
+    /// could.
     pub fn matches(&self, name: &str) -> bool {
         let mut pattern = self.pattern.chars();
         let mut rest = name.chars();

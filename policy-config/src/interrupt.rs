@@ -1,4 +1,4 @@
-//! Where an account's threads may be refused, beyond what the agent knows by itself.
+//! Where an account's threads may be refused, in addition to the agent's own rules.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,10 +8,9 @@ use crate::diagnostic::{Sink, quote};
 use crate::pattern::{PackagePattern, PackageTable, PatternError};
 use crate::tree::{Located, Section};
 
-/// Packages whose code is never interrupted, for any account: what an error leaves broken
-/// there stays broken for all. No `interrupt-through` lifts that; neither does it lift it for
-/// static initialisers, class loaders and code that handles an earlier error, wherever they
-/// are.
+/// Packages whose code is never interrupted, for any account: an error there would break state that
+/// all share. `interrupt-through` does not change this; nor does it allow refusals in static
+/// initialisers, in class loaders and in code that handles an earlier error.
 pub const NEVER_INTERRUPTED: &[&str] = &[
     "ch.qos.logback",
     "java.lang.invoke",
@@ -31,7 +30,7 @@ pub const NEVER_INTERRUPTED: &[&str] = &[
     "sun.instrument",
 ];
 
-/// What an account says of the code between an allocation and its own frames.
+/// An account's rules for the code between an allocation and its own frames.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Interrupts {
     /// `interrupt-through`: packages that keep their invariants when an allocation inside
@@ -41,7 +40,7 @@ pub struct Interrupts {
     pub never: Vec<PackagePattern>,
 }
 
-/// What holds for one package.
+/// The rule for one package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Interrupt {
     /// A refusal may pass through it.
@@ -51,7 +50,7 @@ pub enum Interrupt {
 }
 
 impl Interrupts {
-    /// True if nothing is said of any package.
+    /// True if there is no rule.
     pub fn is_empty(&self) -> bool {
         self.through.is_empty() && self.never.is_empty()
     }
@@ -72,8 +71,8 @@ const NEVER: usize = 1;
 pub struct InterruptTable(PackageTable);
 
 impl InterruptTable {
-    /// What the most specific pattern that matches `package` says; `package` is written with
-    /// dots or slashes.
+    /// The rule of the most specific pattern that matches `package`, which is written with dots or
+    /// slashes.
     pub fn lookup(&self, package: &str) -> Option<Interrupt> {
         self.0.lookup(package).map(|number| match number {
             THROUGH => Interrupt::Through,

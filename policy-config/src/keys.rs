@@ -22,7 +22,7 @@ pub(crate) const ACCOUNT: &[&str] = &[
     "never-interrupt",
 ];
 
-/// The header under which `key` is at home, for keys that stand elsewhere.
+/// The header that `key` belongs under, for the hint about a misplaced key.
 pub(crate) fn home_of(key: &str) -> Option<&'static str> {
     [
         ("[agent]", AGENT),

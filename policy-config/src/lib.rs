@@ -1,9 +1,9 @@
 //! The `heapwarden.toml` policy file: schema, parsing, diagnostics, sizes and patterns.
 //!
 //! [`parse()`] reads a whole file in one pass and reports every problem it finds, each
-//! with its place in the text and a hint. It knows no JVM: percentages stay
-//! percentages until [`Limit::resolve`] is told the maximum heap, and patterns are
-//! matched against plain strings.
+//! with its place in the text and a hint. It knows no JVM: [`Limit::resolve`] turns a
+//! percentage into bytes of a given maximum heap, and patterns are matched against plain
+//! strings.
 //!
 //! ```
 //! let parsed = policy_config::parse(
@@ -18,11 +18,12 @@
 //! assert_eq!(policy.accounts[0].limit.resolve(1 << 30), Some(256 << 20));
 //! ```
 //!
-//! Invariant: a [`Policy`] is returned exactly when no diagnostic is an error, so
-//! whoever holds one may rely on every rule of the contract without checking again.
+//! Invariant: [`parse()`] returns a [`Policy`] exactly when no diagnostic is an error, so
+//! a `Policy` always obeys every rule of the contract.
 
 mod account;
 mod diagnostic;
+mod did_you_mean;
 mod diff;
 mod glob;
 mod interrupt;
@@ -34,7 +35,6 @@ pub mod oracle;
 mod parse;
 mod pattern;
 mod schema;
-mod suggest;
 mod tree;
 mod units;
 

@@ -33,7 +33,7 @@ impl Default for Listen {
     }
 }
 
-/// Why a text says nowhere to listen.
+/// Why a text is not an address to listen on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ListenError {
     /// No colon, or nothing before it.
@@ -110,8 +110,8 @@ impl FromStr for Listen {
     }
 }
 
-/// Labels of letters, digits, `-` and `_`, with at least one letter in the whole: what
-/// has none is a broken IPv4 address, which a resolver might still read as some number.
+/// Labels of letters, digits, `-` and `_`, with at least one letter in the whole: a host without a
+/// letter is a broken IPv4 address, which a resolver might still read as a number.
 fn is_host_name(host: &str) -> bool {
     host.len() <= MAX_HOST_BYTES
         && host.bytes().any(|byte| byte.is_ascii_alphabetic())

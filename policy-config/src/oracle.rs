@@ -1,5 +1,5 @@
-//! What must hold for every file, however it was made: shared by the fuzz target and by
-//! the tests that replay its corpus. No part of the product calls it.
+//! Properties that hold for every file: checked by the fuzz target and by the tests that replay its
+//! corpus. The product does not call it.
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +16,7 @@ use crate::{
 /// Reads `bytes` as a policy file and checks everything that callers rely on.
 ///
 /// # Panics
-/// If anything does not hold, which is a bug of this crate.
+/// If a property does not hold, which is a bug of this crate.
 pub fn check(bytes: &[u8]) {
     let (source, parsed) = parse_bytes(bytes);
     let rejected = parsed.diagnostics.iter().any(Diagnostic::is_error);

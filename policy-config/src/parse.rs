@@ -1,4 +1,4 @@
-//! From text to a policy or a list of what is wrong.
+//! Parses a policy file into a policy or a list of problems.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -8,6 +8,7 @@ use toml::de::DeTable;
 
 use crate::account;
 use crate::diagnostic::{Diagnostic, Sink, quote};
+use crate::did_you_mean;
 use crate::keys;
 use crate::listen::Listen;
 use crate::nesting;
@@ -17,7 +18,6 @@ use crate::schema::{
     MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_TRACKED, Mode, Policy, Principals,
     Sampling,
 };
-use crate::suggest;
 use crate::tree::{self, Located, Section};
 use crate::units::{PercentError, format_bytes, parse_percent, parse_size};
 
@@ -25,10 +25,10 @@ use crate::units::{PercentError, format_bytes, parse_percent, parse_size};
 pub const MAX_FILE_BYTES: usize = 1 << 20;
 /// Most `[[account]]` tables.
 pub const MAX_ACCOUNTS: usize = 10_000;
-/// Most diagnostics that [`parse`] gives; one more says how many are left out.
+/// Most diagnostics that [`parse`] returns; one more counts the rest.
 pub const MAX_DIAGNOSTICS: usize = 100;
 
-/// What [`parse`] found.
+/// The result of [`parse`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
     /// The policy, exactly if no diagnostic is an error.
@@ -47,9 +47,9 @@ impl Parsed {
 
 /// Reads a whole policy file.
 ///
-/// Takes time and memory in proportion to the text, which may be hostile: it never
-/// panics, and refuses what is larger than [`MAX_FILE_BYTES`] unread. An empty text is
-/// the policy of all defaults.
+/// The text may be hostile: `parse` never panics, takes time and memory in proportion to the text,
+/// and rejects a text larger than [`MAX_FILE_BYTES`] without reading it. An empty text gives the
+/// default policy.
 pub fn parse(text: &str) -> Parsed {
     let mut sink = Sink::default();
     let policy = read(text, &mut sink);
@@ -190,7 +190,7 @@ fn interval(section: &Section<'_, '_>, sink: &mut Sink) -> Option<Interval> {
     let bytes = match parse_size(value) {
         Ok(bytes) => bytes,
         Err(error) => {
-            let hint = match suggest::closest(value, &["exact"]) {
+            let hint = match did_you_mean::closest(value, &["exact"]) {
                 Some(meant) => format!("did you mean \"{meant}\"?"),
                 None => error.hint(),
             };
@@ -299,7 +299,7 @@ pub(crate) fn limit(
         }
         Ok(bytes) => found(Limit::Bytes(bytes)),
         Err(error) => {
-            let hint = match suggest::closest(value, &["none"]) {
+            let hint = match did_you_mean::closest(value, &["none"]) {
                 Some(meant) => format!("did you mean \"{meant}\"?"),
                 None => error.hint(),
             };
@@ -321,7 +321,7 @@ pub(crate) fn word<T>(
     let Located { value, span } = section.string(key, example, sink)?;
     let found = from_word(value);
     if found.is_none() {
-        let hint = match suggest::closest(value, words) {
+        let hint = match did_you_mean::closest(value, words) {
             Some(meant) => format!("did you mean \"{meant}\"?"),
             None => format!("the choices are {}", tree::list(words)),
         };

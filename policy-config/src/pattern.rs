@@ -1,4 +1,4 @@
-//! Package patterns, and which of many matches a package best.
+//! Package patterns, and the search for the most specific one that matches a package.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ pub const MAX_PATTERN_BYTES: usize = 1000;
 
 /// Java packages by name: `a.b` is exactly that package, `a.b.*` is it and all below.
 ///
-/// A bare `*` is no pattern: the account closest to the allocation pays, so one that
-/// claims every package would pay for what the JDK allocates on everybody's behalf.
-/// Words that only the Java language reserves are accepted, because Kotlin, Scala and
-/// Groovy have packages named so.
+/// A bare `*` is not a pattern: the account closest to the allocation pays, so an account with every
+/// package would pay for everything that the JDK allocates for others.
+/// Reserved words of the Java language are accepted, because Kotlin, Scala and Groovy have packages
+/// with such names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PackagePattern {
     /// With dots, without the `.*`.
@@ -32,7 +32,7 @@ pub enum PatternError {
     /// `*` alone.
     #[error("`*` would claim every package, the JDK's too")]
     Everything,
-    /// A `*` elsewhere than as the whole last part.
+    /// A `*` that is not the whole last part.
     #[error("{}: `*` may only stand alone as the last part", quote(.0))]
     MisplacedStar(String),
     /// Slashes for dots.
@@ -123,7 +123,7 @@ impl PackagePattern {
         &self.prefix
     }
 
-    /// True for `a.b.*`, which takes in all packages below.
+    /// True for `a.b.*`, which includes all packages below.
     pub fn includes_below(&self) -> bool {
         self.below
     }

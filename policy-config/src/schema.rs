@@ -13,22 +13,22 @@ pub const MIN_INTERVAL_BYTES: u64 = 64;
 /// Largest sampling interval, in bytes: above it the error of a service of ordinary
 /// size (the square root of interval times live bytes) is as large as the service.
 pub const MAX_INTERVAL_BYTES: u64 = 64 << 20;
-/// Fewest records of tracked samples that may be asked for.
+/// Smallest value of `max-tracked`.
 pub const MIN_TRACKED: u32 = 1024;
-/// Most records of tracked samples that may be asked for.
+/// Largest value of `max-tracked`.
 pub const MAX_TRACKED: u32 = 16_000_000;
-/// Smallest share of wall time that evidence may be given, in percent: below it a verdict
-/// would be hours away.
+/// Smallest share of wall time that collections for evidence may take, in percent: with less, an
+/// account over its limit would be found after hours.
 pub const MIN_EVIDENCE_BUDGET_PERCENT: f64 = 0.01;
-/// Largest share of wall time that evidence may be given, in percent.
+/// Largest share of wall time that collections for evidence may take, in percent.
 pub const MAX_EVIDENCE_BUDGET_PERCENT: f64 = 50.0;
-/// Smallest share of the process's CPU time that samples may be given, in percent.
+/// Smallest share of the process's CPU time that can be set for samples, in percent.
 pub const MIN_CPU_BUDGET_PERCENT: f64 = 0.01;
-/// Largest share of the process's CPU time that samples may be given, in percent.
+/// Largest share of the process's CPU time that can be set for samples, in percent.
 pub const MAX_CPU_BUDGET_PERCENT: f64 = 50.0;
-/// How often an interval is doubled at the most where samples cost more than their budget.
+/// How often the interval is doubled at most, if samples cost more than their budget.
 pub const MAX_INTERVAL_DOUBLINGS: u32 = 6;
-/// What masked sections may be charged unless the policy says otherwise, in bytes.
+/// Default of `mask`, in bytes.
 pub const DEFAULT_MASK_BYTES: u64 = 8 << 20;
 /// Longest account name, in bytes.
 pub const MAX_NAME_BYTES: usize = 200;
@@ -89,18 +89,18 @@ pub struct AgentSection {
     pub listen: Listen,
 }
 
-/// `[sampling]`: what is measured, and how closely.
+/// `[sampling]`: what is measured, and how precisely.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampling {
     /// `interval`: mean bytes between samples; by default 64 KiB.
     pub interval: Interval,
     /// `principals`: how far a stack is walked; by default [`Principals::Full`].
     pub principals: Principals,
-    /// `max-tracked`: most sampled objects that are followed to their end at a time;
-    /// what comes beyond is dropped and counted. By default 1,000,000.
+    /// `max-tracked`: most sampled objects that are tracked at the same time; further samples are
+    /// dropped and counted. By default 1,000,000.
     pub max_tracked: u32,
-    /// `cpu-budget`: the share of the process's CPU time, in percent, beyond which the
-    /// interval is widened; `None` where it stays as it is written. By default 0.5 %.
+    /// `cpu-budget`: the share of the process's CPU time, in percent, above which the agent widens the
+    /// interval; `None`: never. By default 0.5 %.
     pub cpu_budget_percent: Option<f64>,
 }
 
@@ -193,7 +193,7 @@ pub enum Principals {
 }
 words!(Principals { Full = "full", Payer = "payer" });
 
-/// `[enforcement]`: what is done about an account over its limit.
+/// `[enforcement]`: what the agent does about an account over its limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Enforcement {
     /// `mode`: by default [`Mode::Observe`].
@@ -202,9 +202,8 @@ pub struct Enforcement {
     /// the agent asks for may take, from [`MIN_EVIDENCE_BUDGET_PERCENT`] to
     /// [`MAX_EVIDENCE_BUDGET_PERCENT`]; by default 5.
     pub evidence_budget_percent: f64,
-    /// `mask`: what an account over its limit may be charged, until it has recovered, in the
-    /// sections of code in which its program asks not to be refused; by default
-    /// [`DEFAULT_MASK_BYTES`].
+    /// `mask`: how much an account over its limit may allocate in sections of code in which its program
+    /// asks not to be refused, until it has recovered; by default [`DEFAULT_MASK_BYTES`].
     pub mask: Limit,
 }
 
@@ -232,15 +231,14 @@ words!(Mode { Observe = "observe", Enforce = "enforce" });
 /// `[[account]]`: a rule that makes one account, or one for each service or scope.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Account {
-    /// `name`: given, all that match share one account of that name; absent, each
-    /// service or scope matched has an account named after it. Package accounts always
-    /// have one.
+    /// `name`: with a name, everything that matches shares one account; without, each matched service
+    /// or scope has an account named after it. Package accounts always have a name.
     pub name: Option<String>,
     /// `service`, `packages` or `scope`: what belongs to it.
     pub matcher: Matcher,
     /// `charge`: who pays; by default [`Charge::SelfPays`].
     pub charge: Charge,
-    /// `soft-limit`: live bytes above which the account is shown as a concern.
+    /// `soft-limit`: live bytes above which the agent warns.
     pub soft_limit: Limit,
     /// `limit`: live bytes above which allocations are refused.
     pub limit: Limit,
@@ -251,7 +249,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// How messages call this rule: its name, or what it matches.
+    /// The rule in messages: its name, or what it matches.
     pub fn label(&self) -> String {
         match &self.name {
             Some(name) => name.clone(),
@@ -298,7 +296,7 @@ pub enum Throw {
     /// An `OutOfMemoryError`.
     #[default]
     Oom,
-    /// An `Error` that frameworks do not take for a dying JVM.
+    /// An `Error` that frameworks do not treat as a dying JVM.
     Error,
     /// A `RuntimeException`.
     Exception,
@@ -318,9 +316,9 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Standard errors that an estimate must lie above a limit to be surely above it: of
-    /// estimates that sit exactly on the limit, one in 740 does by chance. Whoever judges by
-    /// limits (the agent, a replay) takes the same.
+    /// How many standard errors an estimate must be above a limit to count as above it. If an account
+    /// is exactly at its limit, one estimate in 740 is that high by chance. The agent and `replay` use
+    /// the same number.
     pub const MARGIN_STANDARD_ERRORS: f64 = 3.0;
 
     /// The share of the limit at which an account that was over it is admitted again.
@@ -339,8 +337,8 @@ impl Limit {
         }
     }
 
-    /// Whether this is below `other` in every JVM; `None` where that depends on the
-    /// heap, or either is unbounded.
+    /// Whether this is below `other` in every JVM; `None` if that depends on the heap, or either is
+    /// unbounded.
     pub(crate) fn is_below(self, other: Limit) -> Option<bool> {
         match (self, other) {
             (Limit::Bytes(mine), Limit::Bytes(theirs)) => Some(mine < theirs),

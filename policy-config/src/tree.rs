@@ -1,4 +1,4 @@
-//! Reading typed values out of TOML's spanned tree, noting every mismatch.
+//! Reads typed values from TOML's spanned tree, and reports every mismatch.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, Sink, quote};
+use crate::did_you_mean;
 use crate::keys;
-use crate::suggest;
 
-/// One table of the file, seen through the keys that it may have.
+/// One table of the file, with the keys that it may have.
 pub(crate) struct Section<'t, 'i> {
     table: &'t DeTable<'i>,
     /// What to underline when something is missing: the header, or the inline table.
@@ -24,8 +24,7 @@ pub(crate) struct Located<T> {
 }
 
 impl<'t, 'i> Section<'t, 'i> {
-    /// Looks at `table`, called `title` in messages, and complains about every key that
-    /// is not in `known`.
+    /// Reads `table`, called `title` in messages, and reports every key that is not in `known`.
     pub(crate) fn new(
         table: &'t DeTable<'i>,
         span: Range<usize>,
@@ -38,7 +37,7 @@ impl<'t, 'i> Section<'t, 'i> {
             if known.contains(&name) {
                 continue;
             }
-            let hint = if let Some(meant) = suggest::closest(name, known) {
+            let hint = if let Some(meant) = did_you_mean::closest(name, known) {
                 format!("did you mean `{meant}`?")
             } else if let Some(home) = keys::home_of(name) {
                 format!("it belongs below {home}")
@@ -54,7 +53,7 @@ impl<'t, 'i> Section<'t, 'i> {
         Section { table, span }
     }
 
-    /// Where the table is, for what it lacks as a whole.
+    /// The place of the table, for messages about missing keys.
     pub(crate) fn span(&self) -> Range<usize> {
         self.span.clone()
     }
@@ -254,7 +253,7 @@ impl<'t, 'i> Section<'t, 'i> {
     }
 }
 
-/// The root of a file, whose keys are called tables because that is what they are.
+/// The root of a file; messages call its keys tables.
 pub(crate) fn root<'t, 'i>(
     table: &'t DeTable<'i>,
     known: &[&str],

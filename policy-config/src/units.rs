@@ -20,9 +20,8 @@ const UNITS: [(&str, u64); 5] = [
     ("TiB", TIB),
 ];
 
-/// Most significant digits after the decimal point of a size. A multiple of one over
-/// 2^40 has no more than 40; whoever writes more than 26 means bytes. The bound keeps
-/// [`fraction_of`] within 128 bits.
+/// Most significant digits after the decimal point of a size. The bound keeps [`fraction_of`] within
+/// 128 bits; nobody needs more.
 const MAX_FRACTION_DIGITS: usize = 26;
 
 /// Why a text is not a size.
@@ -79,9 +78,8 @@ impl SizeError {
 
 /// Reads a size such as `256MiB`, `1.5GiB`, `4096B` or `4096` (bytes) as bytes.
 ///
-/// A space may stand before the unit. Decimals are accepted when they come to whole
-/// bytes. Units of powers of 10, and those that some tools read so (`MB`, `M`), are
-/// rejected: the reader of a limit must not have to guess.
+/// A space may precede the unit. Decimals are accepted if they give whole bytes. Units of powers of
+/// 10, and units that some tools read as such (`MB`, `M`), are rejected as ambiguous.
 ///
 /// # Errors
 /// [`SizeError`] says which part was not understood.
@@ -202,7 +200,7 @@ pub enum PercentError {
 /// Reads a percentage such as `25%` or `12.5%`, above 0 and at most 100.
 ///
 /// # Errors
-/// [`PercentError`] tells a wrong form from a wrong value.
+/// [`PercentError`]: a wrong form, or a wrong value.
 pub fn parse_percent(text: &str) -> Result<f64, PercentError> {
     let number = text
         .trim()

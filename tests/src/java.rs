@@ -1,37 +1,41 @@
-//! Compiles the victims once per test process.
+//! The victims, compiled.
 
-use crate::{agent, command, jdk};
+use crate::fixture::built_once;
+use crate::{artifacts, command, jdk};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// Compiled victims.
 #[derive(Debug)]
 pub struct Classes {
-    folder: TempDir,
+    folder: PathBuf,
 }
 
 impl Classes {
     /// Class path of the victims themselves (`tests/java`).
     #[must_use]
     pub fn victims(&self) -> PathBuf {
-        self.folder.path().join("victims")
+        self.folder.join("victims")
     }
 
     /// A named module (`tests/module`).
     #[must_use]
     pub fn module(&self) -> PathBuf {
-        self.folder.path().join("module")
+        self.folder.join("module")
     }
 
     /// Code that only services' own class loaders see (`tests/tenant`).
     #[must_use]
     pub fn tenant(&self) -> PathBuf {
-        self.folder.path().join("tenant")
+        self.folder.join("tenant")
     }
 }
+
+/// What the agent defines in the boot loader.
+const BOOT_CLASSES: &str = "policy-agent/java/classes";
 
 /// The victims, compiled by the oldest JDK found, for Java 17, with every lint an error.
 ///
@@ -40,24 +44,29 @@ impl Classes {
 pub fn classes() -> &'static Classes {
     static CLASSES: OnceLock<Classes> = OnceLock::new();
     CLASSES.get_or_init(|| {
-        let classes = Classes {
-            folder: tempfile::tempdir().expect("a temporary folder can be made"),
-        };
-        compile(&agent::repository().join("tests/java"), &classes.victims());
-        compile(&agent::repository().join("tests/tenant"), &classes.tenant());
-        compile(&agent::repository().join("tests/module"), &classes.module());
-        classes
+        let sources = [
+            ("tests/java", "victims"),
+            ("tests/tenant", "tenant"),
+            ("tests/module", "module"),
+        ];
+        let mut inputs = vec![BOOT_CLASSES];
+        inputs.extend(sources.map(|(folder, _)| folder));
+        let folder = built_once("victims", &inputs, |into| {
+            for (from, to) in sources {
+                compile(&artifacts::repository().join(from), &into.join(to));
+            }
+        });
+        Classes { folder }
     })
 }
 
 fn compile(sources: &Path, into: &Path) {
     run_compiler(
-        Command::new(jdk::every_jdk()[0].tool("javac"))
+        Command::new(jdk::compiler().program("javac"))
             .args(["-Xlint:all", "-Werror", "--release", "17", "-d"])
             .arg(into)
-            // What the agent defines in the boot loader.
             .arg("-cp")
-            .arg(agent::repository().join("policy-agent/java/classes"))
+            .arg(artifacts::repository().join(BOOT_CLASSES))
             .args(sources_below(sources)),
     );
 }
@@ -76,7 +85,7 @@ fn run_compiler(command: &mut Command) {
 /// What programs that use the Java API are made of.
 #[derive(Debug)]
 pub struct ApiClasses {
-    folder: TempDir,
+    folder: PathBuf,
     /// The API itself, as its build leaves it.
     pub api: PathBuf,
 }
@@ -85,7 +94,7 @@ impl ApiClasses {
     /// Class path of the victims that name their tenants (`tests/scopes`), the API included.
     #[must_use]
     pub fn class_path(&self) -> String {
-        let folders = [classes().victims(), self.folder.path().join("scopes")];
+        let folders = [classes().victims(), self.folder.join("scopes")];
         let parts = folders.iter().chain([&self.api]);
         let parts: Vec<String> = parts.map(|part| part.display().to_string()).collect();
         parts.join(":")
@@ -94,7 +103,7 @@ impl ApiClasses {
     /// A service's code (`tests/guest`).
     #[must_use]
     pub fn guest(&self) -> PathBuf {
-        self.folder.path().join("guest")
+        self.folder.join("guest")
     }
 
     /// The folder `tests/{sources}`, compiled against the API and a library.
@@ -103,27 +112,30 @@ impl ApiClasses {
     /// With the compiler's messages if it does not compile.
     #[must_use]
     pub fn compiled_with(&self, sources: &str, library: &Path) -> PathBuf {
-        let into = self.folder.path().join(sources);
-        run_compiler(
-            Command::new(jdk::every_jdk()[0].tool("javac"))
-                .args(["-Xlint:all,-classfile,-try", "-Werror", "--release", "17"])
-                .arg("-d")
-                .arg(&into)
-                .arg("-cp")
-                .arg(format!("{}:{}", self.api.display(), library.display()))
-                .args(sources_below(
-                    &agent::repository().join("tests").join(sources),
-                )),
-        );
-        into
+        let folder = artifacts::repository().join("tests").join(sources);
+        let name = format!("with-api-{sources}");
+        built_once(&name, &[API, &format!("tests/{sources}")], |into| {
+            run_compiler(
+                Command::new(jdk::compiler().program("javac"))
+                    .args(["-Xlint:all,-classfile,-try", "-Werror", "--release", "17"])
+                    .arg("-d")
+                    .arg(into)
+                    .arg("-cp")
+                    .arg(format!("{}:{}", self.api.display(), library.display()))
+                    .args(sources_below(&folder)),
+            );
+        })
     }
 
     /// The same as a named module.
     #[must_use]
     pub fn guest_module(&self) -> PathBuf {
-        self.folder.path().join("guest-module")
+        self.folder.join("guest-module")
     }
 }
+
+/// The sources of the Java API.
+const API: &str = "java-api";
 
 /// The API, built by Maven, and the victims that use it.
 ///
@@ -132,47 +144,52 @@ impl ApiClasses {
 pub fn api_classes() -> &'static ApiClasses {
     static CLASSES: OnceLock<ApiClasses> = OnceLock::new();
     CLASSES.get_or_init(|| {
-        let classes = ApiClasses {
-            folder: tempfile::tempdir().expect("a temporary folder can be made"),
-            api: api_jar(),
-        };
-        let sources = |folder: &str| agent::repository().join("tests").join(folder);
-        let compile = |folder: &str, into: &str, module: bool| {
-            let path = format!(
-                "{}:{}",
-                classes.api.display(),
-                self::classes().victims().display()
-            );
-            let mut command = Command::new(jdk::every_jdk()[0].tool("javac"));
-            command
-                // The annotations of the API are not needed to run it, nor to compile against it.
-                .args([
-                    "-Xlint:all,-classfile,-try",
-                    "-Werror",
-                    "--release",
-                    "17",
-                    "-d",
-                ])
-                .arg(classes.folder.path().join(into))
-                .arg(if module { "--module-path" } else { "-cp" })
-                .arg(path);
-            let wanted = |path: &PathBuf| module || !path.ends_with("module-info.java");
-            command.args(sources_below(&sources(folder)).into_iter().filter(wanted));
-            run_compiler(&mut command);
-        };
-        compile("scopes", "scopes", false);
-        compile("guest", "guest", false);
-        compile("guest", "guest-module", true);
-        classes
+        let api = built_once("api", &[API], |into| {
+            fs::copy(api_jar(), into.join(API_JAR)).expect("the target folder is writable");
+        })
+        .join(API_JAR);
+        let victims = classes().victims();
+        let inputs = [
+            API,
+            BOOT_CLASSES,
+            "tests/java",
+            "tests/scopes",
+            "tests/guest",
+        ];
+        let folder = built_once("api-victims", &inputs, |into| {
+            let path = format!("{}:{}", api.display(), victims.display());
+            let compile = |from: &str, to: &str, module: bool| {
+                let sources = sources_below(&artifacts::repository().join("tests").join(from));
+                let wanted = |path: &PathBuf| module || !path.ends_with("module-info.java");
+                run_compiler(
+                    Command::new(jdk::compiler().program("javac"))
+                        // The annotations of the API are needed neither to run it nor to compile
+                        // against it.
+                        .args(["-Xlint:all,-classfile,-try", "-Werror", "--release", "17"])
+                        .arg("-d")
+                        .arg(into.join(to))
+                        .arg(if module { "--module-path" } else { "-cp" })
+                        .arg(&path)
+                        .args(sources.into_iter().filter(wanted)),
+                );
+            };
+            compile("scopes", "scopes", false);
+            compile("guest", "guest", false);
+            compile("guest", "guest-module", true);
+        });
+        ApiClasses { folder, api }
     })
 }
 
-/// The API as a jar, built once by Maven.
+/// The API's jar among the fixtures.
+const API_JAR: &str = "heapwarden-api.jar";
+
+/// The API as a jar, built by Maven.
 ///
 /// # Panics
 /// With Maven's messages if it does not build.
 fn api_jar() -> PathBuf {
-    let folder = agent::repository().join("java-api");
+    let folder = artifacts::repository().join(API);
     let build = command::run(
         Command::new("mvn")
             .args(["--batch-mode", "--quiet", "-DskipTests", "package"])
@@ -187,7 +204,7 @@ fn api_jar() -> PathBuf {
         build.stderr
     );
     let target = folder.join("heapwarden-api/target");
-    let jars = std::fs::read_dir(&target).expect("it was just built");
+    let jars = fs::read_dir(&target).expect("it was just built");
     let is_api = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.ends_with(".jar") && !name.contains("sources") && !name.contains("javadoc")
@@ -203,7 +220,7 @@ fn api_jar() -> PathBuf {
 #[must_use]
 pub fn sources_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).expect("sources are readable") {
+    for entry in fs::read_dir(folder).expect("sources are readable") {
         let path = entry.expect("sources are readable").path();
         if path.is_dir() {
             found.extend(sources_below(&path));

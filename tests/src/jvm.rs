@@ -2,17 +2,19 @@
 
 use crate::jdk::Vm;
 use crate::scrape::{self, Accounts, Metrics};
-use crate::{agent, command, java, output};
+use crate::{artifacts, command, java, jvm_output};
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use heapwarden_harness::process::Guard;
 use tempfile::TempDir;
 
 /// Longest that a victim may take over one command.
@@ -67,7 +69,7 @@ pub fn victim(vm: &Vm, main: &str) -> Builder {
 #[must_use]
 pub fn tenants_host(vm: &Vm) -> Builder {
     let classes = java::api_classes();
-    victim(vm, "victim.Scoped")
+    victim(vm, "victim.ScopedTenants")
         .class_path(classes.class_path())
         .argument(&classes.api)
         .argument(classes.guest())
@@ -175,7 +177,7 @@ impl Builder {
         if let Some(text) = &self.policy {
             std::fs::write(self.policy_path(), text).expect("the case's folder is writable");
         }
-        let mut command = Command::new(self.vm.jdk.tool("java"));
+        let mut command = Command::new(self.vm.jdk.program("java"));
         command
             .args(self.vm.collector.flags())
             .arg(format!("-Xmx{}", self.heap))
@@ -199,7 +201,7 @@ impl Builder {
         if self.agent {
             command.arg(format!(
                 "-agentpath:{}={}",
-                agent::library().display(),
+                artifacts::library().display(),
                 self.agent_options()
             ));
         }
@@ -234,13 +236,13 @@ impl Builder {
         } else {
             Stdio::piped()
         };
-        let mut child = self
-            .command()
+        let mut command = self.command();
+        command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(standard_error)
-            .spawn()
-            .expect("a JDK that was found has a java command");
+            .stderr(standard_error);
+        let mut guard = Guard::start(&mut command).expect("a JDK that was found has java");
+        let child = guard.child();
         let log = Arc::new(Mutex::new(String::new()));
         let (answers_in, answers) = channel();
         let stdout = child.stdout.take().expect("piped above");
@@ -254,12 +256,11 @@ impl Builder {
         ];
         let mut jvm = Jvm {
             orders: child.stdin.take(),
-            child,
+            child: guard,
             answers,
             readers,
             log,
             folder: self.folder,
-            ended: false,
         };
         jvm.answer("its start");
         jvm
@@ -269,13 +270,12 @@ impl Builder {
 /// A running JVM; killed by its own id when dropped unfinished.
 #[derive(Debug)]
 pub struct Jvm {
-    child: Child,
+    child: Guard,
     orders: Option<ChildStdin>,
     answers: Receiver<String>,
     readers: [JoinHandle<()>; 2],
     log: Arc<Mutex<String>>,
     folder: TempDir,
-    ended: bool,
 }
 
 impl Jvm {
@@ -373,7 +373,7 @@ impl Jvm {
     /// any more, and what is charged is live.
     ///
     /// `_unaccounted` is not waited for: the JVM's own threads always move it a little. Where
-    /// nothing sampled dies and the machine is too busy for the warden to plant its canary
+    /// nothing sampled dies and the machine is too busy for the enforcer to plant its canary
     /// before the collection, that collection proves nothing and the next one does, as in any
     /// server: so it is asked for, at most four times in all.
     pub fn settled(&mut self) -> Accounts {
@@ -448,10 +448,9 @@ impl Jvm {
 
     /// Waits for an end that the victim comes to by itself.
     pub fn end_within(&mut self, limit: Duration) -> ExitStatus {
-        let Some(status) = command::wait(&mut self.child, limit) else {
+        let Some(status) = self.child.wait(limit) else {
             panic!("still running after {limit:?}:\n{}", self.log());
         };
-        self.ended = true;
         // The readers see the pipes' end a moment after the process's.
         let read = command::poll(command::PATIENCE, || {
             self.readers
@@ -483,15 +482,6 @@ impl Jvm {
     }
 }
 
-impl Drop for Jvm {
-    fn drop(&mut self) {
-        if !self.ended {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
-    }
-}
-
 /// Panics if a run left a crash report or its output holds a complaint.
 fn assert_unharmed(folder: &Path, log: &str) {
     let crashes: Vec<PathBuf> = std::fs::read_dir(folder)
@@ -504,7 +494,7 @@ fn assert_unharmed(folder: &Path, log: &str) {
         })
         .collect();
     assert!(crashes.is_empty(), "the JVM crashed: {crashes:?}\n{log}");
-    let complaints = output::complaints(log);
+    let complaints = jvm_output::complaints(log);
     assert!(complaints.is_empty(), "complaints: {complaints:#?}\n{log}");
 }
 

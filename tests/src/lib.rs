@@ -6,24 +6,27 @@
 //! victim says. How a sampled estimate is compared with a truth is written in [`stats`].
 //!
 //! Environment read: `HEAPWARDEN_LIBRARY` (the agent to test; without it `target/release` is built
-//! first), `JAVA_HOME` (one more JDK to test), `HEAPWARDEN_TEST_COLLECTORS` (comma list, to narrow a
-//! run by hand; what was left out is printed).
+//! first), `JAVA_HOME` (one more JDK to test), `HEAPWARDEN_TEST_COLLECTORS` and
+//! `HEAPWARDEN_TEST_JDKS` (comma lists such as `G1,Z` and `17,25`, to narrow a run by hand; what is left
+//! out is printed), `HEAPWARDEN_TEST_LONG` (set by `cargo xtask test --long`).
 
-pub mod agent;
+pub mod artifacts;
 pub mod command;
-pub mod edits;
 pub mod examples;
+pub mod fixture;
 pub mod grafana;
-pub mod holdings;
-pub mod installs;
 pub mod java;
 pub mod jdk;
 pub mod jvm;
+pub mod jvm_output;
 pub mod native;
-pub mod output;
+pub mod policy_edits;
 pub mod prometheus;
 pub mod promql;
-pub mod recording;
+pub mod raw_http;
+pub mod recorded_fleet;
 pub mod scrape;
 pub mod server;
+pub mod server_setup;
 pub mod stats;
+pub mod truth;

@@ -1,6 +1,7 @@
 //! Native libraries that tests put beside the agent.
 
-use crate::{agent, jdk};
+use crate::fixture::built_once;
+use crate::{artifacts, jdk};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -11,25 +12,24 @@ use std::process::Command;
 /// If there is none, or it does not compile.
 #[must_use]
 pub fn capability_holder() -> PathBuf {
-    let folder = tempfile::tempdir()
-        .expect("a temporary folder can be made")
-        .keep();
-    let library = folder.join("libcapability_holder.so");
-    let include = jdk::newest().home.join("include");
-    let compiled = Command::new("cc")
-        .args(["-std=c11", "-Wall", "-Werror", "-shared", "-fPIC", "-I"])
-        .arg(&include)
-        .arg("-I")
-        .arg(include.join("linux"))
-        .arg("-o")
-        .arg(&library)
-        .arg(agent::repository().join("tests/native/capability_holder.c"))
-        .output()
-        .expect("a C compiler is needed: apt-get install gcc libc6-dev");
-    assert!(
-        compiled.status.success(),
-        "{}",
-        String::from_utf8_lossy(&compiled.stderr)
-    );
-    library
+    const NAME: &str = "libcapability_holder.so";
+    built_once("capability-holder", &["tests/native"], |into| {
+        let [include, of_linux] = jdk::compiler().includes();
+        let compiled = Command::new("cc")
+            .args(["-std=c11", "-Wall", "-Werror", "-shared", "-fPIC", "-I"])
+            .arg(&include)
+            .arg("-I")
+            .arg(of_linux)
+            .arg("-o")
+            .arg(into.join(NAME))
+            .arg(artifacts::repository().join("tests/native/capability_holder.c"))
+            .output()
+            .expect("a C compiler is needed: apt-get install gcc libc6-dev");
+        assert!(
+            compiled.status.success(),
+            "{}",
+            String::from_utf8_lossy(&compiled.stderr)
+        );
+    })
+    .join(NAME)
 }

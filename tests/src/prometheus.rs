@@ -1,11 +1,13 @@
 //! A real Prometheus and its `promtool`, from the system's package.
 
-use crate::{agent, command, scrape, server};
+use crate::{artifacts, command};
+use heapwarden_harness::process::Guard;
+use heapwarden_harness::{http, ports};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// What to do about a missing program.
@@ -34,7 +36,7 @@ pub fn promtool(arguments: &[&str], file: &Path) -> command::Finished {
 /// If the file is no YAML.
 #[must_use]
 pub fn shipped_configuration(targets: &[(&str, SocketAddr)]) -> String {
-    let folder = agent::repository().join("deploy/prometheus");
+    let folder = artifacts::repository().join("deploy/prometheus");
     let text = std::fs::read_to_string(folder.join("prometheus.yml")).expect("it is shipped");
     let mut configuration: Value = serde_yaml_ng::from_str(&text).expect("it is YAML");
     configuration["global"] = json!({"scrape_interval": "1s", "evaluation_interval": "1s"});
@@ -51,16 +53,10 @@ pub fn shipped_configuration(targets: &[(&str, SocketAddr)]) -> String {
 /// A running Prometheus; killed by its own id when dropped.
 #[derive(Debug)]
 pub struct Prometheus {
-    process: Child,
+    // Killed when dropped.
+    _process: Guard,
     address: SocketAddr,
     log: PathBuf,
-}
-
-impl Drop for Prometheus {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
 }
 
 impl Prometheus {
@@ -92,7 +88,7 @@ impl Prometheus {
     fn spawn(configuration: &str, folder: &Path, web_configuration: Option<&Path>) -> Self {
         let file = folder.join("prometheus.yml");
         std::fs::write(&file, configuration).expect("the case's folder is writable");
-        let address = SocketAddr::from(([127, 0, 0, 1], server::free_port()));
+        let address = SocketAddr::from(([127, 0, 0, 1], ports::free()));
         let log = folder.join("prometheus.log");
         let data = folder.join("tsdb");
         let mut prometheus = Command::new("prometheus");
@@ -103,13 +99,11 @@ impl Prometheus {
         if let Some(file) = web_configuration {
             prometheus.arg(format!("--web.config.file={}", file.display()));
         }
-        let process = prometheus
+        prometheus
             .stdout(Stdio::null())
-            .stderr(File::create(&log).expect("the case's folder is writable"))
-            .spawn()
-            .expect(NEEDED);
+            .stderr(File::create(&log).expect("the case's folder is writable"));
         Self {
-            process,
+            _process: Guard::start(&mut prometheus).expect(NEEDED),
             address,
             log,
         }
@@ -127,10 +121,8 @@ impl Prometheus {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// HTTP/1.0, so that no answer comes in chunks.
-    fn get(&self, path: &str) -> Option<scrape::Answer> {
-        let text = format!("GET {path} HTTP/1.0\r\nHost: {}\r\n\r\n", self.address);
-        scrape::exchange(self.address, &text).ok()
+    fn get(&self, path: &str) -> Option<http::Answer> {
+        http::get(self.address, path).ok()
     }
 
     /// `data` of an answer of its API, or why there is none.

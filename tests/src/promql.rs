@@ -23,10 +23,10 @@ impl Vocabulary {
         let target: LabelNames = OF_THE_TARGET.map(str::to_owned).into();
         let mut metrics = BTreeMap::from([("up".to_owned(), target.clone())]);
         for scrape in scrapes {
-            for family in scrape.families() {
-                for (labels, _) in scrape.series(family) {
+            for name in scrape.names() {
+                for (labels, _) in scrape.series(name) {
                     metrics
-                        .entry(family.to_owned())
+                        .entry(name.to_owned())
                         .or_insert_with(|| target.clone())
                         .extend(labels.keys().cloned());
                 }

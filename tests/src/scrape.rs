@@ -1,77 +1,17 @@
-//! Reads what the agent publishes: a minimal HTTP client, the JSON of the accounts, and a strict
-//! parser of the Prometheus text format.
+//! Reads what the agent publishes: the JSON of the accounts, and the Prometheus text format, strictly.
 
+use heapwarden_harness::http::{self, Answer};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::net::SocketAddr;
 
-/// A whole HTTP answer.
-#[derive(Debug, Clone)]
-pub struct Answer {
-    /// Status code.
-    pub status: u16,
-    /// Header lines as sent, names in lower case.
-    pub headers: BTreeMap<String, String>,
-    /// Body.
-    pub body: String,
-}
-
-/// Sends `request` as it stands and reads the answer until the server closes.
-///
-/// # Errors
-/// Those of the socket, and `InvalidData` for what is no HTTP answer.
-pub fn exchange(address: SocketAddr, request: &str) -> std::io::Result<Answer> {
-    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(30))?;
-    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
-    stream.write_all(request.as_bytes())?;
-    read_answer(&mut stream)
-}
-
-/// Reads one answer until the server closes the connection.
-///
-/// # Errors
-/// As [`exchange`].
-pub fn read_answer(stream: &mut TcpStream) -> std::io::Result<Answer> {
-    let mut bytes = Vec::new();
-    if let Err(error) = stream.read_to_end(&mut bytes) {
-        // A reset after the whole answer (the request was not read to its end) loses nothing.
-        if bytes.is_empty() {
-            return Err(error);
-        }
-    }
-    let invalid = |what: &str| std::io::Error::new(std::io::ErrorKind::InvalidData, what);
-    let text = String::from_utf8(bytes).map_err(|_| invalid("not UTF-8"))?;
-    let (head, body) = text
-        .split_once("\r\n\r\n")
-        .ok_or_else(|| invalid("no end of headers"))?;
-    let mut lines = head.lines();
-    let status = lines
-        .next()
-        .filter(|line| line.starts_with("HTTP/1.1 ") || line.starts_with("HTTP/1.0 "))
-        .and_then(|line| line.get(9..12))
-        .and_then(|code| code.parse().ok())
-        .ok_or_else(|| invalid("no status line"))?;
-    let headers = lines
-        .filter_map(|line| line.split_once(':'))
-        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
-        .collect();
-    Ok(Answer {
-        status,
-        headers,
-        body: body.to_owned(),
-    })
-}
-
-/// `GET path`, with the right `Host`.
+/// `GET path`.
 ///
 /// # Panics
 /// If there is no answer at all.
 #[must_use]
 pub fn get(address: SocketAddr, path: &str) -> Answer {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    exchange(address, &request).unwrap_or_else(|error| panic!("GET {path}: {error}"))
+    http::get(address, path).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The accounts' JSON.
@@ -289,7 +229,7 @@ impl Metrics {
                 if !helped.contains(name) {
                     return fail("TYPE before HELP");
                 }
-                if !["gauge", "counter"].contains(&kind) {
+                if !["gauge", "counter", "histogram"].contains(&kind) {
                     return fail("a type that Heapwarden does not use");
                 }
                 if (kind == "counter") != name.ends_with("_total") {
@@ -305,14 +245,21 @@ impl Metrics {
             } else {
                 let (name, labels, value) =
                     sample(line).ok_or_else(|| format!("not a sample: {line}"))?;
-                if name != family {
+                let kind = metrics.types.get(&family).map_or("", String::as_str);
+                let suffix = name.strip_prefix(&family);
+                let is_of_family = match kind {
+                    "histogram" => {
+                        suffix.is_some_and(|s| ["_bucket", "_sum", "_count"].contains(&s))
+                    }
+                    _ => suffix == Some(""),
+                };
+                if !is_of_family {
                     return fail("outside of its family");
                 }
-                let counter = metrics
-                    .types
-                    .get(&name)
-                    .is_some_and(|kind| kind == "counter");
-                if !value.is_finite() || (counter && value < 0.0) {
+                if labels.contains_key("le") != (suffix == Some("_bucket")) {
+                    return fail("`le` is for buckets, and all buckets have it");
+                }
+                if !value.is_finite() || (kind != "gauge" && value < 0.0) {
                     return fail("an impossible value");
                 }
                 if metrics.samples.insert((name, labels), value).is_some() {
@@ -354,6 +301,12 @@ impl Metrics {
             .iter()
             .filter(move |((family, _), _)| family == name)
             .map(|((_, labels), value)| (labels, *value))
+    }
+
+    /// Names of all series; those of a histogram have its suffixes.
+    #[must_use]
+    pub fn names(&self) -> BTreeSet<&str> {
+        self.samples.keys().map(|(name, _)| name.as_str()).collect()
     }
 
     /// Names of all families, with or without series.
@@ -418,6 +371,23 @@ mod tests {
     fn a_good_text_is_read() {
         let metrics = Metrics::parse(GOOD).expect("valid");
         assert_eq!(metrics.value("a_bytes", &[("x", "p\"q")]), Some(1.5));
+    }
+
+    #[test]
+    fn a_histogram_is_read() {
+        let text = "# HELP h_seconds H.\n# TYPE h_seconds histogram\n\
+            h_seconds_bucket{le=\"1.0\"} 1\nh_seconds_bucket{le=\"+Inf\"} 2\n\
+            h_seconds_sum 3.5\nh_seconds_count 2\n";
+        let metrics = Metrics::parse(text).expect("valid");
+        let value = metrics.value("h_seconds_bucket", &[("le", "+Inf")]);
+        assert_eq!(value, Some(2.0));
+        assert_eq!(
+            metrics.families().into_iter().collect::<Vec<_>>(),
+            ["h_seconds"]
+        );
+        for bad in ["h_seconds 1\n", "h_seconds_bucket 1\n", "h_seconds_min 1\n"] {
+            assert!(Metrics::parse(&format!("{text}{bad}")).is_err(), "{bad}");
+        }
     }
 
     #[test]

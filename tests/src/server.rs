@@ -1,16 +1,19 @@
 //! Real servers with the agent in them: built once by Maven from `tests/servers`, each run in a
 //! folder of its own on ports that were free.
 
+use crate::fixture::up_to_date;
 use crate::jdk::Jdk;
 use crate::scrape::{self, Accounts};
-use crate::{agent, command, output};
+use crate::{artifacts, command, jvm_output};
+use heapwarden_harness::http;
+use heapwarden_harness::ports;
+use heapwarden_harness::process::Guard;
 use rustix::process::{Pid, Signal, kill_process};
-use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, OnceLock};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -27,21 +30,25 @@ const BOOT_FAILURES: [&str; 2] = ["WFLYLOG0078", "WFLYCTL0079"];
 pub fn installed() -> &'static Path {
     static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
     INSTALLED.get_or_init(|| {
-        let target = agent::repository().join("target/servers");
-        let build = command::run(
-            Command::new("mvn")
-                // The example among the modules is tested where the examples are.
-                .args(["--batch-mode", "--quiet", "-DskipTests", "package"])
-                .arg(format!("-Dservers.directory={}", target.display()))
-                .current_dir(agent::repository().join("tests/servers")),
-            Duration::from_secs(600),
-        );
-        assert!(
-            build.status.success(),
-            "the servers do not build (Maven is needed: apt-get install maven):\n{}\n{}",
-            build.stdout,
-            build.stderr
-        );
+        let target = artifacts::repository().join("target/servers");
+        let valve = artifacts::repository().join("examples/servlet/target/heapwarden-servlet.jar");
+        let inputs = ["tests/servers", "examples/servlet"];
+        up_to_date("servers", &inputs, &[&target, &valve], || {
+            let build = command::run(
+                Command::new("mvn")
+                    // The example among the modules is tested where the examples are.
+                    .args(["--batch-mode", "--quiet", "-DskipTests", "package"])
+                    .arg(format!("-Dservers.directory={}", target.display()))
+                    .current_dir(artifacts::repository().join("tests/servers")),
+                Duration::from_secs(600),
+            );
+            assert!(
+                build.status.success(),
+                "the servers do not build (Maven is needed: apt-get install maven):\n{}\n{}",
+                build.stdout,
+                build.stderr
+            );
+        });
         target
     })
 }
@@ -66,7 +73,7 @@ impl Installation {
     pub fn with_heap(heap: &'static str) -> Self {
         Self {
             folder: tempfile::tempdir().expect("a temporary folder can be made"),
-            http_port: free_port(),
+            http_port: ports::free(),
             heap,
         }
     }
@@ -100,7 +107,7 @@ impl Installation {
         let mut flags = self.jvm_flags_without_agent();
         flags.push(format!(
             "-agentpath:{}=config={},listen=127.0.0.1:0,run-file={folder}/run.json",
-            agent::library().display(),
+            artifacts::library().display(),
             path.display()
         ));
         flags
@@ -126,25 +133,23 @@ impl Installation {
     pub fn start(self, mut command: Command, path: &str) -> Server {
         let log = self.folder.path().join("server.log");
         let out = File::create(&log).expect("the folder is writable");
-        let child = command
+        command
             .env_remove("JAVA_TOOL_OPTIONS")
             .current_dir(self.folder.path())
             .stdin(Stdio::null())
             .stdout(out.try_clone().expect("a file handle can be doubled"))
-            .stderr(out)
-            .spawn()
+            .stderr(out);
+        let child = Guard::start(&mut command)
             .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
         let mut server = Server {
             child,
             http: SocketAddr::from(([127, 0, 0, 1], self.http_port)),
             folder: self.folder,
-            ended: false,
         };
-        let first = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n");
         let up = command::poll(START_LIMIT, || {
-            let ended = server.child.try_wait().expect("a child can be asked");
+            let ended = server.child.ended();
             assert!(ended.is_none(), "the server ended:\n{}", server.log());
-            scrape::exchange(server.http, &first)
+            http::get(server.http, path)
                 .ok()
                 .filter(|answer| answer.status == 200)
         });
@@ -156,24 +161,6 @@ impl Installation {
 impl Default for Installation {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// A port that was free a moment ago, on loopback. No two callers in this process get the same:
-/// tests run side by side, and a server takes its time to bind its own.
-///
-/// # Panics
-/// If there is none.
-#[must_use]
-pub fn free_port() -> u16 {
-    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
-    loop {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-        let port = listener.local_addr().expect("bound").port();
-        let mut given = GIVEN.lock().expect("never held over a panic");
-        if given.insert(port) {
-            return port;
-        }
     }
 }
 
@@ -191,10 +178,9 @@ pub fn script(path: &Path, jdk: &Jdk) -> Command {
 /// A running server; killed by its own id when dropped unfinished.
 #[derive(Debug)]
 pub struct Server {
-    child: Child,
+    child: Guard,
     http: SocketAddr,
     folder: TempDir,
-    ended: bool,
 }
 
 impl Server {
@@ -214,17 +200,21 @@ impl Server {
     ///
     /// # Errors
     /// Where the server closes the connection without an answer.
-    pub fn get(&self, path: &str) -> std::io::Result<scrape::Answer> {
-        self.send("GET", path, "")
+    pub fn get(&self, path: &str) -> std::io::Result<http::Answer> {
+        self.send("GET", path, &[])
     }
 
-    /// Asks the application, with header lines that each end in a line break.
+    /// Asks the application, with header lines.
     ///
     /// # Errors
     /// Where the server closes the connection without an answer.
-    pub fn send(&self, method: &str, path: &str, headers: &str) -> std::io::Result<scrape::Answer> {
-        let request = format!("{method} {path} HTTP/1.0\r\nHost: localhost\r\n{headers}\r\n");
-        scrape::exchange(self.http, &request)
+    pub fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> std::io::Result<http::Answer> {
+        http::send(self.http, method, path, headers)
     }
 
     /// Asks the application and expects it to say `done`.
@@ -317,14 +307,13 @@ impl Server {
     pub fn finish(mut self) -> String {
         let id = i32::try_from(self.child.id()).expect("process ids are small");
         kill_process(Pid::from_raw(id).expect("not 0"), Signal::TERM).expect("it runs");
-        let status = command::wait(&mut self.child, command::PATIENCE);
+        let status = self.child.wait(command::PATIENCE);
         let log = self.log();
         assert!(status.is_some(), "still running after SIGTERM:\n{log}");
-        self.ended = true;
         for failure in BOOT_FAILURES {
             assert!(!log.contains(failure), "{failure}:\n{log}");
         }
-        let complaints = output::complaints(&log);
+        let complaints = jvm_output::complaints(&log);
         assert!(complaints.is_empty(), "{complaints:#?}");
         let crashed = fs::read_dir(self.folder.path())
             .expect("the folder is readable")
@@ -332,14 +321,5 @@ impl Server {
             .any(|entry| entry.file_name().to_string_lossy().starts_with("hs_err"));
         assert!(!crashed, "the server crashed:\n{log}");
         log
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if !self.ended {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
     }
 }

@@ -1,9 +1,9 @@
 //! `heapwarden advise` over recorded days of a fleet, in a real Prometheus.
 
-use heapwarden_tests::agent;
+use heapwarden_tests::artifacts;
 use heapwarden_tests::command::{self, Finished};
 use heapwarden_tests::prometheus::Prometheus;
-use heapwarden_tests::recording::{Account, Jvm, Recording, service};
+use heapwarden_tests::recorded_fleet::{Account, Jvm, Recording, service};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -51,7 +51,7 @@ fn prometheus(recording: &Recording) -> (Prometheus, TempDir) {
 fn advise(prometheus: &Prometheus, end: i64, arguments: &[&str]) -> Finished {
     let url = format!("http://{}", prometheus.address());
     let end = end.to_string();
-    let command: &Path = agent::command();
+    let command: &Path = artifacts::command();
     command::run(
         Command::new(command)
             .args(["advise", "--prometheus", &url, "--end", &end])

@@ -1,12 +1,12 @@
-//! `heapwarden attach` on real JVMs: what an operator types, and what the
-//! JVM that it is typed at goes through.
+//! `heapwarden attach` on real JVMs: what it prints, and what it does to the JVM.
 
+use heapwarden_harness::process::Guard;
 use heapwarden_tests::command::{self, Finished};
 use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, on_each};
 use heapwarden_tests::jvm::{Builder, Jvm, victim};
-use heapwarden_tests::{agent, scrape};
+use heapwarden_tests::{artifacts, scrape};
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -17,10 +17,10 @@ fn g1() -> Vec<Vm> {
 
 /// Runs `heapwarden` with the library under test.
 fn heapwarden(arguments: &[&str]) -> Finished {
-    let mut command = Command::new(agent::command());
+    let mut command = Command::new(artifacts::command());
     command
         .args(arguments)
-        .env("HEAPWARDEN_LIBRARY", agent::library())
+        .env("HEAPWARDEN_LIBRARY", artifacts::library())
         .env("NO_COLOR", "1");
     command::run(&mut command, LIMIT)
 }
@@ -138,31 +138,17 @@ fn the_log_of_a_jvm_that_writes_it_to_a_file_is_shown() {
     });
 }
 
-/// A process that is no JVM and does not catch SIGQUIT; ended by its own id.
-struct Sleep(Child);
-
-impl Drop for Sleep {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn what_is_no_jvm_is_refused_and_lives_on() {
-    let child = Command::new("sleep")
-        .arg("600")
-        .stdin(Stdio::null())
-        .spawn()
-        .expect("coreutils are there");
-    let mut sleep = Sleep(child);
-    let id = sleep.0.id().to_string();
+    // It does not catch SIGQUIT, which would end it.
+    let mut sleep = Guard::start(Command::new("sleep").arg("600").stdin(Stdio::null()))
+        .expect("coreutils are installed");
+    let id = sleep.id().to_string();
     let refused = heapwarden(&["attach", &id, "--yes"]);
     assert_code(&refused, 1);
     assert!(refused.stderr.contains("it is no JVM"), "{refused:#?}");
     assert!(!refused.stdout.contains("Attached"), "{refused:#?}");
-    let ended = sleep.0.try_wait().expect("a child can be waited for");
-    assert_eq!(ended, None, "the process lives on");
+    assert_eq!(sleep.ended(), None, "the process lives on");
 }
 
 #[test]
@@ -243,7 +229,8 @@ fn a_bad_policy_is_shown_with_a_caret_and_nothing_is_attached() {
         let refused = attach(&jvm, &["--config", &policy]);
         assert_code(&refused, 1);
         assert!(
-            refused.stderr.contains("limt") && refused.stderr.contains("is rejected"),
+            refused.stderr.contains("limt")
+                && refused.stderr.contains("not attached: the policy file"),
             "{refused:#?}"
         );
         let missing = attach(&jvm, &["--config", "/nonexistent/heapwarden.toml"]);

@@ -7,7 +7,7 @@ use heapwarden_tests::jdk::{Collector, every_jdk_with};
 use heapwarden_tests::jvm::{Jvm, tenants_host, victim};
 use heapwarden_tests::prometheus::Prometheus;
 use heapwarden_tests::promql::{LabelNames, Vocabulary};
-use heapwarden_tests::{agent, command, java};
+use heapwarden_tests::{artifacts, command, java};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -39,7 +39,7 @@ struct File {
 
 /// Every dashboard, by the name of its file.
 fn files() -> BTreeMap<String, File> {
-    let folder = agent::repository().join("deploy/grafana");
+    let folder = artifacts::repository().join("deploy/grafana");
     let paths = fs::read_dir(folder).expect("readable").flatten();
     paths
         .map(|entry| entry.path())
@@ -150,7 +150,7 @@ charge = "caller"
 /// A little server with two services, one deployment that was replaced, and a library.
 fn server() -> Jvm {
     let vm = every_jdk_with(Collector::G1).pop().expect("never empty");
-    let mut jvm = victim(&vm, "victim.Services")
+    let mut jvm = victim(&vm, "victim.ServiceHost")
         .argument(java::classes().tenant())
         .policy(&policy("observe"))
         .start();

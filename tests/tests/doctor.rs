@@ -1,9 +1,9 @@
-//! `heapwarden doctor` on real JVMs in the states that it is there to explain.
+//! `heapwarden doctor` on real JVMs in each state that it explains.
 
 use heapwarden_tests::command::{self, Finished};
 use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, on_each};
 use heapwarden_tests::jvm::{Builder, Jvm, victim};
-use heapwarden_tests::{agent, native};
+use heapwarden_tests::{artifacts, native};
 use serde_json::Value;
 use std::process::Command;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn holder(vm: &Vm) -> Builder {
 }
 
 fn doctor(arguments: &[&str]) -> Finished {
-    let mut command = Command::new(agent::command());
+    let mut command = Command::new(artifacts::command());
     command::run(command.arg("doctor").args(arguments), LIMIT)
 }
 
@@ -94,6 +94,51 @@ fn patterns_that_match_nothing_and_vague_limits_are_found() {
     });
 }
 
+/// A tenant that leaks past a limit of 32 MiB under this policy, as far as it gets.
+fn leaking(vm: &Vm, more: &str) -> Jvm {
+    let policy = format!(
+        "[enforcement]\nmode = \"enforce\"\n[[account]]\nname = \"tenant\"\n\
+         packages = [\"com.acme.tenant\"]\nlimit = \"32MiB\"\n{more}"
+    );
+    let mut jvm = victim(vm, "victim.LimitedTenant").policy(&policy).start();
+    jvm.ask("leak 1 1000 60000000 0");
+    jvm
+}
+
+#[test]
+fn an_account_that_is_over_is_the_first_thing_told() {
+    on_each(&g1(), |vm| {
+        let jvm = leaking(vm, "");
+        let over = found(&jvm, "over-limit");
+        assert_eq!(over["severity"], "warning");
+        assert!(text(&over, "sentence").contains("tenant is over its limit and is refused"));
+        assert!(
+            text(&over, "evidence").contains("% of the limit 32.0 MiB"),
+            "{over}"
+        );
+        let (code, all) = findings(&jvm.id().to_string());
+        assert_eq!(
+            (code, &all[0]["name"]),
+            (Some(1), &Value::from("over-limit"))
+        );
+        jvm.finish();
+    });
+}
+
+#[test]
+fn an_account_that_nothing_stops_is_an_error() {
+    on_each(&g1(), |vm| {
+        let jvm = leaking(vm, "never-interrupt = [\"com.acme.tenant.*\"]\n");
+        let never = found(&jvm, "never-refused");
+        assert_eq!(never["severity"], "error");
+        assert!(
+            text(&never, "sentence").contains("never-interrupt in the policy"),
+            "{never}"
+        );
+        jvm.finish();
+    });
+}
+
 #[test]
 fn sampling_held_by_another_agent_is_found_and_the_agent_named() {
     let library = native::capability_holder();
@@ -151,9 +196,7 @@ fn what_is_not_there_is_said() {
         told.stderr.contains("there is no process 4194304"),
         "{told:#?}"
     );
-    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-    let address = free.local_addr().expect("bound").to_string();
-    drop(free);
+    let address = format!("127.0.0.1:{}", heapwarden_harness::ports::free());
     let (code, found) = findings(&address);
     assert_eq!(code, Some(1));
     assert_eq!(found[0]["name"], "unread", "{found:#?}");

@@ -1,5 +1,5 @@
-//! Evidence: garbage in old memory never convicts, what is held does, and the collections that
-//! prove it are those that cost the host least.
+//! Evidence: garbage in old memory never leads to a refusal, held objects do, and the agent asks for the
+//! cheapest collection that proves it.
 
 use heapwarden_tests::command::poll;
 use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, every_vm, on_each};
@@ -146,7 +146,7 @@ fn a_flag_that_the_operator_changes_meanwhile_stays_as_he_made_it() {
             std::thread::sleep(Duration::from_millis(1));
         }
         assert!(seen, "the flag was never changed: {}", jvm.log());
-        // By the next wish the operator's interval bars the way; a full collection is the next.
+        // By the next request the operator's interval bars the way; a full collection is the next.
         jvm.until(VERDICT, "it is over its limit", |accounts| {
             accounts
                 .find("orders")

@@ -1,23 +1,29 @@
-//! What is published is valid for those who read it, and no reader can disturb the program.
+//! The published documents are valid for their readers, and no reader can disturb the program.
 
+use heapwarden_harness::http::Answer;
 use heapwarden_tests::command::{self, PATIENCE};
-use heapwarden_tests::holdings::PLAIN_KINDS;
+use heapwarden_tests::java;
 use heapwarden_tests::jdk::{Collector, every_jdk_with};
 use heapwarden_tests::jvm::{Jvm, victim};
 use heapwarden_tests::prometheus::Prometheus;
+use heapwarden_tests::raw_http;
 use heapwarden_tests::scrape::{self, Metrics};
+use heapwarden_tests::truth::PLAIN_KINDS;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Families of the contract that every agent publishes; those with a limit or a refusal to tell of
 /// are checked where there is one.
-const CONTRACT: [&str; 30] = [
+const CONTRACT: [&str; 38] = [
     "heapwarden_account_live_bytes",
     "heapwarden_account_charged_bytes",
     "heapwarden_account_standard_error_bytes",
+    "heapwarden_account_live_standard_error_bytes",
     "heapwarden_account_live_objects",
     "heapwarden_account_allocated_bytes_total",
     "heapwarden_account_allocated_objects_total",
@@ -45,6 +51,13 @@ const CONTRACT: [&str; 30] = [
     "heapwarden_evidence_collections_total",
     "heapwarden_evidence_budget_ratio",
     "heapwarden_policy_enforcing",
+    "heapwarden_http_responses_total",
+    "heapwarden_http_request_duration_seconds",
+    "heapwarden_reading_duration_seconds",
+    "heapwarden_verdict_delay_seconds",
+    "heapwarden_evidence_collection_duration_seconds",
+    "heapwarden_evidence_wait_duration_seconds",
+    "heapwarden_policy_reload_duration_seconds",
 ];
 
 const POLICY: &str = r#"
@@ -80,8 +93,8 @@ fn holder() -> Jvm {
     jvm
 }
 
-fn request(address: SocketAddr, head: &str) -> scrape::Answer {
-    scrape::exchange(address, &format!("{head}\r\nConnection: close\r\n\r\n"))
+fn request(address: SocketAddr, head: &str) -> Answer {
+    raw_http::exchange(address, &format!("{head}\r\nConnection: close\r\n\r\n"))
         .unwrap_or_else(|error| panic!("{head}: {error}"))
 }
 
@@ -90,7 +103,7 @@ fn both_formats_are_valid_and_hold_the_whole_contract() {
     let jvm = holder();
     let address = jvm.address();
     // Being above the limit is no verdict yet: that takes a collection which began after the
-    // warden saw it, and the one of `holder` may have come before.
+    // enforcer saw it, and the one of `holder` may have come before.
     jvm.until(PATIENCE, "orders are over their limit", |accounts| {
         accounts.is_in_state("orders", "over")
     });
@@ -127,6 +140,19 @@ fn both_formats_are_valid_and_hold_the_whole_contract() {
     assert_eq!(budget, Some(0.07));
     let enforcing = metrics.value("heapwarden_policy_enforcing", &[]);
     assert_eq!(enforcing, Some(0.0), "observe is the default");
+    let verdicts = metrics.value(
+        "heapwarden_verdict_delay_seconds_count",
+        &[("outcome", "over")],
+    );
+    assert_eq!(verdicts, Some(1.0), "orders were found to be over once");
+    // One of the two is read a moment earlier, and the agent goes on asking for collections.
+    let agree = command::poll(PATIENCE, || {
+        let metrics = jvm.metrics();
+        let timed = metrics.sum("heapwarden_evidence_collection_duration_seconds_count");
+        let counted = metrics.sum("heapwarden_evidence_collections_total");
+        (timed == counted && counted > 0.0).then_some(())
+    });
+    assert!(agree.is_some(), "{}", scrape::get(address, "/metrics").body);
     let heap = metrics.value("heapwarden_heap_max_bytes", &[]);
     assert_eq!(heap, Some(f64::from(256 << 20)), "-Xmx256m with G1");
 
@@ -185,6 +211,7 @@ fn the_json_is_as_the_contract_says() {
         "/heap/used_after_gc_bytes",
         "/heap/max_bytes",
         "/heap/gc_epoch",
+        "/heap/live_gc_epoch",
         "/sampling/interval_bytes",
         "/sampling/samples",
         "/sampling/dropped",
@@ -197,6 +224,7 @@ fn the_json_is_as_the_contract_says() {
     for account in accounts {
         for key in [
             "live_bytes",
+            "live_standard_error_bytes",
             "charged_bytes",
             "standard_error_bytes",
             "live_objects",
@@ -207,6 +235,10 @@ fn the_json_is_as_the_contract_says() {
         ] {
             whole(account, &format!("/{key}"));
         }
+        // A bound stands where no sample is live, and only there.
+        let at_most = &account["live_at_most_bytes"];
+        assert_eq!(at_most.is_u64(), account["live_bytes"] == 0, "{account}");
+        assert_eq!(at_most.is_null(), account["live_bytes"] != 0, "{account}");
         assert!(account["name"].is_string() && account["kind"].is_string());
         assert!(["open", "suspect", "over"].contains(&account["state"].as_str().expect("text")));
         for principal in account["principals"].as_array().expect("a list") {
@@ -323,7 +355,7 @@ fn slow_broken_and_many_clients_disturb_nobody() {
     // And an honest client is served again, though the others have not gone.
     let honest = command::poll(PATIENCE, || {
         let text = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\n\r\n");
-        scrape::exchange(address, &text)
+        raw_http::exchange(address, &text)
             .ok()
             .filter(|answer| answer.status == 200)
     });
@@ -363,5 +395,103 @@ fn a_real_prometheus_scrapes_and_answers() {
         prometheus.value("heapwarden_account_live_bytes{account=\"orders\"}")
     });
     assert_eq!(live, Some(jvm.accounts().holding("orders").live_bytes));
+    // It asks for OpenMetrics first. Only that format names a counter's family without its suffix.
+    let metadata = prometheus.api("/api/v1/targets/metadata?metric=heapwarden_samples");
+    let metadata = metadata.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(metadata[0]["type"], "counter", "{metadata}");
+    let histogram = "heapwarden_http_request_duration_seconds";
+    let metadata = prometheus.api(&format!("/api/v1/targets/metadata?metric={histogram}"));
+    let metadata = metadata.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(metadata[0]["type"], "histogram", "{metadata}");
+    assert_eq!(metadata[0]["unit"], "seconds", "{metadata}");
+    let slowest = format!(
+        "histogram_quantile(1, sum by (le) (rate({histogram}_bucket{{path=\"/metrics\"}}[1m]))) > 0"
+    );
+    prometheus.until(PATIENCE, &slowest);
     jvm.finish();
+}
+
+/// While a service is refused and others read, every answer is whole and valid.
+#[test]
+fn answers_are_valid_while_a_service_is_refused() {
+    const POLICY: &str = r#"
+[sampling]
+interval = "8KiB"
+
+[enforcement]
+mode = "enforce"
+
+[[account]]
+service = "svc-a"
+limit = "8MiB"
+throw = "exception"
+"#;
+    let vm = every_jdk_with(Collector::G1).pop().expect("never empty");
+    let mut jvm = victim(&vm, "victim.ServiceHost")
+        .argument(java::classes().tenant())
+        .policy(POLICY)
+        .start();
+    jvm.ask("deploy svc-a");
+    let address = jvm.address();
+    let done = AtomicBool::new(false);
+    let (texts, refusals) = std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut texts = Vec::new();
+                    while !done.load(Ordering::Relaxed) {
+                        texts.push(scrape::get(address, "/metrics").body);
+                        std::thread::sleep(Duration::from_millis(50));
+                    }
+                    texts
+                })
+            })
+            .collect();
+        let refused = command::poll(PATIENCE, || {
+            jvm.ask("grow svc-a 10000 100");
+            let refusals = jvm.metrics().sum("heapwarden_account_refusals_total");
+            (refusals >= 10.0).then_some(refusals)
+        });
+        done.store(true, Ordering::Relaxed);
+        let texts = readers
+            .into_iter()
+            .map(|reader| reader.join().expect("it reads"));
+        (texts.flatten().collect::<Vec<_>>(), refused)
+    });
+    assert!(refusals.is_some(), "{}", jvm.log());
+    assert!(texts.len() >= 4, "{} answers", texts.len());
+    let mut last = BTreeMap::new();
+    for text in &texts {
+        let metrics = Metrics::parse(text).unwrap_or_else(|error| panic!("{error}"));
+        for (labels, buckets) in buckets(&metrics, "heapwarden_reading_duration_seconds") {
+            assert!(buckets.is_sorted(), "{labels}: {buckets:?}");
+            last.insert(labels, buckets);
+        }
+    }
+    assert!(last["report"].last() > Some(&0.0), "{last:?}");
+    assert!(last["verdict"].last() > Some(&0.0), "{last:?}");
+    // Starting a process for each would take minutes.
+    for text in texts.iter().step_by((texts.len() / 8).max(1)) {
+        promtool(text);
+    }
+    jvm.finish();
+}
+
+/// Counts by bound, the smallest bound first, for each `purpose` of a histogram.
+fn buckets(metrics: &Metrics, histogram: &str) -> BTreeMap<String, Vec<f64>> {
+    let name = format!("{histogram}_bucket");
+    let mut counts: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
+    for (labels, count) in metrics.series(&name) {
+        let bound = labels["le"].parse().expect("a number or +Inf");
+        let of_purpose = counts.entry(labels["purpose"].clone()).or_default();
+        of_purpose.push((bound, count));
+    }
+    let sorted = |mut counts: Vec<(f64, f64)>| {
+        counts.sort_by(|a, b| a.0.total_cmp(&b.0));
+        counts.into_iter().map(|(_, count)| count).collect()
+    };
+    counts
+        .into_iter()
+        .map(|(purpose, counts)| (purpose, sorted(counts)))
+        .collect()
 }

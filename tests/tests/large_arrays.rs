@@ -3,9 +3,9 @@
 //! stay right.
 
 use heapwarden_tests::command::{PATIENCE, poll};
-use heapwarden_tests::holdings::Truth;
 use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, on_each};
 use heapwarden_tests::jvm::{Jvm, victim};
+use heapwarden_tests::truth::Truth;
 use std::time::{Duration, Instant};
 
 const HEAP: &str = "512m";

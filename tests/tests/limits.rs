@@ -1,9 +1,11 @@
-//! Limits: who is refused and who is not, on every JDK and collector.
+//! Limits: an account over its limit is refused and no other is, on every JDK and collector.
 
 use std::time::Duration;
 
 use heapwarden_tests::command::poll;
-use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, every_vm, on_each, on_each_at_once};
+use heapwarden_tests::jdk::{
+    Collector, Vm, every_jdk_with, every_vm, on_each, on_each_at_once, some_vms,
+};
 use heapwarden_tests::jvm::{Jvm, victim};
 
 const MIB: u64 = 1 << 20;
@@ -26,7 +28,7 @@ throw = "{throw}"
 }
 
 fn start(vm: &Vm, heap: &str, policy: &str) -> Jvm {
-    victim(vm, "victim.Tenants")
+    victim(vm, "victim.LimitedTenant")
         .heap(heap)
         .policy(policy)
         .start()
@@ -67,10 +69,10 @@ fn a_leak_is_refused_and_its_message_tells_why() {
 
 #[test]
 fn what_is_met_for_the_first_time_is_refused_too() {
-    on_each(every_vm(), |vm| {
+    on_each(&some_vms(0), |vm| {
         let mut jvm = start(vm, "512m", &policy("enforce", "64MiB", "error"));
         refused(&jvm.ask(&format!("leak 1 10000 {} 0", 400 * MIB)));
-        // Neither the method nor the class of the array was met before: the clerk is asked, and
+        // Neither the method nor the class of the array was met before: the metadata thread is asked, and
         // this very allocation waits for it.
         assert_eq!(
             jvm.ask("newcomer 10000000"),
@@ -90,7 +92,7 @@ fn who_is_over_is_refused_though_no_more_can_be_tracked() {
         sampling.to_owned() + &policy(mode, "32MiB", "error")
     };
     on_each(&every_jdk_with(Collector::G1), |vm| {
-        let builder = victim(vm, "victim.Tenants")
+        let builder = victim(vm, "victim.LimitedTenant")
             .heap("512m")
             .policy(&policy("observe"));
         let path = builder.policy_path();
@@ -113,7 +115,7 @@ fn who_is_over_is_refused_though_no_more_can_be_tracked() {
 
 #[test]
 fn observe_counts_and_throws_nothing() {
-    on_each(every_vm(), |vm| {
+    on_each(&some_vms(1), |vm| {
         let mut jvm = start(vm, "512m", &policy("observe", "32MiB", "oom"));
         let answer = jvm.ask(&format!("leak 1 10000 {} 0", 64 * MIB));
         assert!(answer[0].starts_with("held"), "{answer:?}");
@@ -135,7 +137,7 @@ fn observe_counts_and_throws_nothing() {
 
 #[test]
 fn who_lets_go_is_admitted_again_in_an_idle_jvm() {
-    on_each(every_vm(), |vm| {
+    on_each(&some_vms(2), |vm| {
         let mut jvm = start(vm, "512m", &policy("enforce", "64MiB", "oom"));
         refused(&jvm.ask(&format!("leak 1 10000 {} 0", 400 * MIB)));
         jvm.ask("drop");
@@ -202,10 +204,10 @@ fn limits_change_while_it_runs() {
 
 #[test]
 fn an_array_larger_than_the_limit_is_refused_by_itself() {
-    on_each(every_vm(), |vm| {
+    on_each(&some_vms(3), |vm| {
         let mut jvm = start(vm, "512m", &policy("enforce", "16MiB", "error"));
         let refused = poll(SOON, || {
-            // A few small ones: the account's methods and terms become known, however long that
+            // A few small ones: the account's methods and its figures become known, however long that
             // takes on a busy machine.
             for _ in 0..20 {
                 jvm.ask("allocate 2000000");
@@ -233,7 +235,7 @@ fn an_array_larger_than_the_limit_is_refused_by_itself() {
 #[test]
 fn a_service_that_bounces_at_its_limit_costs_the_budget_and_no_more() {
     const SECONDS: u64 = 15;
-    on_each_at_once(4, every_vm(), |vm| {
+    on_each_at_once(4, &some_vms(4), |vm| {
         let mut jvm = start(vm, "512m", &policy("enforce", "64MiB", "error"));
         let begun = std::time::Instant::now();
         // Until it was refused once: on a busy machine a verdict takes its time.
@@ -266,7 +268,7 @@ fn a_service_that_bounces_at_its_limit_costs_the_budget_and_no_more() {
 
 #[test]
 fn an_array_that_the_heap_cannot_hold_is_the_vms_own_error() {
-    on_each(every_vm(), |vm| {
+    on_each(&some_vms(5), |vm| {
         let mut jvm = start(vm, "128m", &policy("enforce", "32MiB", "error"));
         jvm.ask("allocate 2000000");
         jvm.ask("drop");
@@ -288,8 +290,8 @@ fn an_array_that_the_heap_cannot_hold_is_the_vms_own_error() {
 /// What a JVM is told to do when its heap is exhausted follows from that alone.
 #[test]
 fn exit_on_out_of_memory_does_not_follow_from_a_refusal() {
-    on_each(every_vm(), |vm| {
-        let mut jvm = victim(vm, "victim.Tenants")
+    on_each(&some_vms(6), |vm| {
+        let mut jvm = victim(vm, "victim.LimitedTenant")
             .heap("128m")
             .flag("-XX:+ExitOnOutOfMemoryError")
             .policy(&policy("enforce", "32MiB", "oom"))

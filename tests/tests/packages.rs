@@ -1,8 +1,8 @@
-//! Whose is an allocation, by packages: the closest account pays, a library passes the bill on.
+//! Package accounts: the account closest to the allocation pays, and a library's caller pays for it.
 
-use heapwarden_tests::holdings::Truth;
 use heapwarden_tests::jdk::{Collector, every_jdk_with, on_each};
 use heapwarden_tests::jvm::{Builder, Jvm, victim};
+use heapwarden_tests::truth::Truth;
 
 /// Overlapping patterns in an order in which file order would give wrong answers.
 const POLICY: &str = r#"

@@ -1,9 +1,10 @@
-//! What is dropped and collected is refunded to the last byte, by every collector.
+//! Every collector refunds collected objects to the last byte.
 
-use heapwarden_tests::holdings::{JDK_KINDS, JDK_OWN_BYTES, JDK_OWN_OBJECTS, PLAIN_KINDS};
-use heapwarden_tests::jdk::{every_vm, on_each};
+use heapwarden_tests::command::PATIENCE;
+use heapwarden_tests::jdk::{Collector, every_vm, on_each, some_vms};
 use heapwarden_tests::jvm::victim;
 use heapwarden_tests::scrape::Accounts;
+use heapwarden_tests::truth::{JDK_KINDS, JDK_OWN_BYTES, JDK_OWN_OBJECTS, PLAIN_KINDS};
 
 const POLICY: &str = r#"
 [[account]]
@@ -26,6 +27,12 @@ packages = ["org.lib.json"]
 
 const ACCOUNTS: [&str; 2] = ["orders", "billing"];
 
+/// What the JDK keeps for itself may be sampled too. At 64 KiB that is a sixteenth of a sample in the mean,
+/// and more than two, each standing for an interval, once in 25,000 times (Poisson); an object has 16 bytes
+/// at the least.
+const SAMPLED_OWN: (f64, f64) = (2.0 * 66_000.0, 2.0 * 66_000.0 / 16.0);
+
+/// Nothing is charged.
 fn assert_empty(accounts: &Accounts) {
     for name in ACCOUNTS {
         let holding = accounts.holding(name);
@@ -33,11 +40,10 @@ fn assert_empty(accounts: &Accounts) {
             [
                 holding.live_bytes,
                 holding.charged_bytes,
-                holding.live_objects,
-                holding.standard_error_bytes
+                holding.live_objects
             ],
-            [0.0; 4],
-            "{name} after everything died: live, charged, objects, standard error:\n{}",
+            [0.0; 3],
+            "{name} after everything died: live, charged, objects:\n{}",
             accounts.classes(name)
         );
         assert!(
@@ -47,10 +53,26 @@ fn assert_empty(accounts: &Accounts) {
     }
 }
 
+/// Nor is there an error, but where large arrays may have been passed over: whether those are gone is not
+/// known, except that they cannot be more than what is in use.
+fn is_certain(accounts: &Accounts, may_be_thinned: bool) -> bool {
+    let in_use = accounts.0["heap"]["used_after_gc_bytes"].as_f64();
+    let unseen_bytes = in_use.filter(|_| may_be_thinned).unwrap_or(0.0);
+    ACCOUNTS
+        .iter()
+        .all(|name| accounts.holding(name).standard_error_bytes <= unseen_bytes)
+}
+
 #[test]
 fn everything_dropped_is_refunded_to_exactly_zero() {
     for interval in ["exact", "64KiB"] {
-        on_each(every_vm(), |vm| {
+        // The same weights are taken back at every interval: a few VMs show it for the second.
+        let vms = match interval {
+            "exact" => every_vm().to_vec(),
+            _ => some_vms(0),
+        };
+        on_each(&vms, |vm| {
+            let may_be_thinned = interval != "exact" && vm.collector == Collector::G1;
             let mut jvm = victim(vm, "victim.Holder")
                 .argument("com.acme.orders")
                 .argument("com.acme.billing")
@@ -80,11 +102,15 @@ fn everything_dropped_is_refunded_to_exactly_zero() {
                 jvm.ask("drop");
                 let accounts = jvm.settled();
                 assert_empty(&accounts);
+                // That a collection has decided on large arrays is taken in a second later.
+                jvm.until(PATIENCE, "no error of what died", |accounts| {
+                    is_certain(accounts, may_be_thinned)
+                });
                 let json = accounts.holding("json");
                 let own = if interval == "exact" {
                     (JDK_OWN_BYTES, JDK_OWN_OBJECTS)
                 } else {
-                    (0.0, 0.0)
+                    SAMPLED_OWN
                 };
                 assert!(
                     json.live_bytes <= own.0 && json.live_objects <= own.1,
@@ -105,12 +131,12 @@ fn everything_dropped_is_refunded_to_exactly_zero() {
     }
 }
 
-/// The warden plants an object at each collection and tags it as its own: charged besides, it
+/// The enforcer plants an object at each collection and tags it as its own: charged besides, it
 /// would stay charged for ever.
 #[test]
 fn what_the_agent_allocates_is_charged_to_nobody() {
     const COLLECTIONS: u32 = 24;
-    on_each(every_vm(), |vm| {
+    on_each(&some_vms(1), |vm| {
         let mut jvm = victim(vm, "victim.Holder")
             .argument("com.acme.orders")
             .argument("com.acme.billing")

@@ -1,7 +1,7 @@
 //! The policy file changes under a running JVM, in every way in which editors and clusters do it.
 
 use heapwarden_tests::command::poll;
-use heapwarden_tests::jdk::{Collector, every_jdk_with, on_each};
+use heapwarden_tests::jdk::{Collector, every_jdk_with, on_each, one_jdk_with};
 use heapwarden_tests::jvm::{Builder, Jvm, victim};
 use std::fmt::Write as _;
 use std::fs;
@@ -55,7 +55,7 @@ fn rename_over(path: &Path, text: &str) {
 
 #[test]
 fn rename_and_truncate_take_effect_and_accounts_keep_their_charges() {
-    on_each(&every_jdk_with(Collector::G1), |vm| {
+    on_each(&one_jdk_with(Collector::G1, 0), |vm| {
         let builder = victim(vm, "victim.Holder")
             .argument("com.acme.orders")
             .policy(&policy(50));
@@ -203,7 +203,7 @@ fn package_accounts_that_come_and_go_do_not_use_up_the_ledgers() {
     const ACCOUNTS: usize = 3_000;
     const LEDGERS: usize = 1 << 16;
     const { assert!(ROUNDS * ACCOUNTS > LEDGERS) };
-    on_each(&every_jdk_with(Collector::G1), |vm| {
+    on_each(&one_jdk_with(Collector::G1, 1), |vm| {
         let builder = victim(vm, "victim.Holder")
             .argument("com.acme.orders")
             .policy(&policy(10));

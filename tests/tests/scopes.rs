@@ -5,11 +5,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use heapwarden_tests::command;
-use heapwarden_tests::holdings::Truth;
-use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, every_vm, on_each};
+use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, on_each, one_jdk_with, some_vms};
 use heapwarden_tests::jvm::{Builder, Jvm, api_user, tenants_host};
 use heapwarden_tests::scrape::Accounts;
 use heapwarden_tests::stats;
+use heapwarden_tests::truth::Truth;
 
 const MIB: u64 = 1 << 20;
 /// What enforcement may take to notice on a busy machine.
@@ -58,7 +58,7 @@ fn arrays(accounts: &Accounts) -> u64 {
 
 #[test]
 fn a_scope_is_charged_to_the_byte() {
-    on_each(every_vm(), |vm| {
+    on_each(&some_vms(0), |vm| {
         let mut jvm = start(vm, EXACT);
         assert_eq!(jvm.ask("active"), ["active true"]);
         // Naming a tenant inside another's scope is the other's allocation.
@@ -93,7 +93,7 @@ fn a_scope_is_charged_to_the_byte() {
 
 #[test]
 fn a_scope_follows_tasks_and_stages_through_wrapped_executors() {
-    on_each(&every_jdk_with(Collector::G1), |vm| {
+    on_each(&one_jdk_with(Collector::G1, 0), |vm| {
         let mut jvm = start(vm, EXACT);
         jvm.ask("wrapped tenant-1 8 10");
         // The tasks and stages are made in the scope too, and end when they end: arrays alone are
@@ -109,7 +109,7 @@ fn a_scope_follows_tasks_and_stages_through_wrapped_executors() {
 fn ten_thousand_virtual_threads_each_in_its_own_scope() {
     let scores = Mutex::new(Vec::new());
     // Before 21 as many tasks of platform threads.
-    on_each(every_vm(), |vm| {
+    on_each(&some_vms(1), |vm| {
         let mut jvm = start(
             vm,
             "[sampling]\ninterval = \"16KiB\"\ncpu-budget = \"none\"\n",
@@ -127,6 +127,9 @@ fn ten_thousand_virtual_threads_each_in_its_own_scope() {
             let came = after.holding(&name).live_bytes - before.holding(&name).live_bytes;
             let z = (came - truth.bytes as f64) / truth.variance(16384.0).sqrt();
             eprintln!("{vm} {name}: {z:+.2} standard errors");
+            if z.abs() > 4.0 {
+                eprintln!("{truth:?}\n{}", after.classes(&name));
+            }
             (scores.lock().expect("never held over a panic")).push((format!("{vm} {name}"), z));
         }
         jvm.finish();
@@ -146,9 +149,10 @@ fn is_over(accounts: &Accounts, name: &str) -> bool {
 
 #[test]
 fn a_tenant_over_its_limit_is_refused_and_its_neighbour_is_not() {
-    on_each(every_vm(), |vm| {
+    on_each(&some_vms(2), |vm| {
         let mut jvm = start(vm, &limits("enforce", "none", "64MiB"));
         answer(&jvm.ask("leak tenant-good 32"), "held");
+        assert_eq!(jvm.ask("admits tenant-bad"), ["admits true"], "{vm}");
         jvm.ask("listen tenant-bad");
         let refused = jvm.ask("leak tenant-bad 320");
         assert_eq!(answer(&refused, "refused")[1], "tenant-bad", "{vm}");
@@ -160,10 +164,13 @@ fn a_tenant_over_its_limit_is_refused_and_its_neighbour_is_not() {
         assert!(bad["refusals_total"].as_u64() >= Some(1), "{bad}");
         let read = jvm.ask("read tenant-bad");
         assert_eq!(answer(&read, "read")[4..], ["67108864", "OVER"], "{vm}");
+        assert_eq!(jvm.ask("admits tenant-bad"), ["admits false"], "{vm}");
+        assert_eq!(jvm.ask("admits tenant-good"), ["admits true"], "{vm}");
         jvm.ask("drop tenant-bad");
         jvm.until(SOON, "it is admitted again", |accounts| {
             accounts.is_in_state("tenant-bad", "open")
         });
+        assert_eq!(jvm.ask("admits tenant-bad"), ["admits true"], "{vm}");
         answer(&jvm.ask("leak tenant-bad 16"), "held");
         let heard = heapwarden_tests::command::poll(SOON, || {
             let heard = jvm.ask("heard");
@@ -183,8 +190,8 @@ fn a_tenant_over_its_limit_is_refused_and_its_neighbour_is_not() {
 fn a_listener_is_not_refused_while_it_makes_room() {
     let policy = "[enforcement]\nmode = \"enforce\"\nmask = \"64MiB\"\n\n\
                   [[account]]\nname = \"program\"\npackages = [\"victim\"]\nlimit = \"64MiB\"\n";
-    on_each(&every_jdk_with(Collector::G1), |vm| {
-        let mut jvm = api_user(vm, "victim.Shedding")
+    on_each(&one_jdk_with(Collector::G1, 1), |vm| {
+        let mut jvm = api_user(vm, "victim.PressureListener")
             .heap("512m")
             .policy(policy)
             .start();
@@ -201,7 +208,7 @@ fn a_listener_is_not_refused_while_it_makes_room() {
 
 #[test]
 fn a_masked_section_is_spared_within_the_policys_bound() {
-    on_each(&every_jdk_with(Collector::G1), |vm| {
+    on_each(&one_jdk_with(Collector::G1, 2), |vm| {
         let mut jvm = start(vm, &limits("enforce", "none", "64MiB"));
         answer(&jvm.ask("leak tenant-bad 320"), "refused");
         let refused = jvm.ask("masked tenant-bad 64");
@@ -222,7 +229,7 @@ fn a_masked_section_is_spared_within_the_policys_bound() {
 
 #[test]
 fn misuse_is_tolerated_and_counted() {
-    on_each(&every_jdk_with(Collector::G1), |vm| {
+    on_each(&one_jdk_with(Collector::G1, 0), |vm| {
         let mut jvm = start(vm, EXACT);
         assert_eq!(
             jvm.ask("misuse"),
@@ -238,7 +245,15 @@ fn misuse_is_tolerated_and_counted() {
                 "refused a bad name",
             ]
         );
-        let metrics = jvm.metrics();
+        // What is published may be a fifth of a second old, the program's own reading included; the bad
+        // names come last.
+        let bad_names = [("kind", "bad_name")];
+        let metrics = heapwarden_tests::command::poll(SOON, || {
+            let metrics = jvm.metrics();
+            let counted = metrics.value("heapwarden_scope_misuse_total", &bad_names);
+            (counted == Some(6.0)).then_some(metrics)
+        });
+        let metrics = metrics.unwrap_or_else(|| panic!("{vm}: {}", jvm.log()));
         let count = |kind| metrics.value("heapwarden_scope_misuse_total", &[("kind", kind)]);
         assert_eq!(count("closed_twice"), Some(1.0));
         assert_eq!(count("out_of_order"), Some(1.0));
@@ -251,7 +266,7 @@ fn misuse_is_tolerated_and_counted() {
 
 #[test]
 fn a_hostile_number_of_names_is_folded() {
-    on_each(&every_jdk_with(Collector::G1), |vm| {
+    on_each(&one_jdk_with(Collector::G1, 1), |vm| {
         let mut jvm = start(vm, EXACT);
         jvm.ask("hold tenant-1 1000 300");
         // None of them is dropped: each is charged until a collection.
@@ -340,14 +355,17 @@ fn every_copy_of_the_api_has_scopes_and_catches_its_own_errors() {
 
 #[test]
 fn a_scope_inside_a_service_counts_for_both() {
-    on_each(every_vm(), |vm| {
+    on_each(&some_vms(3), |vm| {
         let mut jvm = start(vm, &limits("enforce", "96MiB", "320MiB"));
         jvm.ask("deploy shop shared");
         assert_eq!(jvm.ask("serve shop tenant-a 40"), ["held"]);
         assert_eq!(jvm.ask("serve shop tenant-b 32"), ["held"]);
+        let admits = |of: bool| [format!("service admits {of}"), format!("admits {of}")];
+        assert_eq!(jvm.ask("admitsIn shop tenant-a"), admits(true), "{vm}");
         // Neither tenant is over its own limit; the service is over its.
         let refused = jvm.ask("serve shop tenant-c 240");
         assert_eq!(refused, ["refused shop mine boot traced"], "{vm}");
+        assert_eq!(jvm.ask("admitsIn shop tenant-a"), admits(false), "{vm}");
         let accounts = jvm.accounts();
         assert_eq!(accounts.find("shop").expect("listed")["state"], "over");
         for tenant in ["shop/tenant-a", "shop/tenant-b", "shop/tenant-c"] {

@@ -1,16 +1,16 @@
-//! Whose is an allocation, by class loaders: services are found without configuration, and one that
-//! hides its context loader is still charged.
+//! Services are found by their class loaders, without configuration; one that hides its context class loader
+//! is still charged.
 
-use heapwarden_tests::holdings::Truth;
 use heapwarden_tests::java;
-use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, every_vm, on_each};
+use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, on_each, some_vms};
 use heapwarden_tests::jvm::{Jvm, victim};
 use heapwarden_tests::scrape::{Accounts, Metrics};
+use heapwarden_tests::truth::Truth;
 
 const EXACT: &str = "[sampling]\ninterval = \"exact\"\n";
 
 fn server(vm: &Vm, policy: &str) -> Jvm {
-    victim(vm, "victim.Services")
+    victim(vm, "victim.ServiceHost")
         .argument(java::classes().tenant())
         .policy(policy)
         .start()
@@ -46,7 +46,7 @@ fn assert_charged(jvm: &mut Jvm, order: &str, account: &str) {
 
 #[test]
 fn a_named_loader_is_a_service_without_configuration() {
-    on_each(every_vm(), |vm| {
+    on_each(&some_vms(0), |vm| {
         let mut jvm = server(vm, EXACT);
         jvm.ask("deploy svc-a");
         jvm.ask("deploy svc-b");
@@ -131,7 +131,7 @@ fn a_policy_names_and_groups_services() {
 
 #[test]
 fn what_nobody_owns_is_unaccounted_and_the_accounts_sum_to_all_samples() {
-    on_each(every_vm(), |vm| {
+    on_each(&some_vms(1), |vm| {
         let mut jvm = server(vm, EXACT);
         jvm.ask("deploy svc-a");
         jvm.ask("call svc-a own 1000 300");
@@ -160,10 +160,10 @@ fn the_accounts_sum_to_the_heap() {
     on_each(&every_jdk_with(Collector::Serial), |vm| {
         // What the heap has used is read a moment after the pause, and counts whole the allocation
         // buffers that threads have taken since: by the main thread, which answers the test, and the
-        // agent's warden and resolver. Of a fixed, small size they bound the difference.
+        // agent's enforcer and loader thread. Of a fixed, small size they bound the difference.
         const BUFFER_BYTES: f64 = 16_384.0;
         const BUFFERS: f64 = 4.0;
-        let mut jvm = victim(vm, "victim.Services")
+        let mut jvm = victim(vm, "victim.ServiceHost")
             .argument(java::classes().tenant())
             .policy(EXACT)
             .flag("-XX:TLABSize=16k")

@@ -1,12 +1,12 @@
 //! Limits from what was observed: a real Prometheus with days of recorded accounts, and a live JVM.
 
-use heapwarden_tests::agent;
+use heapwarden_tests::artifacts;
 use heapwarden_tests::command::{self, Finished};
 use heapwarden_tests::java;
 use heapwarden_tests::jdk::{Collector, every_jdk_with};
 use heapwarden_tests::jvm::victim;
 use heapwarden_tests::prometheus::Prometheus;
-use heapwarden_tests::recording::{Account, Jvm, Recording, service};
+use heapwarden_tests::recorded_fleet::{Account, Jvm, Recording, service};
 use serde_json::Value;
 use std::f64::consts::TAU;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ const HOSTILE: &str = "evil\"]\n[[account]]\nservice = \"*\"\nlimit = \"1B";
 const LIMIT: Duration = Duration::from_secs(180);
 
 fn heapwarden(arguments: &[&str]) -> Finished {
-    let mut command = Command::new(agent::command());
+    let mut command = Command::new(artifacts::command());
     command.env_remove("HEAPWARDEN_PROMETHEUS");
     command::run(command.args(arguments), LIMIT)
 }
@@ -361,7 +361,7 @@ fn refuses_what_does_not_suffice(fleet: &Fleet) {
 #[test]
 fn a_live_jvm_is_enough_for_a_first_suggestion() {
     let vm = every_jdk_with(Collector::G1).pop().expect("never empty");
-    let mut jvm = victim(&vm, "victim.Services")
+    let mut jvm = victim(&vm, "victim.ServiceHost")
         .argument(java::classes().tenant())
         .policy("[sampling]\ninterval = \"8KiB\"\ncpu-budget = \"none\"\n")
         .start();

@@ -1,8 +1,11 @@
-//! A thousand platform threads and ten thousand virtual ones, in several accounts at once.
+//! A thousand platform threads and ten thousand virtual ones, in several accounts at once; and the
+//! agent's own threads, which no signal of the process reaches.
 
-use heapwarden_tests::holdings::Truth;
-use heapwarden_tests::jdk::{every_vm, on_each};
+use heapwarden_tests::command::{PATIENCE, poll};
+use heapwarden_tests::jdk::{Collector, every_jdk_with};
+use heapwarden_tests::jdk::{on_each, some_vms};
 use heapwarden_tests::jvm::victim;
+use heapwarden_tests::truth::Truth;
 
 const POLICY: &str = r#"
 [sampling]
@@ -27,7 +30,7 @@ const JDK_KEEPS: (f64, f64) = (65_536.0, 1_024.0);
 
 #[test]
 fn no_thread_is_lost_among_thousands() {
-    on_each(every_vm(), |vm| {
+    on_each(&some_vms(2), |vm| {
         let mut jvm = victim(vm, "victim.Holder")
             .argument("com.acme.orders")
             .argument("com.acme.billing")
@@ -77,6 +80,60 @@ fn no_thread_is_lost_among_thousands() {
                 "{name}: {more:?} bytes and objects more than all threads hold: {}",
                 accounts.brief()
             );
+        }
+        jvm.finish();
+    });
+}
+
+/// Linux keeps 15 bytes of a thread's name, and newer JVMs shorten it in the middle.
+fn is_agents(name: &str) -> bool {
+    name.starts_with("heapwar") || name.starts_with("notify-rs")
+}
+
+/// Names and blocked signals of the agent's threads in a process.
+fn agents_threads(process: u32) -> Vec<(String, u64)> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("the process lives");
+    let mut found = Vec::new();
+    for task in tasks.flatten() {
+        // A thread that has ended meanwhile is none of ours: those end with the JVM.
+        let Ok(status) = std::fs::read_to_string(task.path().join("status")) else {
+            continue;
+        };
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.unwrap_or_else(|| panic!("no {name} in {status}"))
+                .trim()
+        };
+        let name = field("Name:");
+        if is_agents(name) {
+            let mask = u64::from_str_radix(field("SigBlk:"), 16).expect("a mask in hexadecimal");
+            found.push((name.to_owned(), mask));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Signals to the process are the JVM's: it shuts down, or prints its threads, on threads of its own.
+#[test]
+fn every_thread_of_the_agent_blocks_signals_to_the_process() {
+    const SIGNALS: [(&str, u32); 3] = [("SIGINT", 2), ("SIGQUIT", 3), ("SIGTERM", 15)];
+    // Loaders, metadata, enforcer, notifier, policy watch, its source of events, listener.
+    const THREADS: usize = 7;
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let jvm = victim(vm, "victim.Holder").policy(POLICY).start();
+        let found = poll(PATIENCE, || {
+            Some(agents_threads(jvm.id())).filter(|found| found.len() >= THREADS)
+        });
+        let found = found.unwrap_or_else(|| panic!("only {:?}", agents_threads(jvm.id())));
+        assert_eq!(found.len(), THREADS, "{found:?}");
+        for (name, mask) in &found {
+            for (signal, number) in SIGNALS {
+                assert!(
+                    mask & (1 << (number - 1)) != 0,
+                    "{name} takes {signal}: {found:?}"
+                );
+            }
         }
         jvm.finish();
     });

@@ -4,8 +4,9 @@ use std::process::Command;
 
 use anyhow::Result;
 use clap::Args;
+use heapwarden_harness::repository;
 
-use crate::{process, workspace};
+use crate::process;
 
 /// What goes to the bench program.
 #[derive(Args)]
@@ -19,7 +20,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let cargo = || {
         let mut command = Command::new(env!("CARGO"));
-        command.current_dir(workspace::root());
+        command.current_dir(repository::root());
         command
     };
     process::run(cargo().args(["build", "--release"]), None)?;

@@ -1,6 +1,6 @@
 //! `cargo xtask classes`: compiles the Java that the agent defines in the boot loader into class
 //! files, which Cargo builds into the agent. To be run, and the result committed, after a change;
-//! `tests/tests/errors.rs` fails until that is done.
+//! `tests/tests/error_classes.rs` fails until that is done.
 //!
 //! There are two sets of sources. The errors belong to the Java API, whose copies may be loaded
 //! from anywhere; `policy-agent/java` is the part of the API that exists once in a JVM.
@@ -10,8 +10,9 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use heapwarden_harness::repository;
 
-use crate::{process, tools, workspace};
+use crate::{process, tools};
 
 /// The classes of the API that the agent defines, and what they are made of.
 const ERRORS: [&str; 5] = [
@@ -24,11 +25,11 @@ const ERRORS: [&str; 5] = [
 
 /// Compiles them anew.
 pub(crate) fn run() -> Result<()> {
-    let root = workspace::root();
+    let root = repository::root();
     let classes = root.join("policy-agent/java/classes");
     let jdks = tools::jdks()?;
     // Every javac gives the same bytes; the tests hold each to that.
-    let compiler = jdks[0].program("javac")?;
+    let compiler = tools::for_builds(&jdks)?.program("javac");
     if classes.exists() {
         fs::remove_dir_all(&classes)
             .with_context(|| format!("{} cannot be removed", classes.display()))?;

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use heapwarden_harness::repository;
 
-use crate::{process, workspace};
+use crate::process;
 
 /// What building and leaving a target may take beside its own seconds.
 const MARGIN: Duration = Duration::from_secs(600);
@@ -29,7 +30,7 @@ pub(crate) struct Options {
 /// # Errors
 /// A tool that is missing; or the targets that found something.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let folder = workspace::root().join("tests/fuzz");
+    let folder = repository::root().join("tests/fuzz");
     let targets = targets(&folder)?;
     check_tools()?;
     let mut broken = Vec::new();
@@ -98,7 +99,7 @@ fn check_tools() -> Result<()> {
 /// What is found goes to a folder below `target`, beside the committed corpus: that one grows when
 /// a person picks from it.
 fn fuzz(folder: &Path, target: &str, seconds: u32) -> Result<()> {
-    let found: PathBuf = workspace::target().join("fuzz-corpus").join(target);
+    let found: PathBuf = repository::target().join("fuzz-corpus").join(target);
     fs::create_dir_all(&found).with_context(|| format!("{} cannot be made", found.display()))?;
     let committed = folder.join("corpus").join(target);
     let words = folder.join(target).with_extension("dict");
@@ -116,7 +117,7 @@ fn fuzz(folder: &Path, target: &str, seconds: u32) -> Result<()> {
                 .is_file()
                 .then(|| format!("-dict={}", words.display())),
         )
-        .current_dir(workspace::root());
+        .current_dir(repository::root());
     let deadline = Instant::now() + Duration::from_secs(seconds.into()) + MARGIN;
     process::run(&mut command, Some(deadline))
 }

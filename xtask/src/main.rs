@@ -6,13 +6,11 @@ mod classes;
 mod dashboards;
 mod demo;
 mod fuzz;
-mod http;
 mod interrupt;
 mod process;
 mod story;
 mod test;
 mod tools;
-mod workspace;
 
 use std::process::ExitCode;
 
@@ -42,7 +40,7 @@ enum Command {
     /// Writes the Grafana dashboards in `deploy/grafana`
     Dashboards,
     /// Plays the operators' story on two Tomcats and a Prometheus, and writes its transcript into
-    /// the README
+    /// `docs/story.md`
     Story,
     /// Runs each fuzz target for a while
     Fuzz(fuzz::Options),

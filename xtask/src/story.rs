@@ -1,15 +1,18 @@
-//! `cargo xtask story`: plays the operators' story on real parts (`tests/tests/story.rs`) and puts
-//! what was seen into the README. To be run, and the result committed, when what a command prints
-//! there has changed.
+//! `cargo xtask story`: plays the operators' story on real servers (`tests/tests/operator_story.rs`) and writes
+//! the transcript into `docs/story.md`. Run it, and commit the result, when the output of a command in
+//! the transcript has changed.
 
 use std::fs;
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use heapwarden_harness::repository;
 
-use crate::{process, workspace};
+use crate::process;
 
-/// What stands before and after the transcript in the README.
+/// The page that shows the transcript, relative to the repository's root.
+const PAGE: &str = "docs/story.md";
+/// The lines before and after the transcript on the page.
 const BEGIN: &str = "<!-- Written by `cargo xtask story`. -->\n```text\n";
 const END: &str = "```\n<!-- Its end. -->\n";
 
@@ -17,24 +20,24 @@ const END: &str = "```\n<!-- Its end. -->\n";
 pub(crate) fn run() -> Result<()> {
     let mut test = Command::new(env!("CARGO"));
     test.args(["test", "--release", "--package", "heapwarden-tests"])
-        .args(["--test", "story", "--", "--nocapture"])
-        .current_dir(workspace::root());
+        .args(["--test", "operator_story", "--", "--nocapture"])
+        .current_dir(repository::root());
     process::run(&mut test, None)?;
-    let seen = workspace::root().join("target/story.txt");
+    let seen = repository::root().join("target/story.txt");
     let seen =
         fs::read_to_string(&seen).with_context(|| format!("{} is not there", seen.display()))?;
-    let path = workspace::root().join("README.md");
-    let readme = fs::read_to_string(&path).context("README.md cannot be read")?;
-    let new = with_transcript(&readme, seen.trim_end())
-        .context("README.md has no place for the transcript")?;
-    fs::write(&path, new).context("README.md cannot be written")?;
+    let path = repository::root().join(PAGE);
+    let page = fs::read_to_string(&path).with_context(|| format!("{PAGE} cannot be read"))?;
+    let new = with_transcript(&page, seen.trim_end())
+        .with_context(|| format!("{PAGE} has no place for the transcript"))?;
+    fs::write(&path, new).with_context(|| format!("{PAGE} cannot be written"))?;
     println!("written: {}", path.display());
     Ok(())
 }
 
-/// The README with another transcript; `None` where it has no place for one.
-fn with_transcript(readme: &str, seen: &str) -> Option<String> {
-    let (before, rest) = readme.split_once(BEGIN)?;
+/// The page with another transcript; `None` if it has no place for one.
+fn with_transcript(page: &str, seen: &str) -> Option<String> {
+    let (before, rest) = page.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;
     Some(format!("{before}{BEGIN}{seen}\n{END}{after}"))
 }
@@ -45,14 +48,14 @@ mod tests {
 
     #[test]
     fn a_transcript_replaces_the_one_before() {
-        let readme = |seen| format!("a\n{BEGIN}{seen}\n{END}b\n");
-        assert_eq!(with_transcript(&readme("old"), "new"), Some(readme("new")));
+        let page = |seen| format!("a\n{BEGIN}{seen}\n{END}b\n");
+        assert_eq!(with_transcript(&page("old"), "new"), Some(page("new")));
         assert_eq!(with_transcript("nothing", "new"), None);
     }
 
     #[test]
-    fn the_readme_has_a_place_for_it() {
-        let readme = fs::read_to_string(workspace::root().join("README.md")).unwrap();
-        assert!(with_transcript(&readme, "").is_some());
+    fn the_page_has_a_place_for_it() {
+        let page = fs::read_to_string(repository::root().join(PAGE)).unwrap();
+        assert!(with_transcript(&page, "").is_some());
     }
 }

@@ -1,8 +1,6 @@
 //! Programs that a command needs and Cargo does not bring. Looked for before any work is done; one
 //! that is missing is named with the line that installs it.
 
-mod jdk;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,7 +8,7 @@ use anyhow::{Result, bail};
 
 use crate::process;
 
-pub(crate) use jdk::{Jdk, for_maven, found as jdks};
+pub(crate) use heapwarden_harness::jdk::{Jdk, every as jdks, for_builds};
 
 /// A program with the Debian package that has it.
 struct Tool {

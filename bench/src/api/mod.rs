@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 
 use crate::build;
-use crate::jdk::Jdk;
+use crate::jdk;
 use crate::machine::Machine;
 use crate::progress::Progress;
 use jmh::Rig;
@@ -72,7 +72,7 @@ impl Setting {
 /// # Errors
 /// Where something cannot be built, or JMH fails.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let jdks = Jdk::every(options.java.as_deref())?;
+    let jdks = jdk::every(options.java.as_deref())?;
     let machine = Machine::here();
     println!("{} cores, {}", machine.cores, machine.cpu);
     println!("building the agent and the benchmarks");

@@ -171,10 +171,10 @@ impl Results {
 
 fn row<'a>(rows: &'a mut Vec<Row>, jdk: &Jdk, setting: Setting, benchmark: &str) -> &'a mut Row {
     let same =
-        |row: &Row| row.jdk == jdk.name && row.setting == setting && row.benchmark == benchmark;
+        |row: &Row| row.jdk == jdk.name() && row.setting == setting && row.benchmark == benchmark;
     let index = rows.iter().position(same).unwrap_or_else(|| {
         rows.push(Row {
-            jdk: jdk.name.clone(),
+            jdk: jdk.name(),
             setting,
             benchmark: benchmark.to_owned(),
             ns: Vec::new(),

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
-use crate::jdk::Jdk;
+use crate::jdk;
 use crate::machine::Machine;
 use crate::progress::Progress;
 use figures::Figures;
@@ -73,10 +73,15 @@ impl Options {
 /// # Errors
 /// Where nothing can be measured; and after all, where some runs failed.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let jdk = Jdk::choose(options.java.as_deref())?;
+    let jdk = jdk::choose(options.java.as_deref())?;
     let points = options.points();
     let machine = Machine::here();
-    println!("JDK {}, {} cores, {}", jdk.name, machine.cores, machine.cpu);
+    println!(
+        "JDK {}, {} cores, {}",
+        jdk.name(),
+        machine.cores,
+        machine.cpu
+    );
     println!(
         "points: {}, rounds: {}; about {:.0} minutes on an idle machine",
         points.len(),
@@ -87,7 +92,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let rig = Rig::build(&jdk)?;
     let runs = Runs {
         machine,
-        jdk: jdk.name.clone(),
+        jdk: jdk.name(),
         flags: Rig::flags(),
         pairs: options.pairs,
         runs: Vec::new(),

@@ -18,7 +18,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 
 use crate::collector::Collector;
-use crate::jdk::Jdk;
+use crate::jdk::{self, Jdk};
 use crate::machine::Machine;
 use crate::progress::Progress;
 use cases::{LEAKS, Vm};
@@ -51,7 +51,7 @@ pub(crate) struct Options {
 
 /// Builds, measures, prints.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let jdks = Jdk::every(options.java.as_deref())?;
+    let jdks = jdk::every(options.java.as_deref())?;
     let vms = vms(&jdks, &options.collectors);
     ensure!(!vms.is_empty(), "no JDK here has any of these collectors");
     let machine = Machine::here();
@@ -59,7 +59,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     println!("building the agent and the programs");
     let rig = Rig::build(&jdks[0])?;
     let mut results = Results {
-        jdks: jdks.iter().map(|jdk| jdk.name.clone()).collect(),
+        jdks: jdks.iter().map(|jdk| jdk.name()).collect(),
         machine,
         rounds: options.rounds,
         vms: vms

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use crate::jdk::Jdk;
+use crate::jdk;
 use crate::machine::Machine;
 use crate::progress::Progress;
 use cases::{ACCOUNTS, DEPTH_OF_ACCOUNTS, DEPTHS, Policy};
@@ -49,12 +49,17 @@ pub(crate) struct Options {
 
 /// Builds, measures, prints.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let jdk = Jdk::choose(options.java.as_deref())?;
+    let jdk = jdk::choose(options.java.as_deref())?;
     let machine = Machine::here();
-    println!("JDK {}, {} cores, {}", jdk.name, machine.cores, machine.cpu);
+    println!(
+        "JDK {}, {} cores, {}",
+        jdk.name(),
+        machine.cores,
+        machine.cpu
+    );
     println!("building the agent, the bare agent and the programs");
     let rig = Rig::build(&jdk)?;
-    let mut results = Results::new(jdk.name.clone(), machine, options.rounds);
+    let mut results = Results::new(jdk.name(), machine, options.rounds);
     let mut progress = Progress::new(options.rounds);
     for round in 0..options.rounds {
         let pair = |job: &Job| pair(&rig, job, round);

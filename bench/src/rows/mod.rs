@@ -24,7 +24,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::collector::Collector;
-use crate::jdk::Jdk;
+use crate::jdk;
 use crate::machine::Machine;
 use crate::progress::Progress;
 use crate::saved;
@@ -183,21 +183,26 @@ fn read(file: &Path) -> Result<Runs> {
 
 fn measured(options: &Options, earlier: Option<Runs>) -> Result<Runs> {
     let (rows, settings) = (options.rows(), options.settings());
-    let jdk = Jdk::choose(options.java.as_deref())?;
+    let jdk = jdk::choose(options.java.as_deref())?;
     ensure!(
         options.collector.is_in(&jdk),
         "JDK {} has no {}",
-        jdk.name,
+        jdk.name(),
         options.collector.name()
     );
     let machine = Machine::here();
-    println!("JDK {}, {} cores, {}", jdk.name, machine.cores, machine.cpu);
+    println!(
+        "JDK {}, {} cores, {}",
+        jdk.name(),
+        machine.cores,
+        machine.cpu
+    );
     println!("building the workloads and what is put into their JVMs");
     let agent = options.agent.as_deref();
     let rig = Rig::build(&jdk, options.collector, agent, &settings, options.amount())?;
     let mut runs = Runs {
         machine,
-        jdk: jdk.name.clone(),
+        jdk: jdk.name(),
         collector: options.collector.name().to_owned(),
         flags: rig.flags(),
         runs: Vec::new(),

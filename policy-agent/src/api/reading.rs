@@ -1,10 +1,12 @@
-//! A reading as programs get it: figures by account, and whose a purse is.
+//! A reading as programs get it: figures by account, and the account of each purse.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::identity::directory::counting::Names;
 use crate::ledger::PurseId;
+use crate::reading::{LiveOfPurse, Taken};
 use crate::report::{Account, Class, Snapshot, State, UNACCOUNTED};
 
 /// One reading of all accounts.
@@ -14,15 +16,14 @@ pub(crate) struct Reading {
     snapshot: Arc<Snapshot>,
     /// Accounts of the snapshot by name.
     places: HashMap<String, usize>,
-    names: HashMap<PurseId, Arc<str>>,
+    names: Arc<Names>,
+    live_of_purses: HashMap<PurseId, LiveOfPurse>,
 }
 
 impl Reading {
-    pub(crate) fn new(
-        taken: Instant,
-        snapshot: Arc<Snapshot>,
-        names: HashMap<PurseId, Arc<str>>,
-    ) -> Reading {
+    /// From what was read. `taken`: when that began.
+    pub(crate) fn new(taken: Instant, read: Taken) -> Reading {
+        let snapshot = Arc::new(read.snapshot);
         let accounts = snapshot.accounts.iter().enumerate();
         let places = accounts
             .map(|(place, account)| (account.name.clone(), place))
@@ -31,8 +32,19 @@ impl Reading {
             taken,
             snapshot,
             places,
-            names,
+            names: read.names,
+            live_of_purses: read.live_of_purses,
         }
+    }
+
+    /// The snapshot that the listener publishes.
+    pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+
+    /// The live part of a purse's charges.
+    pub(crate) fn live_of(&self, purse: PurseId) -> LiveOfPurse {
+        self.live_of_purses.get(&purse).copied().unwrap_or_default()
     }
 
     /// The account that a purse is part of; `None` for a purse that is newer than the reading.
@@ -48,7 +60,7 @@ impl Reading {
     }
 
     /// The figures of an account as `dev.heapwarden.agent.Bridge.read` describes them.
-    pub(crate) fn figures(&self, name: &str) -> Option<[i64; 14]> {
+    pub(crate) fn figures(&self, name: &str) -> Option<[i64; 16]> {
         let account = self.account(name)?;
         let bytes = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
         let limit = |limit: Option<u64>| limit.map_or(-1, bytes);
@@ -60,6 +72,8 @@ impl Reading {
         };
         let own = crate::report::Tree {
             live_bytes: account.live_bytes,
+            live_standard_error_bytes: account.live_standard_error_bytes,
+            live_at_most_bytes: account.live_at_most_bytes,
             charged_bytes: account.charged_bytes,
             standard_error_bytes: account.standard_error_bytes,
         };
@@ -79,6 +93,8 @@ impl Reading {
             bytes(tree.live_bytes),
             bytes(tree.charged_bytes),
             error(tree.standard_error_bytes),
+            error(account.live_standard_error_bytes),
+            error(tree.live_standard_error_bytes),
         ])
     }
 
@@ -100,6 +116,7 @@ mod tests {
             live_bytes: 1,
             charged_bytes: 2,
             standard_error_bytes: 2.5,
+            live_standard_error_bytes: 14.5,
             live_objects: 4,
             limit_bytes: Some(6),
             state: State::Over,
@@ -111,6 +128,8 @@ mod tests {
                 live_bytes: 12,
                 charged_bytes: 13,
                 standard_error_bytes: 13.5,
+                live_standard_error_bytes: 15.5,
+                live_at_most_bytes: None,
             }),
             ..Account::default()
         };
@@ -119,15 +138,18 @@ mod tests {
             live_bytes: 5,
             ..Account::default()
         };
-        let snapshot = Arc::new(Snapshot {
-            accounts: vec![shop, alone],
-            ..Snapshot::default()
-        });
-        let names = HashMap::from([(PurseId::new(3), "shop".into())]);
-        let reading = Reading::new(Instant::now(), snapshot, names);
+        let read = Taken {
+            snapshot: Snapshot {
+                accounts: vec![shop, alone],
+                ..Snapshot::default()
+            },
+            names: Arc::new(HashMap::from([(PurseId::new(3), "shop".into())])),
+            ..Taken::default()
+        };
+        let reading = Reading::new(Instant::now(), read);
         assert_eq!(
             reading.figures("shop"),
-            Some([1, 2, 3, 4, -1, 6, 2, 8, 9, 10, i64::MAX, 12, 13, 14])
+            Some([1, 2, 3, 4, -1, 6, 2, 8, 9, 10, i64::MAX, 12, 13, 14, 15, 16])
         );
         let alone = reading.figures("alone").unwrap();
         assert_eq!((alone[0], alone[11]), (5, 5), "the tree of one is itself");

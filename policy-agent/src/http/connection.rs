@@ -1,4 +1,4 @@
-//! One connection: reads a request, writes a response, drains, is closed.
+//! One connection: reads a request, writes a response, drains and closes.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -12,12 +12,12 @@ use super::request::{Method, Reject, Request, parse};
 /// What a client may still send after its response before the connection is cut.
 const MAX_DRAINED_BYTES: usize = 256 * 1024;
 
-/// A client, and how far along it is. Never blocks: the socket is in non-blocking mode.
+/// A client and its phase. Never blocks: the socket is in non-blocking mode.
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
     phase: Phase,
-    /// When the present phase is over, however much arrives in small pieces.
+    /// The end of the present phase, even if data keeps arriving in small pieces.
     deadline: Instant,
 }
 
@@ -32,14 +32,14 @@ enum Phase {
     Draining { left: usize },
 }
 
-/// What came of reading.
+/// The outcome of reading.
 #[derive(Debug)]
 pub(super) enum Received {
     /// Not all of a request yet.
     Partial,
-    /// A request, or why not; the method is what the answer must be shaped for.
+    /// A request, or why there is none. The method decides the form of the answer.
     Request(Result<Request, Reject>, Method),
-    /// The client left without a word.
+    /// The client left without a request.
     Gone,
 }
 

@@ -1,8 +1,8 @@
 //! The `Host` header: its syntax, and the guard against DNS rebinding.
 //!
-//! A page in an operator's browser can point a name of its own at 127.0.0.1 and read a
-//! loopback listener as same-origin. It cannot choose the `Host` header, though: so a
-//! listener on a loopback address answers only to names that are known to mean it.
+//! A page in an operator's browser can point a name of its own at 127.0.0.1 and read a loopback listener
+//! as same-origin. But it cannot choose the `Host` header. So a listener on a loopback address answers
+//! only to names that are known to mean loopback.
 
 use std::net::{IpAddr, Ipv6Addr};
 

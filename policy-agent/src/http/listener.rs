@@ -11,6 +11,7 @@ use super::request::{Method, Reject};
 use super::response::Response;
 use super::routes::Routes;
 use super::server::{Limits, Stop};
+use crate::events;
 use crate::report::Source;
 
 /// Connections taken from the kernel's queue before those in hand are looked at again.
@@ -187,7 +188,7 @@ impl Listener<'_> {
     }
 
     fn send(&self, connection: &mut Connection, response: &Response, method: Method) -> bool {
-        self.routes.count(response.status);
+        events::http_response(response.status);
         let bytes = response.encode(method, SystemTime::now());
         let deadline = Instant::now() + self.limits.response_time;
         connection.send(bytes, deadline, self.limits.drain)

@@ -1,17 +1,16 @@
 //! The read-only HTTP listener: metrics, accounts, health.
 //!
-//! One thread, `heapwarden-http`, serves everything: it multiplexes a fixed number of
-//! connections with `poll(2)`, so that a slow client delays nobody, no thread is made for
-//! a client, and stopping is immediate. It lives in somebody else's process, so every
-//! resource a client can hold is bounded by [`Limits`].
+//! One thread, `heapwarden-http`, serves all clients. It multiplexes a fixed number of connections with
+//! `poll(2)`, so that a slow client delays nobody and stopping is immediate. It runs in the process of the
+//! application, so [`Limits`] bounds every resource that a client can hold.
 //!
-//! Invariants: only GET and HEAD are answered; one response a connection, then it is
-//! closed (no pipelining, nothing to smuggle); at most one snapshot a request; a panic in
-//! a handler costs that request a 500 and nothing else.
+//! Invariants: it answers only GET and HEAD. It sends one response on each connection and closes it (no
+//! pipelining, no request smuggling). A request takes at most one snapshot. A panic in a handler turns
+//! that response into a 500 and has no other effect.
 //!
-//! What it does not do: no TLS, no authentication, no compression. It binds loopback by
-//! default, and whoever binds it elsewhere puts a proxy or a network policy before it.
-//! Clients that may open connections as fast as they like can keep others waiting.
+//! It has no TLS, no authentication and no compression. It binds loopback by default; if you bind it
+//! elsewhere, put a proxy or a network policy before it. Clients that open connections without a limit
+//! can keep others waiting.
 
 mod accept;
 mod connection;

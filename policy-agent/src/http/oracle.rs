@@ -1,4 +1,4 @@
-//! What must hold for any bytes a client can send; the fuzz target and a test ask it.
+//! The property that holds for any bytes a client can send, for the fuzz target and a test.
 
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -43,7 +43,7 @@ pub fn check(bytes: &[u8]) {
     let hosts = HostPolicy::for_address([127, 0, 0, 1].into(), &[]);
     let (response, method) = match parsed {
         Ok(Some(request)) => {
-            let routes = Routes::new(hosts.clone(), 1);
+            let routes = Routes::new(hosts.clone(), 1, Arc::default());
             let response = routes.respond(&request, &OneAccount);
             assert_ne!(response.status, 500, "{request:?}");
             let published = response.body.windows(4).any(|window| window == b"shop");

@@ -1,4 +1,4 @@
-//! From bytes to a request, or to the reason why not: a pure function.
+//! Parses bytes into a request, or says why not: a pure function.
 
 use super::host;
 
@@ -21,10 +21,10 @@ pub struct Request {
     pub method: Method,
     /// The path as it was sent: begins with `/`, not decoded.
     pub path: String,
-    /// What stood after `?`, not decoded.
+    /// The part after `?`, not decoded.
     pub query: Option<String>,
-    /// Where the request believes to be: the `Host` header, or the authority of an absolute
-    /// target. `None` only in HTTP/1.0, which browsers do not speak.
+    /// The host that the client asks for: the `Host` header, or the authority of an absolute target.
+    /// `None` only in HTTP/1.0, which browsers do not speak.
     pub host: Option<String>,
     /// All `Accept` headers, joined by commas; empty if there were none.
     pub accept: String,

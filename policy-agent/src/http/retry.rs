@@ -1,5 +1,5 @@
-//! Binding that does not give up: a busy port must not keep the host from starting, and
-//! the metrics must come once it is free.
+//! Binds the listener's address, again and again if needed: a busy port must not keep the host from
+//! starting, and the metrics must be served once it is free.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,8 +14,8 @@ use crate::report::Source;
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
 /// Binds `address` (`host:port`, port 0 picks one) and serves it, all on the listener's
-/// thread: the caller waits for nothing. While the address cannot be bound it is tried
-/// again, at most every 5 s; the first failure and the success after it are logged.
+/// thread, so the caller does not wait. If the address cannot be bound, the thread tries again, at least
+/// every 5 s. It logs the first failure and the success after it.
 ///
 /// `on_bound` is called once, on the listener's thread, with the address that was bound.
 ///

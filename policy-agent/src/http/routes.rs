@@ -1,16 +1,17 @@
-//! From a request to a response. Reads snapshots, touches nothing else.
+//! Answers requests from snapshots. It changes nothing of the agent.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use super::accept;
 use super::host::HostPolicy;
 use super::request::Request;
-use super::response::{Response, STATUSES};
+use super::response::Response;
+use crate::events;
 use crate::report::fold::Folder;
 use crate::report::json::{self, Classes};
-use crate::report::{Source, exposition};
+use crate::report::{EventRecorder, Source, exposition};
 
 const INDEX: &str = "\
 Heapwarden: memory accounts for the services of this JVM.
@@ -21,52 +22,39 @@ Heapwarden: memory accounts for the services of this JVM.
 /-/healthy                     200 while this listener runs
 /-/ready                       200 while accounts are kept, else 503";
 
-/// The endpoints, and what they remember between requests: how many responses of each
-/// status there were, and what the cardinality cap needs to know.
+/// The endpoints, and what the cardinality cap remembers between requests.
 #[derive(Debug)]
 pub struct Routes {
     hosts: HostPolicy,
     folder: Mutex<Folder>,
-    responses: [AtomicU64; STATUSES.len()],
+    events: Arc<EventRecorder>,
 }
 
 impl Routes {
-    /// Endpoints that answer to `hosts` and publish at most `max_accounts` accounts as metrics.
-    pub fn new(hosts: HostPolicy, max_accounts: usize) -> Routes {
+    /// Endpoints that answer to `hosts` and publish at most `max_accounts` accounts as metrics, and
+    /// the `events` recorded.
+    pub fn new(hosts: HostPolicy, max_accounts: usize, events: Arc<EventRecorder>) -> Routes {
         Routes {
             hosts,
             folder: Mutex::new(Folder::new(max_accounts)),
-            responses: Default::default(),
+            events,
         }
     }
 
     /// Answers one request; asks `source` for at most one snapshot. A panic of `source` or a
     /// renderer is caught and becomes a 500.
     pub fn respond(&self, request: &Request, source: &dyn Source) -> Response {
-        // What a panic can leave half-done behind the borrow is the folder, whose numbers
-        // the next fold rebuilds.
-        catch_unwind(AssertUnwindSafe(|| self.route(request, source))).unwrap_or_else(|_| {
-            Response::text(
-                500,
-                "Heapwarden failed on this request; the host's log has the panic.",
-            )
-        })
-    }
-
-    /// Counts a response as it begins to be sent.
-    pub fn count(&self, status: u16) {
-        if let Some(index) = STATUSES.iter().position(|&known| known == status) {
-            self.responses[index].fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// How many responses of each status there were.
-    pub fn responses(&self) -> Vec<(u16, u64)> {
-        let counts = self
-            .responses
-            .iter()
-            .map(|count| count.load(Ordering::Relaxed));
-        STATUSES.into_iter().zip(counts).collect()
+        let begun = Instant::now();
+        // A panic can leave only the folder half-done, and the next fold rebuilds its numbers.
+        let response = catch_unwind(AssertUnwindSafe(|| self.route(request, source)))
+            .unwrap_or_else(|_| {
+                Response::text(
+                    500,
+                    "Heapwarden failed on this request; the host's log has the panic.",
+                )
+            });
+        events::http_request(&request.path, begun.elapsed());
+        response
     }
 
     fn route(&self, request: &Request, source: &dyn Source) -> Response {
@@ -104,7 +92,7 @@ impl Routes {
         let format = accept::format(&request.accept);
         let mut folder = self.folder.lock().unwrap_or_else(PoisonError::into_inner);
         let folded = folder.fold(&snapshot.accounts);
-        let text = exposition::render(format, &snapshot, &folded, &self.responses());
+        let text = exposition::render(format, &snapshot, &folded, &self.events);
         Response {
             status: 200,
             content_type: format.content_type(),

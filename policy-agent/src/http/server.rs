@@ -13,6 +13,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use super::host::HostPolicy;
 use super::listener::{serve, timespec};
 use super::routes::Routes;
+use crate::report::EventRecorder;
 use crate::report::Source;
 use crate::report::fold::DEFAULT_MAX_ACCOUNTS;
 use crate::threads;
@@ -34,6 +35,8 @@ pub struct Config {
     pub max_accounts: usize,
     /// What clients may use.
     pub limits: Limits,
+    /// Receives the listener's own events; what it has received is published.
+    pub events: Arc<EventRecorder>,
 }
 
 impl Default for Config {
@@ -42,6 +45,7 @@ impl Default for Config {
             allowed_hosts: Vec::new(),
             max_accounts: DEFAULT_MAX_ACCOUNTS,
             limits: Limits::default(),
+            events: Arc::default(),
         }
     }
 }
@@ -90,6 +94,7 @@ pub struct Server {
     local_addr: SocketAddr,
     routes: Routes,
     limits: Limits,
+    events: Arc<EventRecorder>,
 }
 
 impl Server {
@@ -105,8 +110,9 @@ impl Server {
         Ok(Server {
             socket,
             local_addr,
-            routes: Routes::new(hosts, config.max_accounts),
+            routes: Routes::new(hosts, config.max_accounts, config.events.clone()),
             limits: config.limits,
+            events: config.events,
         })
     }
 
@@ -129,7 +135,8 @@ impl Server {
         let (mut pause, longest) = RESTART_PAUSE;
         loop {
             let served = catch_unwind(AssertUnwindSafe(|| {
-                serve(&self.socket, &self.routes, source, &self.limits, stop)
+                self.events
+                    .run(|| serve(&self.socket, &self.routes, source, &self.limits, stop))
             }));
             match served {
                 Ok(Ok(())) => return,

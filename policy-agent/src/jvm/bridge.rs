@@ -1,25 +1,23 @@
-//! The Java half of the API: its classes in the boot loader, and calls into it.
+//! The bridge: defines the classes of the API's Java half in the boot loader, and calls them.
 //!
 //! Copies of the API, in whatever loaders, find the class `dev.heapwarden.agent.Bridge` in the
-//! boot loader and share what it keeps. Sources are in `policy-agent/java`; see
+//! boot loader and share its state. Sources are in `policy-agent/java`; see
 //! [`super::errors`] for how they become class files.
 
-use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use jvmti_bindings::sys::jni;
+use policy_jvm::kinds::{Class, JavaClass, JavaString};
+use policy_jvm::{ClassFile, Jni, JvmTi, Local, Ref, StaticMethod, Value};
 
-use crate::api::pressure::{Change, Standing};
+use crate::pressure::{AccountPressure, Change};
 
-use super::cells::Cells;
-use super::errors::{ClassFile, class_file};
-use super::java::{Global, Jni, Local, call};
+use super::errors::class_file;
 use super::natives;
-use super::tools::JvmTi;
+use super::thread_scopes::ThreadScopes;
 
-/// All classes but the first, which natives are bound to before any other can be initialised.
-/// Superclasses and interfaces come before those that have them.
-const CLASSES: [ClassFile; 18] = [
+/// All classes but [`NATIVES`], which comes first: its native methods are bound before another class can be
+/// initialised. Superclasses and interfaces come before the classes that need them.
+const CLASSES: [ClassFile; 20] = [
     class_file!("agent/Agent"),
     class_file!("agent/NativeAgent"),
     class_file!("agent/Inherited"),
@@ -29,6 +27,8 @@ const CLASSES: [ClassFile; 18] = [
     class_file!("agent/Loaders"),
     class_file!("agent/LoaderKey"),
     class_file!("agent/LoaderProbe"),
+    class_file!("agent/LoaderNumbers$Known"),
+    class_file!("agent/LoaderNumbers"),
     class_file!("agent/Home"),
     class_file!("agent/ScopeName"),
     class_file!("agent/Names"),
@@ -41,163 +41,122 @@ const CLASSES: [ClassFile; 18] = [
 ];
 const NATIVES: ClassFile = class_file!("agent/Natives");
 
+/// `java.lang.Long`.
+struct Long;
+
+impl JavaClass for Long {
+    const NAME: &'static str = "java/lang/Long";
+}
+
 /// The bridge. See the module.
 pub(crate) struct Bridge {
-    cells: Cells,
-    class: Global,
-    announce: usize,
-    tidy: usize,
-    long_class: Global,
-    value_of: usize,
-    object_class: Global,
-    /// The self-test found what was written elsewhere than where it is looked for.
+    thread_scopes: ThreadScopes,
+    announce: StaticMethod,
+    tidy: StaticMethod,
+    value_of: StaticMethod,
+    /// The self-test did not find what the Java half wrote.
     blind: AtomicBool,
 }
 
 impl Bridge {
     /// Defines the classes and binds their natives. Runs Java code: not on an allocating thread.
-    /// Says why where it cannot be.
-    pub(crate) fn define(jni: &Jni, tools: &JvmTi) -> Result<Bridge, String> {
-        // Of two copies of the library (the flag twice, by two paths) each numbers scopes by itself, and
-        // the natives would be those of the later one.
-        let bound = (jni.boot_new(&NATIVES))
+    ///
+    /// # Errors
+    /// The reason, as a sentence, if that is not possible.
+    pub(crate) fn define(jni: &Jni, jvmti: &JvmTi) -> Result<Bridge, String> {
+        // Two copies of the library (the flag given twice, with two paths) would number scopes each in its
+        // own way, and the native methods would be those of the later one.
+        let bound = (jni.define_new_in_boot(&NATIVES))
             .ok_or("another copy of the agent in this JVM serves it, or it cannot be defined")?;
         natives::bind(jni, &bound)?;
         let mut classes = Vec::new();
         for file in &CLASSES {
-            classes.push(jni.boot_defined(tools, file)?);
+            let class = jni.define_in_boot(jvmti, file);
+            classes.push(class.map_err(|why| why.to_string())?);
         }
-        // Not looked up by name again: other loaders may have classes of these names.
+        // By their places, not by name: other loaders may have classes of these names.
         let [.., inherited, _, cell, cells] = &classes[..6] else {
-            unreachable!("there are more")
+            unreachable!("there are more classes")
         };
-        let cells = Cells::find(jni, cells, cell, inherited)?;
+        let thread_scopes = ThreadScopes::find(jni, jvmti, cells, cell, inherited)?;
         let last = &classes[classes.len() - 1];
-        let method = |class: &Local<'_>, name, descriptor| {
-            (jni.static_method(class, name, descriptor))
-                .ok_or_else(|| "the bridge has not the methods that it should have".to_owned())
+        let method = |class: &Ref<'_, Class>, name, descriptor| {
+            (class.static_method(name, descriptor))
+                .ok_or_else(|| "a method of the bridge is missing".to_owned())
         };
-        let boot = |name| {
-            jni.boot_class(name)
-                .ok_or_else(|| format!("{name} is not to be found"))
-        };
-        let kept = |class: &Local<'_>| class.global().ok_or("the VM has no memory for a reference");
-        let long_class = boot("java/lang/Long")?;
+        let long = jni.boot_class(Long::NAME);
+        let long = long.ok_or("there is no class java/lang/Long")?;
         Ok(Bridge {
-            cells,
+            thread_scopes,
             announce: method(
                 last,
-                c"announce",
-                c"(Ljava/lang/String;Ljava/lang/String;IJJJJJ)V",
+                "announce",
+                "(Ljava/lang/String;Ljava/lang/String;IJJJJJ)V",
             )?,
-            tidy: method(last, c"tidy", c"()V")?,
-            class: kept(last)?,
-            value_of: method(&long_class, c"valueOf", c"(J)Ljava/lang/Long;")?,
-            long_class: kept(&long_class)?,
-            object_class: kept(&boot("java/lang/Object")?)?,
+            tidy: method(last, "tidy", "()V")?,
+            value_of: method(&long, "valueOf", "(J)Ljava/lang/Long;")?,
             blind: AtomicBool::new(false),
         })
     }
 
-    /// Where threads carry their scopes.
-    pub(super) fn cells(&self) -> &Cells {
-        &self.cells
+    /// Where threads keep their scopes.
+    pub(super) fn thread_scopes(&self) -> &ThreadScopes {
+        &self.thread_scopes
     }
 
-    /// Whether the agent sees what threads carry, as far as is known. Any thread.
+    /// Whether the agent sees the scopes of threads, as far as is known. Any thread.
     pub(crate) fn sees_scopes(&self) -> bool {
         !self.blind.load(Ordering::Relaxed)
     }
 
     /// The self-test failed.
-    pub(super) fn is_blind(&self) {
+    pub(super) fn self_test_failed(&self) {
         if !self.blind.swap(true, Ordering::Relaxed) {
             tracing::error!(
-                "the agent does not find scopes where this JDK keeps the locals of a thread; scopes have no effect, and what they would be charged is their services'"
+                "the agent cannot read the thread-locals of this JDK; scopes have no effect, and their allocations are charged to their services"
             );
         }
     }
 
-    /// Tells the Java half that something has changed; it returns at once. On the herald.
+    /// Announces a change to the Java half, which returns at once. On the notifier.
     pub(crate) fn announce(
         &self,
         jni: &Jni,
         change: Change,
-        standing: &Standing,
+        pressure: &AccountPressure,
         parent: Option<&str>,
     ) {
-        let Some(account) = jni.new_string(&standing.account) else {
+        let Some(account) = jni.new_string(&pressure.account) else {
             return;
         };
         let parent = parent.and_then(|parent| jni.new_string(parent));
-        let long = |j: i64| jni::jvalue { j };
-        let bytes = |bytes: u64| long(i64::try_from(bytes).unwrap_or(i64::MAX));
-        let limit = |limit: Option<u64>| limit.map_or(long(-1), bytes);
-        let figures = &standing.figures;
-        let arguments = [
-            jni::jvalue { l: account.raw() },
-            jni::jvalue {
-                l: parent.as_ref().map_or(ptr::null_mut(), Local::raw),
-            },
-            jni::jvalue { i: change as i32 },
-            bytes(figures.live_bytes),
-            bytes(figures.charged_bytes),
-            bytes(figures.standard_error_bytes),
-            limit(figures.soft_limit_bytes),
-            limit(figures.limit_bytes),
-        ];
-        self.call(jni, self.announce, arguments.as_ptr());
+        let bytes = |bytes: u64| Value::long(i64::try_from(bytes).unwrap_or(i64::MAX));
+        let limit = |limit: Option<u64>| limit.map_or(Value::long(-1), bytes);
+        let figures = &pressure.figures;
+        self.announce.run(
+            jni,
+            &[
+                Value::object(&account),
+                (parent.as_ref()).map_or(Value::null::<JavaString>(), Value::object),
+                Value::int(change as i32),
+                bytes(figures.live_bytes),
+                bytes(figures.charged_bytes),
+                bytes(figures.standard_error_bytes),
+                limit(figures.soft_limit_bytes),
+                limit(figures.limit_bytes),
+            ],
+        );
     }
 
-    /// Lets the Java half let go of loaders that are gone. On the herald.
+    /// Makes the Java half forget loaders that are gone. On the notifier.
     pub(crate) fn tidy(&self, jni: &Jni) {
-        self.call(jni, self.tidy, ptr::null());
+        self.tidy.run(jni, &[]);
     }
 
-    fn call(&self, jni: &Jni, method: usize, arguments: *const jni::jvalue) {
-        call!(
-            jni,
-            CallStaticVoidMethodA,
-            self.class.raw(),
-            method as jni::jmethodID,
-            arguments
-        );
-        jni.clear_exception();
-    }
-
-    /// A `Long`. `None` where the heap has no room.
+    /// A `Long`. `None` if the heap has no room.
     pub(super) fn boxed<'j>(&self, jni: &'j Jni, number: u64) -> Option<Local<'j>> {
-        let arguments = [jni::jvalue {
-            j: i64::try_from(number).unwrap_or(i64::MAX),
-        }];
-        let boxed = call!(
-            jni,
-            CallStaticObjectMethodA,
-            self.long_class.raw(),
-            self.value_of as jni::jmethodID,
-            arguments.as_ptr()
-        );
-        let failed = jni.clear_exception();
-        // SAFETY: a call that did not throw returns a fresh local reference or null.
-        unsafe { Local::adopt(jni, boxed) }.filter(|_| !failed)
-    }
-
-    /// An array of `Object`. `None` where the heap has no room.
-    pub(super) fn objects<'j>(&self, jni: &'j Jni, objects: &[Local<'_>]) -> Option<Local<'j>> {
-        let length = i32::try_from(objects.len()).ok()?;
-        let array = call!(
-            jni,
-            NewObjectArray,
-            length,
-            self.object_class.raw(),
-            ptr::null_mut()
-        );
-        jni.clear_exception();
-        // SAFETY: NewObjectArray returns a fresh local reference or null.
-        let array = unsafe { Local::adopt(jni, array) }?;
-        for (index, object) in (0..).zip(objects) {
-            call!(jni, SetObjectArrayElement, array.raw(), index, object.raw());
-        }
-        (!jni.clear_exception()).then_some(array)
+        let number = Value::long(i64::try_from(number).unwrap_or(i64::MAX));
+        let boxed = self.value_of.object::<Long>(jni, &[number]);
+        boxed.map(Local::upcast)
     }
 }

@@ -1,135 +1,82 @@
-//! The event trampolines: one a JVM TI event, each a line or two.
-//!
-//! No policy lives here. Every body runs inside [`guard::contain`].
+//! What the agent does at each event of the VM.
 
-use jvmti_bindings::sys::{jni, jvmti};
+use policy_jvm::kinds::Class;
+use policy_jvm::{Events, Jni, Ref, SampledAllocation};
 
 use crate::agent::Agent;
 use crate::ledger::Tag;
 
-use super::guard::{self, Latch};
-use super::java::Jni;
-use super::sample::{self, Event};
-use super::sight::Sight;
+use super::recognizer::Recognizer;
+use super::sample;
 
-/// The table for `SetEventCallbacks`.
-pub(crate) fn table() -> jvmti::jvmtiEventCallbacks {
-    let mut table = jvmti::jvmtiEventCallbacks::default();
-    table.VMInit = Some(vm_init);
-    table.VMDeath = Some(vm_death);
-    table.ClassPrepare = Some(class_prepare);
-    table.GarbageCollectionFinish = Some(collection_finished);
-    table.ObjectFree = Some(object_freed);
-    table.SampledObjectAlloc = Some(object_sampled);
-    table
-}
+/// Hands each event to the agent, once there is one.
+pub(super) struct Callbacks;
 
-unsafe extern "system" fn vm_init(_: *mut jvmti::jvmtiEnv, env: *mut jni::JNIEnv, _: jni::jthread) {
-    guard::contain(|| {
+impl Events for Callbacks {
+    fn vm_init(&self, jni: &Jni) {
         if let Some(agent) = Agent::get() {
-            // SAFETY: the VM passes this thread's environment.
-            agent.start(&unsafe { Jni::from_raw(env) });
+            agent.start(jni);
         }
-    });
-}
+    }
 
-unsafe extern "system" fn vm_death(_: *mut jvmti::jvmtiEnv, _: *mut jni::JNIEnv) {
-    guard::contain(|| {
+    fn vm_death(&self) {
         if let Some(agent) = Agent::get() {
             agent.stop();
         }
-    });
-}
+    }
 
-unsafe extern "system" fn class_prepare(
-    _: *mut jvmti::jvmtiEnv,
-    env: *mut jni::JNIEnv,
-    _: jni::jthread,
-    class: jni::jclass,
-) {
-    guard::contain(|| {
-        if let (Some(agent), Some(_latch)) = (Agent::get(), Latch::enter()) {
-            // SAFETY: the VM passes this thread's environment and a valid class.
-            unsafe { prepared(agent, &Jni::from_raw(env), class) };
+    fn class_prepared(&self, jni: &Jni, class: &Ref<'_, Class>) {
+        if let Some(agent) = Agent::get() {
+            class_prepared(agent, jni, class);
         }
-    });
+    }
+
+    fn collection_finished(&self) {
+        if let Some(agent) = Agent::get() {
+            agent.core.collection_finished();
+        }
+    }
+
+    fn object_freed(&self, tag: i64) {
+        if let Some(agent) = Agent::get() {
+            agent
+                .refund_threads
+                .report(|| agent.costs.of_refund(|| agent.core.freed(tag)));
+        }
+    }
+
+    fn object_sampled(&self, jni: &Jni, allocation: &SampledAllocation<'_>) {
+        if let Some(agent) = Agent::get() {
+            sample::charge(agent, jni, allocation);
+        }
+    }
 }
 
-/// A class was prepared: its loader becomes known, and its package is classified, before
-/// any of its code can allocate.
-///
-/// # Safety
-/// `class` must be a valid class reference on this thread, whose environment `jni` is.
-unsafe fn prepared(agent: &Agent, jni: &Jni, class: jni::jclass) {
-    let sight = Sight { agent, jni };
-    if !agent.identity.classifies() {
-        // SAFETY: by this function's own contract.
-        if let Ok(Some(loader)) = unsafe { agent.tools.class_loader(jni, class) } {
-            sight.loader(&loader);
+/// A class was prepared: enters its loader and classifies its package before any of its code can allocate.
+fn class_prepared(agent: &Agent, jni: &Jni, class: &Ref<'_, Class>) {
+    let recognizer = Recognizer { agent, jni };
+    if !agent.core.identity.classifies() {
+        if let Ok(Some(loader)) = agent.jvmti.loader_of(jni, class) {
+            recognizer.loader(&loader);
         }
         return;
     }
-    // SAFETY: by this function's own contract.
-    unsafe {
-        let Ok(signature) = agent.tools.signature(class) else {
-            return;
-        };
-        let claims = agent.identity.claims_of(&signature);
-        match agent.tools.tag_of(class).map(|tag| (tag, Tag::decode(tag))) {
-            Ok((_, Some(Tag::Class(handle)))) => {
-                let id = agent.identity.classes.of_tag(handle);
-                agent.identity.classes.set_claims(id, claims);
-            }
-            Ok((tag, _)) => {
-                let id = sight.new_class(class, tag, claims);
-                // A new policy may have been prepared, and all classes scanned, meanwhile; or
-                // the entry is of a thread that met the class at the same time, without claims.
-                let now = agent.identity.claims_of(&signature);
-                agent.identity.classes.set_claims(id, now);
-            }
-            Err(_) => {}
+    let Ok(signature) = agent.jvmti.signature_of(class) else {
+        return;
+    };
+    let claims = agent.core.identity.claims_of(&signature);
+    match agent.jvmti.tag(class).map(|tag| (tag, Tag::decode(tag))) {
+        Ok((_, Some(Tag::Class(handle)))) => {
+            let id = agent.core.identity.classes.of_tag(handle);
+            agent.core.identity.classes.set_claims(id, claims);
         }
+        Ok((tag, _)) => {
+            let id = recognizer.new_class(class, tag, claims);
+            // Again, because a new policy may have scanned all classes meanwhile, or the entry may be
+            // of another thread that met the class at the same time and set no claims.
+            let now = agent.core.identity.claims_of(&signature);
+            agent.core.identity.classes.set_claims(id, now);
+        }
+        Err(_) => {}
     }
-}
-
-unsafe extern "system" fn collection_finished(_: *mut jvmti::jvmtiEnv) {
-    guard::contain(|| {
-        if let Some(agent) = Agent::get() {
-            let epoch = agent.ledger.epochs().gc_finished();
-            agent.enforcement.gates.begin(epoch);
-            agent.warden.wake();
-        }
-    });
-}
-
-unsafe extern "system" fn object_freed(_: *mut jvmti::jvmtiEnv, tag: jni::jlong) {
-    guard::contain(|| {
-        if let Some(agent) = Agent::get() {
-            agent
-                .couriers
-                .report(|| agent.costs.of_refund(|| agent.freed(tag)));
-        }
-    });
-}
-
-unsafe extern "system" fn object_sampled(
-    _: *mut jvmti::jvmtiEnv,
-    env: *mut jni::JNIEnv,
-    thread: jni::jthread,
-    object: jni::jobject,
-    class: jni::jclass,
-    size: jni::jlong,
-) {
-    guard::contain(|| {
-        if let (Some(agent), Some(_latch)) = (Agent::get(), Latch::enter()) {
-            let event = Event {
-                thread,
-                object,
-                class,
-                size_bytes: size.max(0) as u64,
-            };
-            // SAFETY: the VM passes this thread's environment and the event's references.
-            unsafe { sample::charge(agent, &Jni::from_raw(env), &event) };
-        }
-    });
 }

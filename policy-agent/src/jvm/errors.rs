@@ -1,53 +1,37 @@
-//! The errors of a refusal: their classes in the boot loader, and throwing one.
+//! The errors of a refusal: defines their classes in the boot loader, and throws them.
 //!
-//! The classes are defined in the boot loader because every other loader asks it, sooner or
-//! later: those that look into themselves first (Tomcat's, Jetty's) do not find them there and
-//! go on to their parents, those without a parent ask the boot loader at once. So a `catch`
-//! clause means the same class everywhere.
+//! The boot loader defines the classes because every other loader delegates to it in the end: loaders that
+//! search themselves first (Tomcat's, Jetty's) do not find the classes and ask their parents, and those
+//! without a parent ask the boot loader at once. So a `catch` clause means the same class everywhere.
 //!
-//! A loader that looks into itself first may hold a copy of these classes all the same: the API
-//! lies in a WAR, or on the module path. Code of such a loader means its copy, so that is what is
-//! thrown to it: the class that a loader on the stack has loaded under the error's name, the
-//! nearest to the allocation first ([`super::copies`]).
+//! A loader that searches itself first may still have a copy of these classes, if a WAR or the module path
+//! contains the API. Code of such a loader catches its copy, so the agent throws that: the class that a
+//! loader on the stack has loaded under the error's name, the nearest to the allocation first
+//! ([`super::error_class_copies`]).
 //!
 //! Sources are in `java-api/heapwarden-api`; the class files beside them are what `cargo xtask
 //! classes` made of them, so that Cargo alone builds the agent.
 
-use jvmti_bindings::sys::jni;
 use policy_config::Throw;
-use std::ffi::CStr;
-use std::ptr;
+use policy_jvm::kinds::{Class, JavaString, Throwable};
+use policy_jvm::{
+    ClassFile, Constructor, Global, Jni, JvmTi, KnownClass, Local, Method, Ref, Value,
+};
 
-use super::copies::Copies;
-use super::java::{Global, Jni, Local, call};
-use super::tools::JvmTi;
+use crate::enforce::throw_points::methods::{Meant, Methods};
 
-/// What is free of the heap below which no error is made, but the one made beforehand thrown: at
-/// a full heap the error itself could be the allocation that fails, and the VM would report that
-/// as exhaustion (`-XX:+ExitOnOutOfMemoryError`, heap dumps).
+use super::error_class_copies::ErrorClassCopies;
+
+/// With less free heap than this the agent throws an error that it made beforehand: in a full heap the
+/// allocation of the error itself could fail, and the VM would report that as exhaustion
+/// (`-XX:+ExitOnOutOfMemoryError`, heap dumps).
 const ROOM_FOR_ERROR_BYTES: i64 = 1 << 20;
 
-/// A class file and the name it has inside.
-pub(super) struct ClassFile {
-    name: &'static CStr,
-    bytes: &'static [u8],
-}
-
-impl ClassFile {
-    pub(super) const fn new(name: &'static CStr, bytes: &'static [u8]) -> ClassFile {
-        ClassFile { name, bytes }
-    }
-}
-
+/// A class file of the Java half.
 macro_rules! class_file {
     ($simple:literal) => {
-        $crate::jvm::errors::ClassFile::new(
-            match std::ffi::CStr::from_bytes_with_nul(
-                concat!("dev/heapwarden/", $simple, "\0").as_bytes(),
-            ) {
-                Ok(name) => name,
-                Err(_) => unreachable!(),
-            },
+        policy_jvm::ClassFile::new(
+            concat!("dev/heapwarden/", $simple),
             include_bytes!(concat!(
                 "../../java/classes/dev/heapwarden/",
                 $simple,
@@ -58,7 +42,7 @@ macro_rules! class_file {
 }
 pub(super) use class_file;
 
-/// What the errors are made of: the interface before those that have it.
+/// Classes that the errors need: the interface before the class that implements it.
 const SHARED: [ClassFile; 2] = [
     class_file!("MemoryQuotaExceeded"),
     class_file!("QuotaMessage"),
@@ -70,117 +54,175 @@ const THROWN: [ClassFile; 3] = [
     class_file!("MemoryQuotaExceededException"),
 ];
 /// Account, live, limit, standard error, requested.
-const CONSTRUCTOR: &CStr = c"(Ljava/lang/String;JJJJ)V";
+const CONSTRUCTOR: &str = "(Ljava/lang/String;JJJJ)V";
 
-/// What an error tells. Bytes.
+/// An account's name as a Java string.
+pub(crate) type AccountName = Global<JavaString>;
+
+/// What an error says. Bytes.
 pub(crate) struct Figures<'a> {
     /// The account's name as [`Errors::account_name`] makes it.
-    pub(crate) account: &'a Global,
+    pub(crate) account: &'a AccountName,
     pub(crate) live_bytes: u64,
     pub(crate) limit_bytes: u64,
     pub(crate) standard_error_bytes: u64,
     pub(crate) requested_bytes: u64,
 }
 
+impl Figures<'_> {
+    /// In the order of the constructor's parameters and the fields.
+    pub(super) fn values(&self) -> [Value<'_>; 5] {
+        let bytes = |bytes: u64| Value::long(i64::try_from(bytes).unwrap_or(i64::MAX));
+        [
+            Value::object(self.account),
+            bytes(self.live_bytes),
+            bytes(self.limit_bytes),
+            bytes(self.standard_error_bytes),
+            bytes(self.requested_bytes),
+        ]
+    }
+}
+
 /// The errors, ready to be thrown.
 pub(crate) struct Errors {
     kinds: [Kind; THROWN.len()],
+    throwable: KnownClass<Throwable>,
     heap: Heap,
 }
 
 /// One class of error.
 struct Kind {
-    copies: Copies,
-    class: Global,
-    constructor: usize,
+    copies: ErrorClassCopies,
+    class: Global<Class>,
+    constructor: Constructor,
     /// Without stack trace, suppressed ones and cause: it is shared by all who get it.
-    made_beforehand: Global,
+    made_beforehand: Global<Throwable>,
 }
 
-/// How the free heap is read without looking anything up.
+/// Reads the free heap without any look-up by name.
 struct Heap {
     runtime: Global,
-    free: usize,
-    total: usize,
+    free: Method,
+    total: Method,
     max_bytes: i64,
 }
 
 impl Errors {
-    /// Defines the classes in the boot loader, or finds them there, and makes ready what
-    /// throwing needs. Runs Java code: not on an allocating thread. Says why where it cannot be.
+    /// Defines the classes in the boot loader, or finds them there, and looks up what throwing needs. Runs
+    /// Java code: not on an allocating thread.
+    ///
+    /// # Errors
+    /// The reason, as a sentence, if that is not possible.
     pub(crate) fn define(
         jni: &Jni,
-        tools: &JvmTi,
+        jvmti: &JvmTi,
         runtime: &Global,
         heap_max_bytes: u64,
     ) -> Result<Errors, String> {
         for file in &SHARED {
-            jni.boot_defined(tools, file)?;
+            jni.define_in_boot(jvmti, file)
+                .map_err(|why| why.to_string())?;
         }
+        let throwable = (jni.java_class()).ok_or("the JDK's classes are others")?;
         let [oom, error, exception] = &THROWN;
-        let kind = |file| Kind::define(jni, tools, file);
+        let kind = |place, file| Kind::define(jni, jvmti, &throwable, place, file);
         Ok(Errors {
-            kinds: [kind(oom)?, kind(error)?, kind(exception)?],
+            kinds: [kind(0, oom)?, kind(1, error)?, kind(2, exception)?],
+            throwable,
             heap: Heap::find(jni, runtime, heap_max_bytes).ok_or("the free heap cannot be read")?,
         })
     }
 
-    /// An account's name as [`Figures`] want it. `None` where the heap has no room. Not on an
-    /// allocating thread; given back by [`Errors::forget_account_name`].
-    pub(crate) fn account_name(jni: &Jni, name: &str) -> Option<Global> {
+    /// An account's name for [`Figures`]. `None` if the heap has no room. Must neither be made nor dropped
+    /// on an allocating thread.
+    pub(crate) fn account_name(jni: &Jni, name: &str) -> Option<AccountName> {
         jni.new_string(name)?.global()
     }
 
-    /// Gives back what [`Errors::account_name`] made, once no thread can be using it.
-    pub(crate) fn forget_account_name(jni: &Jni, name: Global) {
-        call!(jni, DeleteGlobalRef, name.raw());
+    /// Which classes the code of this class's loader means by the errors' names. On the metadata thread.
+    pub(crate) fn meant_by(&self, jni: &Jni, jvmti: &JvmTi, class: &Ref<'_, Class>) -> Meant {
+        let Ok(Some(loader)) = jvmti.loader_of(jni, class) else {
+            return Meant::default();
+        };
+        (self.kinds.each_ref()).map(|kind| kind.copies.meant_by(jni, &loader, &kind.class))
+    }
+
+    /// Prepares the copies that threads wait for. On the metadata thread.
+    pub(crate) fn prepare_copies(&self, jni: &Jni) {
+        for kind in &self.kinds {
+            kind.copies.find_fields(jni);
+        }
+    }
+
+    /// Whether [`Errors::throw`] would throw the class that the code on the calling thread's stack means.
+    /// If not, wake the metadata thread: it prepares the class.
+    pub(crate) fn is_ready(
+        &self,
+        jni: &Jni,
+        jvmti: &JvmTi,
+        kind: Throw,
+        methods: &Methods,
+    ) -> bool {
+        let copies = &self.kind(kind).copies;
+        self.heap.room_bytes(jni) < ROOM_FOR_ERROR_BYTES || copies.is_ready(jni, jvmti, methods)
+    }
+
+    fn kind(&self, kind: Throw) -> &Kind {
+        &self.kinds[match kind {
+            Throw::Oom => 0,
+            Throw::Error => 1,
+            Throw::Exception => 2,
+        }]
     }
 
     /// Leaves an error of this kind pending on the calling thread, which the VM delivers when
     /// the callback returns. After that the callback may not call Java or JVM TI any more.
     ///
-    /// The error is made here, under the agent's latch: what it takes of the heap is nobody's.
-    /// Where the heap has no room for it, or making it fails (a stack too deep for the
-    /// constructor), the one made beforehand is thrown. False where nothing was thrown.
+    /// The error is made here, under the agent's latch: its memory is charged to nobody. If the heap has
+    /// no room for it, or making it fails (a stack too deep for the constructor), the one made beforehand
+    /// is thrown. False if nothing was thrown.
     pub(crate) fn throw(
         &self,
         jni: &Jni,
-        tools: &JvmTi,
+        jvmti: &JvmTi,
         kind: Throw,
+        methods: &Methods,
         figures: &Figures<'_>,
     ) -> bool {
         // An exception that is pending already is the program's own.
-        if call!(jni, ExceptionCheck) != 0 {
+        if jni.is_exception_pending() {
             return false;
         }
-        let kind = &self.kinds[match kind {
-            Throw::Oom => 0,
-            Throw::Error => 1,
-            Throw::Exception => 2,
-        }];
+        let kind = self.kind(kind);
         let made = if self.heap.room_bytes(jni) >= ROOM_FOR_ERROR_BYTES {
-            let copy = kind.copies.seen(jni, tools, &kind.class);
-            copy.and_then(|copy| kind.copies.make(jni, &copy, figures))
-                .or_else(|| kind.make(jni, figures))
+            (kind.copies.make(jni, jvmti, methods, figures)).or_else(|| kind.make(jni, figures))
         } else {
             None
         };
-        let thrown = made.as_ref().map_or(kind.made_beforehand.raw(), Local::raw);
-        call!(jni, Throw, thrown) == 0
+        match made.as_ref().and_then(|made| made.as_a(&self.throwable)) {
+            Some(made) => jni.throw(made),
+            None => jni.throw(&kind.made_beforehand),
+        }
     }
 }
 
 impl Kind {
-    fn define(jni: &Jni, tools: &JvmTi, file: &ClassFile) -> Result<Kind, String> {
-        let class = jni.boot_defined(tools, file)?;
+    fn define(
+        jni: &Jni,
+        jvmti: &JvmTi,
+        throwable: &KnownClass<Throwable>,
+        place: usize,
+        file: &ClassFile,
+    ) -> Result<Kind, String> {
+        let class = (jni.define_in_boot(jvmti, file)).map_err(|why| why.to_string())?;
         // Asking for the constructor initialises the class.
-        let constructor = jni.method_id(&class, c"<init>", CONSTRUCTOR);
+        let constructor = class.constructor(CONSTRUCTOR);
         let kept = class.global();
-        // No constructor runs, so all fields are null, which is how `Throwable` has one without
-        // stack trace, suppressed exceptions and cause: nobody can hang anything on it.
+        // No constructor runs, so all fields are null. That makes a `Throwable` without stack trace,
+        // suppressed exceptions and cause: nobody can attach anything to it.
         let blank = kept.as_ref().and_then(|class| jni.allocate(class));
-        let copies = Copies::find(jni, file.name, &class);
-        let blank = blank.and_then(|blank| blank.global());
+        let copies = ErrorClassCopies::find(jni, file.name(), &class, place);
+        let blank = blank.and_then(|blank| blank.as_a(throwable)?.global());
         match (constructor, kept, blank, copies) {
             (Some(constructor), Some(class), Some(made_beforehand), Some(copies)) => Ok(Kind {
                 copies,
@@ -188,33 +230,12 @@ impl Kind {
                 constructor,
                 made_beforehand,
             }),
-            _ => Err(format!("{} cannot be made", file.name.to_string_lossy())),
+            _ => Err(format!("{} cannot be made", file.name())),
         }
     }
 
     fn make<'j>(&self, jni: &'j Jni, figures: &Figures<'_>) -> Option<Local<'j>> {
-        let bytes = |bytes: u64| jni::jvalue {
-            j: i64::try_from(bytes).unwrap_or(i64::MAX),
-        };
-        let arguments = [
-            jni::jvalue {
-                l: figures.account.raw(),
-            },
-            bytes(figures.live_bytes),
-            bytes(figures.limit_bytes),
-            bytes(figures.standard_error_bytes),
-            bytes(figures.requested_bytes),
-        ];
-        let error = call!(
-            jni,
-            NewObjectA,
-            self.class.raw(),
-            self.constructor as jni::jmethodID,
-            arguments.as_ptr()
-        );
-        let failed = jni.clear_exception();
-        // SAFETY: NewObjectA returns a fresh local reference or null.
-        unsafe { Local::adopt(jni, error) }.filter(|_| !failed)
+        self.constructor.make(jni, &figures.values())
     }
 }
 
@@ -222,8 +243,8 @@ impl Heap {
     fn find(jni: &Jni, runtime: &Global, max_bytes: u64) -> Option<Heap> {
         let object = runtime.local(jni)?;
         let class = object.class();
-        let free = jni.method_id(&class, c"freeMemory", c"()J")?;
-        let total = jni.method_id(&class, c"totalMemory", c"()J")?;
+        let free = class.method("freeMemory", "()J")?;
+        let total = class.method("totalMemory", "()J")?;
         Some(Heap {
             runtime: object.global()?,
             free,
@@ -232,78 +253,15 @@ impl Heap {
         })
     }
 
-    /// What the heap still has, garbage counted as used; 0 where it cannot be read.
+    /// Free heap in bytes, garbage counted as used; 0 if it cannot be read.
     fn room_bytes(&self, jni: &Jni) -> i64 {
-        let read = |method: usize| {
-            let value = call!(
-                jni,
-                CallLongMethodA,
-                self.runtime.raw(),
-                method as jni::jmethodID,
-                ptr::null()
-            );
-            (!jni.clear_exception()).then_some(value)
+        let Some(runtime) = self.runtime.local(jni) else {
+            return 0;
         };
-        match (read(self.total), read(self.free)) {
+        match (self.total.long(&runtime), self.free.long(&runtime)) {
             (Some(total), Some(free)) => self.max_bytes.saturating_sub(total).saturating_add(free),
             _ => 0,
         }
-    }
-}
-
-impl Jni {
-    /// The class of this name in the boot loader, defined from `file` unless it is there.
-    pub(super) fn boot_defined(
-        &self,
-        tools: &JvmTi,
-        file: &ClassFile,
-    ) -> Result<Local<'_>, String> {
-        if let Some(class) = self.boot_new(file) {
-            return Ok(class);
-        }
-        let name = file.name.to_string_lossy();
-        let class = self
-            .boot_class(&name)
-            .ok_or_else(|| format!("{name} cannot be defined"))?;
-        match tools.loader_of(self, &class) {
-            Ok(None) => Ok(class),
-            Ok(Some(_)) => Err(format!("{name} is another class loader's")),
-            Err(failure) => Err(format!("{name} has no loader to be read ({failure})")),
-        }
-    }
-
-    /// A new class of the boot loader; `None` where it has one of this name, or cannot.
-    pub(super) fn boot_new(&self, file: &ClassFile) -> Option<Local<'_>> {
-        let size = i32::try_from(file.bytes.len()).unwrap_or(i32::MAX);
-        let defined = call!(
-            self,
-            DefineClass,
-            file.name.as_ptr(),
-            ptr::null_mut(),
-            file.bytes.as_ptr().cast(),
-            size
-        );
-        // It throws where the loader has the class: the API may lie on the boot class path.
-        let failed = self.clear_exception();
-        // SAFETY: DefineClass returns a fresh local reference or null.
-        unsafe { Local::adopt(self, defined) }.filter(|_| !failed)
-    }
-
-    /// The id of an instance method or constructor, valid while its class is loaded.
-    pub(super) fn method_id(
-        &self,
-        class: &Local<'_>,
-        name: &CStr,
-        descriptor: &CStr,
-    ) -> Option<usize> {
-        let id = call!(
-            self,
-            GetMethodID,
-            class.raw(),
-            name.as_ptr(),
-            descriptor.as_ptr()
-        );
-        (!self.clear_exception() && !id.is_null()).then_some(id as usize)
     }
 }
 
@@ -314,12 +272,12 @@ mod tests {
     #[test]
     fn the_class_files_are_of_java_11_and_of_their_names() {
         for file in SHARED.iter().chain(&THROWN) {
-            assert_eq!(file.bytes[..8], [0xCA, 0xFE, 0xBA, 0xBE, 0, 0, 0, 55]);
-            let name = file.name.to_bytes();
+            assert_eq!(file.bytes()[..8], [0xCA, 0xFE, 0xBA, 0xBE, 0, 0, 0, 55]);
+            let name = file.name().as_bytes();
             assert!(
-                file.bytes.windows(name.len()).any(|part| part == name),
-                "{:?}",
-                file.name
+                file.bytes().windows(name.len()).any(|part| part == name),
+                "{}",
+                file.name()
             );
         }
     }

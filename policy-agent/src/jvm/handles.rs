@@ -1,35 +1,40 @@
-//! What the agent needs of the JDK's own classes, found once at the start.
+//! References into the JDK's own classes, looked up once at the start.
 
-use super::java::{FieldId, Global, Jni, StaticField};
+use policy_jvm::kinds::{Class, ClassLoader, JavaString, Thread};
+use policy_jvm::{Field, Global, Jni, KnownClass, Local, StaticField};
 
-/// References into the JDK's own classes, found once.
+/// The field of `java.lang.Thread` that holds the context class loader.
+pub(crate) type ContextLoader = Field<Thread, ClassLoader>;
+
+/// See the module. A field that is `None` was not found; what needs it does without.
 pub(crate) struct JavaHandles {
-    /// The field of `java.lang.Thread` that holds the context class loader.
-    pub(crate) context_loader: Option<FieldId>,
+    /// What `Thread`'s own getter returns, for platform and virtual threads.
+    pub(crate) context_loader: Option<ContextLoader>,
+    loader_class: Option<KnownClass<ClassLoader>>,
     /// The fields `name` and `parent` of `java.lang.ClassLoader` itself: a loader may have
     /// fields of its own by those names.
-    pub(crate) loader_name: Option<FieldId>,
-    pub(crate) loader_parent: Option<FieldId>,
+    loader_name: Option<Field<ClassLoader, JavaString>>,
+    loader_parent: Option<Field<ClassLoader, ClassLoader>>,
     /// `java.lang.Object`, of which canaries are.
-    pub(crate) object_class: Option<Global>,
+    pub(crate) object_class: Option<Global<Class>>,
     /// The hooks that run when the VM goes down; null from then on. The field is found when no
     /// thread is allocating yet that would have to initialise its class.
-    pub(crate) shutdown_hooks: Option<StaticField>,
+    shutdown_hooks: Option<StaticField>,
     /// The one `java.lang.Runtime`.
     pub(crate) runtime: Option<Global>,
 }
 
 impl JavaHandles {
-    /// Looks everything up. What is not found is done without.
+    /// Looks everything up.
     pub(crate) fn find(jni: &Jni) -> JavaHandles {
-        let loader = jni.boot_class("java/lang/ClassLoader");
-        let loader_field = |name, descriptor| jni.field(loader.as_ref()?, name, descriptor);
+        let loader_class = jni.java_class::<ClassLoader>();
+        let loader = loader_class.as_ref();
         JavaHandles {
-            loader_name: loader_field("name", "Ljava/lang/String;"),
-            loader_parent: loader_field("parent", "Ljava/lang/ClassLoader;"),
-            context_loader: jni.boot_class("java/lang/Thread").and_then(|class| {
-                jni.field(&class, "contextClassLoader", "Ljava/lang/ClassLoader;")
-            }),
+            loader_name: loader.and_then(|class| class.field(jni, "name")),
+            loader_parent: loader.and_then(|class| class.field(jni, "parent")),
+            loader_class,
+            context_loader: (jni.java_class::<Thread>())
+                .and_then(|class| class.field(jni, "contextClassLoader")),
             object_class: jni
                 .boot_class("java/lang/Object")
                 .and_then(|class| class.global()),
@@ -43,11 +48,31 @@ impl JavaHandles {
         }
     }
 
+    /// The JDK's name of a loader; overridden `getName()` methods mislead.
+    pub(crate) fn loader_name(&self, loader: &Local<'_>) -> Option<String> {
+        let loader = loader.as_a(self.loader_class.as_ref()?)?;
+        loader.get(self.loader_name?)?.text()
+    }
+
+    /// The parent of a loader, as it was told when it was made.
+    pub(crate) fn loader_parent<'j>(&self, loader: &Local<'j>) -> Option<Local<'j>> {
+        let loader = loader.as_a(self.loader_class.as_ref()?)?;
+        loader.get(self.loader_parent?).map(Local::upcast)
+    }
+
     /// Whether the VM has begun to go down: `ApplicationShutdownHooks` gives its hooks away, under
     /// its lock, before it starts the first. One field is read; any Java thread.
     pub(crate) fn is_shutting_down(&self, jni: &Jni) -> bool {
         self.shutdown_hooks
             .as_ref()
-            .is_some_and(|hooks| jni.static_value(hooks).is_none())
+            .is_some_and(|hooks| hooks.value(jni).is_none())
+    }
+    /// Used bytes of the heap now, garbage included. Runs Java code: on an attached thread of the
+    /// agent.
+    pub(crate) fn used_heap_bytes(&self, jni: &Jni) -> Option<u64> {
+        let runtime = self.runtime.as_ref()?.local(jni)?;
+        let total = jni.call_long(&runtime, "totalMemory")?;
+        let free = jni.call_long(&runtime, "freeMemory")?;
+        Some(total.saturating_sub(free).max(0) as u64)
     }
 }

@@ -1,32 +1,34 @@
 //! One sampled allocation, from the event to the charge.
 //!
-//! Runs on the allocating thread. It asks the VM for as little as the rule in
-//! [`crate::identity::bill`] needs: the context class loader (a field read and a tag), the
-//! class (a tag), frames only where the policy wants them, and the tag that brings the
-//! refund. Large arrays are thinned before they are charged. It takes no lock, looks up no name and
-//! formats nothing; what it sees for the first time it numbers, tags and leaves to the resolver.
+//! Runs on the allocating thread. It asks the VM only for what the rule in
+//! [`crate::identity::attribution`] needs: the context class loader (a field read and a tag), the class
+//! (a tag), frames if the policy needs them, and the tag that brings the refund. Large arrays are thinned
+//! before they are charged. It takes no lock, looks up no name and formats nothing. New loaders and
+//! classes get a number and a tag; the agent's threads name them later.
 
 use std::cell::Cell;
 
-use jvmti_bindings::sys::jni;
+use policy_jvm::guard::{self, Latch};
+use policy_jvm::{Jni, SampledAllocation};
+
+use policy_core::Core;
 
 use crate::agent::Agent;
 use crate::cost::{self, Began};
-use crate::identity::bill::bill;
+use crate::enforce::admission::Charged;
+use crate::identity::attribution::attribute;
 use crate::identity::classes::{ClassId, Kind};
 use crate::ledger::{DropReason, PurseId, Sample, Tag};
-use crate::sampling::thinning::{Thinning, Verdict};
+use crate::sampling::thinning::{Decision, Thinning};
 use crate::sampling::{IntervalId, ThreadInterval};
 
-use super::guard::{self, Latch};
-use super::java::Jni;
-use super::refuse::{self, Charged};
-use super::sight::Sight;
+use super::recognizer::Recognizer;
+use super::sampled_thread::{self, Due};
 use super::stack::JavaThread;
 
 thread_local! {
-    /// The interval under which this thread's sampler drew its next sample. A virtual
-    /// thread samples with its carrier's sampler, so the native thread is the right key.
+    /// The interval for which this thread's sampler drew its next sample. A virtual thread samples with its
+    /// carrier's sampler, so the state belongs to the native thread.
     static DRAWN: Cell<ThreadInterval> = const { Cell::new(ThreadInterval::UNSEEN) };
     /// Counts this thread's samples, to time one in [`TIMED_ONE_IN`].
     static TURN: Cell<u64> = Cell::new(cost::first_turn());
@@ -35,144 +37,147 @@ thread_local! {
 /// One sample in so many is timed for `heapwarden_agent_cpu_seconds_total`.
 const TIMED_ONE_IN: u64 = 64;
 
-/// A sampled allocation as the event describes it.
-pub(crate) struct Event {
-    pub(crate) thread: jni::jthread,
-    pub(crate) object: jni::jobject,
-    pub(crate) class: jni::jclass,
-    pub(crate) size_bytes: u64,
-}
-
 /// Charges a sampled allocation.
-///
-/// # Safety
-/// The references of `event` must be those of a `SampledObjectAlloc` event that is being
-/// delivered on this thread, whose environment `jni` is.
-pub(crate) unsafe fn charge(agent: &Agent, jni: &Jni, event: &Event) {
+pub(crate) fn charge(agent: &Agent, jni: &Jni, event: &SampledAllocation<'_>) {
     let interval = DRAWN
         .try_with(|drawn| {
             let mut state = drawn.get();
-            let id = state.weigh_with(agent.ledger.intervals().current());
+            let id = state.weigh_with(agent.core.ledger.intervals().current());
             drawn.set(state);
             id
         })
-        .unwrap_or_else(|_| agent.ledger.intervals().current());
+        .unwrap_or_else(|_| agent.core.ledger.intervals().current());
     let turn = TURN
         .try_with(|turn| turn.replace(turn.get().wrapping_add(1)))
         .unwrap_or(1);
     let started = turn.is_multiple_of(TIMED_ONE_IN).then(Began::now);
 
-    // SAFETY: by this function's own contract.
-    let charged = unsafe { charge_untimed(agent, jni, event, interval, turn) };
+    let charged = charge_untimed(agent, jni, event, interval, turn);
 
     if let Some(took) = started.and_then(|started| agent.costs.since(started)) {
         agent.costs.samples_took(took, TIMED_ONE_IN);
     }
     if let Some(charged) = charged {
-        // SAFETY: by this function's own contract.
-        unsafe { refuse::pass(&charged, event) };
+        sampled_thread::pass(&charged, event);
     }
 }
 
-/// # Safety
-/// As [`charge`].
-unsafe fn charge_untimed<'a>(
+fn charge_untimed<'a>(
     agent: &'a Agent,
     jni: &'a Jni,
-    event: &Event,
+    event: &'a SampledAllocation<'a>,
     interval: IntervalId,
     turn: u64,
-) -> Option<Charged<'a>> {
-    let tools = &agent.tools;
+) -> Option<Due<'a>> {
     // JDK 28 may report value objects, which have no identity and cannot be tagged.
-    if event.object.is_null() || event.class.is_null() {
-        agent.ledger.count_dropped(DropReason::TagFailed);
+    let (Some(object), Some(class)) = (&event.object, &event.class) else {
+        agent.core.ledger.count_dropped(DropReason::TagFailed);
         return None;
-    }
-    let sight = Sight { agent, jni };
-    // SAFETY: the event's class reference is valid on this thread.
-    let class = unsafe { sight.sampled_class(event.class) };
-    let (needs, side) = agent.identity.view();
-    let mut thread = JavaThread::new(sight, event.thread, side);
-    let bill = bill(needs, &mut thread);
+    };
+    let recognizer = Recognizer { agent, jni };
+    let class = recognizer.sampled_class(class);
+    let (needs, side) = agent.core.identity.view();
+    let mut thread = JavaThread::new(recognizer, event.thread.as_ref(), side);
+    let attribution = attribute(needs, &mut thread);
     thread.remember();
     let mut interval = interval;
-    let is_large = agent.thinning.may_be_large(event.size_bytes) && waits(agent, class);
+    let is_large =
+        agent.core.thinning.may_be_large(event.size_bytes) && tag_delays_free(&agent.core, class);
     if is_large {
-        match thinned(agent, bill.payer, event.size_bytes, interval) {
-            Verdict::Keep(wider) => interval = wider,
-            Verdict::PassOver => return None,
+        match thinned(&agent.core, attribution.payer, event.size_bytes, interval) {
+            Decision::Keep(wider) => {
+                if wider != interval {
+                    (agent.core.ledger).thin(
+                        attribution.payer,
+                        event.size_bytes,
+                        (interval, wider),
+                        true,
+                    );
+                }
+                interval = wider;
+            }
+            Decision::PassOver(wider) => {
+                (agent.core.ledger).thin(
+                    attribution.payer,
+                    event.size_bytes,
+                    (interval, wider),
+                    false,
+                );
+                return None;
+            }
         }
     }
     let sample = Sample {
-        payer: bill.payer,
-        agent: bill.agent,
-        principal: bill.principal,
+        payer: attribution.payer,
+        agent_account: attribution.agent_account,
+        principal: attribution.principal,
         class: class.0,
         size_bytes: event.size_bytes,
         interval,
     };
-    // What finds no room is dropped, which the ledger counts, but who is over its limit is refused
-    // all the same: else one account that fills the tables would set all others free.
+    // A sample that finds no room is dropped, and the ledger counts that. Its thread still passes the
+    // gates: otherwise one account that fills the tables would free all others of their limits.
     let mut bytes = 0;
-    if let Ok((record, charge)) = agent.ledger.charge_weighed(&sample) {
-        // SAFETY: the event's object reference is valid on this thread.
-        if unsafe { tools.set_tag_of(event.object, Tag::Object(record).encode()) }.is_ok() {
+    if let Ok((record, charge)) = agent.core.ledger.charge_weighed(&sample) {
+        let tag = Tag::Object(record).encode();
+        if agent.jvmti.set_tag(object, tag).is_ok() {
             bytes = charge.bytes;
         } else {
-            agent.ledger.cancel(record);
+            agent.core.ledger.cancel(record);
         }
     }
     if is_large && bytes > 0 {
-        let account = agent.identity.representative(bill.payer);
-        (agent.thinning).kept(account, event.size_bytes, bytes);
+        let account = agent.core.identity.representative(attribution.payer);
+        (agent.core.thinning).kept(account, event.size_bytes, bytes);
     }
-    Some(Charged {
-        sight,
-        side,
-        payer: bill.payer,
+    let charged = Charged {
+        payer: attribution.payer,
         bytes,
+        size_bytes: event.size_bytes,
         turn,
+    };
+    Some(Due {
+        recognizer,
+        side,
+        charged,
     })
 }
 
-/// Whether a large object of this class is one that its tag keeps from being given back: an array of
-/// primitives. A class that nobody has looked at yet counts as none.
-fn waits(agent: &Agent, class: ClassId) -> bool {
-    if agent.thinning.ask() {
-        agent.warden.wake();
+/// Whether a tag keeps G1 from freeing a large object of this class early: it is an array of primitives.
+/// A class that is not classified yet counts as no.
+fn tag_delays_free(core: &Core, class: ClassId) -> bool {
+    if core.thinning.ask() {
+        core.enforcer.wake();
     }
-    agent.identity.classes.kind(class) == Kind::Primitives
+    core.identity.classes.kind(class) == Kind::Primitives
 }
 
-/// What to do with a sample of a large array: see [`crate::sampling::thinning`].
+/// Whether to keep a sample of a large array: see [`crate::sampling::thinning`].
 #[cold]
-fn thinned(agent: &Agent, payer: PurseId, size_bytes: u64, interval: IntervalId) -> Verdict {
-    if agent.api.peaks.watches(payer) {
+fn thinned(core: &Core, payer: PurseId, size_bytes: u64, interval: IntervalId) -> Decision {
+    if core.peaks.watches(payer) {
         // A test in Java reads its error off the interval in force, and has no limit to widen it by.
-        return Verdict::Keep(interval);
+        return Decision::Keep(interval);
     }
-    let drawn = (interval, agent.ledger.intervals().bytes(interval));
-    let account = agent.identity.representative(payer);
+    let drawn = (interval, core.ledger.intervals().bytes(interval));
+    let account = core.identity.representative(payer);
     let widest_bytes = || {
-        let service = agent.identity.above(payer);
+        let service = core.identity.above(payer);
         let gates = [Some(account), service.map(|purse| u32::from(purse.get()))];
         let gates = gates.into_iter().flatten();
-        let limits =
-            gates.filter_map(|number| agent.enforcement.gates.get(number)?.limit_at_rest());
+        let limits = gates.filter_map(|number| core.enforcement.gates.get(number)?.limit_at_rest());
         Thinning::widest_bytes(limits)
     };
-    (agent.thinning).judge(account, size_bytes, drawn, widest_bytes, fastrand::f64)
+    (core.thinning).judge(account, size_bytes, drawn, widest_bytes, fastrand::f64)
 }
 
 /// Uses up the buffer from which the calling thread allocates, until its sampler reports.
 ///
-/// At `VMInit` the main thread holds a buffer that it filled before the event was on, and
-/// before JDK 25 what is allocated in the rest of it is never sampled (JDK-8264411): a few
-/// hundred KiB of the program's first objects. A few hundred KiB of garbage instead costs
-/// well under a millisecond.
+/// At `VMInit` the main thread has a buffer that it took before the event was on. Before JDK 25 the sampler
+/// does not see allocations in the rest of it (JDK-8264411): a few hundred KiB of the program's first
+/// objects. To fill it with garbage takes well under a millisecond.
 pub(crate) fn use_up_blind_buffer(jni: &Jni) {
-    /// The largest share of a young generation that is worth it.
+    /// The most garbage that is worth it, as part of a young generation.
     const MOST_BYTES: usize = 8 << 20;
     const PIECE_BYTES: usize = 8 << 10;
     let Some(_latch) = Latch::enter() else { return };

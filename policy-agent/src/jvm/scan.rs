@@ -1,61 +1,76 @@
-//! A look at every loaded class: for a policy that classifies, and for loaders that were
-//! there before the agent.
-//!
-//! JVM TI hands out one local reference for each of what may be a hundred thousand classes.
-//! They live in a frame of their own, and the work is done in a second frame above it: to
-//! `-Xcheck:jni`, which counts the references of the topmost frame at each call, there are
-//! never many. Each is deleted as it is done with, so that the lower frame is empty when it
-//! comes to the top again.
+//! Classes and loaders that were there before the agent, or before a policy that classifies them.
+
+use policy_jvm::kinds::Class;
+use policy_jvm::{Jni, JvmTi, Local, Ref};
+
+use policy_core::Core;
 
 use crate::agent::Agent;
-use crate::identity::bill::Claim;
+use crate::identity::attribution::Claim;
+use crate::identity::loaders::LoaderOwner;
 use crate::ledger::Tag;
 
-use super::java::{Jni, Local};
-use super::sight::Sight;
+use super::recognizer::Recognizer;
 
 /// Enters the loaders of all loaded classes and, where `classify` says so, gives every class
 /// its claims. On an attached agent thread, or at the start.
 pub(crate) fn scan(agent: &Agent, jni: &Jni, classify: bool) {
-    jni.in_frame(|| {
-        let classes = agent.tools.loaded_classes(jni);
-        jni.in_frame(|| {
-            for class in classes {
-                enter(Sight { agent, jni }, &class, classify);
-            }
-        });
+    agent.jvmti.each_loaded_class(jni, |jni, class| {
+        enter(Recognizer { agent, jni }, class, classify);
     });
 }
 
-fn enter(sight: Sight<'_>, class: &Local<'_>, classify: bool) {
-    let (agent, jni) = (sight.agent, sight.jni);
+fn enter(recognizer: Recognizer<'_>, class: &Ref<'_, Class>, classify: bool) {
+    let (agent, jni) = (recognizer.agent, recognizer.jni);
     if !classify {
-        if let Ok(Some(loader)) = agent.tools.loader_of(jni, class) {
-            sight.loader(&loader);
+        if let Ok(Some(loader)) = agent.jvmti.loader_of(jni, class) {
+            recognizer.loader(&loader);
         }
         return;
     }
-    let Ok(signature) = agent.tools.signature_of(class) else {
+    let Ok(signature) = agent.jvmti.signature_of(class) else {
         return;
     };
-    let claims = agent.identity.claims_of(&signature);
-    let tag = agent.tools.tag(class).unwrap_or(0);
+    let claims = agent.core.identity.claims_of(&signature);
+    let tag = agent.jvmti.tag(class).unwrap_or(0);
     match Tag::decode(tag) {
         Some(Tag::Class(handle)) => {
-            let classes = &agent.identity.classes;
+            let classes = &agent.core.identity.classes;
             classes.set_claims(classes.of_tag(handle), claims);
         }
         // A class that nobody claims is entered when it is first met; its loader now.
         _ if claims == [Claim::Nobody; 2] => {
-            if let Ok(Some(loader)) = agent.tools.loader_of(jni, class) {
-                sight.loader(&loader);
+            if let Ok(Some(loader)) = agent.jvmti.loader_of(jni, class) {
+                recognizer.loader(&loader);
             }
         }
         _ => {
-            // SAFETY: a `Local` is a valid reference of this thread.
-            let id = unsafe { sight.new_class(class.raw(), tag, claims) };
+            let id = recognizer.new_class(class, tag, claims);
             // It may be the entry of a thread that met the class at the same time.
-            agent.identity.classes.set_claims(id, claims);
+            agent.core.identity.classes.set_claims(id, claims);
         }
+    }
+}
+
+/// Enters the loaders that the JDK itself makes: they belong to no account. At the start.
+pub(crate) fn enter_builtin_loaders(core: &Core, jvmti: &JvmTi, jni: &Jni) {
+    let Some(class) = jni.boot_class("java/lang/ClassLoader") else {
+        return;
+    };
+    for getter in ["getSystemClassLoader", "getPlatformClassLoader"] {
+        let loader = jni.static_object(&class, getter, "()Ljava/lang/ClassLoader;");
+        if let Some(loader) = loader {
+            enter_builtin_loader(core, jvmti, &loader);
+        }
+    }
+}
+
+fn enter_builtin_loader(core: &Core, jvmti: &JvmTi, loader: &Local<'_>) {
+    let loaders = &core.identity.loaders;
+    let tag = jvmti.tag(loader).unwrap_or(0);
+    if let Some(id) = loaders.open(LoaderOwner::Nobody, tag)
+        && let Some(tag) = loaders.tag(id)
+    {
+        let _ = jvmti.set_tag(loader, tag);
     }
 }

@@ -1,61 +1,68 @@
-//! Putting a policy in force, in one step for whoever allocates.
+//! Puts a policy in force, in one step for all allocating threads.
 
 use std::sync::Arc;
 
 use policy_config::{Charge, Matcher, Policy, Principals};
+use policy_jvm::Jni;
 
 use crate::agent::Agent;
 use crate::identity::Classifier;
-use crate::identity::bill::Claim;
+use crate::identity::attribution::Claim;
 use crate::identity::directory::Directory;
-use crate::jvm::java::Jni;
+use crate::interval_control;
 use crate::jvm::scan::scan;
-use crate::pace;
+use crate::ledger::Ledger;
 
-/// Puts a policy in force: purses for its package accounts, every class classified on
-/// the side that is not in use, then one switch. No reading is taken meanwhile. On the
-/// clerk's thread, or at the start.
+/// Puts a policy in force: opens purses for its package accounts, classifies every class on the side that
+/// is not in use, then switches sides at once. No reading is taken meanwhile. On the metadata thread, or
+/// at the start.
 pub(crate) fn apply(agent: &Agent, jni: &Jni, policy: Arc<Policy>) {
     let _unchanging = agent.policy.unchanging();
-    let mut directory = agent.directory();
+    let mut directory = agent.core.directory();
     directory.adopt(policy.clone());
     let claims: Vec<Claim> = (0..policy.accounts.len())
-        .map(|rule| package_claim(agent, &mut directory, &policy, rule))
+        .map(|rule| package_claim(&agent.core.ledger, &mut directory, &policy, rule))
         .collect();
-    agent.points.adopt(&policy, &directory);
+    agent.core.throw_points.adopt(&policy, &directory);
     drop(directory);
     let packages = claims.iter().any(|claim| *claim != Claim::Nobody);
     let claims = if packages { claims } else { Vec::new() };
     let (side, classify) = agent
+        .core
         .identity
         .prepare(Classifier::new(policy.package_table(), claims));
     if classify {
         scan(agent, jni, true);
     }
-    agent.identity.switch(
+    agent.core.identity.switch(
         side,
         packages,
         policy.sampling.principals == Principals::Full,
     );
-    pace::adopt(agent, &policy.sampling);
+    interval_control::adopt(&agent.core, &agent.sampler(), &policy.sampling);
     agent.policy.enact(policy);
-    agent.warden.wake();
+    agent.core.enforcer.wake();
 }
 
-fn package_claim(agent: &Agent, directory: &mut Directory, policy: &Policy, rule: usize) -> Claim {
+fn package_claim(
+    ledger: &Ledger,
+    directory: &mut Directory,
+    policy: &Policy,
+    rule: usize,
+) -> Claim {
     let account = &policy.accounts[rule];
     if !matches!(account.matcher, Matcher::Packages(_)) {
         return Claim::Nobody;
     }
     let purse = directory.package_purse(rule).or_else(|| {
-        let purse = agent.ledger.open_purse()?;
+        let purse = ledger.open_purse()?;
         directory.enter_packages(purse, rule);
         Some(purse)
     });
     match (purse, account.charge) {
         (None, _) => {
             tracing::error!(
-                "account {} gets no ledger: all are in use; its charges are nobody's",
+                "account {} gets no ledger: all are in use; its allocations are charged to no account",
                 account.label()
             );
             Claim::Nobody

@@ -1,8 +1,7 @@
 //! The policy in force: read from its file, watched, and replaced whole.
 //!
-//! The watcher's thread reads and parses; the clerk's thread puts in force, because
-//! classifying loaded classes needs an attached thread. A file that is wrong changes
-//! nothing but the status.
+//! The watching thread reads and parses the file. The metadata thread puts the policy in force, because
+//! only an attached thread can classify loaded classes. A file with errors changes only the status.
 
 pub(crate) mod enact;
 mod notices;

@@ -1,9 +1,9 @@
-//! What the log says of the policy file: every change and every error, bounded however
-//! often the file is written.
+//! Log lines about the policy file: every change and every error, within a limit, however often the file
+//! is written.
 //!
-//! Errors, changes and warnings have a [`Quota`] each, so that none of them hides another.
-//! What finds no room is counted and told as soon as there is room: of changes the
-//! difference from the policy that the log described last, of errors the latest.
+//! Errors, changes and warnings have a [`Quota`] each, so that none of them hides another. Lines beyond
+//! the quota are counted. When there is room again, the log gets the difference from the policy that it
+//! described last, and the latest error.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,31 +34,31 @@ impl Notice {
     }
 }
 
-/// How many lines of one kind there may be: [`BURST`], and one more each [`REFILL`].
+/// The lines of one kind that may be logged: [`BURST`], and one more each [`REFILL`].
 #[derive(Debug)]
 struct Quota {
     left: u32,
-    /// Up to when [`Quota::left`] is reckoned.
-    reckoned: Instant,
+    /// The time up to which [`Quota::left`] counts.
+    counted_to: Instant,
 }
 
 impl Quota {
     fn full(now: Instant) -> Quota {
         Quota {
             left: BURST,
-            reckoned: now,
+            counted_to: now,
         }
     }
 
     /// Whether there is room for a line, which it then takes.
     fn takes(&mut self, now: Instant) -> bool {
-        let since = now.saturating_duration_since(self.reckoned);
+        let since = now.saturating_duration_since(self.counted_to);
         let new = u32::try_from(since.as_nanos() / REFILL.as_nanos()).unwrap_or(u32::MAX);
         if new >= BURST - self.left {
             *self = Quota::full(now);
         } else {
             self.left += new;
-            self.reckoned += REFILL * new;
+            self.counted_to += REFILL * new;
         }
         let room = self.left > 0;
         self.left -= u32::from(room);
@@ -66,7 +66,7 @@ impl Quota {
     }
 }
 
-/// What the log has been told, and what not yet.
+/// What has been logged, and what waits.
 #[derive(Debug)]
 pub(super) struct Notices {
     changes: Quota,
@@ -74,29 +74,29 @@ pub(super) struct Notices {
     warnings: Quota,
     /// The policy that the log described last, and its generation.
     described: (Arc<Policy>, u64),
-    untold_errors: u64,
-    untold_warnings: u64,
+    waiting_errors: u64,
+    waiting_warnings: u64,
 }
 
 impl Notices {
-    /// Nothing is told yet; `first` needs no description.
+    /// Nothing is logged yet; `first` needs no description.
     pub(super) fn new(first: Arc<Policy>, generation: u64, now: Instant) -> Notices {
         Notices {
             changes: Quota::full(now),
             errors: Quota::full(now),
             warnings: Quota::full(now),
             described: (first, generation),
-            untold_errors: 0,
-            untold_warnings: 0,
+            waiting_errors: 0,
+            waiting_warnings: 0,
         }
     }
 
-    /// The file has gone bad in a new way.
+    /// The file has a new error.
     pub(super) fn error(&mut self) {
-        self.untold_errors += 1;
+        self.waiting_errors += 1;
     }
 
-    /// The warnings of one reading of the file, as far as there is room.
+    /// The warnings of one reading of the file, within the quota.
     pub(super) fn warnings(
         &mut self,
         lines: impl Iterator<Item = String>,
@@ -104,35 +104,34 @@ impl Notices {
     ) -> Vec<Notice> {
         let mut told = Vec::new();
         for line in lines {
-            if self.untold_warnings == 0 && self.warnings.takes(now) {
+            if self.waiting_warnings == 0 && self.warnings.takes(now) {
                 told.push(Notice::Warning(line));
             } else {
-                self.untold_warnings += 1;
+                self.waiting_warnings += 1;
             }
         }
         told
     }
 
-    /// What can be told now: `policy` is in force, and `error` what is wrong with the file,
-    /// if anything is.
-    pub(super) fn tell(
+    /// The lines that may be logged now. `policy` is in force, `error` is what is wrong with the file.
+    pub(super) fn take_lines(
         &mut self,
         policy: &Arc<Policy>,
         generation: u64,
         error: Option<&str>,
         now: Instant,
     ) -> Vec<Notice> {
-        let error = self.tell_error(error, now);
-        let change = self.tell_change(policy, generation, now);
-        let warnings = self.tell_warnings(now);
+        let error = self.take_error(error, now);
+        let change = self.take_change(policy, generation, now);
+        let warnings = self.take_warnings(now);
         [error, change, warnings].into_iter().flatten().collect()
     }
 
-    fn tell_error(&mut self, error: Option<&str>, now: Instant) -> Option<Notice> {
-        if self.untold_errors == 0 || !self.errors.takes(now) {
+    fn take_error(&mut self, error: Option<&str>, now: Instant) -> Option<Notice> {
+        if self.waiting_errors == 0 || !self.errors.takes(now) {
             return None;
         }
-        let errors = std::mem::take(&mut self.untold_errors);
+        let errors = std::mem::take(&mut self.waiting_errors);
         Some(match (error, errors - 1) {
             (Some(error), 0) => Notice::Error(error.to_owned()),
             (Some(error), before) => {
@@ -144,7 +143,7 @@ impl Notices {
         })
     }
 
-    fn tell_change(
+    fn take_change(
         &mut self,
         policy: &Arc<Policy>,
         generation: u64,
@@ -170,11 +169,11 @@ impl Notices {
         )))
     }
 
-    fn tell_warnings(&mut self, now: Instant) -> Option<Notice> {
-        if self.untold_warnings == 0 || !self.warnings.takes(now) {
+    fn take_warnings(&mut self, now: Instant) -> Option<Notice> {
+        if self.waiting_warnings == 0 || !self.warnings.takes(now) {
             return None;
         }
-        let warnings = std::mem::take(&mut self.untold_warnings);
+        let warnings = std::mem::take(&mut self.waiting_warnings);
         Some(Notice::Warning(format!(
             "warnings of the policy file, not shown: {warnings}; `heapwarden check` shows them"
         )))
@@ -208,39 +207,39 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_each_are_told_at_once() {
+    fn the_first_of_each_kind_are_logged_at_once() {
         let now = Instant::now();
         let mut notices = Notices::new(policy(1), 1, now);
-        assert_eq!(notices.tell(&policy(1), 1, None, now), []);
+        assert_eq!(notices.take_lines(&policy(1), 1, None, now), []);
         notices.error();
         assert_eq!(
-            notices.tell(&policy(1), 1, Some("bad"), now),
+            notices.take_lines(&policy(1), 1, Some("bad"), now),
             [Notice::Error("bad".into())]
         );
         assert_eq!(
-            notices.tell(&policy(2), 2, Some("bad"), now),
+            notices.take_lines(&policy(2), 2, Some("bad"), now),
             [Notice::Info(
                 "policy 2 is in force: account a: limit 1 MiB -> 2 MiB (raised)".into()
             )]
         );
-        assert_eq!(notices.tell(&policy(2), 2, Some("bad"), now), []);
+        assert_eq!(notices.take_lines(&policy(2), 2, Some("bad"), now), []);
     }
 
     #[test]
-    fn a_flood_is_counted_and_its_end_is_told() {
+    fn a_flood_is_counted_and_logged_at_its_end() {
         let now = Instant::now();
         let mut notices = Notices::new(policy(1), 1, now);
         let mut lines = Vec::new();
-        for round in 0..1000 {
+        for turn in 0..1000 {
             notices.error();
-            let error = format!("bad {round}");
-            lines.extend(notices.tell(&policy(round + 2), round + 2, Some(&error), now));
+            let error = format!("bad {turn}");
+            lines.extend(notices.take_lines(&policy(turn + 2), turn + 2, Some(&error), now));
             let warned = ["one".to_owned(), "two".to_owned()];
             lines.extend(notices.warnings(warned.into_iter(), now));
         }
         assert_eq!(lines.len(), 3 * BURST as usize);
         assert_eq!(
-            notices.tell(&policy(1001), 1001, Some("bad 999"), now + REFILL),
+            notices.take_lines(&policy(1001), 1001, Some("bad 999"), now + REFILL),
             [
                 Notice::Error("bad 999 (errors before it, not shown: 979)".into()),
                 Notice::Info(
@@ -254,24 +253,27 @@ mod tests {
             ]
         );
         assert_eq!(
-            notices.tell(&policy(1001), 1001, Some("bad 999"), now + 9 * REFILL),
+            notices.take_lines(&policy(1001), 1001, Some("bad 999"), now + 9 * REFILL),
             []
         );
     }
 
     #[test]
-    fn what_has_mended_itself_is_not_told_as_if_it_lasted() {
+    fn an_error_that_is_over_is_not_logged_as_if_it_lasted() {
         let now = Instant::now();
         let mut notices = Notices::new(policy(1), 1, now);
-        for round in 0..u64::from(BURST) {
+        for turn in 0..u64::from(BURST) {
             notices.error();
-            notices.tell(&policy(round % 2 + 1), round + 2, Some("bad"), now);
+            notices.take_lines(&policy(turn % 2 + 1), turn + 2, Some("bad"), now);
         }
         notices.error();
         let last = u64::from(BURST) + 1;
-        assert_eq!(notices.tell(&policy(9), last + 1, Some("bad"), now), []);
         assert_eq!(
-            notices.tell(&policy(2), last + 2, None, now + REFILL),
+            notices.take_lines(&policy(9), last + 1, Some("bad"), now),
+            []
+        );
+        assert_eq!(
+            notices.take_lines(&policy(2), last + 2, None, now + REFILL),
             [
                 Notice::Warning(
                     "the policy file is right again (errors before that, not shown: 1)".into()

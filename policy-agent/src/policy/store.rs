@@ -1,4 +1,4 @@
-//! The last good policy, and how the file stands.
+//! The policy in force, the last good one, and the state of its file.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,6 +8,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use arc_swap::ArcSwap;
 use policy_config::{Policy, Severity};
 
+use crate::events;
 use crate::report::{Mode, PolicyStatus};
 
 use super::notices::{Notice, Notices};
@@ -19,13 +20,16 @@ const FIRST_GENERATION: u64 = 1;
 /// The policy in force and its history in figures.
 pub(crate) struct PolicyStore {
     file: Option<PathBuf>,
-    /// What the file was when it was first read: where the watcher goes on from.
+    /// The file as it was first read: the watching thread reports changes from there.
     first: Observation,
     in_force: ArcSwap<Policy>,
     generation: AtomicU64,
-    /// A file was accepted at some time.
+    /// Some file has been accepted.
     accepted: AtomicBool,
-    incoming: Mutex<Option<Arc<Policy>>>,
+    /// The policy to put in force next, and when its file was read.
+    incoming: Mutex<Option<(Instant, Arc<Policy>)>>,
+    /// When the file of the policy taken last was read; empty once it is in force.
+    taken: Mutex<Option<Instant>>,
     status: Mutex<Status>,
     change: Mutex<()>,
 }
@@ -38,8 +42,8 @@ struct Status {
 }
 
 impl PolicyStore {
-    /// Reads the first policy. A missing or bad file is told, and leaves the defaults in
-    /// force: observe, no limits.
+    /// Reads the first policy. A missing or bad file is logged, and the defaults are in force: observe, no
+    /// limits.
     pub(crate) fn open(file: Option<PathBuf>) -> PolicyStore {
         let first = file.as_deref().map_or(Observation::Missing, observe);
         let store = PolicyStore {
@@ -49,6 +53,7 @@ impl PolicyStore {
             generation: AtomicU64::new(FIRST_GENERATION),
             accepted: AtomicBool::new(false),
             incoming: Mutex::new(None),
+            taken: Mutex::new(None),
             status: Mutex::new(Status {
                 last_good: true,
                 last_good_at: now(),
@@ -83,7 +88,7 @@ impl PolicyStore {
         self.file.as_deref()
     }
 
-    /// What the file was when it was first read.
+    /// The file as it was first read.
     pub(crate) fn first(&self) -> Observation {
         self.first.clone()
     }
@@ -101,26 +106,45 @@ impl PolicyStore {
         self.in_force.load_full()
     }
 
-    /// New content of the file: parsed, and left for [`PolicyStore::take_incoming`] if it is
-    /// good and says something else. True if there is something to put in force.
+    /// Parses new content of the file and leaves it for [`PolicyStore::take_incoming`] if it is good. True
+    /// if there is something to put in force.
     pub(crate) fn offer(&self, text: &str) -> bool {
+        let begun = Instant::now();
         let Some(policy) = self.parse(text) else {
+            events::policy_rejected(begun.elapsed());
             return false;
         };
-        *self.incoming.lock().unwrap_or_else(|e| e.into_inner()) = Some(policy);
+        *self.incoming.lock().unwrap_or_else(|e| e.into_inner()) = Some((begun, policy));
         true
+    }
+
+    /// The file is now as observed: its content is offered, or the last good policy stays. True if
+    /// there is something to put in force.
+    pub(crate) fn file_is(&self, observation: Observation) -> bool {
+        match observation {
+            Observation::Content(text) => return self.offer(&text),
+            Observation::Missing => self.reject(
+                "the policy file is gone; the last good policy stays in force until it is back"
+                    .to_owned(),
+            ),
+            Observation::Unreadable(why) => self.reject(format!(
+                "the policy file cannot be read ({why}); the last good policy stays in force"
+            )),
+        }
+        false
     }
 
     /// The newest policy that waits to be put in force.
     pub(crate) fn take_incoming(&self) -> Option<Arc<Policy>> {
-        self.incoming
-            .lock()
-            .unwrap_or_else(|e| e.into_inner())
-            .take()
+        let mut incoming = self.incoming.lock().unwrap_or_else(|e| e.into_inner());
+        let (begun, policy) = incoming.take()?;
+        *self.taken.lock().unwrap_or_else(|e| e.into_inner()) = Some(begun);
+        Some(policy)
     }
 
-    /// Held while a policy is put in force and while a reading is taken: so that no reading
-    /// shows a part of one and a part of the other. Never on a thread of the host.
+    /// Held while a policy is put in force and while a reading looks up names and limits, so that no reading
+    /// mixes two policies. Never on a thread of the host, except at the start, when no other thread
+    /// holds it.
     pub(crate) fn unchanging(&self) -> MutexGuard<'_, ()> {
         self.change.lock().unwrap_or_else(|e| e.into_inner())
     }
@@ -130,13 +154,17 @@ impl PolicyStore {
         let old = self.in_force();
         let differs = !Policy::diff(&old, &policy).is_empty();
         {
-            // Both at once for whoever tells them.
+            // Under the lock, so that a log line sees both.
             let _status = self.status();
             self.in_force.store(policy);
             self.generation
                 .fetch_add(u64::from(differs), Ordering::AcqRel);
         }
-        self.tell();
+        let begun = self.taken.lock().unwrap_or_else(|e| e.into_inner()).take();
+        if let Some(begun) = begun {
+            events::policy_accepted(begun.elapsed());
+        }
+        self.log_waiting();
     }
 
     /// The file could not be used: the last good policy stays. Logged once per reason.
@@ -150,11 +178,11 @@ impl PolicyStore {
             status.last_error = Some(reason);
             status.notices.error();
         }
-        self.tell();
+        self.log_waiting();
     }
 
-    /// Logs what has not been logged for want of room. Called every few seconds.
-    pub(crate) fn tell(&self) {
+    /// Logs the lines that wait, within their quotas. Called every few seconds.
+    pub(crate) fn log_waiting(&self) {
         let notices = {
             let mut status = self.status();
             let generation = self.generation.load(Ordering::Acquire);
@@ -163,7 +191,7 @@ impl PolicyStore {
                 last_error,
                 ..
             } = &mut *status;
-            notices.tell(
+            notices.take_lines(
                 &self.in_force(),
                 generation,
                 last_error.as_deref(),
@@ -273,6 +301,34 @@ mod tests {
         assert_eq!(store.in_force().accounts.len(), 1);
         assert!(store.offer(GOOD));
         assert!(store.published().last_reload_successful);
+    }
+
+    #[test]
+    fn a_reload_is_timed_once_it_is_in_force_or_rejected() {
+        let recorder = crate::report::EventRecorder::default();
+        let count = |outcome: &str| {
+            let name = "heapwarden_policy_reload_duration_seconds_count";
+            let line = format!("{name}{{outcome=\"{outcome}\"}} ");
+            let text = recorder.render();
+            let value = text.lines().find_map(|found| found.strip_prefix(&line));
+            value.map(str::to_owned)
+        };
+        recorder.run(|| {
+            let (_folder, store) = store(GOOD);
+            store.enact(store.in_force());
+            assert_eq!(
+                count("accepted").as_deref(),
+                Some("0"),
+                "the first is no reload"
+            );
+            store.offer(&GOOD.replace("1MiB", "2MiB"));
+            assert_eq!(count("accepted").as_deref(), Some("0"), "not yet in force");
+            store.enact(store.take_incoming().unwrap());
+            assert_eq!(count("accepted").as_deref(), Some("1"));
+            store.offer(&GOOD.replace("limit", "limt"));
+            assert_eq!(count("rejected").as_deref(), Some("1"));
+        });
+        assert_eq!(count("accepted").as_deref(), Some("1"));
     }
 
     #[test]

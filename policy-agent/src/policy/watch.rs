@@ -1,15 +1,13 @@
-//! Watches the policy file and says what stands in it, each time that changes.
+//! Watches the policy file and reports its content each time that changes.
 //!
-//! Only content counts: times and inode numbers are what editors, `cp -p` and
-//! Kubernetes play with. Directory events make a change known at once where the
-//! system gives them; a slow poll is the net below, for network file systems, for
-//! exhausted event limits, and for links that no watch can follow.
+//! Only content counts: editors, `cp -p` and Kubernetes change times and inode numbers as they like.
+//! Directory events show a change at once, if the system has them. A slow poll finds the others: on
+//! network file systems, beyond event limits, and behind links that no watch can follow.
 //!
-//! A policy that was cut off between two lines is a policy too, with fewer limits. So a
-//! change is reported once it has stood still for a moment, and not while some program has
-//! the file open after writing to it, as far as events tell. Both waits are bounded: of a file
-//! that never rests, what stands there between two writings is reported, and a program that
-//! never closes the file is not waited for.
+//! A policy that is cut off between two lines is also a policy, with fewer limits. So a change is reported
+//! when the content has not changed for a moment, and not while events show a program that has the file
+//! open after writing to it. Both waits end: if the file changes all the time, the content between two
+//! writes is reported, and a program that never closes the file delays the report only for a while.
 //!
 //! Knows nothing of policies but their largest size, and nothing of the rest of the agent.
 
@@ -24,6 +22,8 @@ use std::time::{Duration, Instant};
 use signal::{Signal, Writing};
 use sources::Sources;
 
+use crate::threads;
+
 mod links;
 mod signal;
 mod sources;
@@ -33,32 +33,31 @@ mod tests;
 /// The thread's name.
 const THREAD_NAME: &str = "heapwarden-policy";
 
-/// How long a new content must stand still.
+/// How long new content must stay unchanged.
 const DEBOUNCE: Duration = Duration::from_millis(250);
 
-/// When a content that never stands still for so long is reported nevertheless, if nobody
-/// seems to be writing: two reads in succession give the same, or events tell that whole
-/// files take each other's place.
+/// After this time content is reported even if it never stays unchanged for so long, provided that no
+/// program seems to be writing: two reads in succession are equal, or events show that whole files
+/// replace each other.
 const MAX_DEBOUNCE: Duration = Duration::from_millis(750);
 
 /// The time between those two reads, and for events to arrive.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// When a program that keeps the file open after writing to it is no longer waited for.
+/// The longest wait for a program that keeps the file open after writing to it.
 const MAX_WRITING: Duration = Duration::from_millis(1250);
 
-/// The longest time between two looks at the file. Without events [`MAX_DEBOUNCE`] comes on
-/// top, with them [`MAX_WRITING`] counts alone: both stay below two seconds, within which
-/// every change must be seen.
+/// The longest time between two reads of the file. Without events [`MAX_DEBOUNCE`] is added, with events
+/// only [`MAX_WRITING`] counts. Both stay below two seconds, within which every change must be seen.
 const POLL: Duration = Duration::from_secs(1);
 
-/// The shortest time between two looks, however many events there are.
+/// The shortest time between two reads, however many events there are.
 const MIN_GAP: Duration = Duration::from_millis(50);
 
 /// Largest file that is read, in bytes; a policy is not larger.
 const MAX_FILE_BYTES: u64 = policy_config::MAX_FILE_BYTES as u64;
 
-/// What stands at the path.
+/// What was found at the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Observation {
     /// The whole text of the file.
@@ -75,7 +74,7 @@ pub(crate) enum WatchError {
     /// The path is empty, or relative to a working directory that is gone.
     #[error("the path of the policy file cannot be made absolute: {0}")]
     Path(#[source] io::Error),
-    /// The system gives no thread.
+    /// The thread cannot be started.
     #[error("the thread that watches the policy file cannot be started: {0}")]
     Thread(#[source] io::Error),
 }
@@ -102,7 +101,7 @@ impl Drop for WatchHandle {
     }
 }
 
-/// Looks at `path` once.
+/// Reads `path` once.
 ///
 /// Blocks as long as the file system does. Only regular files are opened: a pipe would
 /// block for ever, and a device might never end.
@@ -160,20 +159,20 @@ fn start(
     let path = std::path::absolute(path).map_err(WatchError::Path)?;
     let signal = Arc::new(Signal::default());
     let of_thread = Arc::clone(&signal);
-    let thread = thread::Builder::new()
-        .name(THREAD_NAME.into())
-        .spawn(move || {
-            let sources = sources(&of_thread);
-            Watcher {
-                path,
-                reported: known,
-                pending: None,
-                looked_at: Writing::default(),
-                on_change,
-            }
-            .run(sources, &of_thread);
-        })
-        .map_err(WatchError::Thread)?;
+    let body = move || {
+        // On this thread: the thread that the event source starts inherits its signal mask.
+        let sources = sources(&of_thread);
+        Watcher {
+            path,
+            reported: known,
+            pending: None,
+            looked_at: Writing::default(),
+            on_change,
+        }
+        .run(sources, &of_thread);
+    };
+    let builder = thread::Builder::new().name(THREAD_NAME.into());
+    let thread = threads::start(builder, body).map_err(WatchError::Thread)?;
     Ok(WatchHandle {
         signal,
         thread: Some(thread),
@@ -183,10 +182,10 @@ fn start(
 /// The state of the watching thread.
 struct Watcher<F> {
     path: PathBuf,
-    /// What the callback was told last.
+    /// What was reported last.
     reported: Observation,
     pending: Option<Pending>,
-    /// What events had told of writers before the last look.
+    /// What events had shown of writers before the last read.
     looked_at: Writing,
     on_change: F,
 }
@@ -201,7 +200,7 @@ struct Pending {
 }
 
 impl Pending {
-    /// When to look again, if no event comes before.
+    /// When to read again, if no event comes before.
     fn due(&self, signal: &Signal) -> Instant {
         match signal.writing().since {
             Some(begun) => begun + MAX_WRITING,
@@ -213,12 +212,12 @@ impl Pending {
 impl<F: FnMut(Observation)> Watcher<F> {
     fn run(mut self, mut sources: Sources, signal: &Signal) {
         loop {
-            // Watches first: what changes behind the look is then an event.
+            // Watches first, so that a change after the read is an event.
             sources.follow(&self.path, signal);
             let looked = Instant::now();
             self.look(looked, signal);
             let latest = match &self.pending {
-                // What is due already did not rest: the gap keeps this from spinning.
+                // If it is due already, the content was not stable: the gap prevents a busy loop.
                 Some(pending) => pending.due(signal).clamp(looked + MIN_GAP, looked + POLL),
                 None => looked + POLL,
             };
@@ -228,7 +227,7 @@ impl<F: FnMut(Observation)> Watcher<F> {
         }
     }
 
-    /// Reads the file, and reports it if it differs and has stood still.
+    /// Reads the file, and reports it if it differs and is stable.
     fn look(&mut self, now: Instant, signal: &Signal) {
         let before = signal.writing();
         let seen = observe(&self.path);
@@ -246,7 +245,7 @@ impl<F: FnMut(Observation)> Watcher<F> {
                 first,
             },
         };
-        if !self.rests(&pending, now, [last, before], signal) {
+        if !self.is_stable(&pending, now, [last, before], signal) {
             self.pending = Some(pending);
             return;
         }
@@ -256,9 +255,9 @@ impl<F: FnMut(Observation)> Watcher<F> {
         let _ = catch_unwind(AssertUnwindSafe(|| on_change(pending.observation)));
     }
 
-    /// Whether what was just read is to be believed. `writing` is what events had told before
-    /// the look before this one, and before this one.
-    fn rests(
+    /// Whether the content just read is stable. `writing`: what events had shown before the previous read,
+    /// and before this one.
+    fn is_stable(
         &self,
         pending: &Pending,
         now: Instant,
@@ -279,7 +278,7 @@ impl<F: FnMut(Observation)> Watcher<F> {
         thread::sleep(GLANCE);
         let [last, before] = writing;
         let after = signal.writing();
-        // Whole files that take each other's place, as events tell and so would tell of a writer.
+        // Whole files replace each other; events show that, so they would also show a writer.
         let replaced = last.done != after.done && before.begun == after.begun;
         !unfinished(after) && (replaced || observe(&self.path) == pending.observation)
     }

@@ -1,7 +1,9 @@
 //! Every metric once: name, type, unit, labels, help.
 //!
-//! The names are the contract with dashboards and alert rules. Renderers take them from
-//! here and nowhere else, so that a name cannot be spelled in two ways.
+//! The names come from [`policy_report::metric_names`], which the command uses too. They are the
+//! contract with dashboards and alert rules.
+
+use policy_report::metric_names;
 
 /// The type of a metric family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,8 +12,10 @@ pub enum Type {
     Gauge,
     /// Only grows; its name ends in `_total`.
     Counter,
-    /// Always 1, carries labels; its name ends in `_info`.
+    /// Always 1, with labels; its name ends in `_info`.
     Info,
+    /// Counts of durations by bucket, their sum and their number.
+    Histogram,
 }
 
 /// The unit of a metric; its spelling ends the name (before `_total`).
@@ -47,15 +51,15 @@ pub struct Metric {
     pub unit: Unit,
     /// Label names, in the order in which they are written.
     pub labels: &'static [&'static str],
-    /// One sentence for whoever meets the metric in a query editor.
+    /// One sentence, shown in query editors.
     pub help: &'static str,
 }
 
 impl Metric {
-    /// The family name that OpenMetrics wants: without the suffix that its type adds.
+    /// The family name in OpenMetrics: without the suffix that its type adds.
     pub fn open_metrics_family(&self) -> &'static str {
         let suffix = match self.kind {
-            Type::Gauge => "",
+            Type::Gauge | Type::Histogram => "",
             Type::Counter => "_total",
             Type::Info => "_info",
         };
@@ -64,103 +68,133 @@ impl Metric {
 }
 
 macro_rules! catalog {
-    ($($ident:ident = $name:literal $kind:ident $unit:ident [$($label:literal),*] $help:literal;)*) => {
+    ($(#[$about:meta])* $list:ident: $($ident:ident = $kind:ident $unit:ident [$($label:literal),*] $help:literal;)*) => {
         $(
-            #[doc = concat!("`", $name, "`: ", $help)]
+            #[doc = $help]
             pub static $ident: Metric = Metric {
-                name: $name,
+                name: metric_names::$ident,
                 kind: Type::$kind,
                 unit: Unit::$unit,
                 labels: &[$($label),*],
                 help: $help,
             };
         )*
-        /// The whole catalogue, in the order in which it is published.
-        pub static ALL: &[&Metric] = &[$(&$ident),*];
+        $(#[$about])*
+        pub static $list: &[&Metric] = &[$(&$ident),*];
     };
 }
 
+/// The whole catalogue, in the order in which it is published.
+pub fn all() -> impl Iterator<Item = &'static Metric> {
+    HELD.iter().chain(RECORDED).copied()
+}
+
 catalog! {
-    ACCOUNT_LIVE_BYTES = "heapwarden_account_live_bytes" Gauge Bytes ["account"]
+    /// Metrics whose values are in a snapshot, in the order in which they are published.
+    HELD:
+    ACCOUNT_LIVE_BYTES = Gauge Bytes ["account"]
         "Estimated bytes charged to the account that had survived the latest collection.";
-    ACCOUNT_CHARGED_BYTES = "heapwarden_account_charged_bytes" Gauge Bytes ["account"]
+    ACCOUNT_LIVE_STANDARD_ERROR_BYTES = Gauge Bytes ["account"]
+        "Standard error of the account's live bytes.";
+    ACCOUNT_CHARGED_BYTES = Gauge Bytes ["account"]
         "Estimated bytes charged to the account less refunds so far; includes garbage that no collection has found yet.";
-    ACCOUNT_STANDARD_ERROR_BYTES = "heapwarden_account_standard_error_bytes" Gauge Bytes ["account"]
+    ACCOUNT_STANDARD_ERROR_BYTES = Gauge Bytes ["account"]
         "Standard error of the account's charged bytes.";
-    ACCOUNT_TREE_LIVE_BYTES = "heapwarden_account_tree_live_bytes" Gauge Bytes ["account"]
+    ACCOUNT_TREE_LIVE_BYTES = Gauge Bytes ["account"]
         "Live bytes of an account together with the scopes inside it; absent where there are none.";
-    ACCOUNT_TREE_CHARGED_BYTES = "heapwarden_account_tree_charged_bytes" Gauge Bytes ["account"]
+    ACCOUNT_TREE_LIVE_STANDARD_ERROR_BYTES = Gauge Bytes ["account"]
+        "Standard error of heapwarden_account_tree_live_bytes.";
+    ACCOUNT_TREE_CHARGED_BYTES = Gauge Bytes ["account"]
         "Charged bytes of an account together with the scopes inside it; absent where there are none.";
-    ACCOUNT_TREE_STANDARD_ERROR_BYTES = "heapwarden_account_tree_standard_error_bytes" Gauge Bytes ["account"]
+    ACCOUNT_TREE_STANDARD_ERROR_BYTES = Gauge Bytes ["account"]
         "Standard error of heapwarden_account_tree_charged_bytes.";
-    ACCOUNT_LIVE_OBJECTS = "heapwarden_account_live_objects" Gauge None ["account"]
+    ACCOUNT_LIVE_OBJECTS = Gauge None ["account"]
         "Estimated number of objects in the account's live bytes.";
-    ACCOUNT_ALLOCATED_BYTES = "heapwarden_account_allocated_bytes_total" Counter Bytes ["account"]
+    ACCOUNT_ALLOCATED_BYTES = Counter Bytes ["account"]
         "Estimated bytes ever charged to the account.";
-    ACCOUNT_ALLOCATED_OBJECTS = "heapwarden_account_allocated_objects_total" Counter None ["account"]
+    ACCOUNT_ALLOCATED_OBJECTS = Counter None ["account"]
         "Estimated number of objects ever charged to the account.";
-    ACCOUNT_SOFT_LIMIT_BYTES = "heapwarden_account_soft_limit_bytes" Gauge Bytes ["account"]
+    ACCOUNT_SOFT_LIMIT_BYTES = Gauge Bytes ["account"]
         "Soft limit of the account; absent when it has none.";
-    ACCOUNT_LIMIT_BYTES = "heapwarden_account_limit_bytes" Gauge Bytes ["account"]
+    ACCOUNT_LIMIT_BYTES = Gauge Bytes ["account"]
         "Limit of the account; absent when it has none.";
-    ACCOUNT_SOFT_LIMIT_EVENTS = "heapwarden_account_soft_limit_events_total" Counter None ["account"]
+    ACCOUNT_SOFT_LIMIT_EVENTS = Counter None ["account"]
         "Times that the account's live bytes rose above its soft limit.";
-    ACCOUNT_REFUSALS = "heapwarden_account_refusals_total" Counter None ["account"]
+    ACCOUNT_REFUSALS = Counter None ["account"]
         "Refusals thrown into allocating threads of the account.";
-    ACCOUNT_WOULD_REFUSE = "heapwarden_account_would_refuse_total" Counter None ["account"]
+    ACCOUNT_WOULD_REFUSE = Counter None ["account"]
         "Refusals that were due but not thrown, because the policy only observes.";
-    ACCOUNT_DEFERRED_REFUSALS = "heapwarden_account_deferred_refusals_total" Counter None ["account", "reason"]
+    ACCOUNT_DEFERRED_REFUSALS = Counter None ["account", "reason"]
         "Refusals due where throwing was not safe, by reason.";
-    ACCOUNT_OVER_LIMIT = "heapwarden_account_over_limit" Gauge None ["account"]
+    ACCOUNT_OVER_LIMIT = Gauge None ["account"]
         "1 while the account is over its limit (in _other: while any account folded into it is), else 0.";
-    ACCOUNT_RETIRED_LOADERS = "heapwarden_account_retired_loaders" Gauge None ["account"]
+    ACCOUNT_RETIRED_LOADERS = Gauge None ["account"]
         "Undeployed services of the account that still hold bytes.";
-    ACCOUNT_INFO = "heapwarden_account_info" Info None ["account", "kind", "service"]
+    ACCOUNT_INFO = Info None ["account", "kind", "service"]
         "What the account stands for; `parent` is the account of the service around a scope.";
-    ACCOUNTS_FOLDED = "heapwarden_accounts_folded" Gauge None []
+    ACCOUNTS_FOLDED = Gauge None []
         "Accounts that are beyond the cardinality cap and published as _other.";
-    PRINCIPAL_LIVE_BYTES = "heapwarden_principal_live_bytes" Gauge Bytes ["principal", "agent"]
+    PRINCIPAL_LIVE_BYTES = Gauge Bytes ["principal", "agent"]
         "Estimated live bytes that the agent account allocated on the principal's behalf.";
-    HEAP_USED_AFTER_GC_BYTES = "heapwarden_heap_used_after_gc_bytes" Gauge Bytes []
+    HEAP_USED_AFTER_GC_BYTES = Gauge Bytes []
         "Used heap as read just after the latest collection.";
-    HEAP_MAX_BYTES = "heapwarden_heap_max_bytes" Gauge Bytes []
+    HEAP_MAX_BYTES = Gauge Bytes []
         "Maximum heap.";
-    GC_EPOCH = "heapwarden_gc_epoch" Gauge None []
+    GC_EPOCH = Gauge None []
         "Collection pauses seen since the agent was loaded.";
-    SAMPLES = "heapwarden_samples_total" Counter None []
+    LIVE_AGE_SECONDS = Gauge Seconds []
+        "Time since the collection that live bytes are of was known to be complete; absent before the first.";
+    SAMPLES = Counter None []
         "Allocation samples charged to an account.";
-    SAMPLES_DROPPED = "heapwarden_samples_dropped_total" Counter None ["reason"]
+    SAMPLES_DROPPED = Counter None ["reason"]
         "Allocation samples that could not be charged, by reason.";
-    SAMPLES_THINNED = "heapwarden_samples_thinned_total" Counter None []
+    SAMPLES_THINNED = Counter None []
         "Samples of arrays larger than half a G1 region that were passed over because a sample keeps such an array until a concurrent cycle; those that were kept weigh more for it.";
-    SCOPE_MISUSE = "heapwarden_scope_misuse_total" Counter None ["kind"]
+    SCOPE_MISUSE = Counter None ["kind"]
         "Uses of the Java API that had no or another effect than meant, by kind.";
-    SAMPLING_INTERVAL_BYTES = "heapwarden_sampling_interval_bytes" Gauge Bytes []
+    SAMPLING_INTERVAL_BYTES = Gauge Bytes []
         "Mean bytes between samples; 0 when every allocation is sampled.";
-    CAPABILITY_ENABLED = "heapwarden_capability_enabled" Gauge None ["capability"]
+    CAPABILITY_ENABLED = Gauge None ["capability"]
         "1 if the JVM granted the capability to the agent, else 0.";
-    EVIDENCE_COLLECTIONS = "heapwarden_evidence_collections_total" Counter None ["kind"]
+    EVIDENCE_COLLECTIONS = Counter None ["kind"]
         "Collections that the agent asked for, by kind.";
-    EVIDENCE_SECONDS = "heapwarden_evidence_seconds_total" Counter Seconds ["kind"]
+    EVIDENCE_SECONDS = Counter Seconds ["kind"]
         "Wall time spent waiting for collections that the agent asked for, by kind.";
-    EVIDENCE_BUDGET = "heapwarden_evidence_budget_ratio" Gauge None []
+    EVIDENCE_BUDGET = Gauge None []
         "Share of wall time, of 0 to 1, that collections which the agent asks for may take.";
-    POLICY_ENFORCING = "heapwarden_policy_enforcing" Gauge None []
+    POLICY_ENFORCING = Gauge None []
         "1 if the policy in force refuses, 0 if it only observes.";
-    POLICY_GENERATION = "heapwarden_policy_generation" Gauge None []
+    POLICY_GENERATION = Gauge None []
         "Number of the policy in force; the first is 1.";
-    POLICY_LAST_RELOAD_SUCCESSFUL = "heapwarden_policy_last_reload_successful" Gauge None []
+    POLICY_LAST_RELOAD_SUCCESSFUL = Gauge None []
         "1 if the latest policy file was accepted, 0 if it was rejected and the one before it stays in force.";
-    POLICY_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS = "heapwarden_policy_last_reload_success_timestamp_seconds" Gauge Seconds []
+    POLICY_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS = Gauge Seconds []
         "When the policy in force was accepted, in seconds since the Unix epoch.";
-    AGENT_CPU_SECONDS = "heapwarden_agent_cpu_seconds_total" Counter Seconds ["part"]
+    AGENT_CPU_SECONDS = Counter Seconds ["part"]
         "CPU time used by Heapwarden itself, by part.";
-    AGENT_MEMORY_BYTES = "heapwarden_agent_memory_bytes" Gauge Bytes ["part"]
+    AGENT_MEMORY_BYTES = Gauge Bytes ["part"]
         "Native memory held by Heapwarden itself, by part.";
-    HTTP_RESPONSES = "heapwarden_http_responses_total" Counter None ["code"]
-        "Responses that Heapwarden's own HTTP listener began to send, by status code.";
-    BUILD_INFO = "heapwarden_build_info" Info None ["version"]
+    BUILD_INFO = Info None ["version"]
         "Version of the agent, and what it runs on.";
+}
+
+catalog! {
+    /// Metrics of events, which the agent's threads record; published after the others.
+    RECORDED:
+    HTTP_RESPONSES = Counter None ["code"]
+        "Responses that Heapwarden's own HTTP listener began to send, by status code.";
+    HTTP_REQUEST_DURATION_SECONDS = Histogram Seconds ["path"]
+        "Time from a complete request to Heapwarden's own HTTP listener until its response was ready to be sent, by path.";
+    READING_DURATION_SECONDS = Histogram Seconds ["purpose"]
+        "Time of one pass over the records of all sampled objects: for a report (a scrape, the Java API) or for verdicts.";
+    VERDICT_DELAY_SECONDS = Histogram Seconds ["outcome"]
+        "Time from an account's charge crossing its limit to the verdict: over its limit, or open again.";
+    EVIDENCE_COLLECTION_DURATION_SECONDS = Histogram Seconds ["kind"]
+        "Time that each collection which the agent asked for took, by kind.";
+    EVIDENCE_WAIT_DURATION_SECONDS = Histogram Seconds ["reason"]
+        "Time that an agent thread waited after a collection until the JVM had reported all freed objects: of any collection, or of one that covers old memory.";
+    POLICY_RELOAD_DURATION_SECONDS = Histogram Seconds ["outcome"]
+        "Time from reading a changed policy file until it was in force, or until it was rejected.";
 }
 
 #[cfg(test)]
@@ -171,13 +205,20 @@ mod tests {
 
     #[test]
     fn names_are_unique_also_without_their_suffixes() {
-        let names: BTreeSet<_> = ALL.iter().map(|m| m.open_metrics_family()).collect();
-        assert_eq!(names.len(), ALL.len());
+        let names: BTreeSet<_> = all().map(Metric::open_metrics_family).collect();
+        assert_eq!(names.len(), all().count());
+    }
+
+    #[test]
+    fn every_name_of_the_list_is_published() {
+        let published: BTreeSet<_> = all().map(|metric| metric.name).collect();
+        let listed: BTreeSet<_> = metric_names::ALL.iter().copied().collect();
+        assert_eq!(published, listed);
     }
 
     #[test]
     fn names_carry_the_suffixes_of_their_type_and_unit() {
-        for metric in ALL {
+        for metric in all() {
             assert!(metric.name.starts_with("heapwarden_"), "{}", metric.name);
             assert_eq!(
                 metric.kind == Type::Counter,
@@ -202,14 +243,15 @@ mod tests {
         }
     }
 
-    /// The table of the contract, written out again so that an edit of the catalogue alone
-    /// cannot rename what dashboards rely on.
+    /// The names are written out again, so that an edit of the list alone cannot rename what dashboards rely
+    /// on.
     #[test]
     fn the_contract_is_published_under_its_own_names() {
         let contract: &[(&str, &[&str])] = &[
             ("heapwarden_account_live_bytes", &["account"]),
             ("heapwarden_account_charged_bytes", &["account"]),
             ("heapwarden_account_standard_error_bytes", &["account"]),
+            ("heapwarden_account_live_standard_error_bytes", &["account"]),
             ("heapwarden_account_live_objects", &["account"]),
             ("heapwarden_account_allocated_bytes_total", &["account"]),
             ("heapwarden_account_allocated_objects_total", &["account"]),
@@ -228,6 +270,7 @@ mod tests {
             ("heapwarden_heap_used_after_gc_bytes", &[]),
             ("heapwarden_heap_max_bytes", &[]),
             ("heapwarden_gc_epoch", &[]),
+            ("heapwarden_live_age_seconds", &[]),
             ("heapwarden_samples_total", &[]),
             ("heapwarden_samples_dropped_total", &["reason"]),
             ("heapwarden_sampling_interval_bytes", &[]),
@@ -243,9 +286,16 @@ mod tests {
             ("heapwarden_agent_cpu_seconds_total", &["part"]),
             ("heapwarden_agent_memory_bytes", &["part"]),
             ("heapwarden_build_info", &["version"]),
+            ("heapwarden_http_responses_total", &["code"]),
+            ("heapwarden_http_request_duration_seconds", &["path"]),
+            ("heapwarden_reading_duration_seconds", &["purpose"]),
+            ("heapwarden_verdict_delay_seconds", &["outcome"]),
+            ("heapwarden_evidence_collection_duration_seconds", &["kind"]),
+            ("heapwarden_evidence_wait_duration_seconds", &["reason"]),
+            ("heapwarden_policy_reload_duration_seconds", &["outcome"]),
         ];
         for (name, labels) in contract {
-            let metric = ALL.iter().find(|m| m.name == *name);
+            let metric = all().find(|m| m.name == *name);
             assert_eq!(metric.map(|m| m.labels), Some(*labels), "{name}");
         }
     }

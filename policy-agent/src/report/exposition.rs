@@ -1,19 +1,20 @@
 //! Writes metrics as Prometheus text (0.0.4) or as OpenMetrics (1.0.0).
 //!
-//! A writer of our own, because the numbers come from a snapshot with accounts that come
-//! and go, both formats are wanted from one list of families, and the libraries keep a
-//! registry of live metrics instead and write one format each. The formats are
+//! Metrics of a snapshot have a writer of our own, because accounts come and go, and both formats come from
+//! one list of families. Metrics of events are rendered by the crate `metrics-exporter-prometheus`, in the
+//! older format. Their sample lines are the same in both formats, so only the heads are replaced. The
+//! formats are
 //! <https://prometheus.io/docs/instrumenting/exposition_formats/> and
 //! <https://prometheus.io/docs/specs/om/open_metrics_spec/>.
 
 use std::fmt::Write as _;
 
-use super::Snapshot;
-use super::catalog::{Metric, Type, Unit};
+use super::catalog::{Metric, RECORDED, Type, Unit};
 use super::families::{Sample, Value, families};
 use super::fold::Folded;
+use super::{EventRecorder, Snapshot};
 
-/// Which of the two text formats.
+/// One of the two text formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Prometheus text format 0.0.4.
@@ -32,15 +33,14 @@ impl Format {
     }
 }
 
-/// Renders a snapshot, its accounts folded, and the listener's own response counters
-/// (status code and count).
+/// Renders a snapshot, its accounts folded, and the events recorded so far. On an agent thread.
 pub fn render(
     format: Format,
     snapshot: &Snapshot,
     folded: &Folded<'_>,
-    responses: &[(u16, u64)],
+    events: &EventRecorder,
 ) -> String {
-    let families = families(snapshot, folded, responses);
+    let families = families(snapshot, folded);
     let lines: usize = families.iter().map(|family| family.samples.len() + 3).sum();
     let mut out = String::with_capacity(lines * 96);
     for family in &families {
@@ -49,10 +49,44 @@ pub fn render(
             line(&mut out, family.metric.name, sample);
         }
     }
+    recorded(&mut out, format, &events.render());
     if format == Format::OpenMetrics {
         out.push_str("# EOF\n");
     }
     out
+}
+
+/// Copies the sample lines of `text`, family by family, under heads of our own.
+fn recorded(out: &mut String, format: Format, text: &str) {
+    for &metric in RECORDED {
+        let begin = format!("# TYPE {} ", metric.name);
+        let mut blocks = text.split("\n\n");
+        let Some(block) = blocks.find(|block| block.starts_with(&begin)) else {
+            continue;
+        };
+        head(out, format, metric);
+        for sample in block.lines().filter(|line| !line.starts_with('#')) {
+            bucket_as_float(out, sample);
+            out.push('\n');
+        }
+    }
+}
+
+/// Writes a sample line. The bound of a bucket is written `1.0` instead of the crate's `1`: OpenMetrics
+/// requires it, and a series must have the same labels in both formats.
+fn bucket_as_float(out: &mut String, sample: &str) {
+    let bound = sample.split_once("le=\"").and_then(|(before, rest)| {
+        let (bound, after) = rest.split_once('"')?;
+        Some((before, bound, after))
+    });
+    match bound {
+        Some((before, bound, after)) if bound.bytes().all(|b| b.is_ascii_digit()) => {
+            for part in [before, "le=\"", bound, ".0\"", after] {
+                out.push_str(part);
+            }
+        }
+        _ => out.push_str(sample),
+    }
 }
 
 fn head(out: &mut String, format: Format, metric: &Metric) {
@@ -62,6 +96,7 @@ fn head(out: &mut String, format: Format, metric: &Metric) {
             match metric.kind {
                 Type::Gauge | Type::Info => "gauge",
                 Type::Counter => "counter",
+                Type::Histogram => "histogram",
             },
         ),
         Format::OpenMetrics => (
@@ -70,13 +105,14 @@ fn head(out: &mut String, format: Format, metric: &Metric) {
                 Type::Gauge => "gauge",
                 Type::Counter => "counter",
                 Type::Info => "info",
+                Type::Histogram => "histogram",
             },
         ),
     };
     for part in ["# HELP ", name, " "] {
         out.push_str(part);
     }
-    // Only OpenMetrics has quotes escaped in help texts.
+    // Only OpenMetrics escapes quotes in help texts.
     escape(out, metric.help, format == Format::OpenMetrics);
     for part in ["\n# TYPE ", name, " ", kind, "\n"] {
         out.push_str(part);

@@ -1,4 +1,4 @@
-//! From a snapshot to samples: which values each metric of the catalogue has.
+//! Turns a snapshot into samples: the values of each metric of the catalogue.
 
 use super::catalog::{self, Metric};
 use super::fold::{Folded, clip};
@@ -15,9 +15,9 @@ pub(super) struct Family<'a> {
 /// One line of an exposition.
 #[derive(Debug)]
 pub(super) struct Sample<'a> {
-    /// Names and values. The names are the metric's own, save for `heapwarden_account_info`,
-    /// which tells the parent of an account that has one, and `heapwarden_build_info`,
-    /// which takes as many as the agent knows.
+    /// Names and values. The names are the metric's labels, with two exceptions:
+    /// `heapwarden_account_info` also has the parent of an account, if there is one, and
+    /// `heapwarden_build_info` has all labels that the agent knows.
     pub(super) labels: Vec<(&'static str, Cow<'a, str>)>,
     pub(super) value: Value,
 }
@@ -47,14 +47,9 @@ impl From<f64> for Value {
     }
 }
 
-/// Everything that is published, in the catalogue's order. `responses` are the listener's
-/// own counters: status code and count.
-pub(super) fn families<'a>(
-    snapshot: &'a Snapshot,
-    folded: &'a Folded<'a>,
-    responses: &[(u16, u64)],
-) -> Vec<Family<'a>> {
-    let mut list = List(Vec::with_capacity(catalog::ALL.len()));
+/// Everything that is in a snapshot, in the catalogue's order.
+pub(super) fn families<'a>(snapshot: &'a Snapshot, folded: &'a Folded<'a>) -> Vec<Family<'a>> {
+    let mut list = List(Vec::with_capacity(catalog::HELD.len()));
     accounts(&mut list, &folded.accounts);
     list.one(&catalog::ACCOUNTS_FOLDED, folded.accounts_folded);
     list.many(
@@ -68,13 +63,6 @@ pub(super) fn families<'a>(
         }),
     );
     agent(&mut list, snapshot);
-    list.many(
-        &catalog::HTTP_RESPONSES,
-        responses.iter().map(|(code, count)| Sample {
-            labels: vec![("code", Cow::Owned(code.to_string()))],
-            value: (*count).into(),
-        }),
-    );
     if !snapshot.build.is_empty() {
         let labels = snapshot.build.iter();
         let labels = labels.map(|(name, value)| (*name, clip(value))).collect();
@@ -102,6 +90,9 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
         );
     };
     each(&catalog::ACCOUNT_LIVE_BYTES, |a| Some(a.live_bytes.into()));
+    each(&catalog::ACCOUNT_LIVE_STANDARD_ERROR_BYTES, |a| {
+        Some(a.live_standard_error_bytes.into())
+    });
     each(&catalog::ACCOUNT_CHARGED_BYTES, |a| {
         Some(a.charged_bytes.into())
     });
@@ -110,6 +101,9 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
     });
     each(&catalog::ACCOUNT_TREE_LIVE_BYTES, |a| {
         a.tree.map(|tree| tree.live_bytes.into())
+    });
+    each(&catalog::ACCOUNT_TREE_LIVE_STANDARD_ERROR_BYTES, |a| {
+        a.tree.map(|tree| tree.live_standard_error_bytes.into())
     });
     each(&catalog::ACCOUNT_TREE_CHARGED_BYTES, |a| {
         a.tree.map(|tree| tree.charged_bytes.into())
@@ -173,7 +167,7 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
                 ("kind", Cow::Borrowed(account.kind.as_str())),
                 ("service", clip(&account.service)),
             ];
-            // To Prometheus an empty label is none.
+            // For Prometheus an empty label is no label.
             if !account.parent.is_empty() {
                 labels.push(("parent", clip(&account.parent)));
             }
@@ -199,6 +193,9 @@ fn agent<'a>(list: &mut List<'a>, snapshot: &'a Snapshot) {
     list.one(&catalog::HEAP_USED_AFTER_GC_BYTES, heap.used_after_gc_bytes);
     list.one(&catalog::HEAP_MAX_BYTES, heap.max_bytes);
     list.one(&catalog::GC_EPOCH, heap.gc_epoch);
+    if let Some(age) = heap.live_age_seconds {
+        list.one(&catalog::LIVE_AGE_SECONDS, age);
+    }
     list.one(&catalog::SAMPLES, sampling.samples);
     list.labelled(&catalog::SAMPLES_DROPPED, sampling.dropped.iter().copied());
     list.one(&catalog::SAMPLES_THINNED, sampling.thinned);

@@ -1,15 +1,14 @@
 //! The cardinality cap: which accounts get series of their own, and what `_other` shows.
 //!
-//! The number of accounts is up to the host's tenants; the number of series must not be.
-//! Beyond the cap the accounts with the fewest live bytes are published as `_other`, so
-//! that sums over accounts still give the whole. Reserved accounts are kept first, then those
-//! that no program can multiply (all but scopes), then accounts with a limit (an operator
-//! watches those), then the largest.
+//! The host's tenants decide the number of accounts, but they must not decide the number of series.
+//! Beyond the cap the accounts with the fewest live bytes are published as `_other`, so that sums over
+//! accounts are still complete. Kept first are the reserved accounts, then those that no program can
+//! multiply (all but scopes), then accounts with a limit (an operator watches those), then the largest.
 //!
-//! Which accounts are folded changes from scrape to scrape. A sum of their counters would
-//! therefore fall now and then, which Prometheus takes for a restart and turns into a
-//! burst in `rate()`. So [`Folder`] remembers what it has seen and adds to `_other` only
-//! what an account gained *while it was folded*: counters of `_other` never fall.
+//! The folded accounts change from scrape to scrape. A plain sum of their counters would sometimes fall,
+//! and Prometheus would take that for a restart and show a burst in `rate()`. So [`Folder`] remembers the
+//! counters and adds to `_other` only what an account gained *while it was folded*: counters of `_other`
+//! never fall.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -20,7 +19,7 @@ use super::{Account, Kind, OTHER, State};
 
 /// Accounts that get series of their own, `_other` included, unless configured otherwise.
 pub const DEFAULT_MAX_ACCOUNTS: usize = 200;
-/// Cells of the principal–agent matrix that get a series of their own.
+/// Pairs of the principal–agent matrix that get a series of their own.
 pub const MAX_PRINCIPAL_PAIRS: usize = 1_000;
 /// Longest name in a label; names come from tenants.
 pub const MAX_NAME_BYTES: usize = 256;
@@ -37,7 +36,7 @@ pub struct Folded<'a> {
     pub accounts_folded: u64,
 }
 
-/// One cell of the principal–agent matrix.
+/// One pair of the principal–agent matrix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair<'a> {
     /// Published account on whose behalf was allocated.
@@ -48,9 +47,8 @@ pub struct Pair<'a> {
     pub live_bytes: u64,
 }
 
-/// Folds one snapshot after the other; see the module for why it has a memory.
-///
-/// The memory is one hash and five numbers for each account of the latest snapshot.
+/// Folds one snapshot after the other. It remembers a hash and five numbers for each account of the latest
+/// snapshot; the module says why.
 #[derive(Debug)]
 pub struct Folder {
     max_accounts: usize,
@@ -141,7 +139,7 @@ impl Folder {
     }
 }
 
-/// Smaller is published rather.
+/// The order in which accounts are published: the smallest key first.
 fn rank(account: &Account) -> (bool, bool, bool, bool, std::cmp::Reverse<u64>, &str) {
     (
         account.name != OTHER,
@@ -204,6 +202,11 @@ fn absorb_gauges(into: &mut Account, from: &Account) {
     add(&mut into.retired_loaders, from.retired_loaders);
     // Variances of independent estimates add.
     into.standard_error_bytes = into.standard_error_bytes.hypot(from.standard_error_bytes);
+    into.live_standard_error_bytes =
+        (into.live_standard_error_bytes).hypot(from.live_standard_error_bytes);
+    // One bound holds for the unseen bytes of two accounts as for those of one.
+    into.live_at_most_bytes =
+        (into.live_at_most_bytes.zip(from.live_at_most_bytes)).map(|(a, b)| a.max(b));
     into.state = match (into.state, from.state) {
         (State::Over, _) | (_, State::Over) => State::Over,
         (State::Suspect, _) | (_, State::Suspect) => State::Suspect,
@@ -218,7 +221,7 @@ fn pairs<'a>(accounts: &'a [Account], published: &[Cow<'a, Account>]) -> Vec<Pai
         .enumerate()
         .map(|(index, account)| (account.name.as_str(), index))
         .collect();
-    // `None` is `_other`, which need not be among the published: a principal can be gone.
+    // `None` is `_other`. It need not be published: the account of a principal can be gone.
     let published_as = |name: &str| {
         index
             .get(clip(name).as_ref())
@@ -318,7 +321,7 @@ impl Counters {
         }
     }
 
-    /// What was gained since `before`; a counter that fell began anew at zero.
+    /// The gain since `before`; a counter that fell has restarted at zero.
     fn since(&self, before: &Counters) -> Counters {
         let gained = |now: u64, before: u64| now.checked_sub(before).unwrap_or(now);
         Counters {

@@ -1,21 +1,18 @@
-//! What is published: the metric catalogue, and the renderers of a [`Snapshot`].
+//! What the agent publishes: the metric catalogue, and renderers for a [`Snapshot`] and for the events that
+//! an [`EventRecorder`] received.
 //!
-//! Invariant: nothing here sees more of the agent than a [`Snapshot`], so a scrape can
-//! neither touch nor delay the write path. Nothing here knows HTTP.
+//! Invariant: nothing here sees more of the agent than these two, so a scrape can neither change nor
+//! delay the charging of samples. Nothing here knows HTTP.
 
 pub mod catalog;
 pub mod exposition;
 mod families;
 pub mod fold;
 pub mod json;
-mod snapshot;
+mod recorder;
 
-pub use snapshot::{
-    Account, Class, Evidence, Heap, Kind, Mode, PolicyStatus, Principal, Sampling, Snapshot,
-    Source, State, Tree,
+pub use policy_core::snapshot::{
+    Account, Class, Evidence, Heap, Kind, Mode, OTHER, PolicyStatus, Principal, Sampling, Snapshot,
+    Source, State, Tree, UNACCOUNTED,
 };
-
-/// Reserved account of everything that no rule matched.
-pub const UNACCOUNTED: &str = "_unaccounted";
-/// Reserved account that takes in what is beyond a cardinality cap.
-pub const OTHER: &str = "_other";
+pub use recorder::EventRecorder;

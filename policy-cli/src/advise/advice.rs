@@ -1,4 +1,4 @@
-//! What is advised: the moves, why, and how sure that is; in the form that JSON shows.
+//! The advice: the moves, the reasons, and the errors, in the form of the JSON output.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,17 +7,18 @@ use serde::Serialize;
 
 use crate::clock::{format_duration, format_time};
 use crate::history::{History, Jvm};
+use crate::size::shown as bytes;
 
-use super::assessment::{Assessed, Service, Terms, assess};
+use super::assessment::{Assessed, Service, Settings, assess};
 use super::forecast::{Daily, Estimate, Exhaustion, Forecast};
+use super::limit_moves::limit_moves;
 use super::planner::{self, Budget, Cost, Plan};
-use super::report::{bytes, percent};
-use super::shortlist::shortlist;
+use super::report::percent;
 
-/// Estimates err by more than this; the planner is not to move a service for a byte.
+/// Rounding of sizes: estimates are less precise, and the planner must not move a service for a byte.
 const GRAIN_BYTES: f64 = 1_048_576.0;
 
-/// What it comes to.
+/// The result in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Verdict {
@@ -25,12 +26,12 @@ pub(super) enum Verdict {
     NothingToMove,
     /// The moves relieve every pressed JVM.
     Move,
-    /// The moves relieve what can be relieved, the rest needs more heap or another machine; or
-    /// they are as many as were asked for.
+    /// The moves relieve as much as possible; the rest needs more heap or another machine, or more moves
+    /// than were asked for.
     MoveSome,
     /// JVMs are pressed, and no move helps.
     NoRelief,
-    /// No JVM is known well enough.
+    /// No JVM has enough data.
     Refused,
 }
 
@@ -38,23 +39,23 @@ pub(super) enum Verdict {
 #[derive(Debug, Serialize)]
 pub(super) struct Advice {
     pub(super) verdict: Verdict,
-    /// Who was asked.
+    /// The source of the data.
     pub(super) source: String,
     /// The period, RFC 3339.
     pub(super) from: String,
     pub(super) to: String,
     pub(super) step_seconds: u64,
     pub(super) horizon_seconds: u64,
-    /// What of the maximum heap may be held at the horizon.
+    /// The share of the maximum heap that may be held at the horizon.
     pub(super) target_percent: f64,
-    /// Those that free most first.
+    /// The moves, those that free most first.
     pub(super) moves: Vec<Advised>,
     pub(super) plan: Summary,
-    /// Those that are fullest at the horizon first.
+    /// The JVMs, the fullest at the horizon first.
     pub(super) jvms: Vec<JvmView>,
-    /// JVMs that are neither relieved nor loaded, and why.
+    /// JVMs that take no part in the plan, and why.
     pub(super) unassessed: Vec<Unassessed>,
-    /// What the source warned of.
+    /// Warnings of the source.
     pub(super) notes: Vec<String>,
 }
 
@@ -63,11 +64,11 @@ pub(super) struct Advice {
 pub(super) struct Summary {
     /// Excess of the pressed JVMs at the horizon.
     pub(super) excess_bytes: u64,
-    /// What of it the moves leave.
+    /// Excess that is left after the moves.
     pub(super) unrelieved_bytes: u64,
     /// What the moved services need at the most.
     pub(super) needed_bytes: u64,
-    /// Moves of the whole plan that were more than asked for.
+    /// Moves of the whole plan that were left out.
     pub(super) moves_omitted: usize,
     /// Whether it is proven that no plan is better.
     pub(super) is_optimal: bool,
@@ -95,16 +96,16 @@ pub(super) struct Advised {
     /// The destination likewise, at the upper end.
     pub(super) to_percent: f64,
     pub(super) to_percent_after: f64,
-    /// Sentences, without names.
+    /// The reasons, as sentences without names.
     pub(super) reasons: Vec<String>,
 }
 
-/// Which JVM: in JSON the labels that tell JVMs apart.
+/// Which JVM; in JSON its distinguishing labels.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Labels {
     #[serde(flatten)]
     labels: BTreeMap<String, String>,
-    /// Their values, fit to be shown.
+    /// Their values, printable.
     #[serde(skip)]
     pub(super) shown: String,
 }
@@ -130,7 +131,7 @@ pub(super) struct JvmView {
     pub(super) pressure_percent: f64,
     /// The same at the horizon.
     pub(super) pressure_then_percent: f64,
-    /// When the heap is full; null where growth is not sure.
+    /// When the heap is full; null if growth is not significant.
     pub(super) exhaustion: Option<Exhaustion>,
     /// Beyond 2,000 services, only of pressed JVMs.
     pub(super) services: Vec<ServiceView>,
@@ -145,14 +146,14 @@ pub(super) struct ServiceView {
     pub(super) live: Forecast,
 }
 
-/// A service of which too little is known.
+/// A service without enough data.
 #[derive(Debug, Serialize)]
 pub(super) struct UnassessedService {
     pub(super) service: String,
     pub(super) missing: String,
 }
 
-/// A JVM of which too little is known.
+/// A JVM without enough data.
 #[derive(Debug, Serialize)]
 pub(super) struct Unassessed {
     pub(super) jvm: Labels,
@@ -160,11 +161,11 @@ pub(super) struct Unassessed {
 }
 
 /// The advice from a period.
-pub(super) fn advise(history: &History, terms: Terms) -> Advice {
-    let (assessed, unassessed) = assess(history, terms);
-    let fleet: Vec<planner::Jvm> = assessed.iter().map(|one| to_plan(one, terms)).collect();
+pub(super) fn advise(history: &History, settings: Settings) -> Advice {
+    let (assessed, unassessed) = assess(history, settings);
+    let fleet: Vec<planner::Jvm> = assessed.iter().map(|one| to_plan(one, settings)).collect();
     let plan = planner::plan(&fleet, Budget::default());
-    let (plan, moves_omitted) = shortlist(plan, &fleet, terms.max_moves);
+    let (plan, moves_omitted) = limit_moves(plan, &fleet, settings.max_moves);
     let excess_bytes = fleet
         .iter()
         .map(|jvm| jvm.held_bytes.saturating_sub(jvm.capacity_bytes))
@@ -182,7 +183,7 @@ pub(super) fn advise(history: &History, terms: Terms) -> Advice {
         ) => Verdict::Move,
         _ => Verdict::MoveSome,
     };
-    let mut jvms: Vec<JvmView> = assessed.iter().map(|one| view(one, terms)).collect();
+    let mut jvms: Vec<JvmView> = assessed.iter().map(|one| view(one, settings)).collect();
     jvms.sort_by(|a, b| b.pressure_then_percent.total_cmp(&a.pressure_then_percent));
     Advice {
         verdict,
@@ -190,9 +191,9 @@ pub(super) fn advise(history: &History, terms: Terms) -> Advice {
         from: format_time(history.span.start_seconds()),
         to: format_time(history.span.end_seconds()),
         step_seconds: history.span.step_seconds(),
-        horizon_seconds: terms.horizon_seconds,
-        target_percent: terms.fill * 100.0,
-        moves: moves(&assessed, &fleet, &plan, terms),
+        horizon_seconds: settings.horizon_seconds,
+        target_percent: settings.fill * 100.0,
+        moves: moves(&assessed, &fleet, &plan, settings),
         plan: Summary {
             excess_bytes,
             unrelieved_bytes: plan.cost.unrelieved_bytes,
@@ -214,12 +215,12 @@ pub(super) fn advise(history: &History, terms: Terms) -> Advice {
     }
 }
 
-/// What the planner is to know, rounded so that no rounding lets too much in.
-fn to_plan(assessed: &Assessed<'_>, terms: Terms) -> planner::Jvm {
+/// The input of the planner, rounded to the safe side.
+fn to_plan(assessed: &Assessed<'_>, settings: Settings) -> planner::Jvm {
     let down = |bytes: f64| ((bytes / GRAIN_BYTES).floor() * GRAIN_BYTES) as u64;
     let up = |bytes: f64| ((bytes / GRAIN_BYTES).ceil() * GRAIN_BYTES) as u64;
     planner::Jvm {
-        capacity_bytes: down(assessed.target_bytes(terms)),
+        capacity_bytes: down(assessed.target_bytes(settings)),
         held_bytes: up(assessed.heap.high_then.bytes),
         held_upper_bytes: up(assessed.heap.high_then.high_bytes),
         accounts: (assessed.jvm.accounts.iter())
@@ -230,7 +231,7 @@ fn to_plan(assessed: &Assessed<'_>, terms: Terms) -> planner::Jvm {
             .iter()
             .map(|service| planner::Service {
                 name: service.account.name.clone(),
-                // When the heap is at its fullest the service need not be: count on its median.
+                // When the heap is fullest, the service need not be: count on its median.
                 frees_bytes: down(service.live.median_then.low_bytes),
                 needs_bytes: up(service.live.high_then.high_bytes),
             })
@@ -238,10 +239,10 @@ fn to_plan(assessed: &Assessed<'_>, terms: Terms) -> planner::Jvm {
     }
 }
 
-fn view(assessed: &Assessed<'_>, terms: Terms) -> JvmView {
+fn view(assessed: &Assessed<'_>, settings: Settings) -> JvmView {
     JvmView {
         jvm: Labels::of(assessed.jvm),
-        is_pressed: assessed.is_pressed(terms),
+        is_pressed: assessed.is_pressed(settings),
         heap_max_bytes: assessed.heap_max_bytes,
         heap: assessed.heap,
         pressure_percent: 100.0 * assessed.heap.high_bytes / assessed.heap_max_bytes,
@@ -271,7 +272,7 @@ fn moves(
     assessed: &[Assessed<'_>],
     fleet: &[planner::Jvm],
     plan: &Plan,
-    terms: Terms,
+    settings: Settings,
 ) -> Vec<Advised> {
     let mut freed = vec![0_u64; fleet.len()];
     let mut loaded = vec![0_u64; fleet.len()];
@@ -304,25 +305,25 @@ fn moves(
                 from_percent_after: share(from, (from_held - freed[one.source] as f64).max(0.0)),
                 to_percent: share(to, to_held),
                 to_percent_after,
-                reasons: reasons(from, service, to_percent_after, terms),
+                reasons: reasons(from, service, to_percent_after, settings),
             }
         })
         .collect()
 }
 
-/// Why this service, why away from there, and what of the place it goes to.
+/// Why the service leaves its JVM, and how full the destination becomes.
 fn reasons(
     from: &Assessed<'_>,
     service: &Service<'_>,
     to_percent_after: f64,
-    terms: Terms,
+    settings: Settings,
 ) -> Vec<String> {
-    let excess = from.heap.high_then.bytes - from.target_bytes(terms);
+    let excess = from.heap.high_then.bytes - from.target_bytes(settings);
     let mut reasons = vec![format!(
         "Its JVM holds {} of its heap after collections 95 % of the time at the most, and {} in {}: {} above the target.",
         percent(100.0 * from.heap.high_bytes / from.heap_max_bytes),
         percent(100.0 * from.heap.high_then.bytes / from.heap_max_bytes),
-        format_duration(terms.horizon_seconds),
+        format_duration(settings.horizon_seconds),
         bytes(excess),
     )];
     let frees = service.live.median_then.low_bytes;
@@ -354,7 +355,7 @@ fn reasons(
     reasons.push(format!(
         "Where it goes the heap is then at {} at the most; {} are allowed.",
         percent(to_percent_after),
-        percent(100.0 * terms.fill),
+        percent(100.0 * settings.fill),
     ));
     reasons
 }

@@ -1,52 +1,52 @@
-//! How full each JVM of a fleet is and will be, and what each of its services holds.
+//! Estimates how full each JVM of a fleet is and will be, and what each of its services holds.
 
 use crate::history::{Account, Column, History, Jvm, Kind};
 
 use super::forecast::{Forecast, Missing, forecast};
 
-/// Beyond so many services only those of pressed JVMs are assessed: growth looks at all pairs of
-/// readings, some milliseconds for each service.
+/// With more services, only those of pressed JVMs are assessed: an estimate of growth compares all
+/// pairs of readings, which takes some milliseconds for each service.
 const MOST_SERVICES: usize = 2_000;
 
-/// A day's wave must have been seen whole.
+/// A whole day must have been observed, because load varies over a day.
 const LEAST_SECONDS: u64 = 86_400;
 
-/// No growth is carried on for longer than so many times what was seen of it.
+/// Growth is extrapolated to at most this multiple of the observed time.
 const MOST_EXTRAPOLATION: u64 = 7;
 
-/// What is wanted.
+/// The settings of an assessment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Terms {
-    /// How far ahead.
+pub(super) struct Settings {
+    /// How far to look ahead.
     pub(super) horizon_seconds: u64,
-    /// What of the maximum heap may be held there, 0 to 1.
+    /// The share of the maximum heap that may be held at the horizon, 0 to 1.
     pub(super) fill: f64,
-    /// Whether a day's wave need not have been seen.
+    /// Whether less than a whole day is accepted.
     pub(super) allow_short: bool,
-    /// More moves than that nobody has time for.
+    /// The most moves to advise.
     pub(super) max_moves: usize,
     /// Whether scopes can be moved, too.
     pub(super) scopes: bool,
 }
 
-impl Terms {
-    /// The shortest period that is enough.
+impl Settings {
+    /// The shortest sufficient period.
     pub(super) fn needed_seconds(&self) -> u64 {
         let least = if self.allow_short { 0 } else { LEAST_SECONDS };
         (self.horizon_seconds / MOST_EXTRAPOLATION).max(least)
     }
 }
 
-/// A JVM that can be judged.
+/// A JVM that can be assessed.
 #[derive(Debug)]
 pub(super) struct Assessed<'a> {
     pub(super) jvm: &'a Jvm,
     pub(super) heap_max_bytes: f64,
     /// The heap after collections.
     pub(super) heap: Forecast,
-    /// What can be moved, those that hold most first.
+    /// Services that can be moved, the largest first.
     pub(super) services: Vec<Service<'a>>,
-    /// What could be moved if more were known of it.
+    /// Services that cannot be assessed.
     pub(super) unassessed: Vec<(&'a Account, Missing)>,
 }
 
@@ -59,22 +59,22 @@ pub(super) struct Service<'a> {
 
 impl Assessed<'_> {
     /// What it may hold at the horizon.
-    pub(super) fn target_bytes(&self, terms: Terms) -> f64 {
-        self.heap_max_bytes * terms.fill
+    pub(super) fn target_bytes(&self, settings: Settings) -> f64 {
+        self.heap_max_bytes * settings.fill
     }
 
     /// Whether it is expected to hold more than that.
-    pub(super) fn is_pressed(&self, terms: Terms) -> bool {
-        self.heap.high_then.bytes > self.target_bytes(terms)
+    pub(super) fn is_pressed(&self, settings: Settings) -> bool {
+        self.heap.high_then.bytes > self.target_bytes(settings)
     }
 }
 
-/// The fleet: who can be judged, and who cannot.
+/// The fleet: JVMs that can be assessed, and JVMs that cannot.
 pub(super) fn assess<'a>(
     history: &'a History,
-    terms: Terms,
+    settings: Settings,
 ) -> (Vec<Assessed<'a>>, Vec<(&'a Jvm, Missing)>) {
-    let period = Period { history, terms };
+    let period = Period { history, settings };
     let mut assessed = Vec::new();
     let mut unassessed = Vec::new();
     for jvm in &history.jvms {
@@ -91,7 +91,7 @@ pub(super) fn assess<'a>(
     }
     let services: usize = assessed.iter().map(|one| one.jvm.accounts.len()).sum();
     for one in &mut assessed {
-        if services <= MOST_SERVICES || one.is_pressed(terms) {
+        if services <= MOST_SERVICES || one.is_pressed(settings) {
             period.services(one);
         }
     }
@@ -100,7 +100,7 @@ pub(super) fn assess<'a>(
 
 struct Period<'a> {
     history: &'a History,
-    terms: Terms,
+    settings: Settings,
 }
 
 impl<'a> Period<'a> {
@@ -112,7 +112,10 @@ impl<'a> Period<'a> {
             return Err(Missing::NoHeap);
         }
         let readings = self.readings(jvm, used)?;
-        Ok((max, forecast(&readings, self.terms.horizon_seconds, 0.0)?))
+        Ok((
+            max,
+            forecast(&readings, self.settings.horizon_seconds, 0.0)?,
+        ))
     }
 
     fn services(&self, assessed: &mut Assessed<'a>) {
@@ -121,7 +124,7 @@ impl<'a> Period<'a> {
         for account in jvm.accounts.iter().filter(|one| self.is_movable(one)) {
             match self.service(jvm, account, interval) {
                 Ok(live) => assessed.services.push(Service { account, live }),
-                // It has left already.
+                // It is not in this JVM any more.
                 Err(Missing::Gone { .. }) => {}
                 Err(missing) => assessed.unassessed.push((account, missing)),
             }
@@ -130,20 +133,20 @@ impl<'a> Period<'a> {
         (assessed.services).sort_by(|a, b| held(b).total_cmp(&held(a)));
     }
 
-    /// A library's or a package's bytes belong to code that others run, and go nowhere alone;
-    /// what is nobody's cannot be deployed.
+    /// Libraries and packages are code of services and cannot be moved alone; reserved accounts cannot
+    /// be deployed.
     fn is_movable(&self, account: &Account) -> bool {
         let is_reserved = matches!(account.name.as_str(), "_unaccounted" | "_other");
         match account.kind {
             Kind::Service => !is_reserved,
-            Kind::Scope => self.terms.scopes && !is_reserved,
+            Kind::Scope => self.settings.scopes && !is_reserved,
             Kind::Package | Kind::Library | Kind::Reserved => false,
         }
     }
 
     fn service(&self, jvm: &Jvm, account: &Account, interval: f64) -> Result<Forecast, Missing> {
         let alone;
-        let live_bytes = if self.terms.scopes && account.kind == Kind::Service {
+        let live_bytes = if self.settings.scopes && account.kind == Kind::Service {
             alone = without_scopes(jvm, account, self.history.span.points());
             &alone
         } else {
@@ -156,15 +159,15 @@ impl<'a> Period<'a> {
             .map(|(_, error)| error)
             .collect();
         let error = crate::history::statistics::quantile(&errors, 0.5).map_or(0.0, |it| it.value);
-        let live = forecast(&readings, self.terms.horizon_seconds, error)?;
+        let live = forecast(&readings, self.settings.horizon_seconds, error)?;
         live.check_error(interval)?;
         Ok(live)
     }
 
-    /// The readings since the JVM's latest restart, with their times, if they will do.
+    /// The readings since the JVM's latest restart, with their times, if they are sufficient.
     fn readings(&self, jvm: &Jvm, column: &Column) -> Result<Vec<(f64, f64)>, Missing> {
         let span = self.history.span;
-        let needed_seconds = self.terms.needed_seconds();
+        let needed_seconds = self.settings.needed_seconds();
         let begin = jvm.restarts.last().copied();
         let steps: Vec<(usize, f64)> = column
             .readings()
@@ -207,8 +210,9 @@ impl<'a> Period<'a> {
     }
 }
 
-/// What a service holds less the scopes beneath it, which move by themselves: nothing may be moved twice.
-/// (Readings are the highest of each step, and these need not fall together: it may come out small.)
+/// What a service holds without the scopes inside it, which are moved on their own, so that nothing is
+/// moved twice. (Readings are the highest of each step, which need not coincide, so the difference may
+/// be too small.)
 fn without_scopes(jvm: &Jvm, service: &Account, steps: usize) -> Column {
     let mut alone = Column::default();
     for (step, bytes) in service.live_bytes.readings() {

@@ -1,9 +1,9 @@
-//! What something that is measured in bytes will hold at the horizon, and how sure that is. Pure.
+//! Forecasts a size in bytes at the horizon, with its error. Pure.
 //!
-//! Readings that surely grow or shrink are moved along their line to the last of them, and
-//! quantiles are taken of what results: quantiles of a series that grows would tell when it was
-//! read, not how it varies. What grows is then moved on to the horizon; what shrinks, or may
-//! stand still, is expected to stay as it is at the end.
+//! If readings grow or shrink significantly, the trend is removed first: each is moved along the line
+//! to the time of the last reading. Quantiles are taken of the result; without this they would show
+//! when a reading was taken, not how the size varies. Growth is then extrapolated to the horizon; a
+//! size that shrinks, or may be constant, is expected to stay as it is at the end.
 //!
 //! The ends of an interval are the estimate, less or more `√(q² + e² + g²)`: `q` from the
 //! quantile's own interval, `e` the sampling error and `g` the slope's interval times the
@@ -13,13 +13,12 @@ use serde::Serialize;
 
 use crate::clock::format_duration;
 use crate::history::statistics::{self, Z, growth, in_quadrature, needed_readings, quantile};
+use crate::size::shown as bytes;
 
-use super::report::bytes;
-
-/// The quantile that stands for "as much as it ever needs, but for a few wild readings".
+/// The quantile for the most that is ever held, except for a few outliers.
 pub(super) const HIGH_QUANTILE: f64 = 0.95;
 
-/// A sampling error, at 95 %, above this share of what is held is too vague to plan with.
+/// The largest sampling error, at 95 %, as a share of the size, that is good enough for a plan.
 const MOST_ERROR_SHARE: f64 = 0.5;
 
 /// An estimate with both ends, bytes.
@@ -38,18 +37,18 @@ pub(super) struct Daily {
     pub(super) low_bytes: f64,
     pub(super) bytes: f64,
     pub(super) high_bytes: f64,
-    /// Whether it is surely upwards.
+    /// Whether it is significantly upwards.
     pub(super) is_sure: bool,
 }
 
-/// What a series tells.
+/// The forecast of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Forecast {
     /// Held half of the time, at the end of the period.
     pub(super) median_bytes: f64,
     /// Held 95 % of the time at the most, at the end of the period.
     pub(super) high_bytes: f64,
-    /// Standard error of one reading; 0 where nothing is sampled.
+    /// Standard error of one reading; 0 if the size is not sampled.
     pub(super) standard_error_bytes: f64,
     /// How it changes.
     pub(super) growth_per_day: Daily,
@@ -62,7 +61,7 @@ pub(super) struct Forecast {
 /// Why there is no forecast, and what would help.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub(super) enum Missing {
-    /// A newcomer.
+    /// Too new.
     #[error(
         "seen for {} only: wait until there are {}",
         format_duration(*.seen_seconds),
@@ -72,7 +71,7 @@ pub(super) enum Missing {
         seen_seconds: u64,
         needed_seconds: u64,
     },
-    /// What was before a restart says little of growth.
+    /// Too short since the latest restart: readings before it do not show growth.
     #[error(
         "restarted {} ago: wait until it has run for {}",
         format_duration(*.seen_seconds),
@@ -82,15 +81,15 @@ pub(super) enum Missing {
         seen_seconds: u64,
         needed_seconds: u64,
     },
-    /// No longer there.
+    /// Gone.
     #[error("not seen in the last {} of the period", format_duration(*.seconds))]
     Gone { seconds: u64 },
-    /// Scraped now and then.
+    /// Scraped too seldom.
     #[error(
         "read in {percent} % of the period's steps only: scrape it all the time, or give a longer --step"
     )]
     Gaps { percent: u64 },
-    /// Readings that follow one another closely.
+    /// Readings that are too correlated.
     #[error(
         "its readings are worth {worth} independent ones, and {needed} are needed: wait until about {} were seen",
         format_duration(*.needed_seconds)
@@ -111,7 +110,7 @@ pub(super) enum Missing {
         interval_bytes: f64,
         needed_interval_bytes: f64,
     },
-    /// Without its maximum nothing can be said of a heap.
+    /// The maximum of the heap is not known.
     #[error("its heap's maximum or use after collections is not recorded")]
     NoHeap,
 }
@@ -119,7 +118,7 @@ pub(super) enum Missing {
 /// The forecast from readings (seconds, bytes) in order of time, each with this standard error.
 ///
 /// # Errors
-/// [`Missing::Correlated`], also where there are but a few.
+/// [`Missing::Correlated`], also if there are too few.
 pub(super) fn forecast(
     readings: &[(f64, f64)],
     horizon_seconds: u64,
@@ -175,7 +174,7 @@ pub(super) fn forecast(
     })
 }
 
-/// Readings that are worth so many independent ones, of so long a time.
+/// The number of independent readings that these are worth, and their time.
 fn too_few(worth: f64, seen_seconds: f64) -> Missing {
     let needed = needed_readings(HIGH_QUANTILE) as f64;
     Missing::Correlated {

@@ -1,18 +1,19 @@
-//! `heapwarden advise`: over a fleet, from Prometheus: which JVMs will be too full, which
-//! services should move where, and how sure that is.
+//! `heapwarden advise`: which JVMs of a fleet will be too full, which services should move where,
+//! and how certain that is. The data come from Prometheus.
 //!
-//! `assessment` judges JVMs and services by `forecast`, `planner` chooses the moves, `shortlist`
-//! cuts them down where they are too many, `advice` puts all into one answer, `report` writes it. Exit code 0 with an answer, also "nothing to
-//! move"; 1 where no JVM is known well enough, or Prometheus cannot be read.
+//! `assessment` estimates JVMs and services with `forecast`, `planner` chooses the moves,
+//! `limit_moves` keeps the most useful ones if there are too many, `advice` makes one answer of it,
+//! and `report` writes the answer. Exit code 0 with an answer, including "nothing to move"; 1 if no
+//! JVM has enough data, or Prometheus cannot be read.
 
 mod advice;
 mod assessment;
 mod forecast;
+mod limit_moves;
 mod planner;
 #[cfg(test)]
 mod planner_tests;
 mod report;
-mod shortlist;
 #[cfg(test)]
 mod tests;
 
@@ -26,7 +27,7 @@ use crate::clock;
 use crate::history;
 
 use advice::Verdict;
-use assessment::Terms;
+use assessment::Settings;
 use report::Format;
 
 /// The arguments of `heapwarden advise`.
@@ -35,20 +36,19 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     history: history::Arguments,
 
-    /// How far ahead JVMs are to have room
+    /// How far ahead to look
     #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = clock::parse_duration)]
     horizon: Duration,
 
-    /// What of its maximum heap a JVM may hold after collections at the horizon
+    /// The share of its maximum heap that a JVM may hold after collections at the horizon
     #[arg(long, value_name = "PERCENT", default_value = "80%", value_parser = policy_config::parse_percent)]
     fill: f64,
 
-    /// Take a period for enough that has not seen a whole day; a seventh of the horizon is
-    /// needed all the same
+    /// Accept a period of less than a day; it must still be at least a seventh of the horizon
     #[arg(long)]
     allow_short: bool,
 
-    /// Advise so many moves at the most: those of the plan that relieve most
+    /// Advise at most this many moves: those that relieve most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_moves: Option<u64>,
 
@@ -56,11 +56,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     scopes: bool,
 
-    /// How to write the advice
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 
-    /// List every JVM and service, also those that the advice is not about
+    /// List every JVM and service, including those that the advice is not about
     #[arg(long)]
     all: bool,
 }
@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
 /// Reads the fleet's period and prints the advice.
 ///
 /// # Errors
-/// Only where the output cannot be written; what cannot be read is told on standard error.
+/// Only if the output cannot be written; other failures are printed on standard error.
 pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
     if arguments.history.prometheus.prometheus.is_none() {
         eprintln!("heapwarden: nothing to read from: give --prometheus URL");
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
     };
-    let terms = Terms {
+    let settings = Settings {
         horizon_seconds: arguments.horizon.as_secs(),
         fill: arguments.fill / 100.0,
         allow_short: arguments.allow_short,
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
         }),
         scopes: arguments.scopes,
     };
-    let advice = advice::advise(&history, terms);
+    let advice = advice::advise(&history, settings);
     let mut out = io::stdout().lock();
     report::write(&advice, arguments.format, arguments.all, &mut out)?;
     out.flush()?;

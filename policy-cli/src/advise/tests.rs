@@ -4,7 +4,7 @@ use crate::history::{Account, Column, History, Jvm, Kind};
 use crate::prometheus::Span;
 
 use super::advice::{Advice, Verdict, advise};
-use super::assessment::{Terms, assess};
+use super::assessment::{Settings, assess};
 use super::forecast::Missing;
 
 const MIB: f64 = 1_048_576.0;
@@ -12,7 +12,7 @@ const DAY: usize = 144;
 /// Three days of ten minutes.
 const STEPS: usize = 3 * DAY;
 
-const TERMS: Terms = Terms {
+const TERMS: Settings = Settings {
     horizon_seconds: 7 * 86_400,
     fill: 0.8,
     allow_short: false,
@@ -118,12 +118,12 @@ fn jvms_of_which_too_little_is_known_say_what_is_missing() {
 
 #[test]
 fn a_longer_horizon_needs_a_longer_period() {
-    let terms = Terms {
+    let settings = Settings {
         horizon_seconds: 28 * 86_400,
         ..TERMS
     };
     let history = history(vec![jvm("a", &[("shop", 500.0)])]);
-    let (_, unassessed) = assess(&history, terms);
+    let (_, unassessed) = assess(&history, settings);
     let Missing::Short { needed_seconds, .. } = unassessed[0].1 else {
         panic!("three days are too short for four weeks: {unassessed:?}");
     };
@@ -133,7 +133,7 @@ fn a_longer_horizon_needs_a_longer_period() {
 #[test]
 fn without_a_day_a_seventh_of_the_horizon_is_needed_all_the_same() {
     let needed = |hours: u64, allow_short| {
-        Terms {
+        Settings {
             horizon_seconds: hours * 3600,
             allow_short,
             ..TERMS
@@ -160,7 +160,7 @@ fn only_services_move_and_scopes_where_they_are_asked_for() {
     .into();
     let history = history(vec![one]);
     assert_eq!(names(&advise(&history, TERMS)), ["shop"]);
-    let scopes = Terms {
+    let scopes = Settings {
         scopes: true,
         ..TERMS
     };
@@ -180,15 +180,15 @@ fn a_service_moves_without_the_scopes_that_move_by_themselves() {
         ..account("/shop/tenant-1", Kind::Scope, 250.0)
     });
     let history = history(vec![one]);
-    let mib = |terms| {
-        let advice = advise(&history, terms);
+    let mib = |settings| {
+        let advice = advise(&history, settings);
         let services = advice.jvms[0].services.iter();
         let all = services.map(|one| (one.service.clone(), (one.live.median_bytes / MIB).round()));
         let mut all: Vec<_> = all.collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all
     };
-    let scopes = Terms {
+    let scopes = Settings {
         scopes: true,
         ..TERMS
     };
@@ -238,12 +238,12 @@ fn no_more_moves_than_asked_for_are_advised() {
     roomy.heap_max_bytes = constant(4096.0 * MIB);
     let fleet = history(vec![heavy, roomy]);
     let advice = |max_moves| {
-        let terms = Terms {
+        let settings = Settings {
             fill: 0.5,
             max_moves,
             ..TERMS
         };
-        let advice = advise(&fleet, terms);
+        let advice = advise(&fleet, settings);
         let moves = advice.moves.len();
         (advice.verdict, moves, advice.plan.moves_omitted)
     };

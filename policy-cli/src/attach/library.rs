@@ -1,8 +1,8 @@
-//! The agent's library that fits a JVM.
+//! Finds the agent's library for a JVM.
 
 use std::path::{Path, PathBuf};
 
-use crate::process::{Facts, Libc, Machine, Process, printable, read_elf};
+use crate::process::{Libc, Machine, Process, ProcessInfo, printable, read_elf};
 
 /// Largest library that is read, in bytes.
 const MAX_LIBRARY_BYTES: u64 = 256 << 20;
@@ -12,56 +12,56 @@ const NAMES: [&str; 2] = ["libheapwarden.so", "libheapwarden-musl.so"];
 /// Why there is no library to load.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LibraryError {
-    /// Named, and does not do.
+    /// A library was named, and cannot be used.
     #[error("{} {why}", printable(&path.to_string_lossy()))]
-    Unfit {
+    Unusable {
         /// As the JVM would open it.
         path: PathBuf,
-        /// In half a sentence, with the remedy.
-        why: Unfit,
+        /// Why, and what to do.
+        why: Unusable,
     },
-    /// Nowhere.
+    /// No library was found.
     #[error(
-        "libheapwarden.so was not found in {}: name it by --library FILE or HEAPWARDEN_LIBRARY{}",
+        "libheapwarden.so was not found in {}: name it with --library FILE or HEAPWARDEN_LIBRARY{}",
         list(looked),
-        among(unfit)
+        among(unusable)
     )]
     NotFound {
         /// The folders.
         looked: Vec<PathBuf>,
-        /// What was there and does not do.
-        unfit: Vec<(PathBuf, Unfit)>,
+        /// Libraries that were found, but cannot be used.
+        unusable: Vec<(PathBuf, Unusable)>,
     },
 }
 
-/// Why one library does not do.
+/// Why a library cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unfit {
-    /// As it says.
+pub(crate) enum Unusable {
+    /// It cannot be read.
     #[error("cannot be read by the JVM's path ({0})")]
     Unreadable(std::io::Error),
-    /// Here, but not there.
+    /// It exists here, but not in the JVM's file system.
     #[error(
-        "is here, but the JVM has files of its own (a container) and it is not there; copy it there \
-         (cp {0} /proc/{1}/root/tmp/libheapwarden.so, docker cp, kubectl cp) and name it by its path \
+        "exists here, but not in the JVM's own file system (a container); copy it there \
+         (cp {0} /proc/{1}/root/tmp/libheapwarden.so, docker cp, kubectl cp) and give its path \
          there: --library /tmp/libheapwarden.so"
     )]
     NotVisible(String, u32),
     /// Not an ELF.
-    #[error("is no native library (no 64-bit ELF)")]
+    #[error("is no native library (it is not a 64-bit ELF file)")]
     NoElf,
     /// Another processor.
-    #[error("is for {library}, and the JVM is for {jvm}: build it for that")]
+    #[error("is built for {library}, but the JVM for {jvm}: build the library for {jvm}")]
     OtherMachine { library: String, jvm: String },
     /// Another C library.
-    #[error("wants {library}, and the JVM runs on {jvm}: build it for that (rustup target …-linux-{})", target(*jvm_libc))]
+    #[error("needs {library}, but the JVM runs on {jvm}: build the library for {jvm} (rustup target …-linux-{})", target(*jvm_libc))]
     OtherLibc {
         library: &'static str,
         jvm: &'static str,
         jvm_libc: Libc,
     },
     /// By the permissions of the file itself.
-    #[error("may not be read by the JVM's user {0}: chmod a+r it")]
+    #[error("may not be read by the JVM's user {0}: run chmod a+r on it")]
     NotPermitted(u32),
 }
 
@@ -80,16 +80,16 @@ fn list(folders: &[PathBuf]) -> String {
     folders.join(", ")
 }
 
-fn among(unfit: &[(PathBuf, Unfit)]) -> String {
-    let reasons = unfit.iter().map(|(path, why)| {
+fn among(unusable: &[(PathBuf, Unusable)]) -> String {
+    let reasons = unusable.iter().map(|(path, why)| {
         let path = printable(&path.to_string_lossy());
         format!("; {path} {why}")
     });
     reasons.collect()
 }
 
-/// Finds the library for a JVM. What is named (the option, else `HEAPWARDEN_LIBRARY`) is taken or
-/// refused; without a name the usual folders are searched. Paths are the JVM's.
+/// Finds the library for a JVM. A named library (by the option, else by `HEAPWARDEN_LIBRARY`) is the
+/// only candidate; without a name the usual folders are searched. Paths are the JVM's.
 ///
 /// # Errors
 /// See [`LibraryError`].
@@ -97,32 +97,33 @@ pub(crate) fn find(named: Option<&Path>, process: &Process) -> Result<PathBuf, L
     let variable = std::env::var_os("HEAPWARDEN_LIBRARY").filter(|value| !value.is_empty());
     let variable = variable.map(PathBuf::from);
     if let Some(path) = named.or(variable.as_deref()) {
-        // A name in a container cannot be completed by our working folder.
-        let path = match process.facts.shares_files {
+        // A path in a container cannot be completed with our working folder.
+        let path = match process.info.shares_files {
             true => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
             false => path.to_owned(),
         };
-        return match judge(&path, process) {
+        return match check(&path, process) {
             Ok(()) => Ok(path),
-            Err(why) => Err(LibraryError::Unfit { path, why }),
+            Err(why) => Err(LibraryError::Unusable { path, why }),
         };
     }
     let looked = folders(std::env::current_exe().ok().as_deref());
-    let mut unfit = Vec::new();
+    let mut unusable = Vec::new();
     for folder in &looked {
         for name in NAMES {
             let path = folder.join(name);
-            match judge(&path, process) {
+            match check(&path, process) {
                 Ok(()) => return Ok(path),
-                Err(Unfit::Unreadable(error)) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(why) => unfit.push((path, why)),
+                Err(Unusable::Unreadable(error))
+                    if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(why) => unusable.push((path, why)),
             }
         }
     }
-    Err(LibraryError::NotFound { looked, unfit })
+    Err(LibraryError::NotFound { looked, unusable })
 }
 
-/// Where libraries lie: beside the command (as cargo builds both), where packages put them.
+/// Folders with libraries: beside the command (as cargo builds both), and where packages install them.
 fn folders(executable: Option<&Path>) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     if let Some(beside) = executable.and_then(Path::parent) {
@@ -143,32 +144,32 @@ fn folders(executable: Option<&Path>) -> Vec<PathBuf> {
 }
 
 /// Whether the JVM can load the file of that path.
-fn judge(path: &Path, process: &Process) -> Result<(), Unfit> {
-    let facts = &process.facts;
+fn check(path: &Path, process: &Process) -> Result<(), Unusable> {
+    let info = &process.info;
     let bytes = match process.root.read(path, MAX_LIBRARY_BYTES) {
         Ok(bytes) => bytes,
-        Err(_) if !facts.shares_files && path.exists() => {
+        Err(_) if !info.shares_files && path.exists() => {
             let here = printable(&path.to_string_lossy());
-            return Err(Unfit::NotVisible(here, facts.pid));
+            return Err(Unusable::NotVisible(here, info.pid));
         }
-        Err(error) => return Err(Unfit::Unreadable(error)),
+        Err(error) => return Err(Unusable::Unreadable(error)),
     };
     if !process.may_read(path) {
-        return Err(Unfit::NotPermitted(facts.status.user));
+        return Err(Unusable::NotPermitted(info.status.user));
     }
-    fits(&bytes, facts.machine, facts)
+    fits(&bytes, info.machine, info)
 }
 
-fn fits(bytes: &[u8], machine: Option<Machine>, facts: &Facts) -> Result<(), Unfit> {
-    let elf = read_elf(bytes).ok_or(Unfit::NoElf)?;
+fn fits(bytes: &[u8], machine: Option<Machine>, info: &ProcessInfo) -> Result<(), Unusable> {
+    let elf = read_elf(bytes).ok_or(Unusable::NoElf)?;
     if let Some(jvm) = machine.filter(|jvm| *jvm != elf.machine) {
-        return Err(Unfit::OtherMachine {
+        return Err(Unusable::OtherMachine {
             library: elf.machine.name(),
             jvm: jvm.name(),
         });
     }
-    match (elf.libc, facts.files.libc()) {
-        (Some(library), Some(jvm)) if library != jvm => Err(Unfit::OtherLibc {
+    match (elf.libc, info.files.libc()) {
+        (Some(library), Some(jvm)) if library != jvm => Err(Unusable::OtherLibc {
             library: library.as_str(),
             jvm: jvm.as_str(),
             jvm_libc: jvm,
@@ -202,22 +203,22 @@ mod tests {
     fn a_library_of_another_machine_or_libc_is_refused() {
         let bytes = this_program();
         let own = read_elf(&bytes).unwrap().machine;
-        let glibc = Facts::default();
+        let glibc = ProcessInfo::default();
         assert!(fits(&bytes, Some(own), &glibc).is_ok());
         let other = fits(&bytes, Some(Machine(own.0 + 1)), &glibc);
-        assert!(matches!(other, Err(Unfit::OtherMachine { .. })));
-        let alpine = Facts {
+        assert!(matches!(other, Err(Unusable::OtherMachine { .. })));
+        let alpine = ProcessInfo {
             files: MappedFiles::parse("0-1 r-xp 0 fe:00 1 /lib/ld-musl-x86_64.so.1\n"),
-            ..Facts::default()
+            ..ProcessInfo::default()
         };
         let why = fits(&bytes, Some(own), &alpine).unwrap_err().to_string();
         assert!(
-            why.contains("wants glibc, and the JVM runs on musl"),
+            why.contains("needs glibc, but the JVM runs on musl"),
             "{why}"
         );
         assert!(matches!(
             fits(b"#!/bin/sh", None, &glibc),
-            Err(Unfit::NoElf)
+            Err(Unusable::NoElf)
         ));
     }
 
@@ -225,7 +226,7 @@ mod tests {
     fn what_lies_elsewhere_is_named_in_the_error() {
         let error = LibraryError::NotFound {
             looked: vec!["/a".into(), "/b\u{1b}".into()],
-            unfit: vec![("/a/libheapwarden.so".into(), Unfit::NoElf)],
+            unusable: vec![("/a/libheapwarden.so".into(), Unusable::NoElf)],
         };
         let text = error.to_string();
         assert!(text.contains("/a, /b\\u{1b}:"), "{text}");

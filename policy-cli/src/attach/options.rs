@@ -1,8 +1,8 @@
-//! The option string that the agent is given.
+//! The option string for the agent.
 
 use std::path::Path;
 
-/// The agent's options, with what each expects.
+/// The agent's options, and what each expects.
 const KEYS: [(&str, &str); 5] = [
     ("config", "--config FILE does that"),
     ("listen", "host:port, port 0 picks one, or off"),
@@ -18,7 +18,7 @@ pub(crate) enum OptionError {
     #[error("{0:?} has no value: write key=value")]
     NoValue(String),
     /// Not one of the agent's.
-    #[error("the agent has no option {key:?}; there are {known}", known = known())]
+    #[error("the agent has no option {key:?}; its options are {known}", known = known())]
     Unknown { key: String },
     /// The agent splits at commas.
     #[error("{0:?} contains a comma, which would end the option: use a path without one")]
@@ -26,17 +26,17 @@ pub(crate) enum OptionError {
     /// Given twice.
     #[error("{0} is given twice")]
     Twice(String),
-    /// Relative to whom?
-    #[error("{key}={value}: the path must be absolute, as the JVM has a working folder of its own")]
+    /// A relative path.
+    #[error("{key}={value}: the path must be absolute, because the JVM has its own working folder")]
     Relative { key: String, value: String },
-    /// `listen` that is no address.
+    /// `listen` is not an address.
     #[error("listen={value}: {why}")]
     Listen { value: String, why: String },
-    /// `enabled` that is neither.
+    /// `enabled` is neither true nor false.
     #[error("enabled={0} is neither true nor false")]
     NoSwitch(String),
     /// Not text.
-    #[error("{0:?} is not UTF-8, which the agent's options are")]
+    #[error("{0:?} is not UTF-8, as the agent's options must be")]
     NoText(std::path::PathBuf),
 }
 
@@ -53,7 +53,7 @@ impl AgentOptions {
     /// Reads `key=value` texts.
     ///
     /// # Errors
-    /// A typing error is told here: the agent itself only warns in the JVM's log and goes on.
+    /// Any mistake. The agent itself would only log a warning and go on.
     pub(crate) fn parse<'a>(
         texts: impl IntoIterator<Item = &'a str>,
     ) -> Result<AgentOptions, OptionError> {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn typing_errors_are_told() {
+    fn typing_errors_are_reported() {
         let error = |text: &str| AgentOptions::parse([text]).unwrap_err().to_string();
         assert!(
             error("lisen=off").contains("listen (host:port"),

@@ -1,5 +1,5 @@
-//! `heapwarden check FILE...`: diagnostics to standard error, what the policy says to
-//! standard output; exit code 0 if every file is accepted, else 1.
+//! `heapwarden check FILE...`: prints diagnostics to standard error and a summary of the policy to
+//! standard output. Exit code 0 if every file is accepted, else 1.
 
 mod report;
 mod summary;
@@ -26,10 +26,10 @@ pub(crate) struct Arguments {
     quiet: bool,
 }
 
-/// Checks every file, also after one that is rejected.
+/// Checks every file, even if some are rejected.
 ///
 /// # Errors
-/// Only where the output cannot be written; a file that cannot be read is a rejected one.
+/// Only if the output cannot be written; a file that cannot be read counts as rejected.
 pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
     let mut out = io::stdout().lock();
     let mut err = io::stderr().lock();
@@ -85,11 +85,10 @@ fn check(
     Ok(parsed.policy.is_some())
 }
 
-/// Writes what is wrong with the bytes of a policy file to standard error. `None` if it is
-/// rejected.
+/// Writes the diagnostics of a policy file to standard error. `None` if the file is rejected.
 ///
 /// # Errors
-/// Only where the output cannot be written.
+/// Only if the output cannot be written.
 pub(crate) fn diagnose(name: &str, bytes: &[u8]) -> io::Result<Option<Policy>> {
     let (source, parsed) = policy_config::parse_bytes(bytes);
     let look = Look::of(io::stderr().is_terminal());
@@ -98,8 +97,8 @@ pub(crate) fn diagnose(name: &str, bytes: &[u8]) -> io::Result<Option<Policy>> {
     Ok(parsed.policy)
 }
 
-/// The file's bytes, or one more than a policy may have: a wrong path may name a device
-/// that never ends.
+/// The file's bytes, at most one more than a policy may have: a wrong path may name an endless
+/// device.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?

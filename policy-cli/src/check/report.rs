@@ -1,4 +1,4 @@
-//! Diagnostics with the line they are about and a caret.
+//! Prints diagnostics with the source line and a caret.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use policy_config::{Diagnostic, Severity};
 /// plain line for each diagnostic.
 const MAX_LINE_BYTES: usize = 2000;
 
-/// Columns of the output where it is no terminal.
+/// Columns of the output if it is not a terminal.
 const PLAIN_WIDTH: usize = 100;
 
 /// How diagnostics look.
@@ -22,7 +22,7 @@ const PLAIN_WIDTH: usize = 100;
 pub(crate) enum Look {
     /// For a terminal: colours and box characters.
     Fancy,
-    /// For a pipe, a log or a dumb terminal: ASCII alone.
+    /// For a pipe, a log or a dumb terminal: ASCII only.
     Plain,
 }
 
@@ -79,8 +79,8 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// `source` byte for byte, but with nothing that can drive the terminal, and with a line
-/// end after the last line for a caret to point at.
+/// `source` byte for byte, but without characters that control a terminal, and with a line end after
+/// the last line, so that a caret can point there.
 fn printable(source: &str) -> String {
     let mut text = String::with_capacity(source.len() + 1);
     let mut characters = source.chars().peekable();
@@ -98,7 +98,7 @@ fn printable(source: &str) -> String {
     text
 }
 
-/// One diagnostic as miette wants to see it.
+/// One diagnostic in the form that miette needs.
 #[derive(Debug)]
 struct Problem<'a> {
     diagnostic: &'a Diagnostic,
@@ -106,7 +106,7 @@ struct Problem<'a> {
 }
 
 impl Problem<'_> {
-    /// The span, or the character at it where it is empty: no caret stands under nothing.
+    /// The span; if it is empty, the character at it, so that there is something to mark.
     fn underlined(&self) -> Range<usize> {
         let Range { start, end } = self.diagnostic.span;
         let here = self.source.inner()[start..].chars().next();

@@ -1,4 +1,4 @@
-//! What an accepted policy says, in a few lines.
+//! A summary of an accepted policy in a few lines.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! One thing that the doctor found.
+//! One finding of `doctor`.
 
 use serde::Serialize;
 
@@ -8,9 +8,9 @@ use serde::Serialize;
 pub(super) enum Severity {
     /// Accounts are not kept, or limits not enforced.
     Error,
-    /// Something is missing or vague.
+    /// Something is missing or imprecise.
     Warning,
-    /// As it is meant to be, but easily misread.
+    /// Nothing is wrong, but the numbers are easily misread.
     Note,
 }
 
@@ -25,13 +25,13 @@ impl Severity {
     }
 }
 
-/// What was found. Texts may contain names that others chose: they are escaped where printed.
+/// A finding. Its texts may contain names that tenants chose: they are escaped where printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
     pub(super) severity: Severity,
     /// A stable name, for scripts.
     pub(super) name: &'static str,
-    /// What is the matter, in a sentence.
+    /// What is wrong, in a sentence.
     pub(super) sentence: String,
     /// The figure that shows it.
     pub(super) evidence: String,

@@ -43,19 +43,6 @@ impl Metrics {
         let samples = self.0.get(name).into_iter().flatten();
         samples.filter_map(move |sample| Some((sample.labels.get(label)?.as_str(), sample.value)))
     }
-
-    /// The values of a metric by two of its labels.
-    pub(super) fn by_labels<'a>(
-        &'a self,
-        name: &str,
-        labels: [&'a str; 2],
-    ) -> impl Iterator<Item = (&'a str, &'a str, f64)> {
-        let samples = self.0.get(name).into_iter().flatten();
-        samples.filter_map(move |sample| {
-            let label = |at: usize| sample.labels.get(labels[at]).map(String::as_str);
-            Some((label(0)?, label(1)?, sample.value))
-        })
-    }
 }
 
 /// `name{label="value",…} number`
@@ -112,8 +99,8 @@ mod tests {
         assert_eq!(metrics.value("a"), Some(3.0));
         let b: Vec<_> = metrics.by_label("b", "reason").collect();
         assert_eq!(b, [("x", 1000.0), ("y, \"z\\\n}", 2.0)]);
-        let c: Vec<_> = metrics.by_labels("c", ["account", "reason"]).collect();
-        assert_eq!(c, [("/shop", "jdk", 5.0)]);
+        let c: Vec<_> = metrics.by_label("c", "account").collect();
+        assert_eq!(c, [("/shop", 5.0)]);
         assert_eq!(metrics.value("none"), None);
     }
 

@@ -1,15 +1,15 @@
-//! `heapwarden doctor PID|ADDRESS`: why accounts are empty, vague, or not enforced.
+//! `heapwarden doctor PID|ADDRESS`: why accounts are empty, imprecise, or not enforced.
 //!
-//! What there is to see is gathered once into a [`Picture`]; each finding is a pure function of
-//! it. Nothing is sent to the JVM but requests to the agent's own listener.
+//! [`Inputs`] are gathered once; each check is a pure function of them. The command sends nothing to
+//! the JVM but HTTP requests to the agent.
 //!
 //! Exit codes: 0 nothing but notes; 1 there is an error or a warning; 2 the command line is wrong;
-//! 3 the process cannot be looked at.
+//! 3 the process cannot be inspected.
 
+mod checks;
 mod finding;
-mod findings;
+mod inputs;
 mod metrics;
-mod picture;
 mod report;
 
 use std::io::{self, Write as _};
@@ -20,23 +20,23 @@ use clap::Args;
 
 use crate::process::Process;
 use finding::Severity;
-use picture::Picture;
+use inputs::Inputs;
 
-/// Exit code: the process is not there, or not to be looked at.
-const NOT_SEEN: u8 = 3;
+/// Exit code: the process does not exist, or cannot be inspected.
+const NOT_INSPECTED: u8 = 3;
 
 /// The arguments of `heapwarden doctor`.
 #[derive(Args)]
 #[command(after_help = "\
 Exit codes: 0 nothing but notes; 1 there is an error or a warning; 2 the command line is wrong;
-3 the process cannot be looked at.")]
+3 the process cannot be inspected.")]
 pub(crate) struct Arguments {
     /// A JVM's process id (a plain number), or where its agent listens: host:port, or its run file
     #[arg(value_name = "PID|ADDRESS")]
     target: String,
 
-    /// The policy file to compare with what is in force; found by itself where the JVM was started
-    /// with it
+    /// The policy file to compare with the policy in force; the default is the one that the JVM was
+    /// started with
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -51,23 +51,23 @@ pub(crate) struct Arguments {
 /// Only where the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
     let config = arguments.config.as_deref();
-    // A path of a container is not completed by our working folder.
-    let picture = match arguments.target.parse::<u32>() {
+    // A path in a container cannot be completed with our working folder.
+    let inputs = match arguments.target.parse::<u32>() {
         Ok(pid) => match Process::find(pid) {
-            Ok(process) => Picture::of_process(&process, config),
+            Ok(process) => Inputs::of_process(&process, config),
             Err(error) => {
                 writeln!(io::stderr(), "heapwarden: {error}")?;
-                return Ok(ExitCode::from(NOT_SEEN));
+                return Ok(ExitCode::from(NOT_INSPECTED));
             }
         },
-        Err(_) => Picture::of_address(&arguments.target, config),
+        Err(_) => Inputs::of_address(&arguments.target, config),
     };
-    let findings = findings::all(&picture);
+    let findings = checks::run(&inputs);
     let mut out = io::stdout().lock();
     if arguments.json {
-        report::json(&picture, &findings, &mut out)?;
+        report::json(&inputs, &findings, &mut out)?;
     } else {
-        report::text(&picture, &findings, &mut out)?;
+        report::text(&inputs, &findings, &mut out)?;
     }
     out.flush()?;
     let is_well = findings

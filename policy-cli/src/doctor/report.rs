@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::finding::{Finding, Severity};
-use super::picture::Picture;
+use super::inputs::Inputs;
 use crate::process::printable;
 
-/// Most findings that are listed; a policy with thousands of accounts may give as many.
+/// Most findings that are listed; a policy with thousands of accounts may give thousands.
 const MAX_LISTED: usize = 100;
 
 #[derive(Serialize)]
@@ -22,11 +22,11 @@ struct Document<'a> {
 }
 
 /// One JSON document on one line.
-pub(super) fn json(picture: &Picture, findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn json(inputs: &Inputs, findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
     let listed = &findings[..findings.len().min(MAX_LISTED)];
     let document = Document {
-        pid: picture.facts.as_ref().map(|facts| facts.pid),
-        address: picture.address.as_deref(),
+        pid: inputs.info.as_ref().map(|info| info.pid),
+        address: inputs.address.as_deref(),
         findings: listed,
         findings_omitted: findings.len() - listed.len(),
     };
@@ -35,12 +35,12 @@ pub(super) fn json(picture: &Picture, findings: &[Finding], out: &mut dyn Write)
 }
 
 /// A paragraph for each finding, the worst first.
-pub(super) fn text(picture: &Picture, findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
-    if let Some(facts) = &picture.facts {
-        writeln!(out, "{}: {}", facts.title(), facts.summary())?;
-        writeln!(out, "  {}", facts.command_line())?;
+pub(super) fn text(inputs: &Inputs, findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
+    if let Some(info) = &inputs.info {
+        writeln!(out, "{}: {}", info.title(), info.summary())?;
+        writeln!(out, "  {}", info.command_line())?;
     }
-    if let Some(address) = &picture.address {
+    if let Some(address) = &inputs.address {
         writeln!(out, "agent on {}", printable(address))?;
     }
     writeln!(out)?;
@@ -85,14 +85,14 @@ mod tests {
     use super::*;
 
     fn finding(sentence: &str) -> Finding {
-        Finding::new(Severity::Warning, "name", sentence, "1 of 2", "mend it")
+        Finding::new(Severity::Warning, "name", sentence, "1 of 2", "fix it")
     }
 
     #[test]
     fn names_of_tenants_do_not_drive_the_terminal() {
         let mut out = Vec::new();
         text(
-            &Picture::default(),
+            &Inputs::default(),
             &[finding("account \u{1b}[2J")],
             &mut out,
         )
@@ -109,7 +109,7 @@ mod tests {
     fn the_json_is_bounded_and_says_so() {
         let many = vec![finding("x"); MAX_LISTED + 5];
         let mut out = Vec::new();
-        json(&Picture::default(), &many, &mut out).unwrap();
+        json(&Inputs::default(), &many, &mut out).unwrap();
         let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(document["findings"].as_array().unwrap().len(), MAX_LISTED);
         assert_eq!(document["findings_omitted"], 5);

@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = clock::parse_duration)]
     range: Duration,
 
-    /// Where the range ends, if not now: 2026-11-20T14:00:00Z, or seconds since 1970
+    /// End of the range, if not now: 2026-11-20T14:00:00Z, or seconds since 1970
     #[arg(long, value_name = "TIME", value_parser = clock::parse_time)]
     end: Option<i64>,
 
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "HOST:PORT")]
     instance: Option<String>,
 
-    /// The labels that tell one JVM from another
+    /// The labels that distinguish JVMs
     #[arg(
         long = "jvm-label",
         value_name = "LABELS",
@@ -104,7 +104,7 @@ impl Arguments {
     }
 }
 
-/// A period that Prometheus has recorded, or that is yet to come.
+/// A period: recorded by Prometheus, or polled from now on.
 #[derive(Args, Debug, Clone)]
 #[group(skip)]
 pub(crate) struct Source {
@@ -135,7 +135,7 @@ impl Source {
         }
     }
 
-    /// Whether the period is made of minutes that nobody chose for their load.
+    /// Whether the period is polled: only minutes long, and perhaps without typical load.
     pub(crate) fn is_live(&self) -> bool {
         self.live.is_some()
     }

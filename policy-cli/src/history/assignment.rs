@@ -1,4 +1,4 @@
-//! Which recorded account a policy's rule would have been the rule of.
+//! Assigns recorded accounts to the rules of a policy.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::deployment;
 use super::statistics::in_quadrature;
 use super::{Account, Column, Jvm, Kind};
 
-/// An account that a policy would have kept in a JVM: what its parts held together.
+/// An account that a policy would have kept in a JVM: the sum of its parts.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Assigned<'a> {
     /// The position of its rule in [`Policy::accounts`].
@@ -26,12 +26,12 @@ pub(crate) struct Assigned<'a> {
 
 /// The accounts that `policy` would have kept in `jvm`, over `steps` steps.
 ///
-/// Like the agent, a service or scope goes to the first rule whose glob it matches. But a
-/// record knows less than the agent: of a deployment's names only those that follow from the one that
-/// is published ([`deployment`]), and of package accounts only their names. A scope is matched by what the program called it,
-/// without the service around it. So an account that bears the name of a rule of
-/// its kind is that rule's, whatever its glob or patterns say. Library accounts, whose callers
-/// pay, and reserved ones have no rule.
+/// As in the agent, a service or scope belongs to the first rule whose glob matches. But a record has
+/// less data than the agent: only those names of a deployment that follow from the published one
+/// ([`deployment`]), and only the names of package accounts. A scope is matched by the name that the
+/// program gave it, without the service around it. So an account with the name of a rule of its kind
+/// belongs to that rule, whatever the rule's glob or patterns are. Library accounts, whose callers
+/// pay, and reserved accounts belong to no rule.
 pub(crate) fn assign<'a>(policy: &Policy, jvm: &'a Jvm, steps: usize) -> Vec<Assigned<'a>> {
     let mut groups: BTreeMap<(usize, String), Vec<&Account>> = BTreeMap::new();
     for account in &jvm.accounts {

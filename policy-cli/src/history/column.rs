@@ -1,6 +1,6 @@
-//! One number for each step of a period, or none.
+//! An optional number for each step of a period.
 
-/// Readings by step. What is missing is missing: it is neither 0 nor the reading before.
+/// Readings by step. A missing reading is neither 0 nor the previous one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Column {
     /// NaN where there is no reading; empty while there is none at all, because most
@@ -15,10 +15,10 @@ impl Column {
         (!reading.is_nan()).then_some(reading)
     }
 
-    /// Records a reading of one of `steps` steps. Values that are no count and no size (not
-    /// finite, negative) are no readings.
+    /// Records a reading of one of `steps` steps. Negative and non-finite values are ignored: they
+    /// are neither counts nor sizes.
     ///
-    /// Returns false where there is one already, which stays.
+    /// Returns false if the step already has a reading, which stays.
     pub(crate) fn put(&mut self, steps: usize, step: usize, reading: f64) -> bool {
         if step >= steps || !reading.is_finite() || reading < 0.0 {
             return true;
@@ -53,7 +53,7 @@ impl Column {
     }
 
     /// The reading of a step, or the latest one before it, or else the first one after it:
-    /// for what seldom changes, such as the maximum heap.
+    /// for values that seldom change, such as the maximum heap.
     pub(crate) fn in_force(&self, step: usize) -> Option<f64> {
         let before = self.readings.iter().take(step.saturating_add(1)).rev();
         let after = self.readings.iter().skip(step);

@@ -1,4 +1,4 @@
-//! Why there is no history.
+//! Why a period could not be read.
 
 use crate::live::LiveError;
 use crate::prometheus;
@@ -6,30 +6,30 @@ use crate::prometheus;
 /// One sentence for the user.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// Nobody to ask.
-    #[error("nothing to read from: give --prometheus URL, or --live ADDRESS for one JVM")]
+    /// No source was given.
+    #[error("no source is given: give --prometheus URL, or --live ADDRESS for one JVM")]
     NoSource,
     /// A failed query.
     #[error(transparent)]
     Prometheus(#[from] prometheus::Error),
-    /// The live JVM.
+    /// The running JVM.
     #[error(transparent)]
     Live(#[from] LiveError),
-    /// `--match` has not the form of a selector.
+    /// `--match` is not a selector.
     #[error("--match takes a selector of labels, such as '{{job=\"tomcat\"}}', not {text:?}")]
     Selector {
         /// As it was given.
         text: String,
     },
-    /// `--jvm-label` has not the form of a label.
-    #[error("{text:?} is not the name of a label")]
+    /// `--jvm-label` is not a label.
+    #[error("{text:?} is not the name of a label; give names such as job,instance")]
     Label {
         /// As it was given.
         text: String,
     },
-    /// The range shows no account.
+    /// The range has no account.
     #[error(
-        "{source_name} has no metrics of Heapwarden from {from} to {to}{selector}; is the agent scraped (try the query heapwarden_account_live_bytes)?"
+        "{source_name} has no metrics of Heapwarden from {from} to {to}{selector}; check that Prometheus scrapes the agent (query heapwarden_account_live_bytes)"
     )]
     Nothing {
         /// Who was asked.
@@ -41,9 +41,9 @@ pub(crate) enum Error {
         /// The selector, introduced by a comma, or nothing.
         selector: String,
     },
-    /// Two processes with one name.
+    /// Two JVMs with the same labels.
     #[error(
-        "two JVMs are both called {jvm}: they differ in {differ}; tell them apart with --jvm-label {hint}, or choose one with --match"
+        "two JVMs are both called {jvm}: they differ in {differ}; distinguish them with --jvm-label {hint}, or choose one with --match"
     )]
     Ambiguous {
         /// What both are called.
@@ -53,9 +53,9 @@ pub(crate) enum Error {
         /// A value for `--jvm-label` that tells them apart.
         hint: String,
     },
-    /// More than we hold in memory.
+    /// More readings than fit into memory.
     #[error(
-        "{accounts} accounts in {steps} steps are too much for one reading; take --step {step} or coarser, or fewer JVMs with --match"
+        "{accounts} accounts in {steps} steps are too many; give --step {step} or coarser, or fewer JVMs with --match"
     )]
     TooLarge {
         /// Series of accounts.

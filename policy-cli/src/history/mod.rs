@@ -1,16 +1,15 @@
 //! An observed period: what the accounts of some JVMs held, step by step.
 //!
-//! A period is read from Prometheus, or from one live JVM that is polled. Its steps are
-//! evenly spaced; a step stands for the time since the step before it. What was not seen is
-//! missing ([`Column`]), a JVM that began anew is noted, and an account has readings only
-//! while it existed.
+//! A period is read from Prometheus, or by polling one running JVM. Its steps are evenly spaced; a
+//! step stands for the time since the previous step. Missing readings stay missing ([`Column`]),
+//! restarts of JVMs are noted, and an account has readings only while it existed.
 //!
-//! **What a reading is.** Of an account that has scopes beneath it, all of them together: its
-//! limits are about that. Live bytes and their error are the highest of each step, so that a
-//! peak between two steps counts as long as it was scraped. The standard error that the
-//! agent publishes is that of the *charged* bytes, garbage included. As the variance of an
-//! estimate grows in proportion to what is estimated (`sampling/weight.rs` of the agent), the
-//! error of the live part is taken as that times √(live / charged).
+//! **Readings.** A reading of an account includes the scopes inside it, because its limits are about
+//! all of them. Live bytes and their error are the highest of each step, so that a peak between two
+//! steps counts if it was scraped. Older agents publish the standard error of the *charged* bytes
+//! only, garbage included. The variance of an estimate is proportional to the estimated amount
+//! (`sampling/weight.rs` of the agent), so for them the error of the live bytes is that error times
+//! √(live / charged).
 
 mod arguments;
 mod assignment;
@@ -31,7 +30,7 @@ pub(crate) use assignment::{Assigned, assign};
 pub(crate) use column::Column;
 pub(crate) use error::Error;
 
-/// The error of what is live, given that of all that is charged; see the module.
+/// The error of the live bytes, derived from that of the charged bytes; see the module.
 fn live_error(charged_error: f64, live: f64, charged: f64) -> f64 {
     if charged > live {
         charged_error * (live / charged).sqrt()
@@ -46,28 +45,28 @@ const MAX_SHOWN_COLUMNS: usize = 60;
 /// A period.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct History {
-    /// Who was asked, for people.
+    /// The source, for messages.
     pub(crate) source: String,
     /// The steps.
     pub(crate) span: Span,
     /// By name.
     pub(crate) jvms: Vec<Jvm>,
-    /// What the source warned of.
+    /// Warnings of the source.
     pub(crate) notes: Vec<String>,
 }
 
-/// One JVM, also over restarts under the same labels.
+/// One JVM: all processes with the same labels, one after the other.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Jvm {
-    /// The labels that tell JVMs apart, `job` and `instance` unless told otherwise.
+    /// The labels that distinguish JVMs, by default `job` and `instance`.
     pub(crate) labels: Vec<(String, String)>,
     /// The maximum heap.
     pub(crate) heap_max_bytes: Column,
     /// The heap's use after a collection, the highest of each step.
     pub(crate) heap_used_after_gc_bytes: Column,
-    /// Mean bytes between samples; 0 where every allocation is one.
+    /// Mean bytes between samples; 0 if every allocation is sampled.
     pub(crate) sampling_interval_bytes: Column,
-    /// Steps in which the agent's counters began anew.
+    /// Steps in which the JVM was restarted.
     pub(crate) restarts: Vec<usize>,
     /// By name.
     pub(crate) accounts: Vec<Account>,
@@ -78,27 +77,27 @@ pub(crate) struct Jvm {
 pub(crate) struct Account {
     /// As the policy that was in force named it.
     pub(crate) name: String,
-    /// What it is an account of.
+    /// What it stands for.
     pub(crate) kind: Kind,
     /// The service's own name; empty for other kinds.
     pub(crate) service: String,
     /// The account of the service around a scope; empty where there is none.
     pub(crate) parent: String,
-    /// Survived the latest collection; the highest of each step.
+    /// Live bytes, the highest of each step.
     pub(crate) live_bytes: Column,
-    /// Of the live bytes; see the module.
+    /// Standard error of the live bytes; see the module.
     pub(crate) standard_error_bytes: Column,
     /// The soft limit in force.
     pub(crate) soft_limit_bytes: Column,
     /// The limit in force.
     pub(crate) limit_bytes: Column,
-    /// Refused in each step; missing where none was.
+    /// Refusals in each step; missing if there was none.
     pub(crate) refusals: Column,
-    /// Would have been refused in each step; missing where none was.
+    /// Refusals that `observe` did not throw in each step; missing if there was none.
     pub(crate) would_refuse: Column,
 }
 
-/// What an account is an account of.
+/// What an account stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) enum Kind {
     /// A deployed application.
@@ -126,7 +125,7 @@ impl Kind {
         }
     }
 
-    /// What the agent's word stands for; anything else is nobody's account.
+    /// Reads the agent's word; an unknown one counts as reserved.
     pub(crate) fn from_word(word: &str) -> Kind {
         [Kind::Service, Kind::Package, Kind::Library, Kind::Scope]
             .into_iter()
@@ -136,13 +135,13 @@ impl Kind {
 }
 
 impl Jvm {
-    /// What it is called: the values of its labels, fit to be shown.
+    /// Its name: the values of its labels, printable.
     pub(crate) fn name(&self) -> String {
         let values = self.labels.iter().map(|(_, value)| value.as_str());
         fitted(&values.collect::<Vec<_>>().join(" "), MAX_SHOWN_COLUMNS).into_owned()
     }
 
-    /// Whether anything was read from it in this step.
+    /// Whether the step has any reading of it.
     pub(crate) fn is_seen(&self, step: usize) -> bool {
         self.heap_max_bytes.get(step).is_some()
             || (self.accounts.iter()).any(|account| account.live_bytes.get(step).is_some())
@@ -150,8 +149,8 @@ impl Jvm {
 }
 
 impl Account {
-    /// What the program called its scope, and policies know it by: the account's name less the
-    /// service around it.
+    /// The name of the scope in programs and policies: the account's name without the service around
+    /// it.
     pub(crate) fn scope_name(&self) -> &str {
         let within = self.name.strip_prefix(&self.parent);
         within
@@ -160,7 +159,7 @@ impl Account {
             .unwrap_or(&self.name)
     }
 
-    /// Its name, fit to be shown.
+    /// Its name, printable.
     pub(crate) fn shown(&self) -> String {
         fitted(&self.name, MAX_SHOWN_COLUMNS).into_owned()
     }

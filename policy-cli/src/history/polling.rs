@@ -1,4 +1,4 @@
-//! A period as one live JVM is polled.
+//! Reads a period by polling one running JVM.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
@@ -18,10 +18,10 @@ const COARSEST_STEP_SECONDS: u64 = 30;
 
 /// Polls the JVM at `address` for `seconds`.
 ///
-/// A reading that fails is missing, and counted in a note; the JVM may be starting anew.
+/// A reading that fails is missing, and counted in a note; the JVM may be restarting.
 ///
 /// # Errors
-/// [`Error::Live`] where the first reading fails, or every one after it.
+/// [`Error::Live`] if the first reading fails, or all later ones.
 pub(super) fn read(address: &Address, seconds: u64, step: Option<u64>) -> Result<History, Error> {
     let step = step.unwrap_or_else(|| (seconds / READINGS).clamp(1, COARSEST_STEP_SECONDS));
     let client = Client::new();
@@ -68,13 +68,13 @@ pub(super) fn read(address: &Address, seconds: u64, step: Option<u64>) -> Result
     })
 }
 
-/// Says how long it will take to whoever waits before a terminal.
+/// Tells a user at a terminal how long it will take.
 fn tell(span: Span) {
     let mut err = std::io::stderr().lock();
     if err.is_terminal() {
         let (length, step) = (span.seconds(), span.step_seconds());
         let length = clock::format_duration(length);
-        // Nobody is harmed where it cannot be said.
+        // If this cannot be printed, nothing is lost.
         let _ = writeln!(
             err,
             "heapwarden: one reading every {step} s, for {length} …"
@@ -135,19 +135,25 @@ impl Polled {
             };
             let fresh = || {
                 let account = Account {
-                    name: one.name.clone(),
+                    name: one.name.to_string(),
                     ..Account::default()
                 };
                 (account, now)
             };
-            let (account, before) = self.accounts.entry(one.name.clone()).or_insert_with(fresh);
+            let (account, before) = self
+                .accounts
+                .entry(one.name.to_string())
+                .or_insert_with(fresh);
             account.kind = Kind::from_word(&one.kind);
-            account.service.clone_from(&one.service);
-            account.parent = one.parent.clone().unwrap_or_default();
+            account.service = one.service.to_string();
+            account.parent = one.parent.as_deref().unwrap_or_default().to_owned();
             let whole = one.whole();
             let (live, charged) = (whole.live_bytes as f64, whole.charged_bytes as f64);
             account.live_bytes.put(steps, step, live);
-            let error = live_error(whole.standard_error_bytes as f64, live, charged);
+            let error = match whole.live_standard_error_bytes {
+                Some(error) => error as f64,
+                None => live_error(whole.standard_error_bytes as f64, live, charged),
+            };
             account.standard_error_bytes.put(steps, step, error);
             for (column, limit) in [
                 (&mut account.limit_bytes, one.limit_bytes),
@@ -165,7 +171,7 @@ impl Polled {
                     now.would_refuse,
                 ),
             ] {
-                // A counter that fell began anew; over a gap its time is unknown.
+                // A counter that fell was reset; after a gap, the time of the increase is unknown.
                 let gained = if is < was { is } else { is - was };
                 if gained > 0 && step == before.reading + 1 {
                     column.put(steps, step, gained as f64);
@@ -235,6 +241,16 @@ mod tests {
     }
 
     #[test]
+    fn the_published_error_of_live_bytes_is_used_where_there_is_one() {
+        let mut found = accounts(10, 100, 0);
+        found.accounts[0].live_standard_error_bytes = Some(3);
+        let mut polled = Polled::new(1);
+        polled.add(0, &found);
+        let jvm = polled.finish(&"127.0.0.1:9464".parse().unwrap());
+        assert_eq!(jvm.accounts[0].standard_error_bytes.get(0), Some(3.0));
+    }
+
+    #[test]
     fn what_has_scopes_beneath_it_counts_with_them() {
         let mut found = accounts(10, 100, 0);
         found.accounts[0].parent = Some("mall".into());
@@ -242,6 +258,7 @@ mod tests {
             live_bytes: 300,
             charged_bytes: 300,
             standard_error_bytes: 9,
+            ..Tree::default()
         });
         let mut polled = Polled::new(1);
         polled.add(0, &found);

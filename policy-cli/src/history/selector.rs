@@ -1,4 +1,4 @@
-//! Which series are meant, in Prometheus' words.
+//! Selectors of series, in PromQL.
 
 use super::Error;
 
@@ -11,10 +11,10 @@ pub(super) struct Selector {
 impl Selector {
     /// `text` as `--match` takes it, narrowed to one `instance`.
     ///
-    /// What stands between the braces is Prometheus' to judge.
+    /// Prometheus checks what is between the braces.
     ///
     /// # Errors
-    /// [`Error::Selector`] where there are no braces.
+    /// [`Error::Selector`] if there are no braces.
     pub(super) fn new(text: Option<&str>, instance: Option<&str>) -> Result<Selector, Error> {
         let mut matchers = match text.map(str::trim) {
             None => String::new(),
@@ -42,7 +42,7 @@ impl Selector {
         }
     }
 
-    /// For messages: nothing where nothing was asked.
+    /// For messages: empty without a selector.
     pub(super) fn clause(&self) -> String {
         if self.matchers.is_empty() {
             String::new()

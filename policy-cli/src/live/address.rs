@@ -1,4 +1,4 @@
-//! Where an agent listens, as an operator names it.
+//! The address of an agent, as a user writes it.
 
 use std::fmt;
 use std::fs::File;
@@ -7,27 +7,27 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use serde::Deserialize;
+use policy_report::RunFile;
 
 use super::LiveError;
 use crate::printable;
 
-/// The port of a policy that names none.
+/// The default port of a policy.
 pub(crate) const DEFAULT_PORT: u16 = 9464;
 
 /// Longest host name that DNS has, in bytes.
 const MAX_HOST_BYTES: usize = 253;
 
-/// Longest run file that is read, in bytes; an agent's has about 50.
-const MAX_RUN_FILE_BYTES: u64 = 4096;
+/// Largest run file that is read, in bytes; an agent writes about 50.
+pub(crate) const MAX_RUN_FILE_BYTES: u64 = 4096;
 
 /// What a user may give as an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Address {
     /// A listener.
     Listener(Listener),
-    /// An agent's run file, which is read anew for every request: a JVM that was started again
-    /// listens elsewhere.
+    /// An agent's run file. It is read again for every request, because a restarted JVM may listen on
+    /// another port.
     RunFile(PathBuf),
 }
 
@@ -40,20 +40,20 @@ pub(crate) struct Listener {
     port: u16,
 }
 
-/// Why a text is no address.
+/// Why a text is not an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AddressError {
-    /// Nothing at all.
+    /// An empty text.
     #[error("is empty; give host:port, a port, http://host:port/ or an agent's run file")]
     Empty,
     /// `https:` or another scheme.
     #[error("has a scheme other than http; an agent speaks plain HTTP")]
     Scheme,
     /// `user:password@host`.
-    #[error("has a user name; an agent asks for none")]
+    #[error("has a user name; leave it out, agents ask for none")]
     User,
-    /// A URL of a page that no agent has.
-    #[error("names a page; give http://host:port/ alone")]
+    /// A URL with a path that no agent has.
+    #[error("has a path; give http://host:port/ only")]
     Page,
     /// Neither a name nor an IP address.
     #[error("has no valid host name or IP address before the port")]
@@ -64,7 +64,7 @@ pub(crate) enum AddressError {
 }
 
 impl Default for Address {
-    /// What an agent listens on whose policy names no address.
+    /// The address on which an agent listens by default.
     fn default() -> Self {
         Address::Listener(Listener {
             host: Ipv4Addr::LOCALHOST.to_string(),
@@ -124,16 +124,15 @@ impl fmt::Display for Listener {
 }
 
 impl Address {
-    /// The listener, looked up in the run file where that is what was given; and the process,
-    /// where the run file names it.
+    /// The listener, and for a run file the process id.
     ///
     /// # Errors
-    /// A run file that cannot be read, or is none.
+    /// A file that cannot be read, or is not a run file.
     pub(super) fn listener(&self) -> Result<(Listener, Option<u32>), LiveError> {
         match self {
             Address::Listener(listener) => Ok((listener.clone(), None)),
             Address::RunFile(path) => {
-                let run = RunFile::read(path)?;
+                let run = run_file(path)?;
                 Ok((Listener::from(run.listen), Some(run.pid)))
             }
         }
@@ -141,7 +140,7 @@ impl Address {
 }
 
 impl From<SocketAddr> for Listener {
-    /// "Every address of this machine" becomes the loopback one, which can be connected to.
+    /// The unspecified address ("all addresses") becomes the loopback address, to which one can connect.
     fn from(bound: SocketAddr) -> Self {
         let host = match bound.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -155,38 +154,30 @@ impl From<SocketAddr> for Listener {
     }
 }
 
-/// What an agent writes once its listener is bound.
-#[derive(Deserialize)]
-struct RunFile {
-    pid: u32,
-    listen: SocketAddr,
+/// Reads the run file that an agent wrote once its listener was bound.
+fn run_file(path: &Path) -> Result<RunFile, LiveError> {
+    let mut bytes = Vec::new();
+    // Opening a pipe would wait for its writer.
+    let read = std::fs::metadata(path).and_then(|found| {
+        if !found.is_file() {
+            return Err(std::io::ErrorKind::InvalidInput.into());
+        }
+        File::open(path)?
+            .take(MAX_RUN_FILE_BYTES)
+            .read_to_end(&mut bytes)
+    });
+    read.map_err(|error| LiveError::RunFileUnreadable {
+        path: path.into(),
+        error,
+    })?;
+    serde_json::from_slice(&bytes)
+        .ok()
+        .filter(|run: &RunFile| run.listen.port() != 0)
+        .ok_or_else(|| LiveError::NoRunFile { path: path.into() })
 }
 
-impl RunFile {
-    fn read(path: &Path) -> Result<RunFile, LiveError> {
-        let mut bytes = Vec::new();
-        // Opening a pipe would wait for its writer.
-        let read = std::fs::metadata(path).and_then(|found| {
-            if !found.is_file() {
-                return Err(std::io::ErrorKind::InvalidInput.into());
-            }
-            File::open(path)?
-                .take(MAX_RUN_FILE_BYTES)
-                .read_to_end(&mut bytes)
-        });
-        read.map_err(|error| LiveError::RunFileUnreadable {
-            path: path.into(),
-            error,
-        })?;
-        serde_json::from_slice(&bytes)
-            .ok()
-            .filter(|run: &RunFile| run.listen.port() != 0)
-            .ok_or_else(|| LiveError::NoRunFile { path: path.into() })
-    }
-}
-
-/// What follows `http://`. The agent's own pages are taken for its address: they are what stands
-/// in a browser or a scrape configuration.
+/// What follows `http://`. URLs of the agent's own endpoints are accepted: people copy them from a
+/// browser or a scrape configuration.
 fn url(rest: &str) -> Result<Listener, AddressError> {
     let (authority, page) = match rest.find(['/', '?', '#']) {
         Some(at) => rest.split_at(at),
@@ -285,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_told_why() {
+    fn a_wrong_address_gives_the_reason() {
         for (text, expected) in [
             ("", AddressError::Empty),
             ("https://app1:9464/", AddressError::Scheme),

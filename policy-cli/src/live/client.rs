@@ -1,6 +1,5 @@
-//! Asking an agent over HTTP, within bounds.
+//! Requests to an agent over HTTP, bounded in time and bytes.
 
-use std::io::{self, Read as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,6 +7,7 @@ use ureq::Agent;
 
 use super::address::Listener;
 use super::{Accounts, Address, LiveError};
+use crate::http;
 
 /// Longest wait for a connection.
 pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(2);
@@ -23,7 +23,7 @@ const MAX_ERROR_BYTES: u64 = 4096;
 pub(crate) enum Classes {
     /// The largest twenty.
     Top,
-    /// As many as the agent tells.
+    /// As many as the agent lists.
     All,
 }
 
@@ -40,17 +40,14 @@ impl Client {
     }
 
     fn within(connect: Duration, whole: Duration) -> Self {
-        let http = Agent::config_builder()
+        let http = http::config()
             .timeout_connect(Some(connect))
             .timeout_global(Some(whole))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            // An agent listens on loopback, or on a network of its own; a proxy of the
-            // environment is for neither.
+            // An agent listens on loopback or in a private network: a proxy of the environment is
+            // meant for neither.
             .proxy(None)
-            // An agent serves few connections at a time: none is kept from its other readers.
+            // An agent serves few connections at a time: an idle one would block other readers.
             .max_idle_connections(0)
-            .user_agent(concat!("heapwarden/", env!("CARGO_PKG_VERSION")))
             .build()
             .new_agent();
         Client { http }
@@ -59,7 +56,7 @@ impl Client {
     /// The accounts of one JVM.
     ///
     /// # Errors
-    /// Whatever keeps it from being read.
+    /// Why it cannot be read.
     pub(crate) fn accounts(
         &self,
         address: &Address,
@@ -68,10 +65,10 @@ impl Client {
         self.answer(address, classes).map(|(accounts, _)| accounts)
     }
 
-    /// The accounts of one JVM, and the very bytes of the answer.
+    /// The accounts of one JVM, and the bytes of the answer.
     ///
     /// # Errors
-    /// Whatever keeps it from being read.
+    /// Why it cannot be read.
     pub(crate) fn answer(
         &self,
         address: &Address,
@@ -106,14 +103,14 @@ impl Client {
     /// The metrics of one JVM, in the Prometheus text format.
     ///
     /// # Errors
-    /// Whatever keeps them from being read.
+    /// Why they cannot be read.
     pub(crate) fn metrics(&self, address: &Address) -> Result<String, LiveError> {
         let (listener, _) = address.listener()?;
         let body = self.get(&listener, "/metrics")?;
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
-    /// Why no accounts are kept in a JVM that answers, if it says so.
+    /// Why the agent keeps no accounts, if it says so.
     pub(crate) fn not_ready(&self, address: &Address) -> Option<String> {
         let (listener, _) = address.listener().ok()?;
         match self.get(&listener, "/-/ready") {
@@ -124,7 +121,7 @@ impl Client {
         }
     }
 
-    /// Whether it is an agent that answers there.
+    /// Whether an agent answers at the address.
     pub(crate) fn is_agent(&self, address: &Address) -> bool {
         let listener = address.listener();
         listener.is_ok_and(|(listener, _)| self.is_heapwarden(&listener))
@@ -135,25 +132,20 @@ impl Client {
         healthy.is_ok_and(|body| body.starts_with(b"Heapwarden"))
     }
 
-    /// The body of an answer of 200.
+    /// The body of an answer with status 200.
     fn get(&self, listener: &Listener, path: &str) -> Result<Vec<u8>, LiveError> {
         let url = format!("http://{listener}{path}");
         let response = self.http.get(&url).call();
-        let mut response = response.map_err(|error| failed(listener, error))?;
+        let response = response.map_err(|error| failed(listener, error.into()))?;
         let status = response.status().as_u16();
         if status != 200 {
-            let mut bytes = Vec::new();
-            let body = response.body_mut().as_reader();
-            // What cannot be read of an error page is not missed.
-            let _ = body.take(MAX_ERROR_BYTES).read_to_end(&mut bytes);
             return Err(LiveError::Status {
                 listener: listener.to_string(),
                 status,
-                text: String::from_utf8_lossy(&bytes).into_owned(),
+                text: http::beginning(response, MAX_ERROR_BYTES),
             });
         }
-        let body = response.body_mut().with_config().limit(MAX_BODY_BYTES);
-        body.read_to_vec().map_err(|error| failed(listener, error))
+        http::body(response, MAX_BODY_BYTES).map_err(|failure| failed(listener, failure))
     }
 }
 
@@ -163,27 +155,15 @@ fn no_agent(listener: &Listener) -> LiveError {
     }
 }
 
-fn failed(listener: &Listener, error: ureq::Error) -> LiveError {
+fn failed(listener: &Listener, failure: http::Failure) -> LiveError {
     let listener = listener.to_string();
-    match error {
-        ureq::Error::Timeout(_) => LiveError::TimedOut { listener },
-        ureq::Error::HostNotFound => LiveError::UnknownHost { listener },
-        ureq::Error::BodyExceedsLimit(_) => LiveError::TooLarge { listener },
-        ureq::Error::ConnectionFailed => LiveError::NobodyListens { listener },
-        ureq::Error::Io(error) => match error.kind() {
-            io::ErrorKind::ConnectionRefused => LiveError::NobodyListens { listener },
-            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => LiveError::TimedOut { listener },
-            _ => LiveError::Broken {
-                listener,
-                reason: error.to_string(),
-            },
-        },
-        // An answer that is no HTTP.
-        ureq::Error::Protocol(_) | ureq::Error::Http(_) => LiveError::NoAgent { listener },
-        other => LiveError::Broken {
-            listener,
-            reason: other.to_string(),
-        },
+    match failure {
+        http::Failure::TimedOut => LiveError::TimedOut { listener },
+        http::Failure::UnknownHost => LiveError::UnknownHost { listener },
+        http::Failure::TooLarge => LiveError::TooLarge { listener },
+        http::Failure::Refused => LiveError::NobodyListens { listener },
+        http::Failure::NotHttp => LiveError::NoAgent { listener },
+        http::Failure::Other(reason) => LiveError::Broken { listener, reason },
     }
 }
 

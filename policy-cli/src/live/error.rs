@@ -1,4 +1,4 @@
-//! Why a live JVM could not be read: one sentence, with what to do next.
+//! Why a running JVM could not be read: one sentence, with what to do next.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,13 +7,13 @@ use std::time::Duration;
 use super::client::{CONNECT_LIMIT, MAX_BODY_BYTES, WHOLE_LIMIT};
 use crate::printable;
 
-/// Why a live JVM could not be read. Whatever a server said is in it as it came, and escaped
-/// where it is displayed.
+/// Why a running JVM could not be read. Texts of the server are kept as they came, and escaped when
+/// displayed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LiveError {
-    /// The run file is not there or not readable.
+    /// The run file does not exist or is not readable.
     #[error(
-        "cannot read the run file {}: {}; is the JVM up, with run-file= among the agent's options?",
+        "cannot read the run file {}: {}; check that the JVM runs, and that the agent's options have run-file=",
         escaped_path(path),
         reason(error)
     )]
@@ -25,16 +25,16 @@ pub(crate) enum LiveError {
     },
     /// A file without pid and address.
     #[error(
-        "{} is no run file of an agent (one line of JSON with pid and listen)",
+        "{} is not the run file of an agent (one line of JSON with pid and listen)",
         escaped_path(path)
     )]
     NoRunFile {
         /// As given.
         path: PathBuf,
     },
-    /// Nobody listens, and the process of the run file is gone.
+    /// Nothing listens, and the process of the run file has ended.
     #[error(
-        "nothing listens on {listener}: process {pid} of the run file has ended without removing it"
+        "nothing listens on {listener}: process {pid} of the run file has ended; start the JVM again"
     )]
     Ended {
         /// Host and port.
@@ -42,23 +42,23 @@ pub(crate) enum LiveError {
         /// Of the run file.
         pid: u32,
     },
-    /// Nobody listens.
+    /// Nothing listens.
     #[error(
-        "nothing listens on {listener}; is the JVM up with the agent in it, and listen= set to this address?"
+        "nothing listens on {listener}; check that the JVM runs with the agent, and that listen= is this address"
     )]
     NobodyListens {
         /// Host and port.
         listener: String,
     },
     /// The name has no address.
-    #[error("{listener}: the host name has no address")]
+    #[error("the host name of {listener} has no address; check its spelling")]
     UnknownHost {
         /// Host and port.
         listener: String,
     },
-    /// Too slow.
+    /// No answer in time.
     #[error(
-        "{listener} does not answer in time ({} s to connect, {} s in all); is the JVM stopped, or the machine overloaded?",
+        "{listener} does not answer in time ({} s to connect, {} s in all); check whether the JVM is stopped or the machine overloaded",
         seconds(CONNECT_LIMIT),
         seconds(WHOLE_LIMIT)
     )]
@@ -67,7 +67,7 @@ pub(crate) enum LiveError {
         listener: String,
     },
     /// Any other failure below HTTP, or of HTTP itself.
-    #[error("{listener} cannot be read: {}", printable::escaped(reason))]
+    #[error("cannot read {listener}: {}", printable::escaped(reason))]
     Broken {
         /// Host and port.
         listener: String,
@@ -86,24 +86,24 @@ pub(crate) enum LiveError {
     },
     /// An answer beyond the bound.
     #[error(
-        "the answer of {listener} is larger than {} MiB and was not read",
+        "the answer of {listener} is larger than {} MiB, and was not read",
         MAX_BODY_BYTES >> 20
     )]
     TooLarge {
         /// Host and port.
         listener: String,
     },
-    /// Something else listens.
+    /// Another server listens.
     #[error(
-        "a server answers on {listener}, but it is no Heapwarden agent; the agent's own line in the JVM's log names its address"
+        "the server on {listener} is no Heapwarden agent; the agent logs its own address in the JVM's log"
     )]
     NoAgent {
         /// Host and port.
         listener: String,
     },
-    /// A Heapwarden agent without this page.
+    /// A Heapwarden agent without this endpoint.
     #[error(
-        "the Heapwarden agent on {listener} has no /api/v1/accounts: it is too old or too new for this command"
+        "the Heapwarden agent on {listener} has no /api/v1/accounts: its version does not fit this command; use the command of the agent's release"
     )]
     NoAccounts {
         /// Host and port.
@@ -119,11 +119,11 @@ fn escaped_path(path: &std::path::Path) -> String {
     printable::escaped(&path.to_string_lossy()).into_owned()
 }
 
-/// Without the number that follows the words of a system's error.
+/// The system's error in plain words.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::InvalidInput => "it is no file".into(),
-        io::ErrorKind::NotFound => "there is none".into(),
+        io::ErrorKind::InvalidInput => "it is not a file".into(),
+        io::ErrorKind::NotFound => "it does not exist".into(),
         _ => error.to_string(),
     }
 }

@@ -1,22 +1,27 @@
-//! Reading one live JVM: where its agent listens ([`Address`]), asking it ([`Client`]), and what
-//! it answers ([`Accounts`]).
+//! Reads one running JVM: where its agent listens ([`Address`]), the requests ([`Client`]), and the
+//! answer ([`Accounts`]).
 //!
-//! Nothing that an agent says is trusted to be small, complete or fit for a terminal: an answer
-//! is bounded in bytes and time, absent fields have defaults, and names go through
-//! [`printable`](crate::printable) wherever they are printed.
+//! An answer need not be small, complete or fit for a terminal: it is bounded in bytes and time,
+//! absent fields have defaults, and names go through [`printable`](crate::printable) when printed.
 
-mod accounts;
 mod address;
 mod client;
 mod error;
 mod reading;
 
-#[cfg(test)]
-pub(crate) use accounts::Tree;
-pub(crate) use accounts::{Account, Accounts, State};
-#[cfg(test)]
-pub(crate) use accounts::{Class, Principal};
-pub(crate) use address::Address;
+pub(crate) use address::{Address, MAX_RUN_FILE_BYTES};
 pub(crate) use client::{Classes, Client};
 pub(crate) use error::LiveError;
+#[cfg(test)]
+pub(crate) use policy_report::Tree;
+pub(crate) use policy_report::{Heap, State};
 pub(crate) use reading::Reading;
+
+/// The answer of an agent, with owned strings.
+pub(crate) type Accounts = policy_report::Accounts<'static>;
+/// One account of the answer.
+pub(crate) type Account = policy_report::Account<'static>;
+#[cfg(test)]
+pub(crate) type Class = policy_report::Class<'static>;
+#[cfg(test)]
+pub(crate) type Principal = policy_report::Principal<'static>;

@@ -1,8 +1,8 @@
-//! One JVM as it was found at one moment.
+//! One JVM at one moment.
 
 use super::{Accounts, Address, Classes, Client, LiveError};
 
-/// One JVM as it was found at one moment.
+/// One JVM at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Reading {
     /// What it answered.
@@ -12,10 +12,10 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Reads a JVM. Where all classes are more than is read, the largest have to do.
+    /// Reads a JVM. If the answer with all classes is too large, reads the largest classes only.
     ///
     /// # Errors
-    /// Whatever keeps it from being read.
+    /// Why it cannot be read.
     pub(crate) fn take(
         client: &Client,
         address: &Address,

@@ -1,7 +1,7 @@
-//! What a JVM was told at its start: its command line and the variables that add to it.
+//! The arguments of a JVM: its command line, and the environment variables that add to it.
 //!
-//! Files named by `@file`, `-XX:Flags=` and `-XX:VMOptionsFile=` are not looked into: the JVM
-//! may have read something else by now.
+//! Files named by `@file`, `-XX:Flags=` and `-XX:VMOptionsFile=` are not read: they may have changed
+//! since the JVM read them.
 
 /// Options of the `java` launcher whose value is the next word.
 const WITH_VALUE: [&str; 14] = [
@@ -21,22 +21,22 @@ const WITH_VALUE: [&str; 14] = [
     "--describe-module",
 ];
 
-/// The options of a JVM, in the order in which they count: a later one beats an earlier one.
+/// The options of a JVM, in order of precedence: a later one overrides an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Arguments(Vec<String>);
 
-/// An agent that the JVM was told to load.
+/// An agent among the arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentArgument<'a> {
     /// A library's path or name, or a jar.
     pub(crate) library: &'a str,
-    /// What stands behind the `=`; empty if nothing.
+    /// The text after the `=`; empty if there is none.
     pub(crate) options: &'a str,
 }
 
 impl Arguments {
     /// From `/proc/PID/cmdline` and `/proc/PID/environ`. What follows the main class is the
-    /// application's and not looked at.
+    /// application's, and ignored.
     pub(crate) fn parse(cmdline: &[u8], environ: &[u8]) -> Arguments {
         let variable = |name: &str| variable(environ, name).unwrap_or_default();
         let mut options = words(&variable("JAVA_TOOL_OPTIONS"));
@@ -60,7 +60,7 @@ impl Arguments {
         self.0.iter().any(|given| given == option)
     }
 
-    /// The agents that it was told to load, native and Java ones.
+    /// The agents among the arguments, native and Java ones.
     pub(crate) fn agents(&self) -> Vec<AgentArgument<'_>> {
         let agents = self.0.iter().filter_map(|option| {
             let rest = ["-agentpath:", "-agentlib:", "-javaagent:"]
@@ -72,7 +72,20 @@ impl Arguments {
         agents.collect()
     }
 
-    /// Heapwarden's own options, if the JVM was told to load it.
+    /// The jar of the first Java agent, if the JVM loads it before Heapwarden.
+    pub(crate) fn java_agent_before_heapwarden(&self) -> Option<&str> {
+        let mut options = self.0.iter();
+        let jar = options.find_map(|option| {
+            let is_ours = option.starts_with("-agent") && option.contains("heapwarden");
+            let jar = option.strip_prefix("-javaagent:");
+            (is_ours || jar.is_some()).then_some(jar)
+        })??;
+        let is_behind =
+            options.any(|option| option.starts_with("-agent") && option.contains("heapwarden"));
+        is_behind.then(|| jar.split_once('=').map_or(jar, |(jar, _)| jar))
+    }
+
+    /// Heapwarden's options, if it is among the arguments.
     pub(crate) fn heapwarden(&self) -> Option<&str> {
         let agents = self.agents().into_iter();
         agents
@@ -112,7 +125,7 @@ fn of_the_launcher(cmdline: &[u8]) -> Vec<String> {
     options
 }
 
-/// Splits as the JVM splits its variables: at blanks that are not quoted.
+/// Splits at unquoted blanks, as the JVM splits its variables.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();

@@ -1,4 +1,4 @@
-//! ELF headers: which machine a file is for, and which C library it wants.
+//! ELF headers: the processor that a file is for, and the C library that it needs.
 
 use object::Endianness;
 use object::elf;
@@ -6,12 +6,12 @@ use object::read::elf::FileHeader as _;
 
 use super::maps::Libc;
 
-/// A processor, as the ELF header numbers it (`e_machine`).
+/// A processor, by its number in ELF headers (`e_machine`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Machine(pub(crate) u16);
 
 impl Machine {
-    /// As `uname -m` calls it; the number for what no JVM of today runs on.
+    /// Its name in `uname -m`; the number for processors without a JVM.
     pub(crate) fn name(self) -> String {
         match elf::Machine(self.0) {
             elf::EM_X86_64 => "x86_64".to_owned(),
@@ -26,7 +26,7 @@ impl Machine {
     }
 }
 
-/// What the ELF header and the dynamic section of a file say.
+/// What the ELF header and the dynamic section of a file contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Elf {
     /// The processor.
@@ -35,7 +35,7 @@ pub(crate) struct Elf {
     pub(crate) libc: Option<Libc>,
 }
 
-/// The processor that a file is for, from its first bytes (at least 20). `None` if it is no ELF.
+/// The processor that a file is for, from its first bytes (at least 20). `None` if it is not ELF.
 pub(crate) fn machine(head: &[u8]) -> Option<Machine> {
     if head.get(..4)? != b"\x7fELF" {
         return None;
@@ -48,7 +48,7 @@ pub(crate) fn machine(head: &[u8]) -> Option<Machine> {
     }))
 }
 
-/// Reads a whole file. `None` if it is no 64-bit ELF with a dynamic section.
+/// Reads a whole file. `None` if it is not a 64-bit ELF file with a dynamic section.
 pub(crate) fn read(bytes: &[u8]) -> Option<Elf> {
     let machine = machine(bytes)?;
     let needed = needed(bytes)?;

@@ -1,21 +1,21 @@
-//! Where the agent in a JVM of this machine listens.
+//! Finds out where the agent in a JVM on this machine listens.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
-use super::facts::Process;
-use crate::live::{Address, Client};
+use super::inspect::Process;
+use policy_report::RunFile;
 
-/// Largest run file that is read, in bytes.
-const MAX_RUN_FILE_BYTES: u64 = 4096;
+use crate::live::{Address, Client, MAX_RUN_FILE_BYTES};
+
 /// Most listeners of a JVM that are asked whether they are the agent's.
 const MAX_ASKED: usize = 16;
 
 /// The addresses on which the agent in `process` answers, as seen from here: what its run file
-/// says, else those of the JVM's listeners that answer as an agent does. Empty where the JVM has a
-/// network of its own.
+/// says, else the listener of the JVM that answers like an agent. Empty if the JVM has its own
+/// network.
 pub(crate) fn agents_listeners(process: &Process) -> Vec<SocketAddr> {
-    if !process.facts.shares_network {
+    if !process.info.shares_network {
         return Vec::new();
     }
     if let Some(address) = of_run_file(process) {
@@ -36,30 +36,28 @@ pub(crate) fn agents_listeners(process: &Process) -> Vec<SocketAddr> {
 }
 
 fn of_run_file(process: &Process) -> Option<SocketAddr> {
-    let facts = &process.facts;
-    let told = facts
+    let info = &process.info;
+    let option_value = info
         .arguments
         .heapwarden()
         .and_then(|options| option(options, "run-file"));
-    let path = told.or(facts.environment.run_file.as_deref())?;
+    let path = option_value.or(info.environment.run_file.as_deref())?;
     let bytes = process
         .root
         .read(Path::new(path), MAX_RUN_FILE_BYTES)
         .ok()?;
-    let run: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
-    let is_its = run["pid"] == facts.status.own_id();
-    let listen = run["listen"].as_str().filter(|_| is_its)?;
-    listen.parse().ok().map(reachable)
+    let run: RunFile = serde_json::from_slice(&bytes).ok()?;
+    (run.pid == info.status.own_id()).then(|| reachable(run.listen))
 }
 
 fn wanted_port(process: &Process) -> Option<u16> {
-    let facts = &process.facts;
-    let told = facts
+    let info = &process.info;
+    let option_value = info
         .arguments
         .heapwarden()
         .and_then(|options| option(options, "listen"));
-    let told = told.or(facts.environment.listen.as_deref());
-    let listen = told.and_then(|text| text.parse().ok()).unwrap_or_default();
+    let text = option_value.or(info.environment.listen.as_deref());
+    let listen = text.and_then(|text| text.parse().ok()).unwrap_or_default();
     match listen {
         policy_config::Listen::Address { port, .. } => Some(port),
         policy_config::Listen::Off => None,
@@ -74,7 +72,7 @@ pub(crate) fn option<'a>(options: &'a str, key: &str) -> Option<&'a str> {
         .map(|(_, value)| value.trim())
 }
 
-/// What listens on every address is asked on loopback.
+/// A listener on all addresses is asked on loopback.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

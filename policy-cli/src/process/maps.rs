@@ -16,7 +16,7 @@ pub(crate) enum Libc {
 }
 
 impl Libc {
-    /// As people call it.
+    /// Its usual name.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Libc::Glibc => "glibc",
@@ -32,7 +32,7 @@ impl MappedFiles {
         MappedFiles(paths.map(str::to_owned).collect())
     }
 
-    /// The first path whose last part begins so.
+    /// The first path whose file name begins with this.
     fn named(&self, start: &str) -> Option<&str> {
         let mut paths = self.0.iter();
         paths

@@ -1,17 +1,16 @@
-//! A JVM of this machine: what `/proc` tells of a process, and the door that HotSpot opens to
-//! tools.
+//! A JVM on this machine: what `/proc` says about a process, and HotSpot's attach protocol.
 //!
-//! All that is read here is the process's own to choose: names, command lines, files and
-//! answers. It is read within bounds, and shown through [`printable`](crate::printable).
+//! The process chooses everything that is read here: names, command lines, files and answers. So it
+//! is read within bounds, and printed through [`printable`](crate::printable).
 
-pub(crate) mod attach;
+pub(crate) mod attach_protocol;
 
 mod arguments;
 mod elf;
-mod facts;
+mod info;
+mod inspect;
 mod listeners;
 mod maps;
-
 mod release;
 mod root;
 mod sockets;
@@ -22,8 +21,9 @@ mod threads;
 pub(crate) use arguments::Arguments;
 pub(crate) use elf::{Machine, read as read_elf};
 #[cfg(test)]
-pub(crate) use facts::Environment;
-pub(crate) use facts::{Facts, Process};
+pub(crate) use info::Environment;
+pub(crate) use info::ProcessInfo;
+pub(crate) use inspect::Process;
 pub(crate) use listeners::{agents_listeners, option};
 pub(crate) use maps::Libc;
 #[cfg(test)]
@@ -38,7 +38,7 @@ pub(crate) use threads::Collector;
 /// Most columns of a text of another process that are shown.
 const MAX_SHOWN_COLUMNS: usize = 400;
 
-/// A text of another process, escaped, and cut where it grows long.
+/// A text of another process, escaped and cut to a bounded length.
 pub(crate) fn printable(text: &str) -> String {
     crate::printable::fitted(text, MAX_SHOWN_COLUMNS).into_owned()
 }

@@ -1,13 +1,13 @@
-//! The `release` file of a Java home: who made it, and which version it is.
+//! The `release` file of a Java home: vendor and version.
 
 /// What the `release` file says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Release {
     /// `JAVA_VERSION`: `17.0.15`.
     pub(crate) version: String,
-    /// `IMPLEMENTOR`: `Eclipse Adoptium`; empty where it is not said.
+    /// `IMPLEMENTOR`: `Eclipse Adoptium`; empty if absent.
     pub(crate) vendor: String,
-    /// `JVM_VARIANT`: `Hotspot`, `Openj9`; empty where it is not said.
+    /// `JVM_VARIANT`: `Hotspot`, `Openj9`; empty if absent.
     pub(crate) variant: String,
 }
 

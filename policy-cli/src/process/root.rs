@@ -1,9 +1,8 @@
 //! The file system as a process sees it.
 //!
-//! A process in a container has a root of its own. Its files are reached through
-//! `/proc/PID/root`, but an absolute symbolic link in there would lead out, into the host's
-//! files, and the container chooses its links. So every path is resolved by the kernel as if
-//! that root were ours (`RESOLVE_IN_ROOT`, Linux 5.6).
+//! A process in a container has its own root. Its files are below `/proc/PID/root`, but an absolute
+//! symbolic link there, which the container chooses, would lead to the host's files. So the kernel
+//! resolves every path as if that root were ours (`RESOLVE_IN_ROOT`, Linux 5.6).
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -35,7 +34,7 @@ impl Root {
         })
     }
 
-    /// Whether paths mean the same for it and for us.
+    /// Whether the process sees the same files as this command.
     pub(crate) fn is_ours(&self) -> bool {
         self.ours
     }
@@ -48,7 +47,7 @@ impl Root {
         let flags = flags | OFlags::CLOEXEC;
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         match openat2(&self.folder, path, flags, Mode::empty(), resolve) {
-            // An older kernel: only where there is nothing to escape from.
+            // On an older kernel, only if the process has the same root.
             Err(Errno::NOSYS) if self.ours => Ok(open(path, flags, Mode::empty())?),
             other => Ok(other?),
         }
@@ -82,7 +81,7 @@ impl Root {
     }
 }
 
-/// An open folder: what is made in it cannot be diverted by renaming what leads there.
+/// An open folder: renaming a folder on its path cannot divert files that are made in it.
 #[derive(Debug)]
 pub(crate) struct Folder(OwnedFd);
 

@@ -1,4 +1,4 @@
-//! Where a process listens: `/proc/PID/net/tcp`, `tcp6`, and the sockets among its files.
+//! The addresses on which a process listens: `/proc/PID/net/tcp`, `tcp6`, and its open sockets.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -1,9 +1,9 @@
-//! `/proc/PID/status`: who a process is, and which signals it catches.
+//! `/proc/PID/status`: ids and names of a process, and the signals that it catches.
 
 /// The number of SIGQUIT on every Linux that HotSpot runs on.
 const SIGQUIT: u32 = 3;
 
-/// What `/proc/PID/status` says. Fields that the kernel does not give are empty or zero.
+/// The fields of `/proc/PID/status`; absent ones are empty or zero.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Status {
     /// The first 15 bytes of the command's name, as the process itself has set it.
@@ -22,7 +22,7 @@ pub(crate) struct Status {
     pub(crate) namespace_ids: Vec<u32>,
     /// The signals that it catches: bit n - 1 for signal n.
     pub(crate) caught_signals: u64,
-    /// Who traces it, 0 for nobody.
+    /// The process that traces it; 0 for none.
     pub(crate) tracer: u32,
 }
 
@@ -55,7 +55,7 @@ impl Status {
         status
     }
 
-    /// Whether SIGQUIT runs a handler. Where it does not, the signal ends the process.
+    /// Whether SIGQUIT runs a handler; if not, the signal ends the process.
     pub(crate) fn catches_quit(&self) -> bool {
         self.caught_signals & (1 << (SIGQUIT - 1)) != 0
     }
@@ -65,7 +65,7 @@ impl Status {
         self.namespace_ids.last().copied().unwrap_or(self.process)
     }
 
-    /// Whether it can answer at all: neither stopped nor ended.
+    /// Whether it can answer: it is neither stopped nor ended.
     pub(crate) fn can_run(&self) -> bool {
         !matches!(self.state, 'T' | 't' | 'Z' | 'X' | 'x')
     }

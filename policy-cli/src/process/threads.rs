@@ -1,4 +1,4 @@
-//! The names of a process's threads: which collector a HotSpot runs with.
+//! Recognises the collector of a HotSpot by the names of its threads.
 
 /// HotSpot's collectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) enum Collector {
 }
 
 impl Collector {
-    /// As people call it.
+    /// Its usual name.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Collector::G1 => "G1",
@@ -30,8 +30,8 @@ impl Collector {
         }
     }
 
-    /// The collector whose threads these are. The flags would not tell: without one, the JVM
-    /// chooses by the machine's size. Linux keeps 15 bytes of a thread's name.
+    /// The collector that has these threads. Flags do not suffice: without one, the JVM chooses by the
+    /// size of the machine. Linux keeps 15 bytes of a thread's name.
     pub(crate) fn of_threads<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<Collector> {
         let mut found = None;
         let mut is_hotspot = false;

@@ -1,4 +1,4 @@
-//! The base address of a Prometheus, and who we are to it.
+//! The base address of a Prometheus, and the credentials for it.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use ureq::http::Uri;
 
 use super::Error;
 
-/// `http://user:password@host:9090/prefix`, taken apart: the password never shows again.
+/// `http://user:password@host:9090/prefix`, split: the password is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     base: String,
@@ -18,7 +18,7 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// Reads an address; a `/` at its end, and `/graph` as a browser shows it, don't matter.
+    /// Reads an address, with or without a `/` or the browser's `/graph` at its end.
     ///
     /// # Errors
     /// [`Error::Address`].
@@ -57,7 +57,7 @@ impl Address {
         // `host:` and `host:99999` parse as authorities, but have no port.
         let after_host = host.rsplit(']').next().unwrap_or(host);
         if after_host.contains(':') && authority.port_u16().is_none() {
-            return Err(wrong("its port is not one"));
+            return Err(wrong("its port is not valid"));
         }
         let authorization = user.map(|user| {
             let decoded: Vec<u8> = percent_decode_str(user).collect();

@@ -86,7 +86,7 @@ impl<'de> Deserialize<'de> for Number {
 /// The series of a result.
 ///
 /// # Errors
-/// What is not as the API promises.
+/// How the answer differs from the API.
 pub(super) fn series(data: Data<'_>) -> Result<Vec<Series>, String> {
     match &*data.kind {
         "matrix" => Ok(data.result.into_iter().map(Series::from).collect()),

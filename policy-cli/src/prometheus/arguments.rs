@@ -1,4 +1,4 @@
-//! The options of every subcommand that asks Prometheus.
+//! The options of every subcommand that queries Prometheus.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -15,14 +15,14 @@ use super::{Address, Client, Error};
 /// Largest file with a token or certificates that is read.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// Arguments can be seen by all users of a machine, so a token has none.
+/// All users of a machine can see arguments, so there is none for the token.
 const TOKEN_VARIABLE: &str = "HEAPWARDEN_PROMETHEUS_TOKEN";
 
-/// Where Prometheus is, and who we are to it.
+/// The address of Prometheus, and the credentials for it.
 #[derive(Args, Debug, Clone)]
 #[group(skip)]
 pub(crate) struct Arguments {
-    /// Prometheus' address, with its path prefix and user:password@ if it has them
+    /// The address of Prometheus, with path prefix and user:password@ if needed
     #[arg(
         long,
         value_name = "URL",
@@ -31,12 +31,12 @@ pub(crate) struct Arguments {
     )]
     pub(crate) prometheus: Option<String>,
 
-    /// A file with the bearer token that Prometheus wants; the token itself may be in the
-    /// environment, as HEAPWARDEN_PROMETHEUS_TOKEN
+    /// A file with the bearer token for Prometheus; the token may also be in the environment, as
+    /// HEAPWARDEN_PROMETHEUS_TOKEN
     #[arg(long, value_name = "FILE", requires = "prometheus")]
     bearer_token_file: Option<PathBuf>,
 
-    /// A file of certificates (PEM) to trust instead of the public authorities
+    /// A file with certificates (PEM) to trust instead of the public authorities
     #[arg(long, value_name = "FILE", requires = "prometheus")]
     ca_file: Option<PathBuf>,
 
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// The client, if Prometheus was named.
+    /// The client, if --prometheus was given.
     ///
     /// # Errors
     /// [`Error::Address`] and [`Error::File`].

@@ -8,6 +8,7 @@ use ureq::http::StatusCode;
 use ureq::http::header::{AUTHORIZATION, LOCATION};
 use ureq::tls::{RootCerts, TlsConfig};
 
+use crate::http;
 use crate::printable::fitted;
 
 use super::answer::{self, Document};
@@ -17,37 +18,33 @@ use super::{Address, Error, Series, Span};
 /// Longest answer that is read.
 const MAX_BODY_BYTES: u64 = 256 << 20;
 
-/// Longest text of the other side that is shown.
+/// Longest text of the server that is shown.
 const MAX_SHOWN_COLUMNS: usize = 500;
 
 /// Most warnings that are kept.
 const MAX_WARNINGS: usize = 20;
 
-/// A Prometheus that can be asked.
+/// A client of one Prometheus.
 pub(crate) struct Client {
-    agent: ureq::Agent,
+    http: ureq::Agent,
     address: Address,
     timeout: Duration,
     warnings: RefCell<BTreeSet<String>>,
 }
 
 impl Client {
-    /// Connects at the first query. `timeout` is for one query as a whole; `roots` are the
-    /// authorities that may vouch for an `https` address, the public ones if `None`.
+    /// Connects at the first query. `timeout` is for a whole query. `roots` are the trusted
+    /// authorities of an `https` address, the public ones if `None`.
     pub(crate) fn new(address: Address, timeout: Duration, roots: Option<RootCerts>) -> Client {
         let mut tls = TlsConfig::builder();
         if let Some(roots) = roots {
             tls = tls.root_certs(roots);
         }
-        let config = ureq::Agent::config_builder()
+        let config = http::config()
             .timeout_global(Some(timeout))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .user_agent(concat!("heapwarden/", env!("CARGO_PKG_VERSION")))
             .tls_config(tls.build());
         Client {
-            agent: config.build().into(),
+            http: config.build().into(),
             address,
             timeout,
             warnings: RefCell::default(),
@@ -59,16 +56,16 @@ impl Client {
         self.address.base()
     }
 
-    /// What Prometheus warned of so far, each once: an answer may be partial, for example.
+    /// The warnings of Prometheus so far, each once: for example, that an answer is partial.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.warnings.borrow().iter().cloned().collect()
     }
 
-    /// Evaluates `query` at every time of `span`, in as many requests as it takes: one gives
-    /// at most 11,000 points of a series, and one that is too large is asked in halves.
+    /// Evaluates `query` at every time of `span`. It sends several requests if needed: one request
+    /// returns at most 11,000 points of a series, and a range that is too large is split in halves.
     ///
     /// # Errors
-    /// See [`Error`]; [`Error::TooMuch`] where a single time is too large an answer.
+    /// See [`Error`]; [`Error::TooMuch`] if the answer for a single time is too large.
     pub(crate) fn range(&self, query: &str, span: Span) -> Result<Vec<Series>, Error> {
         let mut whole = BTreeMap::new();
         for piece in span.pieces(MAX_POINTS) {
@@ -109,7 +106,7 @@ impl Client {
 
     fn ask(&self, query: &str, times: &[(&str, String)]) -> Result<Vec<Series>, Error> {
         let url = format!("{}/api/v1/query_range", self.base());
-        let mut request = self.agent.post(&url).header("Accept", "application/json");
+        let mut request = self.http.post(&url).header("Accept", "application/json");
         if let Some(authorization) = self.address.authorization() {
             request = request.header(AUTHORIZATION, authorization);
         }
@@ -119,7 +116,7 @@ impl Client {
             .chain(times.iter().map(|(name, value)| (*name, value.as_str())));
         let response = request
             .send_form(form)
-            .map_err(|error| self.failed(error))?;
+            .map_err(|error| self.failed(error.into()))?;
         let status = response.status();
         if status.is_redirection() {
             let location = response.headers().get(LOCATION);
@@ -135,11 +132,7 @@ impl Client {
                 status: status.as_u16(),
             });
         }
-        let body = response
-            .into_body()
-            .into_with_config()
-            .limit(MAX_BODY_BYTES);
-        let body = body.read_to_vec().map_err(|error| self.failed(error))?;
+        let body = http::body(response, MAX_BODY_BYTES).map_err(|failure| self.failed(failure))?;
         self.read(query, status, &body)
     }
 
@@ -172,8 +165,8 @@ impl Client {
         answer::series(data).map_err(|why| not_prometheus(shown(&why)))
     }
 
-    /// Prometheus' own complaint. It has no error type of its own for a query that would
-    /// load too much, or is asked for too many points: only its words tell.
+    /// An error that Prometheus reports. A query that loads too many samples or returns too many
+    /// points has no error type of its own, so the message decides.
     fn rejected(&self, query: &str, kind: &str, message: &str) -> Error {
         let message = shown(message);
         if message.contains("too many samples") || message.contains("exceeded maximum resolution") {
@@ -192,20 +185,15 @@ impl Client {
         }
     }
 
-    fn failed(&self, error: ureq::Error) -> Error {
+    fn failed(&self, failure: http::Failure) -> Error {
         let url = self.base().to_owned();
-        // A time-out while a body is read arrives wrapped as an I/O error.
-        match ureq::Error::from(error.into_io()) {
-            ureq::Error::Timeout(_) => Error::TimedOut {
+        match failure {
+            http::Failure::TimedOut => Error::TimedOut {
                 url,
                 seconds: self.timeout.as_secs(),
             },
-            ureq::Error::BodyExceedsLimit(_) => Error::TooMuch {
+            http::Failure::TooLarge => Error::TooMuch {
                 why: format!("more than {} MiB", MAX_BODY_BYTES >> 20),
-            },
-            ureq::Error::Io(error) => Error::Unreachable {
-                url,
-                why: shown(&error.to_string()),
             },
             other => Error::Unreachable {
                 url,

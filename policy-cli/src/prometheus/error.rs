@@ -1,4 +1,4 @@
-//! What can go wrong between here and Prometheus, as sentences for the user.
+//! Why Prometheus cannot be asked, as sentences for the user.
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -14,7 +14,7 @@ pub(crate) enum Error {
         why: &'static str,
     },
     /// A file with a token or certificates.
-    #[error("{file} cannot be used: {why}")]
+    #[error("cannot use {file}: {why}")]
     File {
         /// Its path.
         file: String,
@@ -22,7 +22,7 @@ pub(crate) enum Error {
         why: String,
     },
     /// No HTTP answer at all.
-    #[error("cannot reach Prometheus at {url}: {why}")]
+    #[error("cannot reach Prometheus at {url}: {why}; check the address, and that Prometheus runs")]
     Unreachable {
         /// The base address.
         url: String,
@@ -50,7 +50,7 @@ pub(crate) enum Error {
         status: u16,
     },
     /// 3xx.
-    #[error("{url} redirects to {location:?}; give that address")]
+    #[error("{url} redirects to {location:?}; give that address instead")]
     Redirected {
         /// The base address.
         url: String,
@@ -59,7 +59,7 @@ pub(crate) enum Error {
     },
     /// An answer, but not of this API.
     #[error(
-        "{url} answers (HTTP {status}), but not as Prometheus does: {why}; is it the right address and path prefix?"
+        "{url} answers (HTTP {status}), but not as Prometheus does: {why}; check the address and its path prefix"
     )]
     NotPrometheus {
         /// The base address.
@@ -79,12 +79,12 @@ pub(crate) enum Error {
         /// What was asked.
         query: String,
     },
-    /// More than Prometheus will load or we will read.
+    /// More than Prometheus loads or this command reads.
     #[error(
         "the answer is too large ({why}); take a coarser --step, a shorter range, or fewer series with --match"
     )]
     TooMuch {
-        /// Whose bound was met.
+        /// Which limit was exceeded.
         why: String,
     },
 }

@@ -1,8 +1,8 @@
 //! A client of Prometheus' HTTP API: instant and range queries, typed and bounded.
 //!
-//! It knows no metric of Heapwarden; what is asked for and what an answer means is up to
-//! the caller. Every error is one sentence for the user. Nothing is retried, no redirect is
-//! followed (credentials would go along), and no answer is read beyond a bound.
+//! It knows no metric of Heapwarden: the caller chooses the query and interprets the answer. Every
+//! error is one sentence for the user. The client retries nothing, follows no redirect (it would
+//! pass the credentials on), and reads no answer beyond a bound.
 
 mod address;
 mod answer;

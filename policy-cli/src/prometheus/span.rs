@@ -5,8 +5,8 @@ pub(crate) const MAX_POINTS: u64 = 11_000;
 
 /// The times `start, start + step, …`, `points` of them, in seconds since 1970.
 ///
-/// Starts are multiples of the step, so that the same question asked twice, or in pieces,
-/// is evaluated at the same times.
+/// Starts are multiples of the step, so that a repeated or divided query is evaluated at the same
+/// times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     start_seconds: i64,

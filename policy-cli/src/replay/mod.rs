@@ -1,16 +1,16 @@
-//! `heapwarden replay POLICY`: who would have been refused in an observed period, when, and
-//! for how long, under the limits of a policy. Exit code 0 if nobody, 3 if somebody, 1 if it
-//! cannot be told.
+//! `heapwarden replay POLICY`: which accounts the limits of a policy would have refused in an
+//! observed period, when, and for how long. Exit code 0 if none, 3 if any, 1 if the period cannot
+//! be read.
 //!
-//! The record is judged as the agent judges (`verdict.rs`), in whatever mode the policy is.
-//! What it cannot tell: peaks between two scrapes; single objects larger than a whole limit;
-//! whether an account over its limit allocated at all where a throw was safe. Live bytes
-//! count garbage in old memory that only a collection of all memory would have found, and the
-//! agent would have asked for one before a refusal: so it rather tells of too many. And a
-//! service that is refused behaves differently from then on: the first time is the best known.
+//! `episodes.rs` applies the agent's rules to the record, whatever the mode of the policy. The record
+//! does not show peaks between two scrapes, single objects larger than a whole limit, and whether an
+//! account over its limit allocated at a place where a throw is safe. Recorded live bytes include
+//! garbage in old memory; before a refusal, the agent would have asked for a collection of all
+//! memory. So replay reports too many refusals rather than too few. A refused service behaves
+//! differently from then on, so the first refusal is the most certain.
 
+mod episodes;
 mod report;
-mod verdict;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -22,22 +22,22 @@ use policy_config::{Limit, Policy};
 use crate::history::{self, History, Jvm, Source};
 use crate::policy;
 
-use verdict::Episode;
+use episodes::Episode;
 
-/// Somebody would have been refused.
+/// Exit code: an account would have been refused.
 const REFUSED: u8 = 3;
 
 /// The arguments of `heapwarden replay`.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The policy whose limits are tried
+    /// The policy with the limits to try
     #[arg(value_name = "POLICY")]
     policy: PathBuf,
 
     #[command(flatten)]
     source: Source,
 
-    /// Print everything as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
 /// Replays a period under a policy.
 ///
 /// # Errors
-/// Only where the output cannot be written; what else fails is said on standard error.
+/// Only if the output cannot be written; other failures are printed on standard error.
 pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
     let mut out = io::stdout().lock();
     let policy = match policy::read(&arguments.policy) {
@@ -78,10 +78,10 @@ fn failed(error: &dyn std::error::Error) -> io::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug)]
 struct Trial<'a> {
-    /// Those who would have been refused, by JVM and rule.
+    /// The accounts that would have been refused, by JVM and rule.
     refused: Vec<Refused<'a>>,
     /// Accounts with a limit, those refused included.
     limited: usize,
@@ -116,7 +116,7 @@ impl<'a> Trial<'a> {
                     continue;
                 }
                 trial.limited += 1;
-                let episodes = verdict::episodes(&account, limit, jvm);
+                let episodes = episodes::episodes(&account, limit, jvm);
                 if !episodes.is_empty() {
                     trial.refused.push(Refused {
                         jvm,

@@ -1,4 +1,4 @@
-//! What a replay found, for people and for programs.
+//! The result of a replay, as a table and as JSON.
 
 use std::io::{self, Write};
 
@@ -20,7 +20,7 @@ const MAX_ROWS: usize = 200;
 /// Most episodes of an account that the JSON lists, the first ones.
 const MAX_EPISODES: usize = 1000;
 
-/// A table of those who would have been refused, and a sentence.
+/// A sentence, and a table of the accounts that would have been refused.
 pub(super) fn table(trial: &Trial<'_>, history: &History, out: &mut dyn Write) -> io::Result<()> {
     let span = history.span;
     let start = span.start_seconds() - span.step_seconds() as i64;
@@ -84,7 +84,7 @@ fn row(refused: &Refused<'_>, history: &History) -> [String; 7] {
     ]
 }
 
-/// The same, whole.
+/// The whole result as JSON.
 pub(super) fn json(trial: &Trial<'_>, history: &History, out: &mut dyn Write) -> io::Result<()> {
     let span = history.span;
     let step = span.step_seconds();

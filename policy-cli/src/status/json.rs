@@ -1,4 +1,4 @@
-//! What was found, for programs: a list with one object for each address.
+//! The answers as JSON: a list with one object for each address.
 
 use std::io::{self, Write};
 
@@ -41,13 +41,13 @@ impl Entry {
             reachable: answer.is_some(),
             error,
             not_ready: answer.and_then(|answer| answer.not_ready.clone()),
-            // It has been read as JSON once; more of it can only be deeper than this reads.
+            // It was valid JSON before; this fails only if it nests too deep.
             answer: answer.and_then(|answer| serde_json::from_slice(&answer.document).ok()),
         }
     }
 }
 
-/// Escapes what JSON allows in a string but no terminal should get.
+/// Escapes characters that JSON allows in a string, but that could control a terminal.
 struct Printable;
 
 impl Formatter for Printable {

@@ -1,5 +1,5 @@
-//! `heapwarden status [ADDRESS...]`: the accounts of live JVMs, once; exit code 0 if all could be
-//! read, else 1.
+//! `heapwarden status [ADDRESS...]`: prints the accounts of running JVMs once. Exit code 0 if all
+//! could be read, else 1.
 
 mod json;
 mod report;
@@ -12,9 +12,9 @@ use clap::Args;
 
 use crate::live::{Accounts, Address, Classes, Client, LiveError};
 
-pub(crate) use report::{heap_line, remarks};
+pub(crate) use report::{heap_line, live_line, remarks};
 
-/// Most JVMs that are asked at a time.
+/// Most JVMs that are read at the same time.
 const MAX_AT_A_TIME: usize = 32;
 
 /// The arguments of `heapwarden status`.
@@ -35,21 +35,21 @@ pub(crate) struct Arguments {
     all_classes: bool,
 }
 
-/// What came of asking one JVM.
+/// The result of reading one JVM.
 struct Asked<'a> {
     address: &'a Address,
     answer: Result<Answer, LiveError>,
 }
 
-/// What a JVM that could be read says.
+/// The answer of one JVM.
 struct Answer {
     accounts: Accounts,
-    /// The agent's JSON as it came.
+    /// The agent's JSON, unchanged.
     document: Vec<u8>,
     not_ready: Option<String>,
 }
 
-/// Asks every JVM, also after one that cannot be read.
+/// Reads every JVM, even if some cannot be read.
 ///
 /// # Errors
 /// Only where the output cannot be written.
@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
     })
 }
 
-/// Asks some JVMs at once: one that does not answer costs its time-out only once.
+/// Reads some JVMs at the same time, so that those that do not answer share one timeout.
 fn ask<'a>(client: &Client, addresses: &'a [Address], classes: Classes) -> Vec<Asked<'a>> {
     let ask = |address: &'a Address| Asked {
         address,

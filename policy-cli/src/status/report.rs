@@ -1,13 +1,15 @@
-//! What was found, for people.
+//! The accounts as text.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use super::Asked;
-use crate::live::Accounts;
+use crate::clock;
+use crate::live::{Accounts, Heap};
 use crate::printable;
 use crate::table::{Column, Rates, Row, amount, write_rows};
 
-/// Most rows for one JVM; an agent tells of ten thousand accounts at the most.
+/// Most rows for one JVM; an agent lists at most ten thousand accounts.
 const MAX_ROWS: usize = 1000;
 /// Widest remark, in columns.
 const MAX_REMARK_COLUMNS: usize = 300;
@@ -35,6 +37,9 @@ pub(super) fn write(
         }
         is_first = false;
         writeln!(out, "{address}: {}", heap_line(&answer.accounts))?;
+        if let Some(line) = live_line(&answer.accounts.heap, Duration::ZERO) {
+            writeln!(out, "  {line}")?;
+        }
         for remark in remarks(&answer.accounts, answer.not_ready.as_deref()) {
             writeln!(out, "  {remark}")?;
         }
@@ -91,7 +96,32 @@ pub(crate) fn heap_line(accounts: &Accounts) -> String {
     line
 }
 
-/// What an operator must know to trust the numbers; nothing where all is well.
+/// Of which moment the live bytes are: `live as of 12 s ago (collection 41)`. `since` is the time
+/// since they were read. `None`: the agent does not say (an older one).
+pub(crate) fn live_line(heap: &Heap, since: Duration) -> Option<String> {
+    match (live_age(heap, since), heap.live_gc_epoch) {
+        (None, None) => None,
+        (None, Some(0)) => Some("live bytes appear with the next collection".to_owned()),
+        (None, Some(epoch)) => Some(format!("live as of collection {}", amount::count(epoch))),
+        (Some(age), None) => Some(format!("live as of {age} ago")),
+        (Some(age), Some(epoch)) => Some(format!(
+            "live as of {age} ago (collection {})",
+            amount::count(epoch)
+        )),
+    }
+}
+
+/// The age of the live bytes, `since` after they were read.
+fn live_age(heap: &Heap, since: Duration) -> Option<String> {
+    let seconds = heap.live_age_seconds? + since.as_secs_f64();
+    // Saturates; what is not a number is 0.
+    Some(match seconds as u64 {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds => clock::format_duration(seconds),
+    })
+}
+
+/// Warnings about the numbers; empty if all is well.
 pub(crate) fn remarks(accounts: &Accounts, not_ready: Option<&str>) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Some(reason) = not_ready {
@@ -99,7 +129,7 @@ pub(crate) fn remarks(accounts: &Accounts, not_ready: Option<&str>) -> Vec<Strin
     }
     if let Some(error) = &accounts.policy.last_error {
         remarks.push(format!(
-            "the policy file was rejected, the last good policy is in force: {error}"
+            "the policy file was rejected, the last good policy stays in force: {error}"
         ));
     }
     let sampling = &accounts.sampling;
@@ -107,7 +137,7 @@ pub(crate) fn remarks(accounts: &Accounts, not_ready: Option<&str>) -> Vec<Strin
         let seen = sampling.samples.saturating_add(sampling.dropped);
         let share = sampling.dropped as f64 / seen as f64 * 100.0;
         remarks.push(format!(
-            "{} of {} samples dropped ({}): the accounts are too low by about as much",
+            "{} of {} samples dropped ({}): the accounts are too low by about this share",
             amount::count(sampling.dropped),
             amount::count(seen),
             amount::percent(share)
@@ -196,6 +226,39 @@ mod tests {
         assert!(lines[6].starts_with("  b "), "{out}");
         assert_eq!(lines[7], "  and 4 more accounts");
         assert_eq!(err, "");
+    }
+
+    #[test]
+    fn the_age_of_live_bytes_is_shown_where_the_agent_tells_it() {
+        let of = |epoch, age, since| {
+            let heap = Heap {
+                live_gc_epoch: epoch,
+                live_age_seconds: age,
+                ..Heap::default()
+            };
+            live_line(&heap, Duration::from_secs(since))
+        };
+        let expected = Some("live as of 12 s ago (collection 41)".to_owned());
+        assert_eq!(of(Some(41), Some(10.4), 2), expected);
+        let expected = Some("live as of 1h 2m ago (collection 41)".to_owned());
+        assert_eq!(of(Some(41), Some(3720.0), 0), expected);
+        let expected = Some("live bytes appear with the next collection".to_owned());
+        assert_eq!(of(Some(0), None, 5), expected);
+        assert_eq!(of(None, None, 5), None, "an older agent");
+        assert!(of(Some(1), Some(-1.0), 0).unwrap().contains("of 0 s ago"));
+        assert!(of(Some(1), Some(f64::MAX), 0).is_some());
+
+        let text = r#"{"heap":{"gc_epoch":43,"live_gc_epoch":41,"live_age_seconds":12},
+            "accounts":[{"name":"a","live_at_most_bytes":200000}]}"#;
+        let address = Address::default();
+        let found = [Asked {
+            address: &address,
+            answer: Ok(answer(text, None)),
+        }];
+        let (out, _) = written(&found);
+        let lines: Vec<&str> = out.lines().collect();
+        assert_eq!(lines[1], "  live as of 12 s ago (collection 41)");
+        assert!(lines[3].contains("< 0.2 MiB"), "{out}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What one account needs, from what it held. Pure.
+//! What one account needs, computed from what it held. Pure.
 //!
 //! ```text
 //! level      = Q + √( (Q⁺ − Q)² + (z s)² )
@@ -8,19 +8,18 @@
 //!
 //! Q is the quantile of live bytes and Q⁺ the upper end of its interval; s is the standard
 //! error at that size, z the normal quantile for the same confidence: the two errors are
-//! independent. g⁺ is the upper end of the growth where growth is sure, else 0, and h the
-//! horizon, which is never longer than the stretch in which the growth was seen: a line is
-//! not drawn further than it was observed.
+//! independent. g⁺ is the upper end of the growth if growth is significant, else 0, and h the
+//! horizon, which is never longer than the time over which the growth was observed.
 //!
-//! The soft limit is thus where the account would have to be by something new, and the limit
-//! the headroom above it. The agent adds three standard errors before it refuses.
+//! So the account exceeds the soft limit only if its load changes, and the limit adds the headroom.
+//! The agent adds three standard errors before it refuses.
 
 use crate::history::Column;
 use crate::history::statistics::{Growth, Quantile, Z, growth, in_quadrature, quantile};
 use crate::prometheus::Span;
 
-/// The largest standard error, as a share of an account's size, at which a limit means
-/// something: the agent refuses three of them above the limit, which is then a third more.
+/// The largest standard error, as a share of an account's size, at which a limit is useful: the agent
+/// refuses only three standard errors above the limit, which is then a third more.
 pub(super) const MAX_RELATIVE_ERROR: f64 = 0.10;
 
 /// Smallest soft limit: below it the JVM's own bookkeeping for a class loader decides.
@@ -28,18 +27,18 @@ const MIN_LIMIT_BYTES: u64 = 1 << 20;
 
 /// What is asked of every account.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Terms {
+pub(super) struct Settings {
     /// Of live bytes, above 0 and below 1.
     pub(super) quantile: f64,
     /// Of the soft limit.
     pub(super) headroom: f64,
-    /// For which growth is given room.
+    /// How long growth is allowed for.
     pub(super) horizon_seconds: u64,
-    /// Whether too few readings are taken for enough.
+    /// Whether too few readings are accepted.
     pub(super) allow_short: bool,
 }
 
-impl Terms {
+impl Settings {
     /// Readings of which at least one is expected above the quantile.
     pub(super) fn needed_readings(&self) -> usize {
         // 1 / (1 - 0.99) is a little above 100.
@@ -47,7 +46,7 @@ impl Terms {
     }
 }
 
-/// What came of one account.
+/// The result for one account.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Finding {
     /// Too few readings for the quantile.
@@ -55,7 +54,7 @@ pub(super) enum Finding {
         /// There are.
         readings: usize,
     },
-    /// It held nothing that could be seen.
+    /// No sample of it was live.
     Empty,
     /// Its standard error is too large a share of it.
     TooVague {
@@ -75,24 +74,24 @@ pub(super) struct Demand {
     pub(super) quantile: Quantile,
     /// Standard error at the quantile.
     pub(super) error_bytes: f64,
-    /// Where it is sure, with the time that it is given room for.
+    /// If it is significant, with the time that it is allowed for.
     pub(super) growth: Option<(Growth, u64)>,
     pub(super) soft_limit_bytes: u64,
     pub(super) limit_bytes: u64,
 }
 
-/// Judges an account. `restarts` are the steps in which its JVM began anew: growth is that of
-/// the longest stretch between two.
+/// Assesses an account. `restarts` are the steps in which its JVM was restarted: growth is that of
+/// the longest run between two restarts.
 pub(super) fn assess(
     live_bytes: &Column,
     standard_error_bytes: &Column,
     restarts: &[usize],
     span: Span,
-    terms: &Terms,
+    settings: &Settings,
 ) -> Finding {
     let readings: Vec<f64> = live_bytes.readings().map(|(_, live)| live).collect();
-    let enough = terms.allow_short || readings.len() >= terms.needed_readings();
-    let Some(found) = quantile(&readings, terms.quantile).filter(|_| enough) else {
+    let enough = settings.allow_short || readings.len() >= settings.needed_readings();
+    let Some(found) = quantile(&readings, settings.quantile).filter(|_| enough) else {
         return Finding::TooFew {
             readings: readings.len(),
         };
@@ -117,7 +116,7 @@ pub(super) fn assess(
         (Some((first, _)), Some((last, _))) => (last - first) as u64 * step,
         _ => 0,
     };
-    let horizon = terms.horizon_seconds.min(seen_seconds);
+    let horizon = settings.horizon_seconds.min(seen_seconds);
     let growth = growth(&points).filter(Growth::is_sure);
     let growth = growth.map(|growth| (growth, horizon));
 
@@ -126,7 +125,7 @@ pub(super) fn assess(
         level = level.max(growth.level) + growth.high * *horizon as f64;
     }
     let soft_limit_bytes = round_up(level).max(MIN_LIMIT_BYTES);
-    let limit = soft_limit_bytes as f64 * (1.0 + terms.headroom);
+    let limit = soft_limit_bytes as f64 * (1.0 + settings.headroom);
     Finding::Needs(Demand {
         readings: readings.len(),
         quantile: found,
@@ -166,8 +165,8 @@ pub(super) fn round_up(bytes: f64) -> u64 {
     bytes.div_ceil(granule).saturating_mul(granule)
 }
 
-/// The interval at which an account of this relative error would be resolved: variances are
-/// in proportion to the interval. 0 where every allocation must be sampled.
+/// The interval at which the error of an account is small enough: the variance is proportional to
+/// the interval. 0 if every allocation must be sampled.
 pub(super) fn sufficient_interval(interval_bytes: f64, relative_error: f64) -> u64 {
     let wanted = interval_bytes * (MAX_RELATIVE_ERROR / relative_error).powi(2);
     if wanted < policy_config::MIN_INTERVAL_BYTES as f64 {
@@ -183,7 +182,7 @@ mod tests {
     use super::*;
 
     const MIB: f64 = 1_048_576.0;
-    const TERMS: Terms = Terms {
+    const TERMS: Settings = Settings {
         quantile: 0.99,
         headroom: 0.25,
         horizon_seconds: 7 * 86_400,

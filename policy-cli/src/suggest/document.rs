@@ -1,4 +1,4 @@
-//! A policy from nothing: an account for each service and scope that was recorded.
+//! Writes a new policy: an account for each service and scope that was recorded.
 
 use policy_config::{Glob, Interval, MAX_INTERVAL_BYTES, MAX_NAME_BYTES, MIN_INTERVAL_BYTES};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
@@ -6,7 +6,7 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 use crate::history::History;
 use crate::printable::fitted;
 
-use super::demand::{Finding, Terms};
+use super::demand::{Finding, Settings};
 use super::pool::{Key, Pool};
 use super::reasons::{self, size};
 
@@ -16,12 +16,12 @@ const MAX_NAME_COLUMNS: usize = 60;
 /// The text of the policy.
 ///
 /// # Errors
-/// A sentence, should the document not come together.
+/// A sentence, if the document cannot be built.
 pub(super) fn build(
     history: &History,
     preamble: &[String],
     pool: &Pool,
-    terms: &Terms,
+    settings: &Settings,
 ) -> Result<String, String> {
     let mut document = DocumentMut::new();
     let mut head = preamble.to_vec();
@@ -31,12 +31,12 @@ pub(super) fn build(
             continue;
         };
         let name = &pooled.account;
-        // A glob has no escape: a tenant called `*` would be everybody.
+        // A glob has no escape: a tenant called `*` would match everything.
         let literal = Glob::new(target).is_ok_and(|glob| glob.is_literal());
         let shown = fitted(name, MAX_NAME_COLUMNS);
         if !literal {
             head.push(format!(
-                "No limit for {shown}: no glob matches it and nothing else; it needs {} and {}.",
+                "No limit for {shown}: no glob matches only this name; it needs {} and {}.",
                 size(demand.soft_limit_bytes),
                 size(demand.limit_bytes),
             ));
@@ -54,7 +54,7 @@ pub(super) fn build(
         account.insert("soft-limit", value(size(demand.soft_limit_bytes)));
         account.insert("limit", value(size(demand.limit_bytes)));
         let mut lines = vec![format!("{shown}:")];
-        lines.extend(reasons::of_account(pooled, &demand, terms));
+        lines.extend(reasons::of_account(pooled, &demand, settings));
         account
             .decor_mut()
             .set_prefix(format!("\n{}", comment(&lines)));
@@ -81,7 +81,7 @@ pub(super) fn build(
     Ok(format!("{}{document}", comment(&head)))
 }
 
-/// Whether the policy file takes it for a name.
+/// Whether the policy file accepts it as a name.
 fn is_name(name: &str) -> bool {
     // Control and invisible characters are what a glob rejects as well.
     !name.starts_with('_')
@@ -96,7 +96,7 @@ fn accounts_named(accounts: &ArrayOfTables, name: &str) -> bool {
         .any(|account| account.get("name").and_then(Item::as_str) == Some(name))
 }
 
-/// The interval of all JVMs, on which the errors rest, if it is one.
+/// The sampling interval, if it is the same in all JVMs.
 fn interval(history: &History) -> Option<String> {
     let mut intervals = (history.jvms.iter()).map(|jvm| jvm.sampling_interval_bytes.last());
     let first = intervals.next().flatten()?;

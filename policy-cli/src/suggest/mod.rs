@@ -1,6 +1,6 @@
-//! `heapwarden suggest`: a policy with limits from what an observed period has shown. The
-//! policy goes to standard output, or to a file; its comments say why each limit is what it
-//! is, and who gets none. Exit code 0, or 1 where the period does not suffice.
+//! `heapwarden suggest`: a policy with limits that are derived from an observed period. The policy
+//! goes to standard output or to a file; its comments give the reason for each limit, and for each
+//! account without one. Exit code 0, or 1 if the period is not sufficient.
 
 mod demand;
 mod document;
@@ -21,10 +21,10 @@ use crate::history::{self, History, Source};
 use crate::output;
 use crate::policy;
 
-use demand::Terms;
+use demand::Settings;
 use pool::Pool;
 
-/// Shortest recorded period from which limits are suggested: a day has its wave.
+/// Shortest recorded period from which limits are suggested: load varies over a day.
 const SHORTEST_SECONDS: u64 = 86_400;
 
 /// The arguments of `heapwarden suggest`.
@@ -33,11 +33,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     source: Source,
 
-    /// The policy in use: its text is kept, its accounts get limits
+    /// The policy in use: suggest keeps its text and sets the limits of its accounts
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
 
-    /// The quantile of live bytes that a soft limit stands on
+    /// The quantile of live bytes on which a soft limit is based
     #[arg(long, value_name = "Q", default_value = "0.99", value_parser = quantile)]
     quantile: f64,
 
@@ -45,15 +45,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PERCENT", default_value = "25%", value_parser = headroom)]
     headroom: f64,
 
-    /// For how long growth is given room, but no longer than it was seen
+    /// How much growth to allow for, in time; at most the length of the period
     #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = clock::parse_duration)]
     horizon: Duration,
 
-    /// Take a period for enough that is too short, or has too few readings
+    /// Accept a period that is too short, or has too few readings
     #[arg(long)]
     allow_short: bool,
 
-    /// Write to a file instead of standard output; one that exists is replaced in one step
+    /// Write to a file instead of standard output; an existing file is replaced atomically
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -66,11 +66,11 @@ enum Error {
     #[error(transparent)]
     History(#[from] history::Error),
     #[error(
-        "{source_name} shows {seen}, too little for limits: a day at least is needed, a week is better; wait, give a longer --range, or --allow-short"
+        "{source_name} has only {seen} of readings; limits need a day at least, better a week: wait, or give a longer --range, or --allow-short"
     )]
     TooShort { source_name: String, seen: String },
     #[error(
-        "no account has enough readings: the quantile {quantile} takes {needed} of one account, the most are {most}; give a longer --range or --for, a finer --step, a lower --quantile, or --allow-short"
+        "no account has enough readings: the quantile {quantile} needs {needed} of one account, and the most are {most}; give a longer --range or --for, a finer --step, a lower --quantile, or --allow-short"
     )]
     TooFew {
         quantile: f64,
@@ -78,17 +78,17 @@ enum Error {
         most: usize,
     },
     #[error(
-        "the suggestion would not be a valid policy ({0}); this is a mistake of heapwarden's, please report it"
+        "the suggestion is not a valid policy ({0}); this is a bug in heapwarden, please report it"
     )]
     Invalid(String),
-    #[error("{file}: cannot be written: {why}")]
+    #[error("cannot write {file}: {why}")]
     Unwritable { file: String, why: String },
 }
 
 /// Suggests a policy.
 ///
 /// # Errors
-/// Only where the output cannot be written; what else fails is said on standard error.
+/// Only if the output cannot be written; other failures are printed on standard error.
 pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
     let text = match suggest(arguments) {
         Ok(text) => text,
@@ -114,25 +114,29 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
 fn suggest(arguments: &Arguments) -> Result<String, Error> {
     let policy = arguments.policy.as_deref().map(policy::read).transpose()?;
     let history = arguments.source.read()?;
-    let terms = Terms {
+    let settings = Settings {
         quantile: arguments.quantile,
         headroom: arguments.headroom,
         horizon_seconds: arguments.horizon.as_secs(),
         allow_short: arguments.allow_short,
     };
     long_enough(arguments, &history)?;
-    let pool = Pool::of(&history, policy.as_ref().map(|(policy, _)| policy), &terms);
+    let pool = Pool::of(
+        &history,
+        policy.as_ref().map(|(policy, _)| policy),
+        &settings,
+    );
     if let Some(most) = pool.only_too_few() {
         return Err(Error::TooFew {
-            quantile: terms.quantile,
-            needed: terms.needed_readings(),
+            quantile: settings.quantile,
+            needed: settings.needed_readings(),
             most,
         });
     }
-    let preamble = reasons::preamble(&history, &pool, &terms, arguments.source.is_live());
+    let preamble = reasons::preamble(&history, &pool, &settings, arguments.source.is_live());
     let text = match &policy {
-        Some((_, text)) => revision::revise(text, &preamble, &pool, &terms),
-        None => document::build(&history, &preamble, &pool, &terms),
+        Some((_, text)) => revision::revise(text, &preamble, &pool, &settings),
+        None => document::build(&history, &preamble, &pool, &settings),
     };
     let text = text.map_err(Error::Invalid)?;
     check(&text, policy.as_ref().map(|(policy, _)| policy), &pool).map_err(Error::Invalid)?;

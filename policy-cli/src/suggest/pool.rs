@@ -1,4 +1,4 @@
-//! One answer for each account, from all JVMs that have it.
+//! Combines the needs of an account in all JVMs that have it.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use policy_config::{Charge, Matcher, Policy};
 
 use crate::history::{self, Account, Column, History, Jvm, Kind};
 
-use super::demand::{Demand, Finding, Terms, assess};
+use super::demand::{Demand, Finding, Settings, assess};
 
 /// What gets limits of its own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,7 +17,7 @@ pub(super) enum Key {
     Recorded(&'static str, String),
 }
 
-/// What came of one key.
+/// The result for one key.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Pooled {
     /// Of the account that needs most.
@@ -39,7 +39,7 @@ pub(super) struct Commitment {
     pub(super) heap_max_bytes: f64,
 }
 
-/// Everything that was found.
+/// All results.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Pool {
     pub(super) entries: BTreeMap<Key, Pooled>,
@@ -60,8 +60,8 @@ struct Candidate<'a> {
 }
 
 impl Pool {
-    /// Judges every account: by the rules of `policy`, or each on its own.
-    pub(super) fn of(history: &History, policy: Option<&Policy>, terms: &Terms) -> Pool {
+    /// Assesses every account: by the rules of `policy`, or each on its own.
+    pub(super) fn of(history: &History, policy: Option<&Policy>, settings: &Settings) -> Pool {
         let mut pool = Pool::default();
         let mut of_jvm: Vec<(&Jvm, Vec<Candidate<'_>>)> = Vec::new();
         for jvm in &history.jvms {
@@ -75,7 +75,7 @@ impl Pool {
                     &one.error_bytes,
                     &jvm.restarts,
                     history.span,
-                    terms,
+                    settings,
                 );
                 pool.add(one, jvm, finding);
             }
@@ -95,7 +95,7 @@ impl Pool {
             })
     }
 
-    /// The most readings, where all there is are accounts with too few.
+    /// The most readings of any account, if all accounts have too few.
     pub(super) fn only_too_few(&self) -> Option<usize> {
         let most = self.entries.values().map(|pooled| match pooled.finding {
             Finding::TooFew { readings } => Some(readings),
@@ -181,8 +181,8 @@ impl Pool {
         }
     }
 
-    /// Whether all of an account are scopes of services of this JVM that have limits themselves: what a
-    /// service may have, its scopes have of it.
+    /// Whether all parts of an account are scopes inside services that have limits themselves: the
+    /// limit of a service includes its scopes.
     fn is_beneath_a_limit(&self, one: &Candidate<'_>, all: &[Candidate<'_>]) -> bool {
         let is_limited = |service: &str| {
             let mut limited = all
@@ -219,7 +219,7 @@ impl Commitment {
     }
 }
 
-/// What an account gets its limits by where no policy is given.
+/// The key of an account if no policy is given.
 fn recorded(account: &Account) -> Key {
     let of_service = account.kind == Kind::Service && !account.service.is_empty();
     let target = match account.kind {
@@ -230,7 +230,7 @@ fn recorded(account: &Account) -> Key {
     Key::Recorded(account.kind.as_str(), target.to_owned())
 }
 
-/// What is known beats what is not, and more beats less.
+/// Orders results: known before unknown, larger before smaller.
 fn rank(finding: &Finding) -> (u8, u64) {
     match finding {
         Finding::Empty => (0, 0),

@@ -1,4 +1,4 @@
-//! Why, in comments. Whatever a tenant named is escaped: a comment of TOML ends with its line.
+//! The reasons, as comments of the policy. Names are escaped, because a line end would end a comment.
 
 use policy_config::{Interval, format_bytes};
 
@@ -7,7 +7,7 @@ use crate::history::History;
 use crate::history::statistics::needed_readings;
 use crate::printable::{escaped, fitted};
 
-use super::demand::{Demand, Finding, MAX_RELATIVE_ERROR, Terms, sufficient_interval};
+use super::demand::{Demand, Finding, MAX_RELATIVE_ERROR, Settings, sufficient_interval};
 use super::pool::{Pool, Pooled};
 
 /// Widest name in a comment.
@@ -16,11 +16,11 @@ const MAX_NAME_COLUMNS: usize = 60;
 /// Most accounts that get no limit and are named, and most JVMs that are.
 const MAX_NAMED: usize = 50;
 
-/// What stands at the top: the period, the rule, and who gets no limit.
+/// The comment at the top: the period, the rule, and the accounts without a limit.
 pub(super) fn preamble(
     history: &History,
     pool: &Pool,
-    terms: &Terms,
+    settings: &Settings,
     is_live: bool,
 ) -> Vec<String> {
     let span = history.span;
@@ -34,14 +34,14 @@ pub(super) fn preamble(
         ),
         format!(
             "soft-limit: the {} quantile of live bytes with its error (95 %), and room for growth of {}.",
-            terms.quantile,
-            format_duration(terms.horizon_seconds),
+            settings.quantile,
+            format_duration(settings.horizon_seconds),
         ),
-        format!("limit: {:.0} % above that.", terms.headroom * 100.0),
+        format!("limit: {:.0} % above that.", settings.headroom * 100.0),
     ];
     if is_live {
         lines.push(
-            "A period so short has seen neither a day's wave nor a week's: look again later."
+            "The period is too short to show how load varies over a day or a week: look again later."
                 .into(),
         );
     }
@@ -53,7 +53,7 @@ pub(super) fn preamble(
     );
     overcommit(pool, &mut lines);
     let without = pool.entries.values().filter_map(|pooled| {
-        let why = no_limit(pooled, terms)?;
+        let why = no_limit(pooled, settings)?;
         let name = fitted(&pooled.account, MAX_NAME_COLUMNS);
         Some(format!("No limit for {name}: {why}."))
     });
@@ -70,13 +70,13 @@ pub(super) fn preamble(
 
 fn overcommit(pool: &Pool, lines: &mut Vec<String>) {
     for one in pool.commitments.iter().take(MAX_NAMED) {
-        let verdict = if one.share() > 1.0 {
-            ": not all can reach their limits at once, and the heap may be full before anybody is refused"
+        let consequence = if one.share() > 1.0 {
+            ": not all accounts can reach their limits at once, and the heap may be full before any is refused"
         } else {
             ""
         };
         lines.push(format!(
-            "{}: the limits add up to {}, {:.0} % of its heap of {}{verdict}.",
+            "{}: the limits add up to {}, {:.0} % of its heap of {}{consequence}.",
             one.jvm,
             mebibytes(one.limits_bytes as f64),
             one.share() * 100.0,
@@ -88,14 +88,14 @@ fn overcommit(pool: &Pool, lines: &mut Vec<String>) {
     }
 }
 
-fn no_limit(pooled: &Pooled, terms: &Terms) -> Option<String> {
+fn no_limit(pooled: &Pooled, settings: &Settings) -> Option<String> {
     Some(match pooled.finding {
         Finding::Needs(_) => return None,
         Finding::Empty => "it held nothing that was sampled".into(),
         Finding::TooFew { readings } => format!(
             "{readings} readings, where the {} quantile takes {}",
-            terms.quantile,
-            terms.needed_readings()
+            settings.quantile,
+            settings.needed_readings()
         ),
         Finding::TooVague {
             bytes,
@@ -121,12 +121,12 @@ fn no_limit(pooled: &Pooled, terms: &Terms) -> Option<String> {
     })
 }
 
-/// What stands above the limits of one account.
-pub(super) fn of_account(pooled: &Pooled, demand: &Demand, terms: &Terms) -> Vec<String> {
+/// The comment above the limits of one account.
+pub(super) fn of_account(pooled: &Pooled, demand: &Demand, settings: &Settings) -> Vec<String> {
     let quantile = &demand.quantile;
     let mut lines = vec![format!(
         "{} of {} readings are at most {} (95 %: {} to {}); standard error {}.",
-        terms.quantile,
+        settings.quantile,
         demand.readings,
         mebibytes(quantile.value),
         mebibytes(quantile.low),
@@ -137,11 +137,11 @@ pub(super) fn of_account(pooled: &Pooled, demand: &Demand, terms: &Terms) -> Vec
         lines.push(format!(
             "The upper end is the highest reading: they are worth {:.0} independent ones, a surer end takes {}.",
             quantile.effective_readings.floor(),
-            needed_readings(terms.quantile),
+            needed_readings(settings.quantile),
         ));
     }
     lines.push(match &demand.growth {
-        None => "No growth that is sure.".into(),
+        None => "No significant growth.".into(),
         Some((growth, horizon)) => {
             let daily = |slope: f64| mebibytes(slope * 86_400.0);
             let reached = growth.seconds_to(demand.limit_bytes as f64);

@@ -1,37 +1,37 @@
-//! Limits put into a policy that exists, whose text is otherwise kept.
+//! Writes limits into an existing policy, and keeps the rest of its text.
 
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
-use super::demand::{Demand, Finding, Terms};
+use super::demand::{Demand, Finding, Settings};
 use super::pool::{Key, Pool};
 use super::reasons::{self, size};
 
-/// What begins every comment line of ours, so that the next suggestion replaces it.
+/// Begins every comment line of a suggestion, so that the next suggestion replaces it.
 const MARK: &str = "# suggested: ";
 
 /// The text with the limits of `pool` in the accounts they belong to.
 ///
 /// # Errors
-/// A sentence, where the text is not the policy that `pool` was made for.
+/// A sentence, if the text is not the policy that `pool` was made for.
 pub(super) fn revise(
     text: &str,
     preamble: &[String],
     pool: &Pool,
-    terms: &Terms,
+    settings: &Settings,
 ) -> Result<String, String> {
     let text = without_marked(text);
-    let mut document: DocumentMut = text.parse().map_err(|_| "it is no TOML".to_owned())?;
+    let mut document: DocumentMut = text.parse().map_err(|_| "it is not TOML".to_owned())?;
     for (key, pooled) in &pool.entries {
         let (Key::Rule(rule), Finding::Needs(demand)) = (key, pooled.finding) else {
             continue;
         };
-        let lines = reasons::of_account(pooled, &demand, terms);
+        let lines = reasons::of_account(pooled, &demand, settings);
         put(&mut document, *rule, &demand, &lines).ok_or("an account is not where it was")?;
     }
     Ok(format!("{}{document}", marked(preamble)))
 }
 
-/// `None` where there is no such account.
+/// `None` if there is no such account.
 fn put(document: &mut DocumentMut, rule: usize, demand: &Demand, lines: &[String]) -> Option<()> {
     match document.get_mut("account")? {
         Item::ArrayOfTables(accounts) => {
@@ -55,7 +55,7 @@ fn put(document: &mut DocumentMut, rule: usize, demand: &Demand, lines: &[String
                 .collect();
             decor.set_prefix(format!("{above}{comment}{indent}"));
         }
-        // `account = [{ … }]`: a table in a line has no room for comments.
+        // `account = [{ … }]`: an inline table cannot contain comments.
         Item::Value(Value::Array(accounts)) => {
             limits(accounts.get_mut(rule)?.as_inline_table_mut()?, demand);
         }
@@ -72,7 +72,7 @@ fn limits(account: &mut dyn TableLike, demand: &Demand) {
         let mut new = Value::from(size(bytes));
         match account.get_mut(key).and_then(Item::as_value_mut) {
             Some(old) => {
-                // What stands beside it, a comment for example, stays.
+                // A comment beside the value is kept.
                 *new.decor_mut() = old.decor().clone();
                 *old = new;
             }

@@ -7,7 +7,7 @@ use super::*;
 use crate::history::{Account, Jvm, Kind};
 use crate::prometheus::Span;
 
-const TERMS: Terms = Terms {
+const TERMS: Settings = Settings {
     quantile: 0.99,
     headroom: 0.25,
     horizon_seconds: 7 * 86_400,

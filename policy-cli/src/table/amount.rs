@@ -24,6 +24,14 @@ pub(crate) fn estimate(amount: u64, standard_error: u64) -> String {
     )
 }
 
+/// An upper bound: `< 0.2 MiB`, rounded up in its last digit. From 100 KiB on it is in MiB, like most
+/// amounts in a table.
+pub(crate) fn less_than(bytes: u64) -> String {
+    let unit = unit((bytes as f64 * 10.0).min(u64::MAX as f64)).max(1);
+    let tenths = (bytes as f64 / scale(unit) * 10.0).ceil();
+    format!("< {:.1} {}", tenths / 10.0, UNITS[unit])
+}
+
 /// Bytes in some time, which cannot be negative.
 pub(crate) fn rate(amount: f64) -> String {
     bytes(amount.max(0.0) as u64)
@@ -112,6 +120,22 @@ mod tests {
         assert_eq!(estimate(50 * MIB, 4 * MIB), "50.0 ± 4.0 MiB");
         assert_eq!(estimate(1024, 3 * MIB), "0.0 ± 3.0 MiB");
         assert_eq!(estimate(u64::MAX, u64::MAX), "16.0 ± 16.0 EiB");
+    }
+
+    #[test]
+    fn an_upper_bound_is_rounded_up() {
+        for (bytes, expected) in [
+            (1, "< 0.1 KiB"),
+            (3 << 10, "< 3.0 KiB"),
+            (99 << 10, "< 99.0 KiB"),
+            (192 << 10, "< 0.2 MiB"),
+            (200_000, "< 0.2 MiB"),
+            (MIB, "< 1.0 MiB"),
+            (MIB + 1, "< 1.1 MiB"),
+            (u64::MAX, "< 16.0 EiB"),
+        ] {
+            assert_eq!(less_than(bytes), expected, "{bytes}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::printable;
 
 /// Widest name of an account or a JVM in a table, in columns of the terminal.
 const MAX_NAME_COLUMNS: usize = 40;
-/// Widest kind; those of today have eight.
+/// Widest kind; today's have at most eight columns.
 const MAX_KIND_COLUMNS: usize = 10;
 
 /// Where a cell's text stands.
@@ -28,9 +28,9 @@ pub(crate) enum Column {
     Account,
     /// What kind of thing it stands for.
     Kind,
-    /// Live bytes and their standard error, with the scopes beneath: what the limit is about.
+    /// Live bytes and their standard error, including the scopes inside: what the limit is about.
     Live,
-    /// Charged bytes, with the scopes beneath.
+    /// Charged bytes, including the scopes inside.
     Charged,
     /// The limit.
     Limit,
@@ -71,7 +71,7 @@ impl Column {
         Column::Objects,
     ];
 
-    /// All that one reading of one JVM can fill.
+    /// The columns that a single reading of one JVM can fill.
     pub(crate) const OF_ONE_READING: [Column; 11] = [
         Column::Account,
         Column::Kind,
@@ -86,7 +86,7 @@ impl Column {
         Column::Objects,
     ];
 
-    /// Its head.
+    /// Its heading.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Column::Jvm => "JVM",
@@ -134,7 +134,7 @@ impl Column {
         }
     }
 
-    /// The text of a cell: printable and of bounded width. `-` where there is nothing to say.
+    /// The text of a cell: printable and of bounded width; `-` if there is no value.
     pub(crate) fn cell(self, row: &Row<'_>) -> String {
         let account = row.account;
         let none = || "-".to_owned();
@@ -144,7 +144,10 @@ impl Column {
             Column::Kind => printable::fitted(&account.kind, MAX_KIND_COLUMNS).into_owned(),
             Column::Live => {
                 let whole = account.whole();
-                amount::estimate(whole.live_bytes, whole.standard_error_bytes)
+                whole.live_at_most().map_or_else(
+                    || amount::estimate(whole.live_bytes, whole.live_error_bytes()),
+                    amount::less_than,
+                )
             }
             Column::Charged => amount::bytes(account.whole().charged_bytes),
             Column::Limit => account.limit_bytes.map_or_else(none, amount::bytes),
@@ -168,8 +171,8 @@ impl Column {
         }
     }
 
-    /// Which of two rows comes first: names from A on, amounts and states from the largest on,
-    /// rows without an amount last whichever way the others go.
+    /// Which of two rows comes first: names in ascending order, amounts and states in descending
+    /// order, rows without an amount last in either direction.
     pub(crate) fn compare(self, a: &Row<'_>, b: &Row<'_>, is_reversed: bool) -> Ordering {
         let turned = |order: Ordering| if is_reversed { order.reverse() } else { order };
         let most_first = |amount: fn(&Row<'_>) -> u64| turned(amount(b).cmp(&amount(a)));
@@ -193,7 +196,7 @@ impl Column {
             Column::Allocated => optional(|row| row.rates.allocated_bytes_per_second),
             Column::Trend => optional(|row| row.rates.live_bytes_per_minute),
         };
-        // A fixed order among equals keeps rows from changing places at each poll.
+        // Equal rows have a fixed order, so that they do not swap at each poll.
         order
             .then_with(|| a.jvm.cmp(&b.jvm))
             .then_with(|| a.account.name.cmp(&b.account.name))
@@ -218,7 +221,7 @@ mod tests {
 
     fn account(name: &str, live_bytes: u64, limit_bytes: Option<u64>) -> Account {
         Account {
-            name: name.into(),
+            name: name.to_owned().into(),
             kind: "service".into(),
             live_bytes,
             limit_bytes,
@@ -230,7 +233,7 @@ mod tests {
     fn sorted(accounts: &[Account], column: Column, is_reversed: bool) -> Vec<&str> {
         let mut rows: Vec<Row<'_>> = accounts.iter().map(row).collect();
         rows.sort_by(|a, b| column.compare(a, b, is_reversed));
-        rows.iter().map(|row| row.account.name.as_str()).collect()
+        rows.iter().map(|row| row.account.name.as_ref()).collect()
     }
 
     #[test]
@@ -252,7 +255,9 @@ mod tests {
         shop.tree = Some(Tree {
             live_bytes: 50,
             charged_bytes: 60,
-            standard_error_bytes: 3,
+            standard_error_bytes: 9,
+            live_standard_error_bytes: Some(3),
+            ..Tree::default()
         });
         let accounts = [account("shop/tenant-42", 40, Some(50)), shop];
         let cell = |at: usize, column: Column| column.cell(&row(&accounts[at]));
@@ -265,6 +270,44 @@ mod tests {
         let by = |column| sorted(&accounts, column, false);
         assert_eq!(by(Column::Live), ["shop", "shop/tenant-42"]);
         assert_eq!(by(Column::Percent), ["shop/tenant-42", "shop"]);
+    }
+
+    #[test]
+    fn live_bytes_have_their_own_error() {
+        let cell = |account: &Account| Column::Live.cell(&row(account));
+        let mut shop = account("shop", 50, None);
+        shop.standard_error_bytes = 8;
+        assert_eq!(
+            cell(&shop),
+            "50 ± 8 B",
+            "an older agent's: the charged error"
+        );
+        shop.live_standard_error_bytes = Some(2);
+        assert_eq!(cell(&shop), "50 ± 2 B");
+        shop.live_standard_error_bytes = Some(0);
+        assert_eq!(cell(&shop), "50 ± 0 B", "every allocation sampled");
+    }
+
+    #[test]
+    fn an_account_without_a_live_sample_says_how_much_it_may_hold() {
+        let cell = |account: &Account| Column::Live.cell(&row(account));
+        let mut shop = account("shop", 0, None);
+        shop.live_standard_error_bytes = Some(0);
+        shop.live_at_most_bytes = Some(196_608);
+        assert_eq!(cell(&shop), "< 0.2 MiB");
+        shop.tree = Some(Tree {
+            live_bytes: 50,
+            ..Tree::default()
+        });
+        assert_eq!(cell(&shop), "50 ± 0 B", "its scopes hold something");
+        shop.tree = Some(Tree {
+            live_at_most_bytes: Some(300_000),
+            ..Tree::default()
+        });
+        assert_eq!(cell(&shop), "< 0.3 MiB", "and its scopes hold nothing");
+        shop.tree = None;
+        shop.live_at_most_bytes = None;
+        assert_eq!(cell(&shop), "0 ± 0 B", "an older agent's");
     }
 
     #[test]
@@ -283,8 +326,8 @@ mod tests {
     fn no_cell_is_wide_or_drives_the_terminal() {
         let name = "\u{1b}]0;x\u{7}\u{202e}".repeat(1000);
         let hostile = Account {
-            name: name.clone(),
-            kind: name.clone(),
+            name: name.clone().into(),
+            kind: name.clone().into(),
             live_bytes: u64::MAX,
             charged_bytes: u64::MAX,
             standard_error_bytes: u64::MAX,

@@ -1,5 +1,5 @@
-//! Accounts as rows of a table: what the columns are, how their amounts are written, in what
-//! order rows come. Shared by `status`, and by `top` in a terminal and in a pipe.
+//! Accounts as rows of a table: its columns, the format of amounts, the order of rows. Shared by
+//! `status`, and by `top` in a terminal and in a pipe.
 
 pub(crate) mod amount;
 mod column;

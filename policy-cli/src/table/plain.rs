@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn columns_stand_under_each_other() {
         let account = |name: &str, live_bytes| Account {
-            name: name.into(),
+            name: name.to_owned().into(),
             kind: "service".into(),
             live_bytes,
             ..Account::default()

@@ -2,7 +2,7 @@
 
 use crate::live::Account;
 
-/// What two or more readings tell; nothing after the first.
+/// Rates from two or more readings; empty after the first.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Rates {
     /// Bytes charged in a second, between the latest two readings.
@@ -16,12 +16,12 @@ pub(crate) struct Rates {
 pub(crate) struct Row<'a> {
     /// Which of the JVMs, in the order in which they were named.
     pub(crate) jvm: usize,
-    /// How the JVM was named.
+    /// The address of the JVM, as the user gave it.
     pub(crate) address: &'a str,
     /// The account.
     pub(crate) account: &'a Account,
     /// Its rates.
     pub(crate) rates: Rates,
-    /// True where the JVM did not answer when it was last asked: the numbers are older.
+    /// True if the latest poll of the JVM failed: the numbers are older.
     pub(crate) is_stale: bool,
 }

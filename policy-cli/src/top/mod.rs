@@ -1,8 +1,8 @@
-//! `heapwarden top [ADDRESS...]`: the accounts of live JVMs, again and again; drawn where standard
-//! output is a terminal, plain text where it is not.
+//! `heapwarden top [ADDRESS...]`: the accounts of running JVMs, refreshed continuously; drawn if
+//! standard output is a terminal, else plain text.
 //!
-//! Keys and polls go into [`model`], which is pure; [`view`] draws it; [`poller`] asks the JVMs
-//! and [`terminal`] holds the terminal.
+//! [`poller`] reads the JVMs and [`terminal`] the keys; both go into [`model`], which is pure, and
+//! [`view`] draws it.
 
 mod model;
 mod plain;
@@ -23,7 +23,7 @@ use view::Palette;
 
 /// Most JVMs: each has a thread.
 const MAX_JVMS: usize = 64;
-/// Shortest interval in seconds: an agent's own reading may be a quarter of a second old.
+/// Shortest interval in seconds: an agent takes a new reading every quarter of a second.
 const MIN_INTERVAL: f64 = 0.25;
 /// Longest interval in seconds.
 const MAX_INTERVAL: f64 = 3600.0;
@@ -40,12 +40,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = interval)]
     interval: Duration,
 
-    /// Plain text, and this many tables
+    /// Print this many tables as plain text
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     iterations: Option<u64>,
 }
 
-/// Shows the accounts until the user, a signal or the number of iterations ends it.
+/// Shows the accounts until the user, a signal or `--iterations` ends it.
 ///
 /// # Errors
 /// Output that cannot be written; JVMs that cannot be read are shown as such.

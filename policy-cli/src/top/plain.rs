@@ -1,4 +1,4 @@
-//! `top` where no terminal is: one table for each interval, in plain text.
+//! `top` without a terminal: one plain-text table for each interval.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use super::model::Model;
 use super::poller::Pollers;
 use crate::printable;
-use crate::status::{heap_line, remarks};
+use crate::status::{heap_line, live_line, remarks};
 use crate::table::{Row, write_rows};
 
 /// Most rows of one table.
 const MAX_ROWS: usize = 1000;
-/// Longest wait for a look at the pollers.
+/// Longest wait for a poll.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Writes `iterations` tables, or without end; the first one once every JVM has been asked, the
@@ -37,8 +37,7 @@ pub(crate) fn run(
             asked[poll.jvm] = true;
             model.poll(poll);
         }
-        // What has been asked since the table before, and only then at its time: each table has
-        // something new to say of each JVM.
+        // Wait until every JVM was polled since the last table, so that each table is new.
         if Instant::now() >= due && asked.iter().all(|&one| one) {
             if written > 0 {
                 writeln!(out)?;
@@ -62,6 +61,10 @@ fn write_table(model: &Model, out: &mut dyn Write) -> io::Result<()> {
             }
             (None, Some(reading)) => {
                 writeln!(out, "{address}: {}", heap_line(&reading.accounts))?;
+                let since = model.now.saturating_sub(jvm.read_at);
+                if let Some(line) = live_line(&reading.accounts.heap, since) {
+                    writeln!(out, "  {line}")?;
+                }
                 for remark in remarks(&reading.accounts, reading.not_ready.as_deref()) {
                     writeln!(out, "  {remark}")?;
                 }
@@ -70,7 +73,7 @@ fn write_table(model: &Model, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     let mut rows: Vec<Row<'_>> = model.rows();
-    // Nobody reads a log to see numbers of some time ago beside those of now.
+    // Old numbers beside new ones would mislead the reader of a log.
     rows.retain(|row| !row.is_stale);
     let omitted = rows.len().saturating_sub(MAX_ROWS);
     rows.truncate(MAX_ROWS);

@@ -1,4 +1,4 @@
-//! One thread for each JVM asks it again and again: one that hangs keeps no other from being read.
+//! Polls each JVM on its own thread, so that one that hangs does not delay the others.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -7,26 +7,26 @@ use std::time::{Duration, Instant};
 use super::model::Poll;
 use crate::live::{Address, Classes, Client, Reading};
 
-/// Threads that ask JVMs. They end after their current request once this is dropped.
+/// The polling threads. When this is dropped, they end after their current request.
 pub(crate) struct Pollers {
     polls: Receiver<Poll>,
-    wishes: Vec<Sender<Classes>>,
+    class_requests: Vec<Sender<Classes>>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Pollers {
-    /// Asks each JVM at once, and then again `interval` after its last answer.
+    /// Polls each JVM immediately, and then `interval` after each answer.
     ///
     /// # Errors
-    /// A thread that the system does not grant.
+    /// A thread could not be started.
     pub(crate) fn start(addresses: &[Address], interval: Duration) -> std::io::Result<Self> {
         let (sender, polls) = mpsc::channel();
         let client = Client::new();
         let begun = Instant::now();
-        let mut wishes = Vec::with_capacity(addresses.len());
+        let mut class_requests = Vec::with_capacity(addresses.len());
         let mut threads = Vec::with_capacity(addresses.len());
         for (jvm, address) in addresses.iter().enumerate() {
-            let (wish, wished) = mpsc::channel();
+            let (request, requests) = mpsc::channel();
             let poller = Poller {
                 jvm,
                 address: address.clone(),
@@ -34,33 +34,33 @@ impl Pollers {
                 begun,
                 interval,
                 polls: sender.clone(),
-                wished,
+                requests,
             };
             let builder = thread::Builder::new().name(format!("poll {jvm}"));
             threads.push(builder.spawn(move || poller.run())?);
-            wishes.push(wish);
+            class_requests.push(request);
         }
         Ok(Pollers {
             polls,
-            wishes,
+            class_requests,
             threads,
         })
     }
 
-    /// The next poll that is there within `limit`.
+    /// The next poll, if one arrives within `limit`.
     pub(crate) fn next(&self, limit: Duration) -> Option<Poll> {
         self.polls.recv_timeout(limit).ok()
     }
 
-    /// Has a JVM asked at once, and from now on for these classes.
+    /// Polls a JVM immediately, and from now on with these classes.
     pub(crate) fn ask_for(&self, jvm: usize, classes: Classes) {
-        if let Some(wish) = self.wishes.get(jvm) {
-            // A poller that has ended is told of by `has_failed`.
-            let _ = wish.send(classes);
+        if let Some(request) = self.class_requests.get(jvm) {
+            // `has_failed` reports a poller that has ended.
+            let _ = request.send(classes);
         }
     }
 
-    /// Whether a thread has ended, which only a fault of this command makes it do.
+    /// Whether a thread has ended, which is a bug of this command.
     pub(crate) fn has_failed(&self) -> bool {
         self.threads.iter().any(JoinHandle::is_finished)
     }
@@ -73,7 +73,7 @@ struct Poller {
     begun: Instant,
     interval: Duration,
     polls: Sender<Poll>,
-    wished: Receiver<Classes>,
+    requests: Receiver<Classes>,
 }
 
 impl Poller {
@@ -89,8 +89,8 @@ impl Poller {
             if self.polls.send(poll).is_err() {
                 return;
             }
-            match self.wished.recv_timeout(self.interval) {
-                Ok(wished) => classes = wished,
+            match self.requests.recv_timeout(self.interval) {
+                Ok(requested) => classes = requested,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }

@@ -1,4 +1,4 @@
-//! The real terminal: raw while `top` runs, and given back however it ends.
+//! The terminal: in raw mode while `top` runs, and restored however it ends.
 
 use std::io;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use crate::live::Classes;
 /// Longest time until a poll, a signal or a change of size is seen.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What a key of the terminal means.
+/// What an event of the terminal means.
 enum Pressed {
     Known(Key),
     Interrupt,
@@ -32,7 +32,7 @@ enum Pressed {
 /// A terminal that cannot be drawn on or read, or a poller that failed.
 pub(crate) fn run(model: &mut Model, pollers: &Pollers, palette: Palette) -> io::Result<ExitCode> {
     end_at_signals()?;
-    // Sets a hook that gives the terminal back before a panic is told.
+    // Installs a hook that restores the terminal before a panic is printed.
     let mut terminal = ratatui::try_init()?;
     let done = until_quit(&mut terminal, model, pollers, palette);
     let restored = ratatui::try_restore();
@@ -41,19 +41,19 @@ pub(crate) fn run(model: &mut Model, pollers: &Pollers, palette: Palette) -> io:
     Ok(ExitCode::SUCCESS)
 }
 
-/// Has a signal give the terminal back and end the process as that signal does, so that the
-/// caller sees what ended it. On a thread of its own: when a terminal goes away, the library
-/// that reads it never returns (its reads give nothing, for ever).
+/// Makes signals restore the terminal and then end the process by the same signal, so that the
+/// caller sees what ended it. This needs its own thread: when a terminal goes away, the library that
+/// reads it never returns (its reads return nothing, forever).
 fn end_at_signals() -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT])?;
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
             if let Some(number) = signals.forever().next() {
-                // There may be none to give back to.
+                // The terminal may be gone.
                 let _ = ratatui::try_restore();
                 let _ = signal_hook::low_level::emulate_default_handler(number);
-                // Where the default is to go on, nothing else ends it.
+                // If the default action does not end the process, this does.
                 std::process::exit(128 + number);
             }
         })?;

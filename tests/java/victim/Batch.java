@@ -34,7 +34,7 @@ final class Batch {
         }
     }
 
-    void tally(Tally tally, long times) {
+    void tally(HeldObjects tally, long times) {
         for (int k = 0; k < kinds.length; k++) {
             tally.add(kinds[k].sizes(), times * counts[k]);
         }

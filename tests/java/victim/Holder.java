@@ -21,7 +21,7 @@ import java.util.Map;
  * {@code +50} stands for fifty frames of nobody; or {@code -} for no frame of any account.
  */
 public final class Holder {
-    private static final Map<String, Station> STATIONS = new HashMap<>();
+    private static final Map<String, PackageFrame> FRAMES = new HashMap<>();
     private static final List<Object> HELD = new ArrayList<>();
 
     private Holder() {}
@@ -29,7 +29,7 @@ public final class Holder {
     public static void main(String[] args) throws Exception {
         Layout.crossCheck();
         for (String name : args) {
-            STATIONS.put(name, station(name));
+            FRAMES.put(name, frame(name));
         }
         Protocol.serve(
                 Map.of(
@@ -41,12 +41,12 @@ public final class Holder {
                         "flag", Flag::run));
     }
 
-    private static Station station(String packageName) throws ReflectiveOperationException {
+    private static PackageFrame frame(String packageName) throws ReflectiveOperationException {
         Class<?> desk = Class.forName(packageName + ".Desk");
-        Station station = (Station) desk.getDeclaredConstructor().newInstance();
+        PackageFrame frame = (PackageFrame) desk.getDeclaredConstructor().newInstance();
         // Links the call before it is used in earnest.
-        station.run(() -> {});
-        return station;
+        frame.run(() -> {});
+        return frame;
     }
 
     private static Runnable along(String path, Runnable task) {
@@ -62,11 +62,11 @@ public final class Holder {
                 chain = () -> deeper(frames, inner);
                 continue;
             }
-            Station station = STATIONS.get(names[k]);
-            if (station == null) {
+            PackageFrame frame = FRAMES.get(names[k]);
+            if (frame == null) {
                 throw new IllegalArgumentException("not named at the start: " + names[k]);
             }
-            chain = () -> station.run(inner);
+            chain = () -> frame.run(inner);
         }
         return chain;
     }
@@ -87,7 +87,7 @@ public final class Holder {
         if (keep) {
             HELD.add(slots);
         }
-        Tally tally = new Tally();
+        HeldObjects tally = new HeldObjects();
         batch.tally(tally, 1);
         Protocol.say(tally.line(path));
     }
@@ -111,7 +111,7 @@ public final class Holder {
             thread.join();
         }
         HELD.add(slots);
-        Tally tally = new Tally();
+        HeldObjects tally = new HeldObjects();
         batch.tally(tally, count);
         Protocol.say(tally.line(words[2]));
     }

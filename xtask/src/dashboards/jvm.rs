@@ -73,6 +73,7 @@ pub(super) fn dashboard() -> Value {
     .row("Now", now())
     .row("Heap and accounts", heap())
     .row("Refusals", refusals())
+    .row("Verdicts and their evidence", verdicts())
     .row("Whose memory", whose())
     .row("Allocation", allocation())
     .row("What Heapwarden costs", costs())
@@ -352,6 +353,44 @@ fn refusals() -> Vec<Panel> {
             "{{account}}",
         )
         .sized(12, 8),
+    ]
+}
+
+/// The duration that 95 of 100 stay within, by the histogram's own label.
+fn most_take(histogram: &str, label: &str) -> String {
+    of(&format!(
+        "histogram_quantile(0.95, sum by (le, {label}) \
+         (rate(heapwarden_{histogram}_seconds_bucket{{@jvm}}[$__rate_interval])))"
+    ))
+}
+
+fn verdicts() -> Vec<Panel> {
+    vec![
+        Panel::lines(
+            "Time to a verdict",
+            "s",
+            "How long 95 of 100 suspicions last, from the charge crossing the limit to the verdict: over \
+             the limit, or open again. Threads that need much memory meanwhile wait or are put off.",
+        )
+        .query(most_take("verdict_delay", "outcome"), "{{outcome}}"),
+        Panel::lines(
+            "Time of a collection asked for",
+            "s",
+            "How long 95 of 100 collections take that Heapwarden asked for, by kind.",
+        )
+        .query(most_take("evidence_collection_duration", "kind"), "{{kind}}"),
+        Panel::lines(
+            "Time of its own work",
+            "s",
+            "How long 95 of 100 passes over the records, waits for the JVM to report freed objects, \
+             and answers of Heapwarden's own listener take.",
+        )
+        .query(most_take("reading_duration", "purpose"), "pass for a {{purpose}}")
+        .query(
+            most_take("evidence_wait_duration", "reason"),
+            "wait for {{reason}}",
+        )
+        .query(most_take("http_request_duration", "path"), "answer to {{path}}"),
     ]
 }
 

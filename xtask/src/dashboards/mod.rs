@@ -12,9 +12,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use heapwarden_harness::repository;
 use serde_json::Value;
-
-use crate::workspace;
 
 /// Live bytes as limits are about them: of an account with the scopes beneath it, where it has any.
 const WHOLE: &str = "(heapwarden_account_tree_live_bytes{@} or heapwarden_account_live_bytes{@})";
@@ -51,7 +50,7 @@ pub(crate) fn run() -> Result<()> {
 /// A dashboard's file is called as its uid is.
 fn path(dashboard: &Value) -> PathBuf {
     let uid = dashboard["uid"].as_str().unwrap_or_default();
-    workspace::root()
+    repository::root()
         .join("deploy/grafana")
         .join(format!("{uid}.json"))
 }

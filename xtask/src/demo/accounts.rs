@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-use crate::http::Client;
+use heapwarden_harness::http::Client;
 
 /// One answer of `/metrics`.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -33,8 +33,8 @@ pub(crate) struct Account {
 
 impl Reading {
     /// Asks the agent.
-    pub(crate) fn take(agent: &mut Client) -> Result<Reading> {
-        let text = agent.get("/metrics")?.text("/metrics")?;
+    pub(crate) fn take(agent: &Client) -> Result<Reading> {
+        let text = agent.get("/metrics")?.ok()?;
         Reading::parse(&text)
     }
 

@@ -6,10 +6,11 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use heapwarden_harness::repository;
 
 use super::applications::{APPLICATIONS, LIBRARY_ARCHIVE};
+use crate::process;
 use crate::tools::{self, Jdk};
-use crate::{process, workspace};
 
 /// The version that `examples/demo/pom.xml` pins, and what its archive must hash to.
 const TOMCAT_VERSION: &str = "11.0.18";
@@ -18,17 +19,17 @@ const TOMCAT_SHA512: &str = "e428203454e57962296e6e95705e46a1406d15569f67ea0cbd4
 
 /// The demo's own folder below `target`.
 pub(crate) fn folder() -> PathBuf {
-    workspace::target().join("demo")
+    repository::target().join("demo")
 }
 
 /// The demo's sources.
 pub(crate) fn sources() -> PathBuf {
-    workspace::root().join("examples/demo")
+    repository::root().join("examples/demo")
 }
 
 /// The sources of what answers a refusal with 503.
 fn servlet() -> PathBuf {
-    workspace::root().join("examples/servlet")
+    repository::root().join("examples/servlet")
 }
 
 /// The programs that the demo calls.
@@ -50,11 +51,11 @@ impl Tools {
             Some(path) => Jdk::at(path)?,
             None => jdks.last().context("there is no JDK")?.clone(),
         };
-        java.program("jcmd")?;
+        java.require("jcmd")?;
         Ok(Tools {
             java,
             maven: tools::maven()?,
-            maven_java: tools::for_maven(&jdks)?.clone(),
+            maven_java: tools::for_builds(&jdks)?.clone(),
             tar,
             sha512sum,
         })
@@ -83,7 +84,7 @@ pub(crate) fn everything(tools: &Tools, with_agent: bool) -> Result<Built> {
             process::run(
                 Command::new(env!("CARGO"))
                     .args(["build", "--release", "-p", "policy-agent"])
-                    .current_dir(workspace::root()),
+                    .current_dir(repository::root()),
                 None,
             )
         })?;
@@ -128,7 +129,7 @@ fn maven(tools: &Tools, project: &Path, options: &[String], log: &str) -> Result
             .args(["-DskipTests", "package"])
             .args(options)
             .current_dir(project)
-            .env("JAVA_HOME", tools.maven_java.home()),
+            .env("JAVA_HOME", &tools.maven_java.home),
         &folder().join(log),
     )
 }

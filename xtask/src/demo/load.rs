@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::http::Client;
+use heapwarden_harness::http::Client;
 
 /// Connections for each application.
 const CONNECTIONS: u32 = 2;

@@ -19,8 +19,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use heapwarden_harness::repository;
 
-use crate::{interrupt, process, workspace};
+use crate::{interrupt, process};
 
 /// What the user may choose.
 #[derive(Args, Clone, Default)]
@@ -72,7 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         Some(path) => path
             .canonicalize()
             .with_context(|| format!("{} is not there", path.display()))?,
-        None => workspace::agent(),
+        None => repository::agent(),
     };
     let built = build::everything(&tools, options.agent.is_none())?;
 

@@ -15,8 +15,8 @@ use super::terminal::Terminal;
 use super::tomcat::Tomcat;
 use super::units::{grouped, mib};
 use super::verdict::{Comparison, Point, Verdict};
-use crate::http::Client;
 use crate::interrupt;
+use heapwarden_harness::http::Client;
 
 /// The demo ends by itself within this time.
 const TIME_MAXIMUM: Duration = Duration::from_secs(90);
@@ -107,7 +107,7 @@ impl Stage {
         self.watch("warming up", plans)?;
         for application in &APPLICATIONS {
             let path = application.release();
-            self.applications.post(&path)?.text(&path)?;
+            self.applications.post(&path)?.ok()?;
         }
         Ok(())
     }
@@ -192,7 +192,7 @@ impl Stage {
     }
 
     fn show(&mut self, title: &str, load: &Load) -> Result<Reading> {
-        let reading = Reading::take(&mut self.agent)?;
+        let reading = Reading::take(&self.agent)?;
         let lines = APPLICATIONS
             .iter()
             .map(|application| {
@@ -219,7 +219,7 @@ impl Stage {
     /// Nothing runs meanwhile: what the accounts and the applications say must have come to rest.
     fn settle(&mut self) -> Result<Settled> {
         let truths = self.truths()?;
-        let epoch = Reading::take(&mut self.agent)?.gc_epoch();
+        let epoch = Reading::take(&self.agent)?.gc_epoch();
         // The second finds what the first left to reference processing.
         self.tomcat.collect()?;
         self.tomcat.collect()?;
@@ -227,7 +227,7 @@ impl Stage {
         let mut previous = None;
         loop {
             self.wait(SETTLE_EVERY)?;
-            let reading = Reading::take(&mut self.agent)?;
+            let reading = Reading::take(&self.agent)?;
             let live = APPLICATIONS
                 .iter()
                 .map(|application| Ok(reading.account(application.name)?.live_bytes))
@@ -250,7 +250,7 @@ impl Stage {
             .iter()
             .map(|application| {
                 let path = application.truth();
-                let text = self.applications.get(&path)?.text(&path)?;
+                let text = self.applications.get(&path)?.ok()?;
                 truth(&text).with_context(|| format!("{path} answered {text:?}"))
             })
             .collect()

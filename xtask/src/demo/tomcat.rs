@@ -10,10 +10,10 @@ use anyhow::{Context, Result, bail};
 
 use super::applications::APPLICATIONS;
 use super::build::{Built, sources};
-use crate::http::Client;
 use crate::process::{self, Running};
 use crate::tools::Jdk;
 use crate::{interrupt, process::last_lines};
+use heapwarden_harness::http;
 
 /// How long it may take until every application and the agent answer.
 const START_MAXIMUM: Duration = Duration::from_secs(40);
@@ -59,7 +59,7 @@ impl Tomcat {
         let policy = base.join("heapwarden.toml");
         let run_file = base.join("run.json");
         let output = fs::File::create(&log).context("Tomcat's log cannot be written")?;
-        let mut command = Command::new(java.program("java")?);
+        let mut command = Command::new(java.program("java"));
         command
             .arg(agent_option(agent, &policy, &run_file)?)
             .args([HEAP, "-XX:+UseG1GC"])
@@ -93,7 +93,7 @@ impl Tomcat {
             )?;
         Ok(Tomcat {
             running,
-            jcmd: java.program("jcmd")?,
+            jcmd: java.require("jcmd")?,
             log,
             policy,
             applications,
@@ -252,7 +252,7 @@ fn wait_ready(
 }
 
 fn answers(address: SocketAddr, path: &str) -> bool {
-    matches!(Client::new(address).get(path), Ok(response) if response.status == 200)
+    matches!(http::get(address, path), Ok(answer) if answer.status == 200)
 }
 
 /// The agent's address in its run file; none while that is being written.

@@ -6,10 +6,11 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
+use heapwarden_harness::repository;
 
 use super::Context;
 use super::runner::Summary;
-use crate::{process, tools, workspace};
+use crate::{process, tools};
 
 /// The Java API.
 const API: &str = "java-api";
@@ -21,7 +22,7 @@ const PROJECTS: [&str; 3] = [API, "examples/servlet", "examples/demo"];
 pub(super) fn verify(context: &Context, summaries: &mut Vec<Summary>) -> Result<()> {
     let mut failed = Vec::new();
     for project in PROJECTS {
-        let folder = workspace::root().join(project);
+        let folder = repository::root().join(project);
         if !folder.join("pom.xml").is_file() {
             println!("{project}: not there");
             continue;
@@ -49,7 +50,7 @@ fn maven(
     folder: &Path,
     summaries: &mut Vec<Summary>,
 ) -> Result<()> {
-    let logs = workspace::target().join("xtask");
+    let logs = repository::target().join("xtask");
     std::fs::create_dir_all(&logs).context("target/xtask cannot be made")?;
     let log = logs.join(format!("mvn-{}.log", project.replace('/', "-")));
     let mut file =
@@ -65,7 +66,7 @@ fn maven(
         ])
         .args(agent(project)?)
         .current_dir(folder)
-        .env("JAVA_HOME", tools::for_maven(&context.jdks)?.home());
+        .env("JAVA_HOME", &tools::for_builds(&context.jdks)?.home);
     process::run_lines(&mut command, Some(context.deadline), |line| {
         // The log is for people: where it cannot be written, the run goes on.
         let _ = writeln!(file, "{line}");
@@ -81,7 +82,7 @@ fn agent(project: &str) -> Result<Option<String>> {
     if project != API {
         return Ok(None);
     }
-    let library = workspace::agent();
+    let library = repository::agent();
     if !library.is_file() {
         bail!(
             "{} is not there: run `cargo build --release` first",

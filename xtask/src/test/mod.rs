@@ -1,14 +1,18 @@
 //! `cargo xtask test`: every check and every test. A step that fails does not keep the others from
 //! running; all are told at the end, and last come the runners' own summary lines.
 
+mod binaries;
+mod docs;
 mod java;
 mod runner;
+mod share;
 mod steps;
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use heapwarden_harness::jdk::RUNTIME_21;
 
 use crate::tools::Jdk;
 use crate::{demo, interrupt, tools};
@@ -18,13 +22,17 @@ use steps::{STEPS, Step};
 /// What the user may choose.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only the steps named (fmt, clippy, doc, build, test, loom, java, demo); may be repeated
+    /// Only the steps named (fmt, clippy, doc, docs, build, test, loom, java, demo); may be repeated
     #[arg(long, value_name = "STEP", value_delimiter = ',')]
     only: Vec<String>,
 
     /// Without the slow steps: loom and the demo
     #[arg(long)]
     quick: bool,
+
+    /// Longer storms, and every collector of every JDK in each test
+    #[arg(long)]
+    long: bool,
 
     /// When to end a run that hangs, in minutes
     #[arg(long, value_name = "MINUTES", default_value_t = 80)]
@@ -34,6 +42,7 @@ pub(crate) struct Options {
 /// What the steps share.
 struct Context {
     jdks: Vec<Jdk>,
+    long: bool,
     deadline: Instant,
 }
 
@@ -59,15 +68,21 @@ struct Report {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let begun = Instant::now();
     steps::check_names(&options.only)?;
+    let runtime = RUNTIME_21.install().with_context(|| {
+        let (package, version) = (RUNTIME_21.package, RUNTIME_21.version);
+        format!("the tests need the JDK 21 runtime of PyPI's {package} {version}")
+    })?;
     let context = Context {
         jdks: tools::jdks()?,
+        long: options.long,
         deadline: begun + Duration::from_secs(60 * options.limit),
     };
     println!("JDKs found:");
     for jdk in &context.jdks {
         println!("  {jdk}");
     }
-    tools::for_maven(&context.jdks)?;
+    println!("installed by this command: {}", runtime.home.display());
+    tools::for_builds(&context.jdks)?;
     tools::maven()?;
     demo::check_tools()?;
     println!("promtool: {}", tools::promtool()?.display());
@@ -227,6 +242,7 @@ mod tests {
         let options = |only: &[&str], quick| Options {
             only: only.iter().map(|name| (*name).to_owned()).collect(),
             quick,
+            long: false,
             limit: 1,
         };
         let runs = |options: &Options| -> Vec<&str> {
@@ -240,7 +256,7 @@ mod tests {
         assert_eq!(runs(&options(&[], false)).len(), STEPS.len());
         assert_eq!(
             runs(&options(&[], true)),
-            ["fmt", "clippy", "doc", "build", "test", "java"]
+            ["fmt", "clippy", "doc", "docs", "build", "test", "java"]
         );
     }
 }

@@ -1,12 +1,14 @@
 //! The steps of `cargo xtask test`, in the order in which they run.
 
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Result, bail};
+use heapwarden_harness::repository;
 
 use super::runner::{self, Summary};
-use super::{Context, java};
-use crate::{demo, process, workspace};
+use super::{Context, binaries, docs, java};
+use crate::{demo, process};
 
 /// One step.
 pub(super) struct Step {
@@ -21,7 +23,7 @@ pub(super) struct Step {
 }
 
 /// All of them.
-pub(super) const STEPS: [Step; 8] = [
+pub(super) const STEPS: [Step; 9] = [
     Step {
         name: "fmt",
         does: "the code is formatted",
@@ -41,6 +43,12 @@ pub(super) const STEPS: [Step; 8] = [
         run: doc,
     },
     Step {
+        name: "docs",
+        does: "links between the documents resolve",
+        slow: false,
+        run: docs::check,
+    },
+    Step {
         name: "build",
         does: "the agent and the command",
         slow: false,
@@ -54,7 +62,7 @@ pub(super) const STEPS: [Step; 8] = [
     },
     Step {
         name: "loom",
-        does: "the ledger's models, every interleaving",
+        does: "models of the ledger, the gate and the admission: every interleaving",
         slow: true,
         run: loom,
     },
@@ -86,9 +94,9 @@ pub(super) fn check_names(only: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn cargo(arguments: &[&str]) -> Command {
+pub(super) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO"));
-    command.args(arguments).current_dir(workspace::root());
+    command.args(arguments).current_dir(repository::root());
     command
 }
 
@@ -125,34 +133,37 @@ fn build(context: &Context, _: &mut Vec<Summary>) -> Result<()> {
 }
 
 fn test(context: &Context, summaries: &mut Vec<Summary>) -> Result<()> {
-    let mut command = cargo(&[
-        "test",
-        "--workspace",
-        "--profile",
-        "checks",
-        "--no-fail-fast",
-    ]);
-    // The step before built both: no test needs to see to that again.
-    command.env("HEAPWARDEN_LIBRARY", workspace::agent());
-    command.env("HEAPWARDEN_COMMAND", workspace::command());
-    run_tests(&mut command, context, summaries)
+    let begun = Instant::now();
+    let built = binaries::build(context)?;
+    println!("built in {:.0} s", begun.elapsed().as_secs_f64());
+    let mut documented = cargo(&["test", "--workspace", "--doc", "--profile", "checks"]);
+    let examples = run_tests(&mut documented, context, summaries);
+    binaries::run(context, built, summaries)?;
+    examples?;
+    if summaries.iter().all(|summary| summary.passed == 0) {
+        bail!("not one test ran");
+    }
+    Ok(())
 }
 
 fn loom(context: &Context, summaries: &mut Vec<Summary>) -> Result<()> {
-    let folder = workspace::target().join("loom");
-    let mut command = cargo(&["test", "--package", "policy-agent", "--lib"]);
+    let folder = repository::target().join("loom");
+    let mut command = cargo(&["test", "--package", "policy-core", "--lib"]);
     command
         .args(["--profile", "checks"])
         .arg("--target-dir")
         .arg(folder)
-        // Under `--cfg loom` these modules hold the models alone.
-        .args(["--", "ledger", "enforce", "life"])
+        .args(["--", "models"])
         .env("RUSTFLAGS", "--cfg loom")
         .env("LOOM_MAX_PREEMPTIONS", "3");
-    run_tests(&mut command, context, summaries)
+    run_tests(&mut command, context, summaries)?;
+    if summaries.iter().all(|summary| summary.passed == 0) {
+        bail!("not one test ran");
+    }
+    Ok(())
 }
 
-/// Runs tests, shows what they print and keeps their summaries; no test at all is a failure.
+/// Runs tests with Cargo, shows what they print and keeps their summaries.
 fn run_tests(command: &mut Command, context: &Context, summaries: &mut Vec<Summary>) -> Result<()> {
     let mut failed = Vec::new();
     let result = process::run_lines(command, Some(context.deadline), |line| {
@@ -167,11 +178,7 @@ fn run_tests(command: &mut Command, context: &Context, summaries: &mut Vec<Summa
             failed.join("\n    ")
         );
     }
-    result?;
-    if summaries.iter().all(|summary| summary.passed == 0) {
-        bail!("not one test ran");
-    }
-    Ok(())
+    result
 }
 
 fn run_demo(_: &Context, _: &mut Vec<Summary>) -> Result<()> {

@@ -18,14 +18,13 @@ pub(super) struct Signal {
 pub(super) enum Touch {
     /// A program writes, and will close the file when it is done.
     Begun,
-    /// What stands there now is whole: the writer has closed it, or another file has taken
-    /// its place.
+    /// The content is complete now: the writer has closed the file, or another file has replaced it.
     Done,
     /// Neither.
     Aside,
 }
 
-/// What events have told of programs that write the file.
+/// What events have shown of programs that write the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Writing {
     /// Since when one has been writing without closing the file.
@@ -80,7 +79,7 @@ impl Signal {
         }
     }
 
-    /// Says that the file may have changed, for all that is known.
+    /// Says that events were lost, so the file may have changed.
     pub(super) fn lost_track(&self) {
         let mut state = self.state();
         state.changed = true;
@@ -98,8 +97,8 @@ impl Signal {
         self.state().relevant = relevant;
     }
 
-    /// Waits for a change, but not shorter than until `earliest` nor longer than until
-    /// `latest`. Breaks at once when the thread shall end.
+    /// Waits for a change, at least until `earliest` and at most until `latest`. Breaks at once when the
+    /// thread is to end.
     pub(super) fn wait(&self, earliest: Instant, latest: Instant) -> ControlFlow<()> {
         let mut state = self.state();
         loop {

@@ -1,4 +1,4 @@
-//! Directory events, where the system gives them.
+//! Directory events, if the system has them.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,9 +14,9 @@ use super::signal::{Signal, Touch};
 
 /// The watches of the directories that decide about one path.
 pub(super) struct Sources {
-    /// None where the system gives no events; the poll alone remains then.
+    /// `None` if the system has no events; then only the poll remains.
     watcher: Option<RecommendedWatcher>,
-    /// By directory: which one it was, since another may take its place and its name.
+    /// By directory, with its identity: another directory may get the same name.
     watched: HashMap<PathBuf, Identity>,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Sources {
 type Identity = (u64, u64);
 
 impl Sources {
-    /// Events, if there are any to be had.
+    /// Events, if the system has them.
     pub(super) fn events(signal: &Arc<Signal>) -> Self {
         let signal = Arc::clone(signal);
         let watcher = notify::recommended_watcher(move |event| on_event(&signal, event));
@@ -45,8 +45,8 @@ impl Sources {
 
     /// Watches the directories that decide about `path` now, and no others.
     ///
-    /// A directory whose watch is refused is not tried again before it is replaced: the
-    /// limits that refuse it are other people's business for hours.
+    /// A directory whose watch the system refuses is not tried again before it is replaced: the system's
+    /// limits rarely change within hours.
     pub(super) fn follow(&mut self, path: &Path, signal: &Signal) {
         let Some(watcher) = &mut self.watcher else {
             return;
@@ -68,7 +68,7 @@ impl Sources {
         self.watched.retain(|directory, identity| {
             let stays = current.get(directory) == Some(identity);
             if !stays {
-                // Fails where the directory is gone, and its watch with it.
+                // It fails if the directory is gone, and its watch with it.
                 let _ = watcher.unwatch(directory);
             }
             stays
@@ -94,8 +94,8 @@ fn on_event(signal: &Signal, event: notify::Result<Event>) {
     }
 }
 
-/// What an event means; `None` for our own looks at the file, which are events as well and
-/// must not cause another.
+/// What an event means; `None` for our own reads of the file, which are events too and must not cause
+/// another read.
 fn touch(event: &Event) -> Option<Touch> {
     match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(Touch::Done),
@@ -111,7 +111,7 @@ fn touch(event: &Event) -> Option<Touch> {
     }
 }
 
-/// Whether who made this entry is going to write to it: links are made whole.
+/// Whether the program that made this entry will still write to it. Links are complete when made.
 fn is_new_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.nlink() == 1)
 }

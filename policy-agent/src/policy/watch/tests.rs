@@ -216,8 +216,8 @@ fn the_directory_is_replaced() {
     let (sender, reports) = channel();
     let report = move |observation| sender.send(observation).unwrap_or_default();
     let _handle = watch(&path, observe(&path), report).unwrap();
-    for round in 0..3 {
-        let content = format!("round {round}");
+    for turn in 0..3 {
+        let content = format!("round {turn}");
         fs::create_dir(&etc).unwrap();
         fs::write(&path, &content).unwrap();
         assert_eq!(
@@ -231,7 +231,7 @@ fn the_directory_is_replaced() {
             reports.recv_timeout(PROMISED),
             Ok(Observation::Content("again".into()))
         );
-        assert!(before.elapsed() < POLL, "round {round}");
+        assert!(before.elapsed() < POLL, "round {turn}");
         fs::remove_dir_all(&etc).unwrap();
         assert_eq!(reports.recv_timeout(PROMISED), Ok(Observation::Missing));
     }
@@ -294,12 +294,12 @@ fn a_file_that_never_rests_is_reported_nevertheless() {
     let writer = {
         let (file, stop) = (watched.file(), Arc::clone(&stop));
         thread::spawn(move || {
-            for round in 0.. {
+            for turn in 0.. {
                 if stop.load(std::sync::atomic::Ordering::Relaxed) {
                     return;
                 }
                 let next = file.with_extension("next");
-                fs::write(&next, format!("round {round}")).unwrap();
+                fs::write(&next, format!("round {turn}")).unwrap();
                 fs::rename(next, &file).unwrap();
                 thread::sleep(Duration::from_millis(20));
             }
@@ -386,10 +386,10 @@ fn only_writers_are_waited_for() {
     };
     let beside = path.with_extension("beside");
     fs::write(&beside, "whole").unwrap();
-    for round in 0..3 {
+    for turn in 0..3 {
         let open = File::create(&path).unwrap();
         expect(true, "an open, emptied file");
-        match round {
+        match turn {
             0 => drop(open),
             1 => fs::remove_file(&path).unwrap(),
             _ => {
@@ -419,8 +419,8 @@ fn a_busy_directory_and_our_own_reading_cause_no_looks() {
     let signal = Arc::new(Signal::default());
     let mut sources = Sources::events(&signal);
     sources.follow(&path, &signal);
-    for round in 0..50 {
-        fs::write(path.with_extension("other"), format!("{round}")).unwrap();
+    for turn in 0..50 {
+        fs::write(path.with_extension("other"), format!("{turn}")).unwrap();
         observe(&path);
     }
     let start = Instant::now();

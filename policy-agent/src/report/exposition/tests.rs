@@ -1,20 +1,40 @@
 //! Golden texts, and the judgement of Prometheus' own tools.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
+use super::super::catalog;
 use super::super::fold::Folder;
+use super::super::recorder::BUCKETS;
 use super::super::{
     Account, Evidence, Heap, Kind, Mode, PolicyStatus, Principal, Sampling, State, Tree,
 };
 use super::*;
+use crate::events;
 
 fn rendered(format: Format, snapshot: &Snapshot) -> String {
     let folded = Folder::new(200).fold(&snapshot.accounts);
-    render(format, snapshot, &folded, &[(200, 3), (404, 0)])
+    render(format, snapshot, &folded, &EVENTS)
 }
+
+/// Something of each kind has happened.
+static EVENTS: LazyLock<EventRecorder> = LazyLock::new(|| {
+    let recorder = EventRecorder::default();
+    recorder.run(|| {
+        for _ in 0..3 {
+            events::http_response(200);
+        }
+        events::evidence_collection("young", Duration::from_millis(1));
+        events::evidence_collection("young", Duration::from_millis(1500));
+        events::verdict("over", Duration::from_secs(3600));
+    });
+    recorder
+});
 
 /// A snapshot in which every metric has a sample, with names as hostile as they get.
 fn full() -> Snapshot {
@@ -27,6 +47,7 @@ fn full() -> Snapshot {
         live_bytes: 1 << 60,
         charged_bytes: u64::MAX,
         standard_error_bytes: 0.25,
+        live_standard_error_bytes: 0.125,
         soft_limit_bytes: Some(5),
         limit_bytes: Some(6),
         state: State::Over,
@@ -42,6 +63,8 @@ fn full() -> Snapshot {
             used_after_gc_bytes: 1,
             max_bytes: 2,
             gc_epoch: 3,
+            live_gc_epoch: 2,
+            live_age_seconds: Some(1.5),
         },
         sampling: Sampling {
             interval_bytes: 65536,
@@ -88,6 +111,7 @@ fn small() -> Snapshot {
             service: "/a\\b\n".to_owned(),
             live_bytes: 7,
             standard_error_bytes: 1.5,
+            live_standard_error_bytes: 0.5,
             limit_bytes: Some(9),
             deferred: vec![("clinit", 2)],
             ..Account::default()
@@ -143,7 +167,14 @@ fn prometheus_text_of_each_type_of_metric() {
          heapwarden_account_info{account=\"a\\\"b\",kind=\"service\",service=\"/a\\\\b\\n\"} 1\n"
     );
     assert!(text.contains("\nheapwarden_account_standard_error_bytes{account=\"a\\\"b\"} 1.5\n"));
+    assert!(
+        text.contains("\nheapwarden_account_live_standard_error_bytes{account=\"a\\\"b\"} 0.5\n")
+    );
     assert!(text.contains("\nheapwarden_gc_epoch 0\n"));
+    assert!(
+        !text.contains("heapwarden_live_age_seconds"),
+        "before the first collection"
+    );
     assert!(!text.contains("# UNIT") && !text.contains("# EOF"));
 }
 
@@ -168,6 +199,74 @@ fn openmetrics_text_of_each_type_of_metric() {
 }
 
 #[test]
+fn what_is_recorded_is_in_the_catalogue_with_its_label_and_type() {
+    let recorded: BTreeMap<_, _> = (events::HISTOGRAMS.iter())
+        .map(|family| (family.name, (family.label, Type::Histogram)))
+        .chain((events::COUNTERS.iter()).map(|family| (family.name, (family.label, Type::Counter))))
+        .collect();
+    let catalogue: BTreeMap<_, _> = (RECORDED.iter())
+        .map(|metric| (metric.name, (metric.labels[0], metric.kind)))
+        .collect();
+    assert_eq!(recorded, catalogue);
+}
+
+#[test]
+fn a_histogram_in_both_formats() {
+    let name = "heapwarden_evidence_collection_duration_seconds";
+    let help = "Time that each collection which the agent asked for took, by kind.";
+    let mut young = String::new();
+    for (bound, count) in [
+        ("0.001", 1),
+        ("0.0025", 1),
+        ("0.01", 1),
+        ("0.025", 1),
+        ("0.1", 1),
+        ("0.25", 1),
+        ("1.0", 1),
+        ("2.5", 2),
+        ("10.0", 2),
+        ("60.0", 2),
+        ("+Inf", 2),
+    ] {
+        young += &format!("{name}_bucket{{kind=\"young\",le=\"{bound}\"}} {count}\n");
+    }
+    young += &format!("{name}_sum{{kind=\"young\"}} 1.501\n{name}_count{{kind=\"young\"}} 2\n");
+    let text = rendered(Format::Prometheus, &small());
+    let head = format!("# HELP {name} {help}\n# TYPE {name} histogram\n{name}_bucket{{");
+    assert!(text.contains(&head) && text.contains(&young), "{text}");
+    let text = rendered(Format::OpenMetrics, &small());
+    let unit = format!("# TYPE {name} histogram\n# UNIT {name} seconds\n{name}_bucket{{");
+    assert!(text.contains(&unit) && text.contains(&young), "{text}");
+    assert!(!text.contains("\n\n"));
+}
+
+#[test]
+fn every_series_of_events_is_there_before_the_first() {
+    let folded = Folder::new(200).fold(&[]);
+    let fresh = EventRecorder::default();
+    let text = render(Format::Prometheus, &Snapshot::default(), &folded, &fresh);
+    let mut series = 0;
+    for family in events::HISTOGRAMS {
+        for value in family.values {
+            let (name, label) = (family.name, family.label);
+            let line = format!("\n{name}_bucket{{{label}=\"{value}\",le=\"+Inf\"}} 0\n");
+            assert!(text.contains(&line), "{line}");
+            series += BUCKETS.len() + 3;
+        }
+    }
+    for family in events::COUNTERS {
+        for value in family.values {
+            let line = format!("\n{}{{{}=\"{value}\"}} 0\n", family.name, family.label);
+            assert!(text.contains(&line), "{line}");
+            series += 1;
+        }
+    }
+    let first = text.find("# HELP heapwarden_http_responses_total").unwrap();
+    let published = text[first..].lines().filter(|line| !line.starts_with('#'));
+    assert_eq!(published.count(), series);
+}
+
+#[test]
 fn the_policy_in_force_shows_as_numbers() {
     let text = rendered(Format::Prometheus, &full());
     assert!(text.contains("\nheapwarden_policy_enforcing 1\n"));
@@ -187,10 +286,15 @@ fn a_limit_that_does_not_exist_is_absent() {
 fn every_metric_of_the_catalogue_is_published_with_its_labels() {
     let snapshot = full();
     let folded = Folder::new(200).fold(&snapshot.accounts);
-    let families = families(&snapshot, &folded, &[(200, 1)]);
+    let families = families(&snapshot, &folded);
     let published: Vec<_> = families.iter().map(|family| family.metric.name).collect();
-    let catalogue: Vec<_> = super::super::catalog::ALL.iter().map(|m| m.name).collect();
+    let catalogue: Vec<_> = catalog::HELD.iter().map(|m| m.name).collect();
     assert_eq!(published, catalogue);
+    let text = rendered(Format::Prometheus, &snapshot);
+    let heads = text.lines().filter_map(|line| line.strip_prefix("# HELP "));
+    let heads: Vec<_> = heads.filter_map(|head| head.split(' ').next()).collect();
+    let catalogue: Vec<_> = catalog::all().map(|metric| metric.name).collect();
+    assert_eq!(heads, catalogue);
     for family in &families {
         for sample in &family.samples {
             let labels: Vec<_> = sample.labels.iter().map(|(name, _)| *name).collect();

@@ -37,10 +37,12 @@ fn nothing_is_folded_up_to_the_cap() {
 fn beyond_the_cap_the_smallest_make_up_other() {
     let mut small = account("small", 1);
     small.standard_error_bytes = 3.0;
+    small.live_standard_error_bytes = 6.0;
     small.refusals_total = 2;
     small.deferred = vec![("clinit", 5)];
     let mut tiny = account("tiny", 0);
     tiny.standard_error_bytes = 4.0;
+    tiny.live_standard_error_bytes = 8.0;
     tiny.state = State::Over;
     tiny.deferred = vec![("clinit", 1), ("lock", 1)];
     let accounts = [small, account("large", 100), tiny, account("medium", 10)];
@@ -50,6 +52,7 @@ fn beyond_the_cap_the_smallest_make_up_other() {
     let other = other(&folded);
     assert_eq!((other.live_bytes, other.allocated_bytes_total), (1, 10));
     assert_eq!(other.standard_error_bytes, 5.0);
+    assert_eq!(other.live_standard_error_bytes, 10.0);
     assert_eq!((other.kind, other.state), (Kind::Reserved, State::Over));
     assert_eq!(other.refusals_total, 2);
     assert_eq!(other.deferred, [("clinit", 6), ("lock", 1)]);

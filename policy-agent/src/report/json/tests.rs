@@ -25,6 +25,8 @@ fn the_document_is_the_contract_s() {
             used_after_gc_bytes: 1,
             max_bytes: u64::MAX,
             gc_epoch: 3,
+            live_gc_epoch: 2,
+            live_age_seconds: Some(1.5),
         },
         sampling: Sampling {
             interval_bytes: 65536,
@@ -45,6 +47,8 @@ fn the_document_is_the_contract_s() {
             kind: Kind::Service,
             service: "/shop".to_owned(),
             live_bytes: 10,
+            live_standard_error_bytes: 0.5,
+            live_at_most_bytes: Some(7),
             charged_bytes: 20,
             standard_error_bytes: 1.5,
             live_objects: 2,
@@ -66,7 +70,8 @@ fn the_document_is_the_contract_s() {
         ..Snapshot::default()
     };
     let expected = json!({
-        "heap": {"used_after_gc_bytes": 1, "max_bytes": u64::MAX, "gc_epoch": 3},
+        "heap": {"used_after_gc_bytes": 1, "max_bytes": u64::MAX, "gc_epoch": 3,
+            "live_gc_epoch": 2, "live_age_seconds": 1.5},
         "sampling": {"interval_bytes": 65536, "samples": 9, "dropped": 5,
             "dropped_by_reason": {"slab_full": 2, "reentry": 3},
             "callback_p50_ns": 900, "callback_p99_ns": 4000},
@@ -74,7 +79,8 @@ fn the_document_is_the_contract_s() {
             "last_error": "a.toml:1:2: no"},
         "accounts": [{"name": "shop", "kind": "service", "service": "/shop",
             "parent": null, "tree": null,
-            "live_bytes": 10, "charged_bytes": 20, "standard_error_bytes": 2,
+            "live_bytes": 10, "live_standard_error_bytes": 1, "live_at_most_bytes": 7,
+            "charged_bytes": 20, "standard_error_bytes": 2,
             "live_objects": 2, "allocated_bytes_total": 30, "allocated_objects_total": 4,
             "soft_limit_bytes": null, "limit_bytes": 268_435_456, "state": "suspect",
             "refusals_total": 5, "would_refuse_total": 6, "soft_limit_events_total": 0, "deferred_total": 8,

@@ -1,11 +1,10 @@
-//! Each pressed JVM alone, as if there were room for everything: the fewest services that relieve
-//! it, of these sets the one that needs the fewest bytes. Where all its services are not enough,
-//! all of them.
+//! For each pressed JVM alone, with unlimited room elsewhere: the smallest set of services that
+//! relieves it, and of several such sets the one that needs the fewest bytes. If all services are not
+//! enough, the set of all.
 //!
-//! How many are needed is plain: the services that free most, counted until the excess is gone.
-//! Which sets of that many there are is searched depth first. A set is given up where the
-//! services that free most could no longer reach the excess, and where a Lagrangian bound is not
-//! below the best found: with `r` services still to take and `e` bytes still to free, for every
+//! The size of the set follows from the services that free most, counted until the excess is gone.
+//! A depth-first search tries the sets of that size. It drops a branch if the remaining services that
+//! free most cannot reach the excess, or if a Lagrangian bound is not below the best set found: with `r` services still to take and `e` bytes still to free, for every
 //! `l >= 0` they need at least `l*e` and the `r` smallest of `needs - l*frees`.
 
 use super::Cost;

@@ -1,8 +1,8 @@
-//! Plans for fleets that are too large or too full to be searched: greedy ones, improved.
+//! Greedy plans, improved locally, for fleets that are too large or too full for a search.
 //!
-//! Three beginnings, because none of them is best everywhere: the covers of the single JVMs (few
-//! moves, where there is room), what frees most for the room it takes (where room is scarce), and
-//! what frees most (in between).
+//! There are three starting points, because none is best everywhere: the covers of the single JVMs (few
+//! moves, good if there is room), the services that free most per byte that they need (good if room is
+//! scarce), and the services that free most (in between).
 
 use std::cmp::Reverse;
 

@@ -1,8 +1,8 @@
-//! Local improvement of a plan: undo the moves of a few JVMs, make them anew in another order,
-//! keep what is no worse (large neighbourhood search, after Shaw, CP 1998).
+//! Improves a plan by large neighbourhood search (Shaw, CP 1998): undoes the moves of a few JVMs,
+//! makes them again in another order, and keeps the result if it is no worse.
 //!
-//! Chance comes from a generator with a fixed seed, and the work is counted in steps: the same
-//! fleet gets the same plan.
+//! The random generator has a fixed seed, and work is counted in steps, so the same fleet gets the same
+//! plan.
 
 use std::cmp::Reverse;
 
@@ -10,10 +10,10 @@ use super::Cost;
 use super::packing::Room;
 use super::problem::{Assignment, Problem};
 
-/// JVMs whose moves are made anew at a time, at the most.
+/// Most JVMs whose moves are undone at a time.
 const MOST_AT_ONCE: usize = 4;
 
-/// So many attempts per JVM without a gain end it.
+/// Attempts per JVM without a gain after which the search ends.
 const PATIENCE: usize = 200;
 
 /// A plan that is being improved.
@@ -200,7 +200,7 @@ impl<'a> Improvement<'a> {
         Some(bin)
     }
 
-    /// Takes back all moves of the sources, and says which they were.
+    /// Undoes all moves of the sources, and returns them.
     fn undo(&mut self, sources: &[usize]) -> Vec<(usize, usize)> {
         let mut old = Vec::new();
         for &source in sources {

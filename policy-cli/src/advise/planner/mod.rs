@@ -1,11 +1,10 @@
-//! Which services to move where: pure, knows bytes and names, nothing of Prometheus or of time.
+//! Plans which services to move where. Pure: it knows bytes and names, but neither Prometheus nor time.
 //!
 //! # The model
 //!
-//! A JVM is *pressed* where it is expected to hold more than its capacity; what is above is its
-//! *excess*. Services leave pressed JVMs only and arrive at others only. So no move has to wait
-//! for another one, and whatever part of a plan is carried out, no JVM is worse off than its
-//! headroom allows.
+//! A JVM is *pressed* if it is expected to hold more than its capacity; the difference is its
+//! *excess*. Services leave pressed JVMs only, and go to other JVMs only. So no move has to wait for
+//! another one, and any part of a plan keeps every JVM within its headroom.
 //!
 //! ```text
 //! j in P     pressed JVMs, excess E_j > 0          d in D     the others, headroom H_d >= 0
@@ -24,10 +23,10 @@
 //!   r_j >= E_j - sum_{s in S_j, d} f_s x_sd          each j in P
 //! ```
 //!
-//! **Why this order.** Relief comes first, since it is what the plan is for. Moves come before
-//! bytes: moving a service is to deploy it elsewhere, a change with a risk of its own, and costs
-//! about the same whatever the service holds, for no heap is copied. Bytes decide between plans
-//! of as many moves: the lighter one leaves more headroom.
+//! **Why this order.** Relief comes first, because it is the purpose of the plan. Moves come before
+//! bytes: to move a service means to deploy it elsewhere, which is a risk and costs about the same
+//! whatever the service holds, because no heap is copied. Bytes decide between plans with the same
+//! number of moves: the lighter one leaves more headroom.
 //!
 //! # How it is solved
 //!
@@ -40,11 +39,11 @@
 //!    pruned by the relaxations of [`relaxation`] (integrality and the limits of single JVMs
 //!    dropped). Where it ends within its [`Budget`], the plan is proven optimal.
 //!
-//! A plan that is not proven comes with the best bound known. `planner_tests/oracle.rs` compares
-//! small fleets' plans with what an integer programming library says. `cargo xtask bench planner`
-//! measures what the heuristic falls short by. *Short* is the excess that it leaves and no plan is
-//! known to have to, in percent of all excess: where plans are proven, its distance from the best.
-//! On two cores of an AMD EPYC that had other work, of random fleets:
+//! A plan without a proof comes with the best known bound. `planner_tests/oracle.rs` compares plans of
+//! small fleets with those of an integer programming library. `cargo xtask bench planner` measures how
+//! far the heuristic is from the optimum. *Short* is the excess that the plan leaves above the best
+//! known bound, in percent of all excess; for proven plans it is the distance from the optimum. Random
+//! fleets, on two cores of an AMD EPYC that had other work:
 //!
 //! | JVMs x services, pressed | room, of the excess | fleets | proven | short, mean | worst | longest |
 //! | --- | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -71,7 +70,7 @@ mod search;
 
 use problem::{Assignment, Problem};
 
-/// A JVM as the planner sees it.
+/// A JVM.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Jvm {
     /// What it may hold, bytes: above, it is pressed.
@@ -91,9 +90,9 @@ pub(crate) struct Jvm {
 pub(crate) struct Service {
     /// Its account's name.
     pub(crate) name: String,
-    /// What its JVM is rid of when it goes, at least, bytes.
+    /// Bytes that it frees at its JVM, at least.
     pub(crate) frees_bytes: u64,
-    /// What it needs where it goes, at most, bytes; 0 is taken for 1.
+    /// Bytes that it needs at the destination, at most; 0 counts as 1.
     pub(crate) needs_bytes: u64,
 }
 
@@ -115,7 +114,7 @@ pub(crate) struct Cost {
     pub(crate) unrelieved_bytes: u64,
     /// Services moved.
     pub(crate) moves: u64,
-    /// What they need where they go, bytes.
+    /// Bytes that they need at the destinations.
     pub(crate) needed_bytes: u64,
 }
 
@@ -134,7 +133,7 @@ pub(crate) struct Budget {
 }
 
 impl Default for Budget {
-    /// Some seconds in all where room is scarce, a fraction of one where it is not.
+    /// Some seconds in all if room is scarce, else a fraction of a second.
     fn default() -> Self {
         Budget {
             cover_steps: 50_000_000,
@@ -145,14 +144,14 @@ impl Default for Budget {
     }
 }
 
-/// What the planner found.
+/// The result of the planner.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// Ordered by source and service.
     pub(crate) moves: Vec<Move>,
     /// What the plan costs.
     pub(crate) cost: Cost,
-    /// No plan costs less than this; equal to the cost where that is proven.
+    /// No plan costs less than this; equal to the cost if the plan is proven optimal.
     pub(crate) bound: Cost,
 }
 

@@ -1,4 +1,4 @@
-//! Places for services that are to move: who fits where.
+//! Finds destinations with enough room for the services that move.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
@@ -155,8 +155,8 @@ impl Packing<'_> {
     }
 }
 
-/// The same moves to where most room is left, if all of them find a place that way: a destination
-/// filled to the brim is one surprise away from being pressed itself.
+/// The same moves, each to the destination with most room, if all fit that way: a destination without
+/// spare room could soon be pressed itself.
 pub(super) fn spread(problem: &Problem, assignment: &mut Assignment) {
     let items: Vec<usize> = assignment.placed().map(|(item, _)| item).collect();
     let mut room = Room::of(problem);

@@ -1,5 +1,5 @@
-//! The fleet without what plays no part: pressed JVMs, the services worth a look, the other JVMs'
-//! room, and names as numbers.
+//! The fleet, reduced to the input of the search: pressed JVMs, services that can be moved, the room of
+//! the other JVMs, and names as numbers.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};

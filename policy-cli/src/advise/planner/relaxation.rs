@@ -1,9 +1,9 @@
-//! What no plan can beat: the model without integrality, with all destinations' room in one.
+//! Bounds on every plan: the model without integrality, and with the room of all destinations added up.
 //!
-//! Three questions about services that are still open, each answered by a greedy choice. It is
-//! exact for the relaxed question because what a JVM is relieved of grows ever more slowly with
-//! what is spent (best services first, and nothing beyond its excess), and the best way to spend
-//! on several such curves is always the steepest piece next.
+//! There are three bounds for the services that are not decided yet, each found by a greedy choice.
+//! Greedy is exact for the relaxed model: the relief of a JVM is a concave function of the bytes spent
+//! (best services first, and nothing beyond its excess), and for several concave functions it is
+//! optimal to take the steepest piece next.
 
 use super::Cost;
 use super::problem::{Item, Problem};

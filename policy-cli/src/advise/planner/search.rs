@@ -1,10 +1,10 @@
 //! Branch and bound over all services at once.
 //!
 //! Services are decided JVM by JVM, those that free most first: to which destination, or to none.
-//! A branch is given up where a relaxation says that it cannot beat the best plan, and three
-//! kinds of branches are never entered:
+//! A branch is dropped if a relaxation shows that it cannot beat the best plan, and three kinds of
+//! branches are never entered:
 //!
-//! - A JVM that is relieved gives no more services: that would only be a move more.
+//! - A relieved JVM gives no more services: that would only add a move.
 //! - Of destinations with the same room left and the same names, one is tried.
 //! - Let `a` and `b` be services of one JVM, `a` freeing no less and needing no more, `a`'s name
 //!   free wherever `b`'s is and no other service's in question. Whatever plan moves `b` and not

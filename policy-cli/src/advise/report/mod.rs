@@ -41,20 +41,6 @@ pub(super) fn write(
     }
 }
 
-/// `1.2 GiB`, with a sign where it is below 0.
-pub(super) fn bytes(bytes: f64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut unit = 0;
-    let mut scaled = bytes.abs();
-    while scaled >= 1023.95 && unit + 1 < UNITS.len() {
-        scaled /= 1024.0;
-        unit += 1;
-    }
-    let sign = if bytes < 0.0 { "-" } else { "" };
-    let digits = usize::from(unit > 0 && scaled < 99.95);
-    format!("{sign}{scaled:.digits$} {}", UNITS[unit])
-}
-
 /// `81 %`.
 pub(super) fn percent(percent: f64) -> String {
     format!("{percent:.0} %")
@@ -65,15 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_shares_are_short() {
-        assert_eq!(bytes(0.0), "0 B");
-        assert_eq!(bytes(1023.99), "1.0 KiB");
-        assert_eq!(bytes(-1.5 * 1_048_576.0), "-1.5 MiB");
-        assert_eq!(bytes(256.0 * 1_048_576.0), "256 MiB");
-        assert_eq!(
-            bytes(1e30),
-            format!("{:.0} TiB", 1e30 / 1_099_511_627_776.0)
-        );
+    fn shares_are_short() {
         assert_eq!(percent(80.4), "80 %");
     }
 }

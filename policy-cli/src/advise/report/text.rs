@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use crate::advise::advice::{Advice, JvmView, ServiceView, Verdict};
 use crate::advise::forecast::{Estimate, Exhaustion};
 use crate::clock::format_duration;
+use crate::size::shown as bytes;
 
 use super::columns::{self, Cell, name};
-use super::{bytes, percent};
+use super::percent;
 
 /// Services shown of a pressed JVM.
 const MOST_SERVICES: usize = 10;

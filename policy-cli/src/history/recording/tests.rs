@@ -1,6 +1,8 @@
 //! Series put together; a real Prometheus is read in `tests/tests/suggest.rs`.
 
+use super::assembly::AccountColumns;
 use super::*;
+use crate::history::{Column, Kind};
 
 const STEPS: u64 = 6;
 
@@ -30,7 +32,7 @@ fn shop<'a>() -> [(&'a str, &'a str); 3] {
 #[test]
 fn accounts_come_and_go_and_steps_are_missing() {
     let request = request();
-    let mut reading = Reading::new(&request);
+    let mut reading = Assembly::new(&request);
     let live = [series(&shop(), &[(1, 100.0), (2, f64::NAN), (4, 300.0)])];
     reading
         .accounts(&live, |entry| &mut entry.live_bytes)
@@ -60,7 +62,7 @@ fn accounts_come_and_go_and_steps_are_missing() {
 #[test]
 fn the_latest_kind_counts_and_labels_of_targets_do_not() {
     let request = request();
-    let mut reading = Reading::new(&request);
+    let mut reading = Assembly::new(&request);
     let info = |kind, step| {
         let mut labels = shop().to_vec();
         labels.extend([
@@ -91,7 +93,7 @@ fn the_latest_kind_counts_and_labels_of_targets_do_not() {
 #[test]
 fn refusals_are_counted_where_their_time_is_known() {
     let request = request();
-    let mut reading = Reading::new(&request);
+    let mut reading = Assembly::new(&request);
     let live = [series(
         &shop(),
         &[(0, 1.0), (1, 1.0), (2, 1.0), (4, 1.0), (5, 1.0)],
@@ -112,7 +114,7 @@ fn refusals_are_counted_where_their_time_is_known() {
 #[test]
 fn the_error_is_that_of_the_live_part() {
     let request = request();
-    let mut reading = Reading::new(&request);
+    let mut reading = Assembly::new(&request);
     let one = |value| [series(&shop(), &[(0, value)])];
     reading
         .accounts(&one(100.0), |entry| &mut entry.live_bytes)
@@ -129,9 +131,29 @@ fn the_error_is_that_of_the_live_part() {
 }
 
 #[test]
+fn the_published_error_of_live_bytes_is_used_where_there_is_one() {
+    let request = request();
+    let mut reading = Assembly::new(&request);
+    let one = |value| [series(&shop(), &[(0, value)])];
+    type Choose = fn(&mut AccountColumns) -> &mut Column;
+    let columns: [(f64, Choose); 4] = [
+        (100.0, |entry| &mut entry.live_bytes),
+        (400.0, |entry| &mut entry.charged_bytes),
+        (8.0, |entry| &mut entry.standard_error_bytes),
+        (3.0, |entry| &mut entry.live_standard_error_bytes),
+    ];
+    for (value, column) in columns {
+        reading.accounts(&one(value), column).unwrap();
+    }
+    reading.scale_errors();
+    let jvms = reading.finish();
+    assert_eq!(jvms[0].accounts[0].standard_error_bytes.get(0), Some(3.0));
+}
+
+#[test]
 fn two_jvms_of_one_name_are_not_mixed() {
     let request = request();
-    let mut reading = Reading::new(&request);
+    let mut reading = Assembly::new(&request);
     let in_cluster = |cluster, step| {
         let mut labels = shop().to_vec();
         labels.push(("cluster", cluster));
@@ -159,7 +181,7 @@ fn a_fleet_in_too_fine_steps_is_refused_with_a_step_that_would_do() {
         span: Span::covering(1_000_000, 604_800, 1),
         ..request()
     };
-    let mut reading = Reading::new(&request);
+    let mut reading = Assembly::new(&request);
     let many = vec![series(&shop(), &[(0, 1.0)]); 1000];
     let text = reading.kinds(&many).unwrap_err().to_string();
     assert!(text.contains("--step 1m"), "{text}");

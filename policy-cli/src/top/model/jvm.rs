@@ -1,35 +1,35 @@
-//! One JVM as it was last seen.
+//! One JVM and its latest readings.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::history::History;
+use super::trend::Trend;
 use crate::live::{Account, Reading};
 use crate::table::{Rates, Row};
 
-/// What came of asking a JVM once.
+/// The result of polling a JVM once.
 #[derive(Debug, Clone)]
 pub(crate) struct Poll {
     /// Which JVM, in the order in which they were named.
     pub(crate) jvm: usize,
     /// When, since the command started.
     pub(crate) at: Duration,
-    /// What it answered, or why it could not be read, fit to be printed.
+    /// The answer, or a printable reason why there is none.
     pub(crate) outcome: Result<Reading, String>,
 }
 
-/// One JVM as it was last seen.
+/// One JVM and its latest readings.
 #[derive(Debug, Default)]
 pub(crate) struct Jvm {
-    /// How it was named, fit to be printed.
+    /// Its address as the user gave it, printable.
     pub(crate) address: String,
-    /// The latest answer; older than the error, where there is one.
+    /// The latest answer; older than the error, if there is one.
     pub(crate) reading: Option<Reading>,
-    /// Why it could not be read when it was last asked.
+    /// Why the latest poll failed, if it did.
     pub(crate) error: Option<String>,
     /// When it was last read.
     pub(crate) read_at: Duration,
-    histories: HashMap<String, History>,
+    trends: HashMap<String, Trend>,
 }
 
 impl Jvm {
@@ -40,7 +40,7 @@ impl Jvm {
         }
     }
 
-    /// Takes in what came of asking it.
+    /// Adds the result of a poll.
     pub(super) fn take(&mut self, at: Duration, outcome: Result<Reading, String>) {
         let reading = match outcome {
             Ok(reading) => reading,
@@ -49,15 +49,15 @@ impl Jvm {
                 return;
             }
         };
-        let mut histories = HashMap::with_capacity(reading.accounts.accounts.len());
+        let mut trends = HashMap::with_capacity(reading.accounts.accounts.len());
         for account in &reading.accounts.accounts {
             let name = &account.name;
-            // Accounts that are gone take their histories with them.
-            let mut history = self.histories.remove(name).unwrap_or_default();
-            history.add(at, account);
-            histories.insert(name.clone(), history);
+            // The trends of accounts that are gone are dropped.
+            let mut trend = self.trends.remove(name.as_ref()).unwrap_or_default();
+            trend.add(at, account);
+            trends.insert(name.to_string(), trend);
         }
-        self.histories = histories;
+        self.trends = trends;
         self.reading = Some(reading);
         self.error = None;
         self.read_at = at;
@@ -76,11 +76,11 @@ impl Jvm {
     }
 
     fn rates(&self, account: &Account) -> Rates {
-        // A JVM that does not answer has no pace that anyone knows.
+        // The rates of a JVM that does not answer are not known.
         if self.error.is_some() {
             return Rates::default();
         }
-        let history = self.histories.get(&account.name);
-        history.map(History::rates).unwrap_or_default()
+        let trend = self.trends.get(account.name.as_ref());
+        trend.map(Trend::rates).unwrap_or_default()
     }
 }

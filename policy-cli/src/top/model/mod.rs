@@ -1,65 +1,16 @@
-//! What `top` shows, as pure state: polls and keys in, rows and a mode out. Knows no terminal and
-//! no clock.
+//! What `top` shows, as pure state: polls and keys go in, rows and a screen come out. It knows
+//! neither terminal nor clock.
 
-mod history;
 mod jvm;
+mod keys;
+mod trend;
 
 use std::time::Duration;
 
-use crate::printable;
 use crate::table::{Column, Row};
 
 pub(crate) use jvm::{Jvm, Poll};
-
-/// Longest filter, in characters.
-const MAX_FILTER_CHARS: usize = 60;
-
-/// A key, as far as `top` knows any.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Key {
-    /// A character.
-    Char(char),
-    /// Takes back a character of the filter.
-    Backspace,
-    /// Accepts the filter, or opens an account.
-    Enter,
-    /// Goes back.
-    Escape,
-    /// From classes to principals and back.
-    Tab,
-    /// One row up.
-    Up,
-    /// One row down.
-    Down,
-    /// A page up.
-    PageUp,
-    /// A page down.
-    PageDown,
-    /// To the first row.
-    Home,
-    /// To the last row.
-    End,
-    /// Sorts by the column to the left.
-    Left,
-    /// Sorts by the column to the right.
-    Right,
-}
-
-/// What the terminal is to do after a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
-    /// Draw again.
-    Draw,
-    /// End.
-    Quit,
-    /// Ask a JVM for all classes, or again for the largest only.
-    Classes {
-        /// Which JVM.
-        jvm: usize,
-        /// Whether all.
-        all: bool,
-    },
-}
+pub(crate) use keys::{Action, Key};
 
 /// Which list of an opened account the keys move in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +30,7 @@ pub(crate) struct Identity {
     pub(crate) name: String,
 }
 
-/// What stands on the screen.
+/// What the screen shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Screen {
     /// All accounts.
@@ -106,19 +57,19 @@ pub(crate) struct Model {
     pub(crate) jvms: Vec<Jvm>,
     /// What rows are sorted by.
     pub(crate) sort: Column,
-    /// Whether against the column's own order.
+    /// Whether the column's order is reversed.
     pub(crate) is_reversed: bool,
     /// What rows must contain; empty for all.
     pub(crate) filter: String,
-    /// What stands on the screen.
+    /// What the screen shows.
     pub(crate) screen: Screen,
-    /// Whether the keys are explained over it.
+    /// Whether the help is shown over it.
     pub(crate) shows_help: bool,
-    /// The latest poll of each JVM since the display was held, if it is.
+    /// While the display is paused: the latest poll of each JVM since then.
     held: Option<Vec<Option<Poll>>>,
     /// The latest time seen.
     pub(crate) now: Duration,
-    /// What the user moved to; before that the cursor is on the first row, whichever it is.
+    /// The row that the user moved to; before that the cursor stays on the first row.
     selected: Option<Identity>,
     cursor: usize,
     page: usize,
@@ -142,7 +93,7 @@ impl Model {
         }
     }
 
-    /// The columns that tell something: with one JVM, not its name.
+    /// The columns to show: without the JVM's name if there is only one JVM.
     pub(crate) fn columns(&self) -> &'static [Column] {
         match self.jvms.len() {
             0 | 1 => &Column::ALL[1..],
@@ -150,7 +101,7 @@ impl Model {
         }
     }
 
-    /// Whether the display is held while polls go on.
+    /// Whether the display is paused; polls go on.
     pub(crate) fn is_paused(&self) -> bool {
         self.held.is_some()
     }
@@ -185,7 +136,7 @@ impl Model {
         rows.find(|row| row.account.name == of.name)
     }
 
-    /// Takes in a poll; while the display is held, it waits.
+    /// Adds a poll; while the display is paused, it is kept for later.
     pub(crate) fn poll(&mut self, poll: Poll) {
         if poll.jvm >= self.jvms.len() {
             return;
@@ -197,176 +148,19 @@ impl Model {
         }
         self.now = self.now.max(poll.at);
         self.jvms[poll.jvm].take(poll.at, poll.outcome);
-        self.settle();
-    }
-
-    /// Takes in a key.
-    pub(crate) fn key(&mut self, key: Key) -> Action {
-        if self.shows_help {
-            self.shows_help = false;
-            return match key {
-                Key::Char('q') => Action::Quit,
-                _ => Action::Draw,
-            };
-        }
-        let action = match self.screen {
-            Screen::Filter => {
-                self.key_of_filter(key);
-                Action::Draw
-            }
-            Screen::List => self.key_of_list(key),
-            Screen::Account { .. } => self.key_of_account(key),
-        };
-        self.settle();
-        action
-    }
-
-    fn key_of_filter(&mut self, key: Key) {
-        match key {
-            Key::Enter => self.screen = Screen::List,
-            Key::Escape => {
-                self.filter.clear();
-                self.screen = Screen::List;
-            }
-            Key::Backspace => {
-                self.filter.pop();
-            }
-            Key::Char(typed)
-                if !printable::is_hidden(typed)
-                    && self.filter.chars().count() < MAX_FILTER_CHARS =>
-            {
-                self.filter.push(typed);
-            }
-            Key::Up | Key::Down => self.step(key),
-            _ => {}
-        }
-    }
-
-    fn key_of_list(&mut self, key: Key) -> Action {
-        match key {
-            Key::Char('/') => self.screen = Screen::Filter,
-            Key::Escape => self.filter.clear(),
-            Key::Left | Key::Char('<') => self.sort_by_neighbour(-1),
-            Key::Right | Key::Char('>' | 's') => self.sort_by_neighbour(1),
-            Key::Char('r') => self.is_reversed = !self.is_reversed,
-            Key::Enter => {
-                if let Some(of) = self.identity_at(self.cursor) {
-                    self.selected = Some(of.clone());
-                    self.screen = Screen::Account {
-                        of,
-                        part: Part::Classes,
-                        scroll: 0,
-                        all_classes: false,
-                    };
-                }
-            }
-            _ => return self.key_of_all(key),
-        }
-        Action::Draw
-    }
-
-    fn key_of_account(&mut self, key: Key) -> Action {
-        let page = self.page;
-        let Screen::Account {
-            of,
-            part,
-            scroll,
-            all_classes,
-        } = &mut self.screen
-        else {
-            return Action::Draw;
-        };
-        match key {
-            Key::Escape | Key::Backspace => {
-                let (jvm, all) = (of.jvm, *all_classes);
-                self.screen = Screen::List;
-                return if all {
-                    Action::Classes { jvm, all: false }
-                } else {
-                    Action::Draw
-                };
-            }
-            Key::Char('a') => {
-                *all_classes = !*all_classes;
-                return Action::Classes {
-                    jvm: of.jvm,
-                    all: *all_classes,
-                };
-            }
-            Key::Tab => {
-                *part = match part {
-                    Part::Classes => Part::Principals,
-                    Part::Principals => Part::Classes,
-                };
-                *scroll = 0;
-            }
-            Key::Up | Key::Char('k') => *scroll = scroll.saturating_sub(1),
-            Key::Down | Key::Char('j') => *scroll += 1,
-            Key::PageUp => *scroll = scroll.saturating_sub(page),
-            Key::PageDown => *scroll += page,
-            Key::Home | Key::Char('g') => *scroll = 0,
-            Key::End | Key::Char('G') => *scroll = usize::MAX,
-            _ => return self.key_of_all(key),
-        }
-        Action::Draw
-    }
-
-    /// Keys that mean the same on every screen but the filter's.
-    fn key_of_all(&mut self, key: Key) -> Action {
-        match key {
-            Key::Char('q') => return Action::Quit,
-            Key::Char('?' | 'h') => self.shows_help = true,
-            Key::Char('p' | ' ') => self.pause_or_go_on(),
-            _ => self.step(key),
-        }
-        Action::Draw
-    }
-
-    fn pause_or_go_on(&mut self) {
-        match self.held.take() {
-            None => self.held = Some(vec![None; self.jvms.len()]),
-            Some(held) => held.into_iter().flatten().for_each(|poll| self.poll(poll)),
-        }
-    }
-
-    fn sort_by_neighbour(&mut self, step: isize) {
-        let columns = self.columns();
-        let at = columns.iter().position(|&column| column == self.sort);
-        let next = at.unwrap_or(0).wrapping_add_signed(step).min(columns.len());
-        // From before the first to the last, and the other way round.
-        self.sort = match (columns.get(next), step < 0) {
-            (Some(&column), _) => column,
-            (None, true) => columns[columns.len() - 1],
-            (None, false) => columns[0],
-        };
-        self.is_reversed = false;
-    }
-
-    fn step(&mut self, key: Key) {
-        let last = self.rows().len().saturating_sub(1);
-        let cursor = match key {
-            Key::Up | Key::Char('k') => self.cursor.saturating_sub(1),
-            Key::Down | Key::Char('j') => self.cursor + 1,
-            Key::PageUp => self.cursor.saturating_sub(self.page),
-            Key::PageDown => self.cursor + self.page,
-            Key::Home | Key::Char('g') => 0,
-            Key::End | Key::Char('G') => last,
-            _ => return,
-        };
-        self.cursor = cursor.min(last);
-        self.selected = self.identity_at(self.cursor);
+        self.keep_selection();
     }
 
     fn identity_at(&self, at: usize) -> Option<Identity> {
         self.rows().get(at).map(|row| Identity {
             jvm: row.jvm,
-            name: row.account.name.clone(),
+            name: row.account.name.to_string(),
         })
     }
 
-    /// Brings the cursor to where the selected account is now, or, where it is gone, selects what
-    /// took its place; and the scroll of an opened account into its rows.
-    fn settle(&mut self) {
+    /// Moves the cursor to the row of the selected account, or, if the account is gone, selects the
+    /// account that took its place. Keeps the scroll position of an opened account within its rows.
+    fn keep_selection(&mut self) {
         let rows = self.rows();
         let found = self.selected.as_ref().and_then(|of| {
             rows.iter()
@@ -396,11 +190,11 @@ impl Model {
     }
 }
 
-/// Whether what a row shows in words contains `wanted`, which is in small letters.
+/// Whether the words of a row contain `wanted`, which is in lower case.
 fn matches(row: &Row<'_>, wanted: &str) -> bool {
     [
-        row.account.name.as_str(),
-        row.account.kind.as_str(),
+        row.account.name.as_ref(),
+        row.account.kind.as_ref(),
         row.account.state.as_str(),
         row.address,
     ]

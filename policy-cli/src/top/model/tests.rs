@@ -4,11 +4,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::live::{Account, Accounts, Class, Principal, Reading, State};
+use crate::printable;
 
 /// An account with `live_bytes`, under a limit of 100 MiB.
 pub(crate) fn account(name: &str, live_bytes: u64) -> Account {
     Account {
-        name: name.into(),
+        name: name.to_owned().into(),
         kind: "service".into(),
         live_bytes,
         charged_bytes: live_bytes.saturating_add(1000),
@@ -18,7 +19,7 @@ pub(crate) fn account(name: &str, live_bytes: u64) -> Account {
         state: State::Open,
         classes: (0..5)
             .map(|number| Class {
-                class: format!("com.acme.Class{number}"),
+                class: format!("com.acme.Class{number}").into(),
                 live_bytes: live_bytes / 5,
                 live_objects: 7,
                 allocated_bytes_total: live_bytes,
@@ -57,7 +58,9 @@ fn failure(jvm: usize, seconds: u64) -> Poll {
 
 fn names(model: &Model) -> Vec<String> {
     let rows = model.rows();
-    rows.iter().map(|row| row.account.name.clone()).collect()
+    rows.iter()
+        .map(|row| row.account.name.to_string())
+        .collect()
 }
 
 fn selected(model: &Model) -> Option<String> {

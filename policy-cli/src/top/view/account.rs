@@ -10,14 +10,14 @@ use crate::printable;
 use crate::table::{Column, Row, amount};
 use crate::top::model::Part;
 
-/// Columns of the terminal from which both lists stand side by side.
+/// From this width on, both lists are side by side.
 const WIDE: u16 = 100;
 /// Columns of an amount.
 const AMOUNT_COLUMNS: usize = 10;
 /// Widest name in the first line.
 const MAX_NAME_COLUMNS: usize = 60;
 
-/// Draws the account, and says how many rows of a list there is room for.
+/// Draws the account, and returns how many rows of a list fit.
 pub(super) fn draw(
     frame: &mut Frame<'_>,
     area: Rect,

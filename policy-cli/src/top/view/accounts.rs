@@ -16,7 +16,7 @@ const MARKS: [&str; 2] = ["> ", "  "];
 /// Least columns of a name.
 const MIN_NAME_COLUMNS: usize = 8;
 
-/// What is kept longest as a terminal gets narrower.
+/// The columns, the most important first: a narrow terminal shows only the first ones.
 const PRIORITY: [Column; 14] = [
     Column::Account,
     Column::Live,
@@ -34,7 +34,7 @@ const PRIORITY: [Column; 14] = [
     Column::Kind,
 ];
 
-/// Draws head and rows, and says how many rows there is room for.
+/// Draws head and rows, and returns how many rows fit.
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, model: &Model, palette: Palette) -> usize {
     let room = usize::from(area.height).saturating_sub(1);
     let rows = model.rows();

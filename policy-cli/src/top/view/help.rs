@@ -5,22 +5,24 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Paragraph};
 
-const TEXT: [&str; 15] = [
+const TEXT: [&str; 17] = [
     "Up Down PgUp PgDn Home End, or j k g G: move",
     "< > or Left Right, s: sort by another column",
-    "r: the other way round",
-    "/: show what contains a text (name, kind, state, JVM)",
+    "r: reverse the order",
+    "/: show only rows that contain a text (name, kind, state, JVM)",
     "Enter: classes and principals of the account",
-    "  Tab: from one to the other   a: all classes",
+    "  Tab: switch between them   a: all classes",
     "Esc: back, or clear the filter",
-    "p or space: hold the display; readings go on",
+    "p or space: pause the display; polling goes on",
     "q or Ctrl-C: quit",
     "",
-    "LIVE survived the latest collection; ERROR is its standard error.",
-    "CHARGED includes garbage not yet found. % is of the limit.",
+    "LIVE survived the collection named above; ERROR is its standard error.",
+    "< 0.2 MiB: no sample of the account is live, so it holds less than that",
+    "  (95 % sure).",
+    "CHARGED includes garbage not yet collected. % is of the limit.",
     "TREND is the growth of LIVE over the latest 30 readings.",
-    "In all of these a service counts with its scopes.",
-    "stale: the JVM did not answer; its numbers are older.",
+    "All of these include the scopes of a service.",
+    "stale: the JVM does not answer; its numbers are old.",
 ];
 
 /// Draws over everything.

@@ -4,14 +4,14 @@ use ratatui::text::{Line, Span};
 
 use super::{Palette, padded};
 use crate::printable;
-use crate::status::remarks;
+use crate::status::{live_line, remarks};
 use crate::table::amount;
 use crate::top::model::{Jvm, Model};
 
 /// Columns of the bar that shows how full the heap is.
 const BAR_COLUMNS: usize = 10;
 
-/// At most `most` lines, the last of which counts the JVMs that found no room.
+/// At most `most` lines; if not all JVMs fit, the last line counts the others.
 pub(super) fn lines(
     model: &Model,
     most: usize,
@@ -74,13 +74,14 @@ fn line(model: &Model, jvm: &Jvm, name_columns: usize, palette: Palette) -> Line
     let mut parts = vec![
         name,
         Span::raw(format!(
-            "heap {} {} {} of {}  {}  collection {}",
+            "heap {} {} {} of {}  {}  {}",
             bar(share),
             amount::percent(share * 100.0),
             amount::bytes(heap.used_after_gc_bytes),
             amount::bytes(heap.max_bytes),
             printable::fitted(&reading.accounts.policy.mode, 10),
-            amount::count(heap.gc_epoch),
+            live_line(heap, model.now.saturating_sub(jvm.read_at))
+                .unwrap_or_else(|| format!("collection {}", amount::count(heap.gc_epoch))),
         )),
     ];
     let remarks = remarks(&reading.accounts, reading.not_ready.as_deref());

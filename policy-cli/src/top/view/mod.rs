@@ -1,5 +1,5 @@
-//! The screen of `top`, drawn from the model alone. A terminal that is too small loses columns and
-//! lines in the order of what an operator misses least; nothing here depends on its size.
+//! Draws the screen of `top` from the model. On a small terminal the least important columns and
+//! lines are left out; no size makes it fail.
 
 mod account;
 mod accounts;
@@ -17,12 +17,12 @@ use crate::printable;
 
 pub(crate) use palette::Palette;
 
-/// Draws everything, and says how many rows a page of it has.
+/// Draws everything, and returns the number of rows on a page.
 pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model, palette: Palette) -> usize {
     let area = frame.area();
     let (title, rest) = split_top(area, 1);
     put(frame, title, [title_line(model, palette)]);
-    // The keys are the first to go: `?` explains them as well.
+    // The line of keys is left out first: `?` shows the keys, too.
     let (rest, footer) = split_bottom(rest, u16::from(area.height > 4));
     put(frame, footer, [footer_line(model, palette)]);
     let most_jvms = if area.height < 6 {

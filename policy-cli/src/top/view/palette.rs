@@ -1,4 +1,4 @@
-//! What is shown how. Every meaning that a colour has is also in a word or a mark.
+//! Colours and styles. A word or a mark always says the same as a colour.
 
 use ratatui::style::{Color, Modifier, Style};
 

@@ -85,6 +85,28 @@ fn the_list_on_a_wide_screen() {
 }
 
 #[test]
+fn the_age_of_live_bytes_stands_beside_the_heap() {
+    let mut model = Model::new(["127.0.0.1:9464".to_owned(), "app2:9464".to_owned()]);
+    let mut poll = answer(0, 1, vec![account("shop", 0)]);
+    let accounts = &mut poll.outcome.as_mut().unwrap().accounts;
+    accounts.heap.live_gc_epoch = Some(41);
+    accounts.heap.live_age_seconds = Some(12.3);
+    accounts.accounts[0].live_at_most_bytes = Some(200_000);
+    model.poll(poll);
+    model.poll(answer(1, 4, vec![]));
+    let lines = screen(&model, 120, 16);
+    assert!(
+        lines[1].contains("  live as of 15 s ago (collection 41)"),
+        "three seconds after it was read: {lines:#?}"
+    );
+    assert!(
+        lines[2].contains("  collection 0"),
+        "an older agent: {lines:#?}"
+    );
+    assert!(lines[4].contains("< 0.2 MiB"), "{lines:#?}");
+}
+
+#[test]
 fn a_narrow_screen_keeps_what_matters_most() {
     let lines = screen(&model(), 44, 16);
     assert!(lines[3].contains("ACCOUNT") && lines[3].contains("LIVE ± ERROR▼"));
@@ -185,9 +207,9 @@ fn hostile_names_drive_nothing() {
     let mut model = Model::new(["a:1".to_owned()]);
     let name = "\u{1b}[2J\u{202e}価".repeat(50);
     let mut hostile = account(&name, u64::MAX);
-    hostile.kind = name.clone();
-    hostile.classes[0].class = name.clone();
-    hostile.principals[0].name = name.clone();
+    hostile.kind = name.clone().into();
+    hostile.classes[0].class = name.clone().into();
+    hostile.principals[0].name = name.clone().into();
     model.poll(answer(0, 1, vec![hostile]));
     for opened in [false, true] {
         if opened {

@@ -1,6 +1,6 @@
 package victim.tenant;
 
-import victim.unbroken.Definer;
+import victim.invariants.Definer;
 
 /** Whatever goes wrong, it says that there is no such class, as many loaders do. */
 public final class ConvertingLoader extends Definer {

@@ -1,6 +1,6 @@
 package victim.tenant;
 
-import victim.unbroken.Definer;
+import victim.invariants.Definer;
 
 /** Allocates before and while it defines a class. */
 public final class EagerLoader extends Definer {

@@ -1,6 +1,6 @@
 package victim.tenant;
 
-import victim.unbroken.Definer;
+import victim.invariants.Definer;
 
 /** Allocates after it has defined a class. */
 public final class TracingLoader extends Definer {

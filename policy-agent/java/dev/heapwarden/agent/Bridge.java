@@ -8,8 +8,8 @@ import java.util.function.Consumer;
  * Only types of the JDK pass through, so that no loader has to agree with another.
  *
  * <p>The agent defines the classes in this order, superclasses first: Natives, Agent, NativeAgent,
- * Inherited, Context, Cell, Cells, Loaders, LoaderKey, LoaderProbe, Home, ScopeName, Names,
- * Services, Misuse, Subscription, Delivery, Subscriptions, Bridge.
+ * Inherited, Context, Cell, Cells, Loaders, LoaderKey, LoaderProbe, LoaderNumbers, Home, ScopeName,
+ * Names, Services, Misuse, Subscription, Delivery, Subscriptions, Bridge.
  *
  * <p>Anybody in the JVM can call these methods. None gives power over another's account: what is
  * handed in is checked, and tokens are good on the thread alone that got them.
@@ -24,7 +24,7 @@ public final class Bridge {
     private static volatile boolean probedCell;
     private static volatile boolean probedInherited;
 
-    /** Whether it said no. */
+    /** Whether the answer was no. */
     private static volatile boolean blind;
 
     private Bridge() {}
@@ -77,7 +77,7 @@ public final class Bridge {
 
     /**
      * As {@link #enter}, in a purse of its own: not the one that others have who enter a scope of this
-     * name. For tests. The purse ends when nobody holds what {@link #capture} gives in the scope.
+     * name. For tests. The purse ends when no reference to what {@link #capture} returned is left.
      *
      * @throws IllegalArgumentException if no scope may have this name
      */
@@ -155,7 +155,7 @@ public final class Bridge {
         return true;
     }
 
-    /** Tells that a section was ended which had ended before. */
+    /** Counts and logs that a section was ended twice. */
     public static void unmaskedTwice() {
         MISUSE.report(Misuse.TWICE);
     }
@@ -163,6 +163,24 @@ public final class Bridge {
     /** The published name of the account that pays for what the calling thread allocates. */
     public static String current() {
         return AGENT.current(purse());
+    }
+
+    /**
+     * Whether the account that pays for the calling thread takes new work: it is not refused. Some tens of
+     * nanoseconds, and no allocation once the loader is known.
+     *
+     * @param home from {@link #home}: whose service it is if the context loader is the JVM's own
+     */
+    public static boolean admits(Object home) {
+        int purse = purse();
+        if (purse != 0) {
+            return !Natives.refuses(purse, 0);
+        }
+        ClassLoader loader = Loaders.context(Thread.currentThread());
+        if (Loaders.plain(loader)) {
+            loader = ((Home) home).loader.get();
+        }
+        return loader == null || !Natives.refuses(0, LoaderNumbers.of(loader));
     }
 
     /** The purse of the scope that the calling thread is in; 0 for none. */
@@ -178,7 +196,9 @@ public final class Bridge {
      * @return live bytes, charged bytes, standard error in bytes, live objects, soft limit in bytes
      *     or -1, limit in bytes or -1, state (0 open, 1 suspect, 2 over), refusals, refusals that
      *     were not thrown, allocated bytes, allocated objects; then live bytes, charged bytes and
-     *     standard error with the scopes beneath. Null where there is no such account
+     *     standard error with the scopes beneath; then the standard error of the live bytes, and that
+     *     of the live bytes with the scopes beneath. Those before are of the charged bytes. Null where
+     *     there is no such account
      */
     public static long[] read(String account) {
         return Natives.read(account, 0);
@@ -187,9 +207,10 @@ public final class Bridge {
     /**
      * Figures of one purse, read now; for tests.
      *
-     * @return live bytes, charged bytes, standard error in bytes, live objects, allocated bytes,
-     *     allocated objects, peak of the live bytes since {@link #watch}, 1 if every allocation is
-     *     counted, and the mean bytes between samples (0 if every one is counted)
+     * @return live bytes, charged bytes, standard error of the live bytes, live objects, allocated
+     *     bytes, allocated objects, peak of the live bytes since {@link #watch}, 1 if every allocation
+     *     is counted, the mean bytes between samples (0 if every one is counted), and the standard
+     *     errors of the peak and of the allocated bytes
      */
     public static long[] figures(int purse) {
         return Natives.figures(purse);
@@ -238,8 +259,8 @@ public final class Bridge {
 
     /**
      * Called by the agent, on a thread of its own, when an account's state changes. Returns at once.
-     * Private, which is nothing to the agent: nobody else is to invent events for others' listeners.
-     * Those get an array of account, parent, kind and the five figures.
+     * Private, so that no other code can send events to listeners; the agent can call it all the same.
+     * Listeners get an array of account, parent, kind and the five figures.
      *
      * @param account the published name
      * @param parent the published name of the account that this one is beneath; null for none
@@ -267,7 +288,7 @@ public final class Bridge {
         SUBSCRIPTIONS.announce(event, account, parent);
     }
 
-    /** Called by the agent now and then: ends the purses of loaders that are gone. */
+    /** Called by the agent every few seconds: ends the purses of loaders that are gone. */
     private static void tidy() {
         SERVICES.tidy();
     }
@@ -337,7 +358,7 @@ public final class Bridge {
         return cell;
     }
 
-    /** Asks the agent once whether it sees what it should. */
+    /** Asks the agent once whether it reads the cells of threads. */
     private static void probe(Cell cell, boolean passOn) {
         Inherited inherited = Cells.inherited();
         probedCell = true;

@@ -20,7 +20,7 @@ public final class Cell {
 
     /**
      * The purse in force, 0 for none. Written last when a scope is entered and first when one is
-     * closed, so that whoever reads it finds its context in the stack.
+     * closed, so that a reader finds its context in the stack.
      */
     int purse;
 
@@ -45,7 +45,7 @@ public final class Cell {
     private int depth;
     private int serial;
 
-    /** What the latest {@link #remember} was told. */
+    /** The arguments of the latest {@link #remember}. */
     private String lastName;
     private Home lastHome;
     private WeakReference<ClassLoader> lastLoader;

@@ -3,7 +3,7 @@ package dev.heapwarden.agent;
 import java.lang.ref.ReferenceQueue;
 import java.lang.ref.WeakReference;
 
-/** A loader as a key that does not hold it, told from others by identity. */
+/** A loader as a key that does not hold it, compared by identity. */
 final class LoaderKey extends WeakReference<ClassLoader> {
     private final int hash;
 

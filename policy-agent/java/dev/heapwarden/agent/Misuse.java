@@ -89,7 +89,7 @@ final class Misuse {
         try {
             System.getLogger("dev.heapwarden").log(System.Logger.Level.WARNING, text, cause);
         } catch (RuntimeException | LinkageError | ServiceConfigurationError broken) {
-            // There is nobody left to tell.
+            // No log is left to write to.
         }
     }
 }

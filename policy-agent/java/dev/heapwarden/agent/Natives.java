@@ -40,6 +40,17 @@ final class Natives {
     /** See {@link Agent#current}. */
     static native String current(int purse);
 
+    /**
+     * Whether an account is over its limit and refused.
+     *
+     * @param purse a purse of the account; 0 for the account of the service whose loader has the number
+     * @param loader from {@link #number}; 0 for no service
+     */
+    static native boolean refuses(int purse, int loader);
+
+    /** The number by which the agent knows a loader; 0 if it is nobody's, or there is no room. */
+    static native int number(ClassLoader loader);
+
     /** See {@link Agent#listen}. */
     static native void listen(boolean any);
 

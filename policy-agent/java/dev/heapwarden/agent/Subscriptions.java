@@ -48,7 +48,7 @@ final class Subscriptions {
         return all.length;
     }
 
-    /** Tells those whom it concerns, on threads of their own. */
+    /** Tells the listeners that it concerns, on threads of their own. */
     void announce(Object[] event, String account, String parent) {
         boolean over = false;
         for (Subscription each : all) {
@@ -66,7 +66,7 @@ final class Subscriptions {
     /** The calling thread's account, if it has a name of its own by now; else null. */
     String named(int purse) {
         String name = agent.current(purse);
-        // Reserved names: nobody's, or of a service that the agent has not named yet.
+        // Reserved names: of no account, or of a service that the agent has not named yet.
         return name == null || name.startsWith("_") ? null : name;
     }
 

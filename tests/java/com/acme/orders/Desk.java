@@ -1,9 +1,9 @@
 package com.acme.orders;
 
-import victim.Station;
+import victim.PackageFrame;
 
 /** A frame of this package. */
-public final class Desk implements Station {
+public final class Desk implements PackageFrame {
     @Override
     public void run(Runnable task) {
         task.run();

@@ -21,7 +21,7 @@ public final class AccountReading {
     }
 
     /** How many figures there are. */
-    static final int FIGURES = 14;
+    static final int FIGURES = 16;
 
     private static final State[] STATES = State.values();
 
@@ -50,6 +50,15 @@ public final class AccountReading {
      */
     public long liveBytes() {
         return figures[0];
+    }
+
+    /**
+     * Standard error of {@link #liveBytes()}: two out of three estimates are within one of the truth.
+     *
+     * @return bytes; 0 where every allocation is counted
+     */
+    public long liveStandardErrorBytes() {
+        return figures[14];
     }
 
     /**
@@ -153,6 +162,15 @@ public final class AccountReading {
     }
 
     /**
+     * Standard error of {@link #treeLiveBytes()}.
+     *
+     * @return bytes; 0 where every allocation is counted
+     */
+    public long treeLiveStandardErrorBytes() {
+        return figures[15];
+    }
+
+    /**
      * {@link #chargedBytes()} with those of the accounts beneath. What limits are held against.
      *
      * @return bytes
@@ -188,7 +206,8 @@ public final class AccountReading {
 
     @Override
     public String toString() {
-        return "account \"" + account + "\": live " + liveBytes() + " bytes, charged "
-                + chargedBytes() + ", standard error " + standardErrorBytes() + ", " + state();
+        return "account \"" + account + "\": live " + liveBytes() + " bytes, standard error "
+                + liveStandardErrorBytes() + ", charged " + chargedBytes() + ", standard error "
+                + standardErrorBytes() + ", " + state();
     }
 }

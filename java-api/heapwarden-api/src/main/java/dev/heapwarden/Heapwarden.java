@@ -238,12 +238,29 @@ public final class Heapwarden {
 
     /**
      * Whom the calling thread's allocations are charged to, as far as its scope and its context class
-     * loader tell; accounts of packages do not count here.
+     * loader tell; accounts of packages do not count here. In a scope that was entered just now it may
+     * wait until the agent has named the scope, up to two seconds.
      *
      * @return the account's published name; {@code _unaccounted} for nobody's, and without the agent
      */
     public static String currentAccount() {
         return Link.current();
+    }
+
+    /**
+     * Whether the account of the calling thread takes new work: false while it, or the service around its
+     * scope, is over its limit and is refused. Ask before work begins, and turn it away (an HTTP {@code
+     * 503}, a message left in its queue): then nothing is torn by an error in its middle. Work that
+     * frees memory should go on.
+     *
+     * <p>As for {@link #currentAccount()}, scopes and class loaders tell whose the thread is; accounts of
+     * packages do not count. The answer may be some milliseconds old. It takes some tens of nanoseconds and
+     * allocates nothing.
+     *
+     * @return true where nothing is known against it, where the policy only observes, and without the agent
+     */
+    public static boolean admits() {
+        return Link.admits();
     }
 
     /**

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 
 final class FiguresTest {
     private static long[] figures() {
-        return new long[] {10, 20, 3, 4, 50, -1, 1, 7, 8, 90, 100, 110, 120, 13};
+        return new long[] {10, 20, 3, 4, 50, -1, 1, 7, 8, 90, 100, 110, 120, 13, 14, 15};
     }
 
     @Test
@@ -32,6 +32,8 @@ final class FiguresTest {
         assertEquals(110, reading.treeLiveBytes());
         assertEquals(120, reading.treeChargedBytes());
         assertEquals(13, reading.treeStandardErrorBytes());
+        assertEquals(14, reading.liveStandardErrorBytes());
+        assertEquals(15, reading.treeLiveStandardErrorBytes());
     }
 
     @Test
@@ -45,7 +47,8 @@ final class FiguresTest {
         assertNotEquals(reading, new AccountReading("shop", more));
         assertNotEquals(reading, null);
         assertEquals(
-                "account \"shop\": live 10 bytes, charged 20, standard error 3, SUSPECT",
+                "account \"shop\": live 10 bytes, standard error 14, charged 20, standard error 3,"
+                        + " SUSPECT",
                 reading.toString());
     }
 

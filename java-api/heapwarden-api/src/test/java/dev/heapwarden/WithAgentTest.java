@@ -260,6 +260,7 @@ final class WithAgentTest {
         AccountReading reading = Heapwarden.account("holder").orElseThrow();
         assertEquals("holder", reading.account());
         assertEquals(0, reading.standardErrorBytes());
+        assertEquals(0, reading.liveStandardErrorBytes());
         assertTrue(reading.allocatedBytes() >= 8 * MIB, reading.toString());
         assertTrue(reading.treeChargedBytes() >= reading.chargedBytes(), reading.toString());
         assertEquals(AccountReading.State.OPEN, reading.state());

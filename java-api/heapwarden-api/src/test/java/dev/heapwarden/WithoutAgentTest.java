@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.util.Optional;
@@ -18,6 +19,7 @@ final class WithoutAgentTest {
     @Test
     void nothing_is_active_and_nothing_is_read() {
         assertFalse(Heapwarden.isActive());
+        assertTrue(Heapwarden.admits());
         assertEquals("_unaccounted", Heapwarden.currentAccount());
         assertEquals(Optional.empty(), Heapwarden.account("shop"));
         assertEquals(Optional.empty(), Heapwarden.current());

@@ -2,6 +2,8 @@ package api;
 
 import dev.heapwarden.Heapwarden;
 import dev.heapwarden.Scope;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
@@ -10,6 +12,7 @@ import org.openjdk.jmh.annotations.Mode;
 import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
 
 /** What it costs to enter and to close, beside a thread-local that is set and removed. */
 @BenchmarkMode(Mode.AverageTime)
@@ -104,6 +107,44 @@ public class Enter {
     @CompilerControl(CompilerControl.Mode.DONT_INLINE)
     private void work() {
         ran++;
+    }
+
+    /** The thread of a service: its context loader is the service's. */
+    @State(org.openjdk.jmh.annotations.Scope.Thread)
+    public static class InService {
+        @Setup
+        public void setUp() {
+            ClassLoader own = new URLClassLoader("shop", new URL[0], Enter.class.getClassLoader());
+            Thread.currentThread().setContextClassLoader(own);
+        }
+    }
+
+    /** The thread of a tenant: it is in a scope. */
+    @State(org.openjdk.jmh.annotations.Scope.Thread)
+    public static class InScope {
+        private Scope scope;
+
+        @Setup
+        public void setUp() {
+            scope = Heapwarden.enter("tenant-42");
+        }
+
+        @TearDown
+        public void tearDown() {
+            scope.close();
+        }
+    }
+
+    /** Whether new work may begin, before each request of a service. */
+    @Benchmark
+    public boolean admitsInService(InService service) {
+        return Heapwarden.admits();
+    }
+
+    /** The same for a tenant. */
+    @Benchmark
+    public boolean admitsInScope(InScope tenant) {
+        return Heapwarden.admits();
     }
 
     /** A task that was wrapped before. */

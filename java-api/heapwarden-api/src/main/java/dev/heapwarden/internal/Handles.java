@@ -23,6 +23,7 @@ final class Handles {
     static final MethodHandle UNMASK;
     static final MethodHandle UNMASKED_TWICE;
     static final MethodHandle CURRENT;
+    static final MethodHandle ADMITS;
     static final MethodHandle PURSE;
     static final MethodHandle READ;
     static final MethodHandle FIGURES;
@@ -54,6 +55,7 @@ final class Handles {
             UNMASK = find(bridge, "unmask", boolean.class, long.class);
             UNMASKED_TWICE = find(bridge, "unmaskedTwice", void.class);
             CURRENT = find(bridge, "current", String.class);
+            ADMITS = find(bridge, "admits", boolean.class, Object.class);
             PURSE = find(bridge, "purse", int.class);
             READ = find(bridge, "read", long[].class, String.class);
             FIGURES = find(bridge, "figures", long[].class, int.class);

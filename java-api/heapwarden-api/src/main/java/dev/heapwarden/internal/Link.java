@@ -197,6 +197,18 @@ public final class Link {
         }
     }
 
+    /** Whether the account that pays for the calling thread takes new work. */
+    public static boolean admits() {
+        if (!present) {
+            return true;
+        }
+        try {
+            return (boolean) Handles.ADMITS.invokeExact(Handles.HOME);
+        } catch (Throwable thrown) {
+            throw rethrown(thrown);
+        }
+    }
+
     /** The purse of the calling thread's scope; 0 for none. */
     public static int purse() {
         if (!present) {

@@ -21,19 +21,25 @@ final class Figures {
     }
 
     /** How many figures the agent gives of a purse. */
-    private static final int COUNT = 9;
+    private static final int COUNT = 11;
 
     /** How many the agent gives of a class. */
     private static final int COLUMNS = 4;
 
     final long liveBytes;
+
+    /** Of the live bytes. */
     final long standardErrorBytes;
+
     final long liveObjects;
     final long allocatedBytes;
     final long allocatedObjects;
 
     /** The most that was live at a collection while the test ran. */
     final long peakLiveBytes;
+
+    final long peakStandardErrorBytes;
+    final long allocatedStandardErrorBytes;
 
     /** Every allocation was counted. */
     final boolean exact;
@@ -57,6 +63,8 @@ final class Figures {
         this.peakLiveBytes = Math.max(figures[6], figures[0]);
         this.exact = figures[7] == 1;
         this.intervalBytes = figures[8];
+        this.peakStandardErrorBytes = figures[6] > figures[0] ? figures[9] : figures[2];
+        this.allocatedStandardErrorBytes = figures[10];
         List<Row> found = new ArrayList<>();
         for (int at = 0; at + COLUMNS <= classes.length; at += COLUMNS) {
             found.add(
@@ -67,14 +75,5 @@ final class Figures {
                             (Long) classes[at + 3]));
         }
         this.rows = List.copyOf(found);
-    }
-
-    /**
-     * At most the standard error of so many bytes that were sampled at the interval i: an object of s
-     * bytes is sampled with p = 1 - e^(-s/i) and adds s²(1-p)/p² to the variance, which is at most
-     * i·s/p, i times what it adds to the estimate, because x ≤ e^x - 1.
-     */
-    double standardErrorOf(long bytes) {
-        return exact ? 0 : Math.sqrt((double) intervalBytes * bytes);
     }
 }

@@ -30,7 +30,7 @@ final class Verdict {
                                 + account(figures)
                                 + table(figures, row -> row.liveBytes));
             }
-            double error = figures.standardErrorOf(figures.peakLiveBytes);
+            double error = figures.peakStandardErrorBytes;
             // Where the end was the peak, its own standard error has acquitted it.
             if (figures.peakLiveBytes > figures.liveBytes
                     && over(figures.peakLiveBytes, error, limit)) {
@@ -47,7 +47,7 @@ final class Verdict {
         }
         if (limits.maxAllocatedBytes != null) {
             long limit = limits.maxAllocatedBytes;
-            double error = figures.standardErrorOf(figures.allocatedBytes);
+            double error = figures.allocatedStandardErrorBytes;
             if (over(figures.allocatedBytes, error, limit)) {
                 return Optional.of(
                         heading("@MaxAllocated", "allocated", figures.allocatedBytes, error, limit)

@@ -12,13 +12,20 @@ final class VerdictTest {
 
     private static Figures exact(long live, long peak, long allocated) {
         return new Figures(
-                new long[] {live, live, 0, 1, allocated, 2, peak, 1, 0},
+                new long[] {live, live, 0, 1, allocated, 2, peak, 1, 0, 0, 0},
                 new Object[] {"byte[]", live, 1L, allocated, "int[]", 0L, 0L, 3 * MIB});
     }
 
     private static Figures sampled(long live, long error, long peak, long allocated) {
+        return sampled(live, error, peak, allocated, MIB, MIB);
+    }
+
+    private static Figures sampled(
+            long live, long error, long peak, long allocated, long ofPeak, long ofAllocated) {
         return new Figures(
-                new long[] {live, live, error, 1, allocated, 2, peak, 0, 64 << 10},
+                new long[] {
+                    live, live, error, 1, allocated, 2, peak, 0, 64 << 10, ofPeak, ofAllocated
+                },
                 new Object[0]);
     }
 
@@ -46,13 +53,14 @@ final class VerdictTest {
                 Verdict.of(live(10 * MIB), sampled(13 * MIB, MIB, 0, 0)));
         assertTrue(
                 Verdict.of(live(10 * MIB), sampled(13 * MIB + 1, MIB, 0, 0)).isPresent());
-        // Its error: the root of 64 KiB times 16 MiB, 1 MiB.
-        Figures figures = sampled(0, 0, 16 * MIB, 16 * MIB);
-        assertEquals(MIB, figures.standardErrorOf(16 * MIB));
+        // Each figure by its own.
+        Figures figures = sampled(0, 0, 16 * MIB, 16 * MIB, MIB, 2 * MIB);
         assertEquals(Optional.empty(), Verdict.of(live(13 * MIB), figures));
         assertTrue(Verdict.of(live(13 * MIB - 1), figures).isPresent());
-        assertEquals(Optional.empty(), Verdict.of(allocated(13 * MIB), figures));
-        assertTrue(Verdict.of(allocated(13 * MIB - 1), figures).isPresent());
+        assertEquals(Optional.empty(), Verdict.of(allocated(10 * MIB), figures));
+        assertTrue(Verdict.of(allocated(10 * MIB - 1), figures).isPresent());
+        // Where the end was the peak, the peak's error is that of the end.
+        assertEquals(3, sampled(5, 3, 5, 5, 9, 9).peakStandardErrorBytes);
     }
 
     @Test

@@ -1,0 +1,76 @@
+//! The JVM TI capabilities that the agent asks for, and what it does without one.
+
+use policy_jvm::{Capability, JvmTi, JvmTiError};
+
+/// Which capabilities the VM gave.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Capabilities {
+    /// Allocation samples.
+    pub(crate) sampling: bool,
+    /// Object tags, and their return when an object is freed.
+    pub(crate) refunds: bool,
+    /// An event at each collection.
+    pub(crate) collections: bool,
+    /// Samples of virtual threads name the virtual thread, not its carrier.
+    pub(crate) virtual_threads: bool,
+    /// The bytecode of methods.
+    pub(crate) bytecodes: bool,
+}
+
+impl Capabilities {
+    /// Asks the VM for each group of capabilities in turn, and logs which ones it refuses.
+    /// `live`: the agent is attached to a running VM.
+    pub(crate) fn acquire(jvmti: &JvmTi, live: bool) -> Capabilities {
+        let mut held = Capabilities {
+            refunds: jvmti
+                .acquire(&[Capability::TagObjects, Capability::GenerateObjectFreeEvents])
+                .is_ok(),
+            collections: jvmti
+                .acquire(&[Capability::GenerateGarbageCollectionEvents])
+                .is_ok(),
+            bytecodes: jvmti.acquire(&[Capability::GetBytecodes]).is_ok(),
+            ..Capabilities::default()
+        };
+        match jvmti.acquire(&[Capability::GenerateSampledObjectAllocEvents]) {
+            Ok(()) => held.sampling = true,
+            Err(JvmTiError::NOT_AVAILABLE) => tracing::error!(
+                "another agent holds the JVM's allocation sampling (a profiler in allocation mode?); no accounts are kept until the JVM is started without it"
+            ),
+            Err(failure) => {
+                tracing::error!(
+                    "the JVM refuses allocation sampling ({failure}); no accounts are kept"
+                );
+            }
+        }
+        if !held.refunds {
+            tracing::error!("the JVM refuses object tags or their release; no accounts are kept");
+        }
+        if !held.collections {
+            tracing::error!("the JVM does not report collections; live bytes stay zero");
+        }
+        // Only the log needs it.
+        let _ = jvmti.acquire(&[Capability::GetLineNumbers]);
+        if !held.bytecodes {
+            tracing::error!(
+                "the JVM does not show bytecode; no place is known to be safe, and nothing is refused"
+            );
+        }
+        // The VM gives it at start-up only, and only if it has virtual threads. Without it their
+        // samples come all the same.
+        if !live {
+            held.virtual_threads = jvmti.acquire(&[Capability::SupportVirtualThreads]).is_ok();
+        }
+        held
+    }
+
+    /// As `heapwarden_capability_enabled` shows them.
+    pub(crate) fn published(&self) -> Vec<(&'static str, bool)> {
+        vec![
+            ("sampled_object_alloc", self.sampling),
+            ("object_free", self.refunds),
+            ("garbage_collection", self.collections),
+            ("virtual_threads", self.virtual_threads),
+            ("bytecodes", self.bytecodes),
+        ]
+    }
+}

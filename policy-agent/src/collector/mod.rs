@@ -1,0 +1,4 @@
+//! What the kernel shows of the VM's threads: whether all refunds are in, and when G1's cycles run.
+
+pub(crate) mod g1_marking;
+pub(crate) mod refund_threads;

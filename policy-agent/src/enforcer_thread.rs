@@ -1,0 +1,286 @@
+//! The enforcer: the thread that enforces limits. It runs the core's turns, and answers what the core
+//! asks of the JVM.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use policy_jvm::kinds::{Anything, Array, Class};
+use policy_jvm::{Global, Handle, Jni};
+
+use crate::agent::Agent;
+use crate::collector::g1_marking::G1MarkingThread;
+use crate::enforce::enforcer::Enforcer;
+use crate::identity::loaders::LoaderId;
+use crate::identity::names;
+use crate::jvm::collections::Collections;
+use crate::jvm::errors::{AccountName, Errors};
+use crate::jvm::method_inspection;
+use crate::options::TestPanic;
+use crate::ports::{
+    Canaries, Clock, Collector, CollectorInfo, Delivery, Heap, LoggedRefusal, Means, Offer,
+    References, Sampler, Token,
+};
+
+/// Runs until the agent stops. On an attached thread of the agent's own.
+pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
+    agent.core.enforcer.listen();
+    let jvm = AttachedJvm::new(agent, jni);
+    let mut turns = Turns {
+        enforcer: Enforcer::new(jvm.now()),
+        jvm,
+    };
+    agent.core.heap.read_after_pause(&turns.jvm);
+    while !agent.stopping() {
+        let sleep = turns.enforcer.turn(&agent.core, &turns.jvm);
+        agent.api.enforcer_took_turn();
+        if agent.options().test_panic == Some(TestPanic::Enforcer)
+            && turns.enforcer.is_any_over(&agent.core)
+        {
+            std::panic::resume_unwind(Box::new("a test asked for it"));
+        }
+        agent.costs.thread_is("enforcer");
+        agent.core.enforcer.wait(sleep);
+    }
+}
+
+/// The turns. They are ended however the thread ends, even by a panic.
+struct Turns<'a> {
+    enforcer: Enforcer,
+    jvm: AttachedJvm<'a>,
+}
+
+impl Drop for Turns<'_> {
+    fn drop(&mut self) {
+        if !self.jvm.agent.stopping() {
+            self.enforcer.end(&self.jvm);
+        }
+    }
+}
+
+/// The JVM, asked by an attached thread of the agent.
+pub(crate) struct AttachedJvm<'a> {
+    agent: &'static Agent,
+    jni: &'a Jni,
+    /// Found at the first question about it.
+    collections: OnceCell<RefCell<Collections>>,
+    g1_marking: OnceCell<Option<G1MarkingThread>>,
+    classes: RefCell<VecDeque<Global<Class>>>,
+    arrays: RefCell<Option<[Global<Array<Anything>>; 2]>>,
+    /// Names of accounts as Java strings.
+    names: RefCell<HashMap<Arc<str>, Arc<AccountName>>>,
+}
+
+impl<'a> AttachedJvm<'a> {
+    pub(crate) fn new(agent: &'static Agent, jni: &'a Jni) -> AttachedJvm<'a> {
+        AttachedJvm {
+            agent,
+            jni,
+            collections: OnceCell::new(),
+            g1_marking: OnceCell::new(),
+            classes: RefCell::default(),
+            arrays: RefCell::default(),
+            names: RefCell::default(),
+        }
+    }
+
+    fn collections(&self) -> &RefCell<Collections> {
+        (self.collections)
+            .get_or_init(|| RefCell::new(Collections::find(self.jni, self.agent.release())))
+    }
+
+    fn tag(&self, object: &impl Handle, tag: i64) -> bool {
+        self.agent.jvmti.set_tag(object, tag).is_ok()
+    }
+
+    /// Tags a class and an instance of it, and drops both.
+    fn drop_class(&self, class: &Global<Class>, class_tag: i64, instance_tag: i64) -> bool {
+        let instance = self.jni.allocate(class);
+        instance.is_some_and(|instance| self.tag(&instance, instance_tag))
+            && self.tag(class, class_tag)
+    }
+
+    fn new_class(&self) -> Option<Global<Class>> {
+        self.jni.unloadable_class()?.global()
+    }
+}
+
+impl Clock for AttachedJvm<'_> {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn uptime_ms(&self) -> u64 {
+        self.agent.uptime_ms()
+    }
+
+    fn sleep(&self, longest: Duration) {
+        std::thread::sleep(longest);
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.agent.stopping()
+    }
+}
+
+impl Heap for AttachedJvm<'_> {
+    fn used_bytes(&self) -> Option<u64> {
+        self.agent.java()?.used_heap_bytes(self.jni)
+    }
+}
+
+impl Collector for AttachedJvm<'_> {
+    fn info(&self) -> CollectorInfo {
+        self.collections().borrow().info()
+    }
+
+    fn offer(&self) -> Offer {
+        self.collections().borrow().offer(self.jni)
+    }
+
+    fn request_cycle(&self) -> bool {
+        self.collections().borrow_mut().request_cycle(self.jni)
+    }
+
+    fn put_flag_back(&self) -> bool {
+        match self.collections.get() {
+            Some(collections) => collections.borrow_mut().put_back(self.jni),
+            None => true,
+        }
+    }
+
+    fn cycle_activity(&self) -> Option<u64> {
+        self.g1_marking
+            .get_or_init(G1MarkingThread::find)
+            .as_ref()?
+            .activity()
+    }
+
+    fn collect(&self, means: Means) -> bool {
+        let runtime = self.agent.java().and_then(|java| java.runtime.as_ref());
+        runtime.is_some_and(|runtime| {
+            let collections = self.collections().borrow();
+            collections.collect(means, self.jni, &self.agent.jvmti, runtime)
+        })
+    }
+
+    fn force(&self) -> Result<(), String> {
+        let collected = self.agent.jvmti.collect();
+        collected.map_err(|failure| failure.to_string())
+    }
+
+    fn delivery(&self) -> Delivery {
+        self.agent.refund_threads.delivery()
+    }
+
+    fn allocate_garbage(&self, bytes: usize) -> bool {
+        self.jni.allocate_bytes(bytes)
+    }
+}
+
+impl Canaries for AttachedJvm<'_> {
+    fn plant(&self, tag: i64) -> bool {
+        let class = self.agent.object_class();
+        let canary = class.and_then(|class| self.jni.allocate(class));
+        canary.is_some_and(|canary| self.tag(&canary, tag))
+    }
+
+    fn stock_class(&self) -> bool {
+        let class = self.new_class();
+        let made = class.is_some();
+        self.classes.borrow_mut().extend(class);
+        made
+    }
+
+    fn drop_stocked_class(&self, class_tag: i64, instance_tag: i64) -> bool {
+        let class = self.classes.borrow_mut().pop_front();
+        class.is_some_and(|class| self.drop_class(&class, class_tag, instance_tag))
+    }
+
+    fn plant_class(&self, class_tag: i64, instance_tag: i64) -> bool {
+        self.new_class()
+            .is_some_and(|class| self.drop_class(&class, class_tag, instance_tag))
+    }
+
+    fn stock_arrays(&self, elements: i32) -> bool {
+        let pair = self.jni.array_pair(elements);
+        let pair = pair.and_then(|[one, other]| Some([one.global()?, other.global()?]));
+        let made = pair.is_some();
+        *self.arrays.borrow_mut() = pair;
+        made
+    }
+
+    fn drop_stocked_arrays(&self, tag: i64) -> bool {
+        let arrays = self.arrays.borrow_mut().take();
+        let arrays = arrays.into_iter().flatten();
+        arrays.fold(false, |tagged, array| self.tag(&array, tag) | tagged)
+    }
+
+    fn plant_arrays(&self, elements: i32, tag: i64) -> bool {
+        (self.jni.array_pair(elements))
+            .is_some_and(|[one, other]| self.tag(&one, tag) | self.tag(&other, tag))
+    }
+
+    fn release_stock(&self) {
+        self.arrays.borrow_mut().take();
+        self.classes.borrow_mut().clear();
+    }
+}
+
+impl Sampler for AttachedJvm<'_> {
+    fn set_interval(&self, bytes: u64) -> Result<(), String> {
+        self.agent.sampler().set_interval(bytes)
+    }
+
+    fn samples_cpu(&self) -> (Duration, u64) {
+        self.agent.sampler().samples_cpu()
+    }
+
+    fn process_cpu(&self) -> Duration {
+        self.agent.sampler().process_cpu()
+    }
+}
+
+impl References for AttachedJvm<'_> {
+    fn account_name(&self, name: &Arc<str>) -> Option<Token> {
+        let mut names = self.names.borrow_mut();
+        if !names.contains_key(name) {
+            let made = Errors::account_name(self.jni, name)?;
+            names.insert(name.clone(), Arc::new(made));
+        }
+        names.get(name).map(|name| name.clone() as Token)
+    }
+
+    fn forget_account_names(&self, is_limited: &dyn Fn(&str) -> bool) {
+        let mut names = self.names.borrow_mut();
+        names.retain(|account, name| Arc::strong_count(name) > 1 || is_limited(account));
+    }
+
+    fn vanished_loaders(&self) -> Vec<LoaderId> {
+        self.agent.references.loaders.cleared(self.jni)
+    }
+
+    fn forget_loader(&self, loader: LoaderId) -> bool {
+        self.agent.references.loaders.forget(loader)
+    }
+
+    fn take_refusal(&self) -> Option<LoggedRefusal> {
+        let refused = self.agent.references.refused.pop()?;
+        let jni = self.jni;
+        let thread = (refused.thread.as_ref())
+            .and_then(|thread| thread.upgrade(jni))
+            .and_then(|thread| thread.get_named("name", "Ljava/lang/String;")?.text())
+            .map(|name| names::printable(&name));
+        let frame = (refused.frame.as_ref())
+            .and_then(|frame| method_inspection::name_of(&self.agent.jvmti, jni, frame))
+            .map(|name| names::printable(&name));
+        Some(LoggedRefusal {
+            details: refused.details,
+            thrown: refused.thrown,
+            requested_bytes: refused.requested_bytes,
+            thread,
+            frame,
+        })
+    }
+}

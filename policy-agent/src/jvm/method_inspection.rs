@@ -1,0 +1,92 @@
+//! Inspects methods: the metadata thread asks the VM for what the rules of throw points need.
+
+use policy_jvm::{Jni, JvmTi, LiveMethod};
+
+use crate::agent::Agent;
+use crate::enforce::throw_points::bytecode::Code;
+use crate::enforce::throw_points::judge::MethodRule;
+use crate::enforce::throw_points::method_info::{MethodInfo, class_name, is_of_jdk};
+use crate::enforce::throw_points::methods::{Judged, Meant, MethodKey};
+use crate::enforce::throw_points::{Reason, ThrowPoints};
+
+use super::stack_judge::OwnFrame;
+
+/// Inspects the methods that due threads have met. On the metadata thread.
+pub(crate) fn inspect_methods(agent: &Agent, jni: &Jni) {
+    let throw_points = &agent.core.throw_points;
+    let errors = agent.errors.get();
+    if let Some(errors) = errors {
+        errors.prepare_copies(jni);
+    }
+    throw_points.methods.refresh(std::time::Instant::now());
+    while let Some(new) = agent.references.new_methods.pop() {
+        let key = MethodKey(new.id().key());
+        if throw_points.methods.table().get(key).is_none()
+            && let Some(method) = new.upgrade(&agent.jvmti, jni)
+        {
+            let meant = errors.map(|errors| errors.meant_by(jni, &agent.jvmti, method.class()));
+            throw_points.methods.publish(Judged {
+                meant: meant.unwrap_or_default(),
+                ..judged(throw_points, &agent.jvmti, jni, &method)
+            });
+        }
+    }
+}
+
+fn judged(throw_points: &ThrowPoints, jvmti: &JvmTi, jni: &Jni, method: &LiveMethod<'_>) -> Judged {
+    let exceptions = throw_points.exceptions.load();
+    let Some(method_info) = method_info(jvmti, jni, method) else {
+        // It is inspected again when the table starts over.
+        return Judged {
+            method: MethodKey(method.id().key()),
+            rule: MethodRule::Anywhere(Reason::Unresolved),
+            said: exceptions.of(""),
+            native: false,
+            code: Code::unknown(),
+            meant: Meant::default(),
+        };
+    };
+    let code = if method_info.native {
+        Code::default()
+    } else {
+        method
+            .bytecodes()
+            .map_or_else(Code::unknown, |bytes| Code::read(&bytes))
+    };
+    Judged {
+        method: MethodKey(method.id().key()),
+        rule: method_info.rule(throw_points.rules),
+        said: exceptions.of(method_info.package()),
+        native: method_info.native,
+        code,
+        meant: Meant::default(),
+    }
+}
+
+fn method_info(jvmti: &JvmTi, jni: &Jni, method: &LiveMethod<'_>) -> Option<MethodInfo> {
+    let class = method.class();
+    let name = class_name(&jvmti.signature_of(class).ok()?);
+    let loader = match jvmti.loader_of(jni, class).ok()? {
+        Some(loader) => Some(jvmti.signature_of(&loader.class()).ok()?),
+        None => None,
+    };
+    Some(MethodInfo {
+        method: method.name()?,
+        native: method.is_native()?,
+        of_jdk: is_of_jdk(&name, loader.as_deref()),
+        of_loader: jni.boot_class("java/lang/ClassLoader")?.is_super_of(class),
+        class: name,
+    })
+}
+
+/// A frame as the log names it, while its class is loaded. Not for allocating threads.
+pub(crate) fn name_of(jvmti: &JvmTi, jni: &Jni, frame: &OwnFrame) -> Option<String> {
+    let method = frame.method.upgrade(jvmti, jni)?;
+    let class = class_name(&jvmti.signature_of(method.class()).ok()?);
+    let name = method.name()?;
+    let line = frame.bci.and_then(|bci| method.line(bci));
+    Some(match line {
+        Some(line) => format!("{class}.{name}, line {line}"),
+        None => format!("{class}.{name}"),
+    })
+}

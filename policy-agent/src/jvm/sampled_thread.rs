@@ -1,0 +1,172 @@
+//! The sampled thread, which has just allocated: it passes the gates of its accounts. This file answers
+//! what the core's admission asks of it.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use policy_jvm::kinds::JavaString;
+use policy_jvm::{Frame, Global, SampledAllocation};
+
+use crate::cost::thread_cpu_time;
+use crate::enforce::admission::{Admission, Barred, Charged, Level, Step};
+use crate::enforce::grace::Grace;
+use crate::enforce::refusal_details::RefusalDetails;
+use crate::enforce::throw_points::Reason;
+use crate::identity::classes::Side;
+use crate::ports::CallingThread;
+use crate::references::Refused;
+
+use super::errors::Figures;
+use super::recognizer::Recognizer;
+use super::stack_judge::{self, OwnFrame};
+
+thread_local! {
+    static GRACE: Cell<Grace> = const { Cell::new(Grace::NONE) };
+}
+
+/// A charged sample that has not passed the gates yet.
+pub(super) struct Due<'a> {
+    pub(super) recognizer: Recognizer<'a>,
+    pub(super) side: Side,
+    pub(super) charged: Charged,
+}
+
+/// Takes a charged sample past the gates of its accounts, and sleeps when the admission says so. An
+/// error may be pending afterwards.
+pub(super) fn pass(due: &Due<'_>, event: &SampledAllocation<'_>) {
+    let core = &due.recognizer.agent.core;
+    let mut thread = SampledThread {
+        due,
+        event,
+        noted: None,
+    };
+    let Some(mut admission) = Admission::begin(core, due.charged, &mut thread) else {
+        return;
+    };
+    while let Step::Sleep(longest) = admission.step(core, &mut thread) {
+        std::thread::sleep(longest);
+    }
+}
+
+/// The calling thread.
+struct SampledThread<'e, 'a> {
+    due: &'e Due<'a>,
+    event: &'e SampledAllocation<'e>,
+    /// The refusal, for the log.
+    noted: Option<Refused>,
+}
+
+impl SampledThread<'_, '_> {
+    /// Whether an error can be made of the class that the code on the stack expects.
+    fn error_is_ready(&self, level: Level) -> bool {
+        let Recognizer { agent, jni } = self.due.recognizer;
+        let details = agent.core.enforcement.details.get(level.account);
+        let Some(details) = details.and_then(|details| details.clone()) else {
+            return true;
+        };
+        (agent.errors.get()).is_none_or(|errors| {
+            errors.is_ready(
+                jni,
+                &agent.jvmti,
+                details.throw,
+                &agent.core.throw_points.methods,
+            )
+        })
+    }
+}
+
+impl<'a> CallingThread for SampledThread<'_, 'a> {
+    type Place = Frame<'a>;
+
+    fn uptime_ms(&self) -> u64 {
+        self.due.recognizer.agent.uptime_ms()
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.due.recognizer.agent.stopping()
+    }
+
+    fn cpu_time(&mut self) -> Duration {
+        thread_cpu_time()
+    }
+
+    fn is_virtual(&mut self) -> bool {
+        let thread = self.event.thread.as_ref();
+        thread.is_some_and(|thread| thread.is_virtual())
+    }
+
+    fn judge(&mut self, level: Level) -> Result<Frame<'a>, Barred> {
+        let Due {
+            recognizer, side, ..
+        } = *self.due;
+        let place = stack_judge::judge(recognizer, side, level.payer, level.above, self.event)?;
+        if !self.error_is_ready(level) {
+            recognizer.agent.metadata_thread.wake();
+            return Err(Barred {
+                reason: Reason::Unresolved,
+                passing: true,
+            });
+        }
+        Ok(place)
+    }
+
+    fn is_masked(&mut self) -> bool {
+        let agent = self.due.recognizer.agent;
+        if !agent.core.identity.scopes.in_use().0 {
+            return false;
+        }
+        let thread = self.event.thread.as_ref();
+        agent.bridge().is_some_and(|bridge| {
+            bridge.sees_scopes()
+                && thread.is_some_and(|thread| bridge.thread_scopes().is_masked(thread))
+        })
+    }
+
+    fn grace(&mut self) -> Grace {
+        GRACE.try_with(Cell::get).unwrap_or_default()
+    }
+
+    fn remember(&mut self, grace: Grace) {
+        let _ = GRACE.try_with(|cell| cell.set(grace));
+    }
+
+    fn note_refusal(&mut self, details: &Arc<RefusalDetails>, place: Frame<'a>) {
+        let agent = self.due.recognizer.agent;
+        // While the queue of the log is full, a refusal is only counted.
+        if agent.references.refused.is_full() {
+            return;
+        }
+        self.noted = Some(Refused {
+            details: details.clone(),
+            thrown: false,
+            requested_bytes: self.event.size_bytes,
+            frame: OwnFrame::keep(&agent.jvmti, place),
+            thread: self.event.thread.as_ref().and_then(|thread| thread.weak()),
+        });
+    }
+
+    fn throw(&mut self, details: &RefusalDetails) -> bool {
+        let Recognizer { agent, jni } = self.due.recognizer;
+        let account = details.name.downcast_ref::<Global<JavaString>>();
+        let (Some(errors), Some(account)) = (agent.errors.get(), account) else {
+            return false;
+        };
+        let figures = Figures {
+            account,
+            live_bytes: details.live_bytes,
+            limit_bytes: details.limit_bytes,
+            standard_error_bytes: details.standard_error_bytes,
+            requested_bytes: self.event.size_bytes,
+        };
+        let methods = &agent.core.throw_points.methods;
+        errors.throw(jni, &agent.jvmti, details.throw, methods, &figures)
+    }
+
+    fn log_refusal(&mut self, thrown: bool) {
+        if let Some(noted) = self.noted.take() {
+            let _ =
+                (self.due.recognizer.agent.references.refused).push(Refused { thrown, ..noted });
+        }
+    }
+}

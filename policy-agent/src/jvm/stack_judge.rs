@@ -1,0 +1,214 @@
+//! Judges the calling thread's stack: whether a throw is safe there, and if not, why.
+//!
+//! Runs on the allocating thread when a refusal is due. It looks up no name. For methods and classes that
+//! the metadata thread has not inspected yet it queues a request, for all of one stack at once; the
+//! caller may judge again a moment later.
+
+use std::sync::Arc;
+
+use policy_jvm::{Frame as StackFrame, HeldMethod, JvmTi, SampledAllocation};
+
+use crate::enforce::admission::Barred;
+use crate::enforce::throw_points::Reason;
+use crate::enforce::throw_points::bytecode::Site;
+use crate::enforce::throw_points::exceptions::Payer;
+use crate::enforce::throw_points::judge::{Frame, FrameOwner, MethodRule, Object, judge as rule};
+use crate::enforce::throw_points::methods::{MethodKey, Table};
+use crate::identity::attribution::{Claim, MOST_FRAMES};
+use crate::identity::classes::{ClassId, Kind, Side};
+use crate::ledger::PurseId;
+
+use super::recognizer::Recognizer;
+use super::stack;
+use super::stack_walk::{MOST_IN_A_BATCH, StackWalk};
+
+/// The account's own frame that was refused, kept for the log.
+#[derive(Debug)]
+pub(crate) struct OwnFrame {
+    pub(crate) method: HeldMethod,
+    /// The index of its current bytecode; none in native code.
+    pub(crate) bci: Option<u32>,
+}
+
+impl OwnFrame {
+    /// Keeps a frame of the calling thread; `None` if the VM has no memory for that.
+    pub(super) fn keep(jvmti: &JvmTi, frame: StackFrame<'_>) -> Option<OwnFrame> {
+        Some(OwnFrame {
+            method: frame.hold(jvmti)?,
+            bci: frame.bci(),
+        })
+    }
+}
+
+/// Judges the stack of the calling thread, whose allocation is charged to `payer`. `above`: the refusal
+/// is for the service around the payer, which is a scope.
+///
+/// # Errors
+/// The reason why no error may be thrown here. If something is not known yet, the metadata thread is asked
+/// for it, so that a later judgement of the same place knows it.
+pub(super) fn judge<'a>(
+    recognizer: Recognizer<'a>,
+    side: Side,
+    payer: PurseId,
+    above: bool,
+    event: &SampledAllocation<'_>,
+) -> Result<StackFrame<'a>, Barred> {
+    let agent = recognizer.agent;
+    let service = agent.core.identity.above(payer);
+    let payer = service.filter(|_| above).unwrap_or(payer);
+    if agent.stopping()
+        || agent
+            .java()
+            .is_some_and(|java| java.is_shutting_down(recognizer.jni))
+    {
+        return Err(Reason::Shutdown.into());
+    }
+    let class = (event.class.as_ref()).map_or(ClassId::UNKNOWN, |class| recognizer.class(class));
+    let object = Object {
+        kind: agent.core.identity.classes.kind(class),
+        size_bytes: event.size_bytes,
+    };
+    let table = agent.core.throw_points.methods.table();
+    let mut walk = Walk {
+        recognizer,
+        side,
+        account: agent.core.identity.representative(payer),
+        service: service.map(|service| u32::from(service.get())),
+        hosted: agent.core.identity.scopes.is_live(payer) && service.is_none(),
+        payer: agent.core.throw_points.exceptions.load().payer(payer),
+        table: &table,
+        stack: StackWalk::new(recognizer.jni, recognizer.jvmti()),
+        depth: 0,
+        own: None,
+        too_deep: false,
+        unknown: false,
+        asked: false,
+    };
+    let ruled = rule(&mut walk, object);
+    if walk.asked {
+        agent.metadata_thread.wake();
+    }
+    if walk.too_deep || walk.stack.has_failed() {
+        return Err(Reason::Stack.into());
+    }
+    // A class without a number never gets a kind, so there is nothing to wait for.
+    let unseen = object.kind == Kind::Unknown && class != ClassId::UNKNOWN;
+    if walk.unknown || unseen && ruled == Err(Reason::Unresolved) {
+        return Err(Barred {
+            reason: Reason::Unresolved,
+            passing: true,
+        });
+    }
+    Ok(ruled.and(walk.own.ok_or(Reason::NoOwnFrame))?)
+}
+
+/// The frames of the calling thread, from the top.
+struct Walk<'a, 't> {
+    recognizer: Recognizer<'a>,
+    side: Side,
+    account: u32,
+    /// The service around the payer, if that is a scope: its code counts as the scope's own.
+    service: Option<u32>,
+    /// The payer is a scope outside any service: code that belongs to no account counts as its own.
+    hosted: bool,
+    payer: Payer,
+    table: &'t Arc<Table>,
+    stack: StackWalk<'a>,
+    depth: usize,
+    /// The account's own frame nearest to the allocation.
+    own: Option<StackFrame<'a>>,
+    /// There are more frames than are looked at.
+    too_deep: bool,
+    /// Some method is not inspected yet.
+    unknown: bool,
+    /// The metadata thread has new requests.
+    asked: bool,
+}
+
+impl Iterator for Walk<'_, '_> {
+    type Item = Frame;
+
+    fn next(&mut self) -> Option<Frame> {
+        if self.depth >= MOST_FRAMES {
+            self.too_deep = true;
+            return None;
+        }
+        let frame = self.stack.frame(self.depth, MOST_IN_A_BATCH)?;
+        let frame = self.frame(frame);
+        self.depth += 1;
+        Some(frame)
+    }
+}
+
+impl<'a> Walk<'a, '_> {
+    fn frame(&mut self, frame: StackFrame<'a>) -> Frame {
+        // Below the account's own frame the owner of a frame makes no difference.
+        let bci = frame.bci();
+        let judged = self.table.get(MethodKey(frame.method().key()));
+        let rule = judged.and_then(|judged| judged.rule_for(self.payer));
+        let owner = if self.own.is_some() {
+            FrameOwner::Nobody
+        } else {
+            self.owner(frame, rule)
+        };
+        let (Some(judged), Some(rule)) = (judged, rule) else {
+            self.unknown = true;
+            if judged.is_none() {
+                self.ask(frame);
+            }
+            return Frame {
+                owner,
+                rule: MethodRule::Transparent,
+                in_handler: false,
+                site: Site::Call,
+            };
+        };
+        let site = match bci {
+            Some(bci) if self.depth == 0 => judged.code.site(bci),
+            Some(_) => Site::Call,
+            None => Site::Native,
+        };
+        Frame {
+            owner,
+            rule,
+            in_handler: bci.is_some_and(|bci| judged.code.in_handler(bci)),
+            site,
+        }
+    }
+
+    fn owner(&mut self, frame: StackFrame<'a>, rule: Option<MethodRule>) -> FrameOwner {
+        let hosted = self.hosted && rule == Some(MethodRule::Outside);
+        let is_own = match stack::claim(self.recognizer, self.side, frame) {
+            Claim::Nobody if hosted => true,
+            Claim::Nobody => return FrameOwner::Nobody,
+            Claim::Library(_) => return FrameOwner::Library,
+            Claim::Account(purse) => {
+                let account = self.recognizer.agent.core.identity.representative(purse);
+                // A loader without a name belongs to no account either.
+                let is_nobodys = account == u32::from(PurseId::UNACCOUNTED.get());
+                account == self.account || Some(account) == self.service || hosted && is_nobodys
+            }
+        };
+        if !is_own {
+            return FrameOwner::Foreign;
+        }
+        self.own = Some(frame);
+        FrameOwner::Own
+    }
+
+    /// Asks the metadata thread to inspect a method.
+    fn ask(&mut self, frame: StackFrame<'_>) {
+        let methods = &self.recognizer.agent.core.throw_points.methods;
+        let key = MethodKey(frame.method().key());
+        if !methods.ask(key) {
+            return;
+        }
+        let held = frame.hold(self.recognizer.jvmti());
+        let new = &self.recognizer.agent.references.new_methods;
+        if held.is_some_and(|held| new.push(held).is_ok()) {
+            self.asked = true;
+        } else {
+            methods.forget_asking(key);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The loader thread: finds out which service a new class loader belongs to.
+//!
+//! It takes each loader from the queue of new loaders, asks [`super::rules`] what it is, and writes the
+//! answer into the [`crate::identity::directory`] and into the loader's owner, which allocating threads
+//! read. Containers name a loader a little after they begin to use it, so the thread asks again, with
+//! longer and longer pauses: each question keeps the loader alive through a concurrent marking.
+//!
+//! It has a thread of its own because it alone calls code of containers. If such a call hangs, new
+//! loaders stay unnamed and their bytes stay `_unaccounted`; everything else goes on.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use policy_jvm::{Jni, Local};
+
+use crate::agent::Agent;
+use crate::identity::directory::LoaderIdentity;
+use crate::identity::loaders::{LoaderId, LoaderOwner};
+use crate::jvm::recognizer::Recognizer;
+use crate::ledger::{PurseId, Tag};
+
+use super::rules::{self, Found};
+
+/// The longest sleep; a new loader wakes the loader thread earlier.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// The first pause before the thread asks again about a loader, and the longest. Each is twice the one
+/// before.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(300));
+/// After so many questions, about an hour, a loader that its container does not name is nobody's.
+const MOST_ATTEMPTS: u32 = 24;
+/// Loaders between a child and the service it belongs to, at the most.
+const MOST_PARENTS: u32 = 8;
+
+/// When to ask again about a loader.
+struct NextCheck {
+    at: Instant,
+    pause: Duration,
+    attempts: u32,
+}
+
+impl NextCheck {
+    fn first() -> NextCheck {
+        NextCheck {
+            at: Instant::now() + PAUSES.0,
+            pause: PAUSES.0,
+            attempts: 1,
+        }
+    }
+
+    fn next(&self) -> NextCheck {
+        let pause = (self.pause * 2).min(PAUSES.1);
+        NextCheck {
+            at: Instant::now() + pause,
+            pause,
+            attempts: self.attempts + 1,
+        }
+    }
+}
+
+/// Runs until the agent stops.
+pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
+    agent.loader_thread.listen();
+    let mut loader_thread = LoaderThread {
+        agent,
+        checks: HashMap::new(),
+    };
+    while !agent.stopping() {
+        while let Some(id) = agent.core.identity.new_loaders.pop() {
+            loader_thread.meet(jni, id);
+        }
+        if agent.loader_thread.take_rescan() {
+            let high_water = agent.core.identity.loaders.high_water();
+            for id in agent.references.loaders.unmet(high_water) {
+                loader_thread.meet(jni, id);
+            }
+        }
+        let next = loader_thread.check(jni);
+        agent.costs.thread_is("loaders");
+        agent.loader_thread.wait(next);
+    }
+}
+
+struct LoaderThread {
+    agent: &'static Agent,
+    /// Loaders to ask about again: those without a name yet, and those that show when their service was
+    /// stopped.
+    checks: HashMap<LoaderId, NextCheck>,
+}
+
+impl LoaderThread {
+    /// Enters a new loader and names it if its container has. An id of the queue may be stale: the
+    /// reference decides whether there is a new loader.
+    fn meet(&mut self, jni: &Jni, id: LoaderId) {
+        if !self.enter(id) {
+            return;
+        }
+        match self.upgrade(jni, id) {
+            Some(loader) => self.introduce(jni, id, &loader),
+            // It was unloaded before: what it allocated stays nobody's.
+            None => self.set_identity(id, LoaderIdentity::Nobody),
+        }
+    }
+
+    /// Enters a loader in the directory. False if that was done before, or if the thread that numbers the
+    /// loader has not left its weak reference yet.
+    fn enter(&mut self, id: LoaderId) -> bool {
+        let loaders = &self.agent.core.identity.loaders;
+        if !self.agent.references.loaders.meet(id) {
+            return false;
+        }
+        // An earlier loader may have had this id.
+        self.checks.remove(&id);
+        // A new loader is pending on its own purse.
+        let purse = loaders.owner(id).purse();
+        self.agent
+            .core
+            .directory()
+            .enter_loader(id, purse.unwrap_or(PurseId::UNACCOUNTED));
+        true
+    }
+
+    fn introduce(&mut self, jni: &Jni, id: LoaderId, loader: &Local<'_>) {
+        let agent = self.agent;
+        let winner = match agent.jvmti.tag(loader).ok().and_then(Tag::decode) {
+            Some(Tag::Loader(handle)) => agent.core.identity.loaders.of_tag(handle),
+            _ => None,
+        };
+        match winner {
+            Some(winner) if winner != id => {
+                // Two threads numbered it at the same time; the tag is the other's. Threads may hold
+                // this id until the loader is unloaded, which its reference shows. The tag was put
+                // on after this entry's own, so two twins are never each other's children.
+                self.set_identity(id, LoaderIdentity::ChildOf(winner));
+            }
+            _ => self.identify(jni, id, loader, MOST_PARENTS),
+        }
+    }
+
+    /// Asks what a loader is and sets its identity.
+    fn identify(&mut self, jni: &Jni, id: LoaderId, loader: &Local<'_>, parents: u32) {
+        let agent = self.agent;
+        let identity = match rules::find(agent, jni, loader) {
+            Found::Service(name) => {
+                if name.tells_stop {
+                    self.checks.insert(id, NextCheck::first());
+                }
+                LoaderIdentity::Service(name)
+            }
+            Found::Nobody => LoaderIdentity::Nobody,
+            Found::ChildOf(_) if parents == 0 => LoaderIdentity::Nobody,
+            Found::ChildOf(parent) => {
+                let parent_id = Recognizer { agent, jni }.loader(&parent);
+                self.identify_parent(jni, parent_id, &parent, parents - 1);
+                match agent.core.identity.loaders.owner(parent_id) {
+                    LoaderOwner::Nobody => LoaderIdentity::Nobody,
+                    _ => LoaderIdentity::ChildOf(parent_id),
+                }
+            }
+            Found::NotYet => {
+                let check = self
+                    .checks
+                    .get(&id)
+                    .map_or_else(NextCheck::first, NextCheck::next);
+                if check.attempts < MOST_ATTEMPTS {
+                    self.checks.insert(id, check);
+                    LoaderIdentity::Pending
+                } else {
+                    LoaderIdentity::Nobody
+                }
+            }
+        };
+        if identity == LoaderIdentity::Nobody {
+            self.checks.remove(&id);
+        }
+        self.set_identity(id, identity);
+    }
+
+    /// Identifies the parent of a loader first.
+    fn identify_parent(&mut self, jni: &Jni, id: LoaderId, loader: &Local<'_>, parents: u32) {
+        let pending = matches!(
+            self.agent.core.identity.loaders.owner(id),
+            LoaderOwner::Pending(_)
+        );
+        if pending && (self.enter(id) || self.agent.core.directory().loader(id).is_some()) {
+            self.identify(jni, id, loader, parents);
+        }
+    }
+
+    /// Writes an identity into the directory and publishes the owner to allocating threads. The limit of
+    /// its account holds for the loader from the enforcer's next turn on.
+    fn set_identity(&self, id: LoaderId, identity: LoaderIdentity) {
+        let agent = self.agent;
+        let mut directory = agent.core.directory();
+        let Some(own) = directory.loader(id).map(|l| l.purse) else {
+            return;
+        };
+        let owner = match &identity {
+            LoaderIdentity::Service(name) => {
+                tracing::debug!(service = %name.name, "service found");
+                LoaderOwner::Service(own)
+            }
+            LoaderIdentity::ChildOf(parent) => agent.core.identity.loaders.owner(*parent),
+            LoaderIdentity::Nobody => LoaderOwner::Nobody,
+            LoaderIdentity::Pending => LoaderOwner::Pending(own),
+        };
+        directory.set_identity(id, identity);
+        agent.core.identity.loaders.set_owner(id, owner);
+        // Children that were identified before their parent was named follow it.
+        for child in directory.children(id) {
+            agent.core.identity.loaders.set_owner(child, owner);
+        }
+        agent.core.throw_points.know_payers(&directory);
+    }
+
+    /// Asks again about the loaders that are due; returns how long to sleep.
+    fn check(&mut self, jni: &Jni) -> Duration {
+        let now = Instant::now();
+        let due: Vec<LoaderId> = self
+            .checks
+            .iter()
+            .filter(|(_, check)| check.at <= now)
+            .map(|(&id, _)| id)
+            .collect();
+        for id in due {
+            let identity = self
+                .agent
+                .core
+                .directory()
+                .loader(id)
+                .map(|l| l.identity.clone());
+            match (identity, self.upgrade(jni, id)) {
+                (Some(LoaderIdentity::Pending), Some(loader)) => {
+                    self.identify(jni, id, &loader, MOST_PARENTS);
+                }
+                (Some(LoaderIdentity::Service(_)), Some(loader)) => {
+                    if rules::is_stopped(&loader) {
+                        self.agent.core.directory().retire(id);
+                        self.checks.remove(&id);
+                    } else if let Some(check) = self.checks.get(&id).map(NextCheck::next) {
+                        self.checks.insert(id, check);
+                    }
+                }
+                (identity, _) => {
+                    self.checks.remove(&id);
+                    if identity == Some(LoaderIdentity::Pending) {
+                        self.set_identity(id, LoaderIdentity::Nobody);
+                    }
+                }
+            }
+        }
+        self.checks
+            .values()
+            .map(|check| check.at.saturating_duration_since(now))
+            .min()
+            .map_or(LONGEST_SLEEP, |soonest| {
+                soonest.clamp(Duration::from_millis(10), LONGEST_SLEEP)
+            })
+    }
+
+    fn upgrade<'j>(&self, jni: &'j Jni, id: LoaderId) -> Option<Local<'j>> {
+        let loaders = &self.agent.references.loaders;
+        loaders.with(id, |weak| weak.upgrade(jni)).flatten()
+    }
+}

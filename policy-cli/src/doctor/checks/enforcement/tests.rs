@@ -1,0 +1,51 @@
+//! What the checks of the limits find.
+
+use super::super::test_inputs::{account, agent, jvm};
+use super::*;
+
+#[test]
+fn a_flag_that_forbids_proof_matters_on_some_collectors() {
+    let mut inputs = agent("heapwarden_samples_total 1\n", vec![]);
+    inputs.info = jvm(&[], &["-Xnoclassgc", "Main"]).info;
+    let mut found = |collector| {
+        inputs.info.as_mut().unwrap().collector = Some(collector);
+        cannot_be_proved(&inputs).len()
+    };
+    assert_eq!(found(Collector::Serial), 1);
+    assert_eq!(found(Collector::Parallel), 1);
+    assert_eq!(found(Collector::G1), 0);
+    assert_eq!(found(Collector::Z), 0);
+}
+
+#[test]
+fn a_budget_is_judged_by_the_agents_age() {
+    let metrics = "heapwarden_evidence_budget_ratio 0.05\nheapwarden_policy_generation 1\n\
+        heapwarden_policy_last_reload_success_timestamp_seconds 1000\n\
+        heapwarden_evidence_seconds_total{kind=\"young\"} 1\n\
+        heapwarden_evidence_seconds_total{kind=\"full\"} 4\n";
+    let mut inputs = agent(metrics, vec![]);
+    inputs.now_seconds = 1100.0;
+    let found = budget_spent(&inputs);
+    assert!(
+        found[0]
+            .evidence
+            .contains("5.0 s of collections in 100 s, 5.00 %"),
+        "{found:?}"
+    );
+    inputs.now_seconds = 1200.0;
+    assert_eq!(budget_spent(&inputs), [], "2.5 % of 5 %");
+    inputs.now_seconds = 1010.0;
+    assert_eq!(budget_spent(&inputs), [], "too young to tell");
+    inputs.metrics = super::super::super::metrics::Metrics::default();
+    assert_eq!(budget_spent(&inputs), []);
+}
+
+#[test]
+fn retired_loaders_and_folded_accounts_are_said() {
+    let mut shop = account("service", "/shop");
+    shop.retired_loaders = 2;
+    let inputs = agent("heapwarden_accounts_folded 7\n", vec![shop]);
+    assert!(retired(&inputs)[0].evidence.ends_with("= 2"));
+    assert!(folded(&inputs)[0].evidence.ends_with("= 7"));
+    assert_eq!(folded(&agent("heapwarden_accounts_folded 0\n", vec![])), []);
+}

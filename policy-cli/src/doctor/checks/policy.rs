@@ -1,0 +1,380 @@
+//! Checks whether the policy in force is the one on disk, and whether its rules match anything.
+
+use policy_config::{
+    Account, Charge, MAX_INTERVAL_DOUBLINGS, Matcher, Mode, Policy, Principals, Sampling,
+    format_bytes,
+};
+
+use policy_report::metric_names;
+
+use crate::deployment;
+use crate::live;
+
+use super::super::finding::{Finding, Severity};
+use super::super::inputs::Inputs;
+
+/// Services count as not recognised if no account owns this share of all charges.
+const UNOWNED_SHARE: f64 = 0.5;
+
+/// The agent has rejected the file.
+pub(super) fn reload_failed(inputs: &Inputs) -> Vec<Finding> {
+    if inputs
+        .metrics
+        .value(metric_names::POLICY_LAST_RELOAD_SUCCESSFUL)
+        != Some(0.0)
+    {
+        return Vec::new();
+    }
+    let policy = inputs.accounts.as_ref().map(|accounts| &accounts.policy);
+    let why = policy.and_then(|policy| policy.last_error.clone());
+    let generation = policy.map_or(0, |policy| policy.generation);
+    vec![Finding::new(
+        Severity::Error,
+        "policy-rejected",
+        "the agent has rejected the policy file; the last good policy stays in force (without one, the agent observes)",
+        why.unwrap_or_else(|| "heapwarden_policy_last_reload_successful = 0".into()),
+        format!(
+            "correct the file (heapwarden check FILE); the agent reads it again when it changes. Generation {generation} is in force"
+        ),
+    )]
+}
+
+/// The file on disk has errors.
+pub(super) fn file_rejected(inputs: &Inputs) -> Vec<Finding> {
+    let file = inputs.file.iter();
+    file.filter_map(|file| file.policy.as_ref().err())
+        .map(|why| {
+            Finding::new(
+                Severity::Error,
+                "policy-file",
+                "the policy file on disk has errors",
+                why.clone(),
+                "correct it: heapwarden check FILE shows every error",
+            )
+        })
+        .collect()
+}
+
+/// Whether an interval may be in force under this policy: the written one, or, if the policy has a
+/// CPU budget, the written one doubled a few times.
+fn may_be_widened_to(sampling: &Sampling, in_force_bytes: u64) -> bool {
+    let written = sampling.interval.bytes();
+    let most = if sampling.cpu_budget_percent.is_some() {
+        MAX_INTERVAL_DOUBLINGS
+    } else {
+        0
+    };
+    (0..=most).any(|doublings| written << doublings == in_force_bytes)
+}
+
+/// The agent has widened the interval, because samples cost more than their budget or the heap is
+/// large: accounts are less precise than the file asks for.
+pub(super) fn interval_widened(inputs: &Inputs) -> Vec<Finding> {
+    let (Some(policy), Some(accounts)) = (policy_on_disk(inputs), &inputs.accounts) else {
+        return Vec::new();
+    };
+    let written = policy.sampling.interval.bytes();
+    let in_force = accounts.sampling.interval_bytes;
+    if in_force == written || !may_be_widened_to(&policy.sampling, in_force) {
+        return Vec::new();
+    }
+    let cheaper = if walks_for_principals(policy) {
+        "set [sampling] principals = \"payer\" if you do not need the matrix of principals (the agent walks \
+         whole stacks for it), or "
+    } else {
+        ""
+    };
+    vec![Finding::new(
+        Severity::Note,
+        "interval-widened",
+        "the agent samples less often than the file says",
+        format!(
+            "one sample in {} instead of {}: more samples would exceed cpu-budget, or make GC pauses \
+             longer",
+            format_bytes(in_force),
+            format_bytes(written)
+        ),
+        format!(
+            "nothing, if the errors of the accounts are small enough; else {cheaper}raise [sampling] \
+             cpu-budget"
+        ),
+    )]
+}
+
+/// Whether the agent walks stacks beyond the paying frame, to find the principal.
+fn walks_for_principals(policy: &Policy) -> bool {
+    let packages = |rule: &Account| matches!(rule.matcher, Matcher::Packages(_));
+    policy.sampling.principals == Principals::Full && policy.accounts.iter().any(packages)
+}
+
+/// The file on disk differs from the policy in force.
+pub(super) fn file_not_in_force(inputs: &Inputs) -> Vec<Finding> {
+    let (Some(policy), Some(accounts)) = (policy_on_disk(inputs), &inputs.accounts) else {
+        return Vec::new();
+    };
+    let mut differences = Vec::new();
+    let mode = match policy.enforcement.mode {
+        Mode::Observe => "observe",
+        Mode::Enforce => "enforce",
+    };
+    if mode != accounts.policy.mode {
+        differences.push(format!(
+            "mode is {mode} in the file and {} in force",
+            accounts.policy.mode
+        ));
+    }
+    let interval = policy.sampling.interval.bytes();
+    if !may_be_widened_to(&policy.sampling, accounts.sampling.interval_bytes) {
+        differences.push(format!(
+            "the interval is {} in the file and {} in force",
+            format_bytes(interval),
+            format_bytes(accounts.sampling.interval_bytes)
+        ));
+    }
+    for rule in policy
+        .accounts
+        .iter()
+        .filter(|rule| rule.charge == Charge::SelfPays)
+    {
+        let named = rule.name.as_ref();
+        let found = named.and_then(|name| accounts.accounts.iter().find(|one| one.name == *name));
+        let Some(found) = found else { continue };
+        let limit = rule.limit.resolve(accounts.heap.max_bytes);
+        if limit != found.limit_bytes {
+            let shown = |limit: Option<u64>| limit.map_or("none".to_owned(), format_bytes);
+            differences.push(format!(
+                "the limit of {} is {} in the file and {} in force",
+                found.name,
+                shown(limit),
+                shown(found.limit_bytes)
+            ));
+        }
+    }
+    if differences.is_empty() {
+        return Vec::new();
+    }
+    let path = inputs
+        .file
+        .as_ref()
+        .map(|file| file.path.display().to_string());
+    let path = path.unwrap_or_default();
+    vec![Finding::new(
+        Severity::Warning,
+        "policy-not-in-force",
+        "the policy in force differs from the one on disk",
+        differences.join("; "),
+        format!(
+            "check again in two seconds; if this stays, check that the agent was given {path}, and that the reload did not fail"
+        ),
+    )]
+}
+
+fn policy_on_disk(inputs: &Inputs) -> Option<&Policy> {
+    inputs.file.as_ref()?.policy.as_ref().ok()
+}
+
+/// Accounts without any charge, and rules that match nothing.
+pub(super) fn matches_nothing(inputs: &Inputs) -> Vec<Finding> {
+    let Some(accounts) = &inputs.accounts else {
+        return Vec::new();
+    };
+    // Without samples nothing is charged.
+    if accounts.sampling.samples == 0 {
+        return Vec::new();
+    }
+    let finding = |sentence: String, evidence: String, remedy: &str| {
+        Finding::new(
+            Severity::Warning,
+            "matches-nothing",
+            sentence,
+            evidence,
+            remedy,
+        )
+    };
+    let samples = accounts.sampling.samples;
+    let mut found = Vec::new();
+    for account in &accounts.accounts {
+        let is_empty = account.allocated_bytes_total == 0;
+        // The callers of a library pay; the matrix shows what it allocated for them.
+        let made_something = account
+            .principals
+            .iter()
+            .any(|principal| principal.live_bytes > 0);
+        match account.kind.as_ref() {
+            "package" if is_empty => found.push(finding(
+                format!("nothing was ever charged to account {}", account.name),
+                format!("heapwarden_account_allocated_bytes_total = 0 after {samples} samples"),
+                "check that its packages name the code that allocates: a.b is that package only, a.b.* includes all below; \
+                 the frame closest to the allocation decides",
+            )),
+            "library" if is_empty && !made_something => found.push(finding(
+                format!("library {} has allocated no live bytes", account.name),
+                format!("no row of heapwarden_principal_live_bytes with agent {} after {samples} samples", account.name),
+                "check that its packages name the library's code; it may also hold nothing at the moment",
+            )),
+            _ => {}
+        }
+    }
+    let services: Vec<String> = accounts
+        .accounts
+        .iter()
+        .filter(|one| one.kind == "service")
+        .flat_map(|one| [one.name.as_ref(), one.service.as_ref()])
+        .flat_map(deployment::names)
+        .collect();
+    for rule in policy_on_disk(inputs)
+        .iter()
+        .flat_map(|policy| &policy.accounts)
+    {
+        let Matcher::Service(glob) = &rule.matcher else {
+            continue;
+        };
+        let has_account = rule
+            .name
+            .as_deref()
+            .is_some_and(|name| services.iter().any(|service| service == name));
+        if !has_account && !glob.matches_any(services.iter().map(String::as_str)) {
+            found.push(finding(
+                format!("no service matches {}", rule.matcher),
+                format!("services seen: {}", seen(accounts)),
+                "write the context path (/shop) or the deployment name as it is listed; \
+                 a service is listed from its first sample on",
+            ));
+        }
+    }
+    found
+}
+
+/// The first few services, for a message.
+fn seen(accounts: &crate::live::Accounts) -> String {
+    const SHOWN: usize = 5;
+    let all: Vec<&str> = accounts
+        .accounts
+        .iter()
+        .filter(|one| one.kind == "service")
+        .map(|one| one.name.as_ref())
+        .collect();
+    match all.len() {
+        0 => "none".to_owned(),
+        count if count > SHOWN => format!("{} and {} more", all[..SHOWN].join(", "), count - SHOWN),
+        _ => all.join(", "),
+    }
+}
+
+/// No service was recognised.
+pub(super) fn services_not_recognised(inputs: &Inputs) -> Vec<Finding> {
+    let Some(accounts) = &inputs.accounts else {
+        return Vec::new();
+    };
+    let has_service = accounts.accounts.iter().any(|one| one.kind == "service");
+    let charged: u64 = accounts
+        .accounts
+        .iter()
+        .map(|one| one.charged_bytes)
+        .fold(0, u64::saturating_add);
+    let unowned = accounts
+        .accounts
+        .iter()
+        .find(|one| one.name == "_unaccounted");
+    let unowned = unowned.map_or(0, |one| one.charged_bytes);
+    if has_service || charged == 0 || (unowned as f64) < UNOWNED_SHARE * charged as f64 {
+        return Vec::new();
+    }
+    vec![Finding::new(
+        Severity::Warning,
+        "services-not-recognised",
+        "no service was recognised: most of the heap belongs to no account",
+        format!(
+            "_unaccounted {} of {} charged",
+            format_bytes(unowned),
+            format_bytes(charged)
+        ),
+        "the agent recognises applications of Tomcat, Jetty, WildFly and Spring Boot, and named class loaders; \
+         for a plain Java program, write an [[account]] with packages",
+    )]
+}
+
+/// Limits above the maximum heap.
+pub(super) fn limits_above_heap(inputs: &Inputs) -> Vec<Finding> {
+    let Some(accounts) = &inputs.accounts else {
+        return Vec::new();
+    };
+    let max = accounts.heap.max_bytes;
+    let limits = || {
+        let limited = accounts.accounts.iter();
+        limited.filter_map(|account| Some((account, account.limit_bytes?)))
+    };
+    if max == 0 {
+        return Vec::new();
+    }
+    let mut found: Vec<Finding> = limits()
+        .filter(|(_, limit)| *limit >= max)
+        .map(|(account, limit)| {
+            Finding::new(
+                Severity::Warning,
+                "limit-above-heap",
+                format!(
+                    "account {} cannot reach its limit: the JVM runs out of memory first",
+                    account.name
+                ),
+                format!(
+                    "limit {}, maximum heap {}",
+                    format_bytes(limit),
+                    format_bytes(max)
+                ),
+                "lower the limit, or raise -Xmx",
+            )
+        })
+        .collect();
+    // The limits of scopes are part of the limit of their service.
+    let is_inside_a_limit = |account: &live::Account| {
+        let parent = account.parent.as_deref();
+        limits().any(|(above, _)| Some(above.name.as_ref()) == parent)
+    };
+    let sum = limits()
+        .filter(|(account, _)| !is_inside_a_limit(account))
+        .map(|(_, limit)| limit)
+        .fold(0, u64::saturating_add);
+    if found.is_empty() && sum > max {
+        found.push(Finding::new(
+            Severity::Note,
+            "limits-overcommitted",
+            "the limits together exceed the maximum heap: the JVM can run out of memory before any account is over its limit",
+            format!("limits {}, maximum heap {}", format_bytes(sum), format_bytes(max)),
+            "fine if services do not peak together; else lower limits or raise -Xmx",
+        ));
+    }
+    found
+}
+
+/// The policy only observes limits.
+pub(super) fn observes(inputs: &Inputs) -> Vec<Finding> {
+    let Some(accounts) = &inputs.accounts else {
+        return Vec::new();
+    };
+    let limited = accounts
+        .accounts
+        .iter()
+        .filter(|one| one.limit_bytes.is_some())
+        .count();
+    if accounts.policy.mode != "observe" || limited == 0 {
+        return Vec::new();
+    }
+    let would: u64 = accounts
+        .accounts
+        .iter()
+        .map(|one| one.would_refuse_total)
+        .fold(0, u64::saturating_add);
+    vec![Finding::new(
+        Severity::Note,
+        "observes",
+        "the policy only observes: nothing is refused",
+        format!(
+            "mode = \"observe\", {limited} accounts with a limit, {would} refusals would have been thrown"
+        ),
+        "set [enforcement] mode = \"enforce\" once you agree with what would be refused",
+    )]
+}
+
+#[cfg(test)]
+mod tests;

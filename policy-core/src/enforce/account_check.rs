@@ -1,0 +1,319 @@
+//! Checks one limited account in one turn of the enforcer: reads its charge, moves its state, sets
+//! its gate, and says which evidence is needed. Knows the ledger and the gates, no directory and
+//! no JVM.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use policy_config::Throw;
+
+use crate::enforce::TestRefuse;
+use crate::ledger::{Epoch, Ledger, PurseId};
+
+use super::collection_planner::Need;
+use super::enforcement_log::EnforcementLog;
+use super::gate::{Gate, Gates, Word};
+use super::limit_status::LimitStatus;
+use super::overdraft::{MarkInputs, Marks, marks};
+use super::state::{Estimate, Observation, Phase, Proof, next, soft};
+
+/// An account charged less than this share of its limit is not near it.
+const NEAR: f64 = 0.5;
+/// The enforcer asks for a young collection for a suspect account after this, or earlier if its
+/// charge has used up half of the overdraft.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The first pause after a covering collection that acquitted the account; it doubles each time.
+const FIRST_BACK_OFF: Duration = Duration::from_millis(250);
+const MOST_DOUBLINGS: u32 = 5;
+/// Between two checks whether an account that is over has freed memory.
+const RECHECK: Duration = Duration::from_secs(4);
+
+/// An account with a limit or a soft limit.
+#[derive(Debug, Clone)]
+pub struct LimitedAccount {
+    /// The account's name.
+    pub account: Arc<str>,
+    /// The number of its gate in [`Gates`]: its first purse.
+    pub gate: u32,
+    /// Every purse whose charges count for it, those of scopes inside it included.
+    pub purses: Vec<PurseId>,
+    /// The limit in bytes; `None` if the account only has a soft limit.
+    pub limit_bytes: Option<u64>,
+    /// The soft limit in bytes.
+    pub soft_limit_bytes: Option<u64>,
+    /// Which error a refusal throws.
+    pub throw: Throw,
+}
+
+/// The inputs that all checks of one turn share.
+pub struct CheckContext<'a> {
+    /// The charges.
+    pub ledger: &'a Ledger,
+    /// What allocating threads see.
+    pub gates: &'a Gates,
+    /// Bytes of the maximum heap that the latest collection left free.
+    pub free_heap_bytes: u64,
+    /// The maximum heap in bytes.
+    pub max_heap_bytes: u64,
+    /// The evidence budget is used up: no collection can be asked for now.
+    pub starved: bool,
+    /// The policy's mode is `enforce`; otherwise refusals are only counted.
+    pub enforced: bool,
+    /// For tests only.
+    pub test_refuse: Option<TestRefuse>,
+    /// The time of this turn.
+    pub now: Instant,
+}
+
+impl CheckContext<'_> {
+    /// Drops a proof of more bytes than the latest collection left in use: some of its refunds are
+    /// still to come. This happened on a busy machine, which suspended the thread that reports
+    /// refunds for longer than the enforcer waited for them.
+    fn plausible(&self, proof: Proof) -> Proof {
+        let used_bytes = (self.max_heap_bytes).saturating_sub(self.free_heap_bytes);
+        if proof.left.clears(used_bytes) {
+            Proof::default()
+        } else {
+            proof
+        }
+    }
+
+    /// The sampling interval in force, in bytes.
+    pub fn interval_bytes(&self) -> u64 {
+        let intervals = self.ledger.intervals();
+        intervals.bytes(intervals.current())
+    }
+
+    /// The marks of an account with this limit and charge.
+    pub fn marks(&self, limit_bytes: u64, charged: Estimate, status: &LimitStatus) -> Marks {
+        marks(&MarkInputs {
+            limit_bytes,
+            charged,
+            left_bytes: status.survived.left.bytes.min(charged.bytes),
+            survival: status.survival,
+            free_heap_bytes: self.free_heap_bytes,
+            max_heap_bytes: self.max_heap_bytes,
+            interval_bytes: self.interval_bytes(),
+            starved: self.starved,
+        })
+    }
+}
+
+/// The charge of one account in one turn of the enforcer. On the enforcer's thread.
+pub struct AccountCheck {
+    spent: u64,
+    charged: Estimate,
+    /// The account is near its limit, so its records are read after a collection.
+    pub near: bool,
+    /// The part of the charges since the last pass over the records that survived.
+    pub cohort: Estimate,
+}
+
+impl AccountCheck {
+    /// Reads what the account is charged now.
+    pub fn new(context: &CheckContext<'_>, limited: &LimitedAccount) -> AccountCheck {
+        // The gate before the ledger: rule 1 of the gate.
+        let gate = context.gates.get(limited.gate);
+        let spent = gate.map_or(0, Gate::spent);
+        let mut charged = Estimate::default();
+        for &purse in &limited.purses {
+            let charge = context.ledger.totals(purse).charged;
+            charged.add(charge.bytes, charge.variance);
+        }
+        let lowest = [limited.limit_bytes, limited.soft_limit_bytes];
+        let near =
+            (lowest.into_iter().flatten()).any(|limit| charged.bytes as f64 >= limit as f64 * NEAR);
+        AccountCheck {
+            spent,
+            charged,
+            near,
+            cohort: Estimate::default(),
+        }
+    }
+
+    /// Moves the account's state and sets its gate. `publish` writes what a refusal would say,
+    /// before the gate can cause one. Returns which evidence is needed, and when to look again
+    /// at the latest.
+    pub fn judge(
+        &self,
+        context: &CheckContext<'_>,
+        epoch: Epoch,
+        limited: &LimitedAccount,
+        status: &mut LimitStatus,
+        log: &mut EnforcementLog,
+        publish: &mut dyn FnMut(&LimitedAccount, u64, &LimitStatus),
+    ) -> (Need, Duration) {
+        let Some(gate) = context.gates.make(limited.gate) else {
+            return (Need::None, RECHECK);
+        };
+        let now = context.now;
+        let before = status.phase;
+        self.move_state(context, epoch, limited, status, log);
+        self.check_soft_limit(now, limited, status, log);
+        status.charged = self.charged;
+        status.limit_bytes = limited.limit_bytes;
+        status.soft_limit_bytes = limited.soft_limit_bytes;
+        let Some(limit_bytes) = limited.limit_bytes else {
+            gate.set_word(Word::default());
+            return (Need::None, RECHECK);
+        };
+        let marks = context.marks(limit_bytes, self.charged, status);
+        // Even if the account is not near its limit: one object may be larger than the limit.
+        publish(limited, limit_bytes, status);
+        let word = Word {
+            limited: true,
+            over: matches!(status.phase, Phase::Over { .. }),
+            enforced: context.enforced,
+            naive: context.test_refuse == Some(TestRefuse::Naive),
+        };
+        // If the charge is already beyond a mark, the mark lies below `spent`: waiting threads
+        // go on waiting.
+        let spent_at =
+            |mark: u64| (self.spent.saturating_add(mark)).saturating_sub(self.charged.bytes);
+        let crossed = gate.set_marks(
+            limit_bytes,
+            spent_at(marks.trip_bytes),
+            spent_at(marks.stop_bytes),
+        );
+        let is_new = !gate.word().0.limited;
+        if before != status.phase {
+            if status.phase == Phase::Open {
+                gate.forget_masked();
+            }
+            gate.renew_word(word);
+        } else {
+            gate.set_word(word);
+        }
+        if is_new || crossed && status.phase == Phase::Open {
+            // A thread crossed the trip during this check, or passed the gate before it counted:
+            // check again at once.
+            return (Need::None, Duration::ZERO);
+        }
+        if context.test_refuse.is_some() {
+            return (Need::None, RECHECK);
+        }
+        need(status, self.charged, limit_bytes, marks, epoch, now)
+    }
+
+    fn move_state(
+        &self,
+        context: &CheckContext<'_>,
+        epoch: Epoch,
+        limited: &LimitedAccount,
+        status: &mut LimitStatus,
+        log: &mut EnforcementLog,
+    ) {
+        let observation = Observation {
+            limit_bytes: limited.limit_bytes,
+            epoch,
+            charged: self.charged,
+            survived: status.survived,
+            covered: context.plausible(status.covered),
+        };
+        let before = status.phase;
+        let mut after = next(before, &observation);
+        if context.test_refuse == Some(TestRefuse::Storm) {
+            after = limited
+                .limit_bytes
+                .map_or(Phase::Open, |limit_bytes| Phase::Over { limit_bytes });
+        }
+        if let (Phase::Suspect { since: old }, Phase::Suspect { since: new }) = (before, after)
+            && old != new
+            && status.covered.upto >= Some(old)
+        {
+            status.acquittals = status.acquittals.saturating_add(1);
+            status.not_before = Some(context.now + back_off(status.acquittals));
+        }
+        if status.enter(after, self.charged, context.now) {
+            if status.phase == Phase::Open || matches!(status.phase, Phase::Over { .. }) {
+                status.acquittals = 0;
+                status.not_before = None;
+            }
+            status.recheck = None;
+            log.changed(
+                &limited.account,
+                status,
+                &observation,
+                context.enforced,
+                context.now,
+            );
+        }
+    }
+
+    fn check_soft_limit(
+        &self,
+        now: Instant,
+        limited: &LimitedAccount,
+        status: &mut LimitStatus,
+        log: &mut EnforcementLog,
+    ) {
+        // If the account was not near its limits, `survived` may be old: the charge bounds it.
+        let left = if self.charged.bytes < status.survived.left.bytes {
+            self.charged
+        } else {
+            status.survived.left
+        };
+        let above_soft = soft(status.above_soft, limited.soft_limit_bytes, left);
+        if above_soft && !status.above_soft {
+            status.soft_events += 1;
+            let limit = limited.soft_limit_bytes.unwrap_or(0);
+            log.soft(&limited.account, limit, left, now);
+        }
+        status.above_soft = above_soft;
+    }
+}
+
+fn back_off(acquittals: u32) -> Duration {
+    FIRST_BACK_OFF * (1 << acquittals.saturating_sub(1).min(MOST_DOUBLINGS))
+}
+
+/// Which evidence the account needs now, and when to look again.
+fn need(
+    status: &mut LimitStatus,
+    charged: Estimate,
+    limit_bytes: u64,
+    marks: Marks,
+    epoch: Epoch,
+    now: Instant,
+) -> (Need, Duration) {
+    match status.phase {
+        Phase::Open => (Need::None, Duration::from_secs(1)),
+        Phase::Suspect { since } => {
+            let proved = status.survived.upto >= Some(since);
+            if proved && status.survived.left.clears(limit_bytes) {
+                return match status.not_before.filter(|then| *then > now) {
+                    Some(then) => (Need::None, then - now),
+                    None => (Need::Covering, Duration::from_millis(20)),
+                };
+            }
+            let half = marks.trip_bytes + (marks.stop_bytes - marks.trip_bytes) / 2;
+            let patience = PATIENCE * (1 << status.acquittals.min(MOST_DOUBLINGS));
+            let age = status.age(now);
+            if charged.bytes > half || age >= patience {
+                (Need::Young, Duration::from_millis(20))
+            } else {
+                (Need::None, patience - age)
+            }
+        }
+        Phase::Over { .. } => {
+            let last = status.rechecked.max(status.since);
+            let due = last.map_or(now, |last| last + RECHECK);
+            match status.recheck {
+                None if now < due => (Need::None, due - now),
+                None => {
+                    status.recheck = Some(epoch);
+                    (Need::Covering, Duration::from_millis(50))
+                }
+                Some(wanted) if status.covered.upto < Some(wanted) => {
+                    (Need::Covering, Duration::from_millis(50))
+                }
+                Some(_) => {
+                    // Still over after that check: the next one is due after another `RECHECK`.
+                    status.recheck = None;
+                    status.rechecked = Some(now);
+                    (Need::None, RECHECK)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,535 @@
+//! The path of a charge past the gates of its accounts: it is admitted, waits, is deferred or refused.
+//!
+//! Runs on the allocating thread, after its sample was charged and tagged. It takes no lock, looks up
+//! no name and formats nothing. It is a state machine: [`Admission::step`] does what can be done now
+//! and says how long the thread must sleep before the next step. The thread sleeps in native code, so
+//! that no collection waits for it, and meanwhile holds nothing of the agent's but its own re-entry
+//! latch.
+//!
+//! ```text
+//!            gate: not due ─────────────────────────────────────────────▶ done
+//! begin ──▶ due ──grace, masked──────────────────────────────────────────▶ deferred
+//!            │
+//!            ▼ judge the stack
+//!         look up ──not known yet: sleep 1 ms, judge again──▶ …
+//!            │ ──barred────────────────────────────────────────────────────▶ deferred
+//!            ▼ safe
+//!         verdict ──overdraft used up and no verdict yet: sleep 1 ms──▶ …
+//!            │ ──not over────────────────────────────────────────────────▶ admitted
+//!            ▼ over, or one object larger than the limit
+//!         slowed  ──refused lately: sleep──▶ refuse, if it is still due and the gate still its own
+//! ```
+//!
+//! # Rules
+//! 1. The charge counts at every level (the payer's account, and the service's around a scope),
+//!    whatever happens at the first. At most one error is thrown.
+//! 2. Before a refusal the gate's word is read, *then* whether the gate is still this account's (rule 6
+//!    of [`super::gate`]).
+//! 3. Waits are bounded by the thread's [`Grace`], and by [`CARRIER_MS`] on a virtual thread.
+//! 4. The grace of the refusal is remembered before the error is thrown: its handlers allocate.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::core::Core;
+use crate::ledger::PurseId;
+use crate::ports::CallingThread;
+
+use super::TestRefuse;
+use super::gate::{Due, Gate};
+use super::grace::CARRIER_MS;
+#[cfg(any(doc, all(test, loom)))]
+use super::grace::Grace;
+use super::refusal_details::RefusalDetails;
+use super::throw_points::Reason;
+
+/// How often a waiting thread looks at the gate.
+const LOOK: Duration = Duration::from_millis(1);
+/// If an account is near its limit, one in so many samples of a thread has its stack judged, so that
+/// unknown methods are looked up in advance: when a refusal is due, its stack is known.
+const JUDGED_AHEAD_ONE_IN: u64 = 4;
+
+/// A charged sample, on its way past the gates.
+#[derive(Debug, Clone, Copy)]
+pub struct Charged {
+    /// The purse that was charged.
+    pub payer: PurseId,
+    /// What it was charged, in bytes: the weight of the sample.
+    pub bytes: u64,
+    /// The size of the object in bytes.
+    pub size_bytes: u64,
+    /// Counts the samples of the native thread.
+    pub turn: u64,
+}
+
+/// An account that a charge counts for: the payer's own, or that of the service around a scope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Level {
+    /// The purse that was charged.
+    pub payer: PurseId,
+    /// The purse that stands for the account, which is also the number of its gate.
+    pub account: u32,
+    /// Whether the account is the service's around the payer's scope.
+    pub above: bool,
+    /// The outermost account, which graces are counted by: a thread that was just refused for one of
+    /// the two accounts is not refused for the other.
+    outermost: u32,
+}
+
+impl Level {
+    /// Whether the charge still counts for this account: accounts may have changed meanwhile.
+    fn is_current(&self, core: &Core) -> bool {
+        let now = if self.above {
+            core.identity
+                .above(self.payer)
+                .map(|purse| u32::from(purse.get()))
+        } else {
+            Some(core.identity.representative(self.payer))
+        };
+        now == Some(self.account)
+    }
+}
+
+/// Why no error may be thrown here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Barred {
+    /// The reason, which the gate counts.
+    pub reason: Reason,
+    /// The stack is not known *yet*: a method is being looked up, and a later try may succeed.
+    pub passing: bool,
+}
+
+impl From<Reason> for Barred {
+    fn from(reason: Reason) -> Barred {
+        Barred {
+            reason,
+            passing: false,
+        }
+    }
+}
+
+/// The result of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The thread must sleep for so long and then take the next step.
+    Sleep(Duration),
+    /// The thread goes on.
+    Done {
+        /// Whether an error is pending.
+        refused: bool,
+    },
+}
+
+/// A charge on its path past the gates. On its allocating thread; see the module.
+#[derive(Debug)]
+pub struct Admission<P> {
+    charged: Charged,
+    /// The levels at which it is due, the last one first.
+    due: [Option<(Level, Due)>; 2],
+    stage: Stage<P>,
+    deferred: u8,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Stage<P> {
+    /// The charge arrives at the next level at which it is due.
+    Next,
+    /// The thread waits until its stack is known.
+    LookUp { wait: Wait },
+    /// The thread waits for the verdict, at this safe place.
+    Verdict { place: P, wait: Wait },
+    /// The thread is slowed before it is refused.
+    Slowed { place: P, until_ms: u64 },
+}
+
+/// A bounded wait.
+#[derive(Debug, Clone, Copy)]
+struct Wait {
+    /// The serial number of the gate's word when the wait began.
+    serial: u32,
+    since_ms: u64,
+    longest_ms: u64,
+}
+
+impl Wait {
+    fn waited_ms(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(self.since_ms)
+    }
+
+    fn is_over(&self, now_ms: u64) -> bool {
+        self.waited_ms(now_ms) >= self.longest_ms
+    }
+}
+
+/// How a refusal at a level ended.
+enum Left {
+    /// The charge was not due there after all.
+    Admitted,
+    Refused,
+}
+
+impl<P: Copy> Admission<P> {
+    /// Takes a charged sample to its gates; `None` if it is due at none of them. One load if there is
+    /// no limit.
+    pub fn begin<T: CallingThread<Place = P>>(
+        core: &Core,
+        charged: Charged,
+        thread: &mut T,
+    ) -> Option<Admission<P>> {
+        let account = core.identity.representative(charged.payer);
+        let service = core
+            .identity
+            .above(charged.payer)
+            .map(|purse| u32::from(purse.get()));
+        let level = |account, above| Level {
+            payer: charged.payer,
+            account,
+            above,
+            outermost: service.unwrap_or(account),
+        };
+        let own = pass(core, &charged, level(account, false), thread);
+        let around = service.and_then(|service| pass(core, &charged, level(service, true), thread));
+        (own.is_some() || around.is_some()).then_some(Admission {
+            charged,
+            due: [around, own],
+            stage: Stage::Next,
+            deferred: 0,
+        })
+    }
+
+    /// The level that the charge is at, and why it is due there.
+    #[must_use]
+    pub fn level(&self) -> Option<(Level, Due)> {
+        self.current()
+    }
+
+    /// Whether the charge was found due for the account of this number.
+    #[must_use]
+    pub fn is_due_at(&self, account: u32) -> bool {
+        (self.due.iter().flatten()).any(|(level, _)| level.account == account)
+    }
+
+    /// At how many levels a due refusal was deferred so far.
+    #[must_use]
+    pub fn deferred(&self) -> u8 {
+        self.deferred
+    }
+
+    /// Whether the thread waits for a verdict.
+    #[must_use]
+    pub fn awaits_verdict(&self) -> bool {
+        matches!(self.stage, Stage::Verdict { .. })
+    }
+
+    fn current(&self) -> Option<(Level, Due)> {
+        self.due.iter().rev().find_map(|due| *due)
+    }
+
+    /// Does what can be done now. Must not be called again after [`Step::Done`].
+    pub fn step<T: CallingThread<Place = P>>(&mut self, core: &Core, thread: &mut T) -> Step {
+        loop {
+            let Some((level, due)) = self.current() else {
+                return Step::Done { refused: false };
+            };
+            let Some(gate) = core.enforcement.gates.get(level.account) else {
+                self.leave();
+                continue;
+            };
+            let mut at_gate = AtGate {
+                core,
+                charged: self.charged,
+                level,
+                gate,
+                due,
+                thread,
+            };
+            match at_gate.advance(&mut self.stage) {
+                Ok(Some(sleep)) => return Step::Sleep(sleep),
+                Ok(None) => self.leave(),
+                Err(Ended::Deferred(reason)) => {
+                    gate.count_deferred(reason as usize);
+                    self.deferred += 1;
+                    self.leave();
+                }
+                Err(Ended::Refused) => return Step::Done { refused: true },
+            }
+        }
+    }
+
+    /// On to the next level.
+    fn leave(&mut self) {
+        self.stage = Stage::Next;
+        if let Some(due) = self.due.iter_mut().rev().find(|due| due.is_some()) {
+            *due = None;
+        }
+    }
+}
+
+/// How the path ended at one gate, other than by admission.
+enum Ended {
+    Deferred(Reason),
+    Refused,
+}
+
+impl From<Reason> for Ended {
+    fn from(reason: Reason) -> Ended {
+        Ended::Deferred(reason)
+    }
+}
+
+impl From<Left> for Result<Option<Duration>, Ended> {
+    fn from(left: Left) -> Self {
+        match left {
+            Left::Admitted => Ok(None),
+            Left::Refused => Err(Ended::Refused),
+        }
+    }
+}
+
+/// Passes one gate; `Some` if the charge is due there.
+fn pass(
+    core: &Core,
+    charged: &Charged,
+    level: Level,
+    thread: &mut impl CallingThread,
+) -> Option<(Level, Due)> {
+    let gate = core.enforcement.gates.get(level.account)?;
+    let passage = gate.pass(charged.bytes, charged.size_bytes);
+    if passage.wake_enforcer {
+        core.enforcer.wake();
+    }
+    if passage.near && passage.due.is_none() && charged.turn.is_multiple_of(JUDGED_AHEAD_ONE_IN) {
+        let _ = thread.judge(level);
+    }
+    passage.due.map(|due| (level, due))
+}
+
+/// A charge at a gate at which it is due.
+struct AtGate<'a, T> {
+    core: &'a Core,
+    charged: Charged,
+    level: Level,
+    gate: &'a Gate,
+    due: Due,
+    thread: &'a mut T,
+}
+
+impl<T: CallingThread> AtGate<'_, T> {
+    /// Does what can be done now: `Some` if the thread must sleep, `None` if it is admitted.
+    fn advance(&mut self, stage: &mut Stage<T::Place>) -> Result<Option<Duration>, Ended> {
+        loop {
+            match *stage {
+                Stage::Next => {
+                    let (word, serial) = self.gate.word();
+                    if word.naive {
+                        return self.throw_naively();
+                    }
+                    self.check_grace()?;
+                    let found = self.thread.judge(self.level);
+                    if let Err(barred) = found
+                        && barred.passing
+                        && word.enforced
+                    {
+                        let longest_ms = self.thread.grace().may_find_out_ms(serial);
+                        let wait = self.wait(serial, longest_ms);
+                        if wait.longest_ms == 0 || !self.goes_on_waiting() {
+                            self.has_waited(wait, wait.since_ms);
+                            return Err(barred.reason.into());
+                        }
+                        *stage = Stage::LookUp { wait };
+                        return Ok(Some(LOOK));
+                    }
+                    let place = found.map_err(|barred| barred.reason)?;
+                    match self.at_safe_place(place)? {
+                        Some(next) => *stage = next,
+                        None => return Ok(None),
+                    }
+                }
+                Stage::LookUp { wait } => {
+                    let now_ms = self.thread.uptime_ms();
+                    let found = self.thread.judge(self.level);
+                    if found.is_err_and(|barred| barred.passing)
+                        && !wait.is_over(now_ms)
+                        && self.goes_on_waiting()
+                    {
+                        return Ok(Some(LOOK));
+                    }
+                    self.has_waited(wait, now_ms);
+                    let place = found.map_err(|barred| barred.reason)?;
+                    match self.at_safe_place(place)? {
+                        Some(next) => *stage = next,
+                        None => return Ok(None),
+                    }
+                }
+                Stage::Verdict { place, wait } => {
+                    let now_ms = self.thread.uptime_ms();
+                    if !wait.is_over(now_ms)
+                        && self.gate.is_verdict_awaited()
+                        && self.goes_on_waiting()
+                    {
+                        return Ok(Some(LOOK));
+                    }
+                    self.has_waited(wait, now_ms);
+                    if !self.gate.word().0.over {
+                        return Ok(None);
+                    }
+                    match self.decide_refusal(place)? {
+                        Some(next) => *stage = next,
+                        None => return Ok(None),
+                    }
+                }
+                Stage::Slowed { place, until_ms } => {
+                    let now_ms = self.thread.uptime_ms();
+                    if now_ms < until_ms && !self.thread.is_stopping() {
+                        return Ok(Some(Duration::from_millis(until_ms - now_ms)));
+                    }
+                    return self.refuse(place)?.into();
+                }
+            }
+        }
+    }
+
+    fn is_storm(&self) -> bool {
+        self.core.test_refuse == Some(TestRefuse::Storm)
+    }
+
+    /// The next stage at a safe place; `None` if the thread is admitted.
+    fn at_safe_place(&mut self, place: T::Place) -> Result<Option<Stage<T::Place>>, Reason> {
+        if self.due != Due::Overdrawn {
+            return self.decide_refusal(place);
+        }
+        let (word, serial) = self.gate.word();
+        if !word.enforced {
+            return Ok(None);
+        }
+        let longest_ms = self.thread.grace().may_wait_ms(serial, self.charged.bytes);
+        self.core.enforcer.wake();
+        let wait = self.wait(serial, longest_ms);
+        Ok(Some(Stage::Verdict { place, wait }))
+    }
+
+    /// Slows a thread that was refused lately; `None` if nothing is due any more.
+    fn decide_refusal(&mut self, place: T::Place) -> Result<Option<Stage<T::Place>>, Reason> {
+        if !self.gate.is_still_due(self.due, self.charged.size_bytes) {
+            return Ok(None);
+        }
+        // Before the thread is slowed: without the details nothing can be thrown.
+        self.details()?;
+        let now_ms = self.thread.uptime_ms();
+        let mut slowed_ms = 0;
+        if self.gate.word().0.enforced && !self.is_storm() {
+            let grace = self.thread.grace();
+            slowed_ms = grace.slowed_ms(self.level.outermost, now_ms);
+            if slowed_ms > 0 {
+                slowed_ms = slowed_ms.min(self.longest_hold_ms());
+            }
+        }
+        let until_ms = now_ms + slowed_ms;
+        Ok(Some(Stage::Slowed { place, until_ms }))
+    }
+
+    /// Refuses, if that is still due and the gate still this account's.
+    fn refuse(&mut self, place: T::Place) -> Result<Left, Reason> {
+        // Limits, mode and accounts may have changed meanwhile, and the gate may have another
+        // account: the word first (rule 2).
+        let (word, _) = self.gate.word();
+        if !self.gate.is_still_due(self.due, self.charged.size_bytes)
+            || !self.level.is_current(self.core)
+        {
+            return Ok(Left::Admitted);
+        }
+        let details = self.details()?;
+        let mut grace = self.thread.grace();
+        grace.refused(self.level.outermost, self.thread.uptime_ms());
+        self.thread.remember(grace);
+        self.thread.note_refusal(&details, place);
+        let thrown = word.enforced && self.thread.throw(&details);
+        if thrown {
+            self.gate.count_refusal();
+            grace.thrown(self.thread.cpu_time());
+            self.thread.remember(grace);
+        } else if !word.enforced {
+            self.gate.count_would_refuse();
+        }
+        self.thread.log_refusal(thrown);
+        Ok(if thrown {
+            Left::Refused
+        } else {
+            Left::Admitted
+        })
+    }
+
+    /// For tests only: throws at any sample, wherever its thread is.
+    fn throw_naively(&mut self) -> Result<Option<Duration>, Ended> {
+        let details = self.details()?;
+        if self.thread.throw(&details) {
+            self.gate.count_refusal();
+            return Err(Ended::Refused);
+        }
+        Ok(None)
+    }
+
+    /// Fails with a reason if the thread may go on by its grace or its mask.
+    fn check_grace(&mut self) -> Result<(), Reason> {
+        let mut grace = self.thread.grace();
+        let now_ms = self.thread.uptime_ms();
+        let Charged {
+            bytes, size_bytes, ..
+        } = self.charged;
+        let thread = &mut *self.thread;
+        if grace.echoes(|| thread.cpu_time(), size_bytes, bytes)
+            || !self.is_storm() && grace.spend(self.level.outermost, now_ms, bytes)
+        {
+            self.thread.remember(grace);
+            return Err(Reason::Grace);
+        }
+        if self.thread.is_masked()
+            && self
+                .gate
+                .spend_masked(bytes, self.core.enforcement.mask_bytes())
+        {
+            return Err(Reason::Masked);
+        }
+        Ok(())
+    }
+
+    fn goes_on_waiting(&self) -> bool {
+        self.level.is_current(self.core) && !self.thread.is_stopping()
+    }
+
+    fn wait(&mut self, serial: u32, longest_ms: u64) -> Wait {
+        Wait {
+            serial,
+            since_ms: self.thread.uptime_ms(),
+            longest_ms: longest_ms.min(self.longest_hold_ms()),
+        }
+    }
+
+    fn has_waited(&mut self, wait: Wait, now_ms: u64) {
+        let mut grace = self.thread.grace();
+        grace.waited(wait.serial, wait.waited_ms(now_ms));
+        self.thread.remember(grace);
+    }
+
+    /// How long this thread may be held: a virtual thread holds a carrier that others need.
+    fn longest_hold_ms(&mut self) -> u64 {
+        if self.thread.is_virtual() {
+            CARRIER_MS
+        } else {
+            u64::MAX
+        }
+    }
+
+    /// What the refusal says, as of now.
+    fn details(&self) -> Result<Arc<RefusalDetails>, Reason> {
+        let details = self.core.enforcement.details.get(self.level.account);
+        details.and_then(|details| details.clone()).ok_or_else(|| {
+            // They are not written yet: wake the enforcer.
+            self.core.enforcer.wake();
+            Reason::Unresolved
+        })
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models;

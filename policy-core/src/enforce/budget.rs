@@ -1,0 +1,139 @@
+//! How much time the collections that the agent asks for may take.
+//!
+//! They may take a share of wall time, with a credit: a verdict often needs two or three collections
+//! in a row, so the agent may spend the share of the next [`CREDIT`] ahead. Over any time `t`
+//! collections take at most `share · (t + CREDIT)`, plus the one that uses the credit up.
+
+use std::time::{Duration, Instant};
+
+/// The share of wall time, of 0 to 1, that asked-for collections may take by default.
+pub const SHARE: f64 = 0.05;
+/// The smallest share; smaller ones count as this.
+const SMALLEST_SHARE: f64 = 1e-6;
+/// The shortest pause between two collections of old memory, however fast they are.
+pub const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+/// The wall time whose share may be spent ahead.
+pub const CREDIT: Duration = Duration::from_secs(60);
+/// The longest pause after a collection, however long it took.
+const LONGEST_PAUSE: Duration = Duration::from_secs(24 * 3600);
+
+/// Spaces collections so that over any long time they take at most a share of it. On the enforcer's
+/// thread.
+#[derive(Debug)]
+pub struct Budget {
+    share: f64,
+    /// When the time spent so far will have been earned.
+    earned_at: Option<Instant>,
+    /// The end of the rest after the last one.
+    rests_until: Option<Instant>,
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget {
+            share: SHARE,
+            earned_at: None,
+            rests_until: None,
+        }
+    }
+}
+
+impl Budget {
+    /// Sets the share of wall time, of 0 to 1, for future collections. Time that is spent already is
+    /// not recalculated.
+    pub fn set_share(&mut self, share: f64) {
+        self.share = share.clamp(SMALLEST_SHARE, 1.0);
+    }
+
+    /// Whether a collection may be asked for now.
+    pub fn allows(&self, now: Instant) -> bool {
+        self.wait(now).is_zero()
+    }
+
+    /// How long until one may be asked for.
+    pub fn wait(&self, now: Instant) -> Duration {
+        let until = |then: Option<Instant>, now| {
+            then.map_or(Duration::ZERO, |then| then.saturating_duration_since(now))
+        };
+        until(self.earned_at, now + CREDIT).max(until(self.rests_until, now))
+    }
+
+    /// A collection took `took` and ended `now`.
+    pub fn spent(&mut self, now: Instant, took: Duration) {
+        self.spent_resting(now, took, SHORTEST_PAUSE);
+    }
+
+    /// As [`Budget::spent`], with another shortest pause.
+    pub fn spent_resting(&mut self, now: Instant, took: Duration, shortest: Duration) {
+        let earned = took.as_secs_f64() / self.share;
+        let earned = Duration::try_from_secs_f64(earned).unwrap_or(LONGEST_PAUSE);
+        // Time is earned while the collection runs too; earlier debts come first.
+        let began = now.checked_sub(took).unwrap_or(now);
+        let from = self.earned_at.map_or(began, |then| then.max(began));
+        self.earned_at = Some(from + earned.min(LONGEST_PAUSE));
+        self.rests_until = self.rests_until.max(Some(now + shortest));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share_taken(budget: &mut Budget, took: Duration) -> f64 {
+        let start = Instant::now();
+        let (mut now, mut spent) = (start, Duration::ZERO);
+        while now < start + Duration::from_secs(1000) {
+            if budget.allows(now) {
+                now += took;
+                spent += took;
+                budget.spent(now, took);
+            } else {
+                now += Duration::from_millis(50);
+            }
+        }
+        spent.as_secs_f64() / (now - start).as_secs_f64()
+    }
+
+    #[test]
+    fn collections_take_at_most_their_share() {
+        let mut budget = Budget::default();
+        let share = share_taken(&mut budget, Duration::from_millis(700));
+        assert!(share <= SHARE * 1.07 && share > SHARE * 0.8, "{share}");
+        let mut budget = Budget::default();
+        budget.set_share(0.2);
+        let share = share_taken(&mut budget, Duration::from_millis(700));
+        assert!(share <= 0.214 && share > 0.16, "{share}");
+    }
+
+    #[test]
+    fn rests_add_up() {
+        let mut budget = Budget::default();
+        let now = Instant::now();
+        budget.spent(now, Duration::from_secs(2));
+        budget.spent(now, Duration::from_secs(2));
+        assert_eq!(budget.wait(now), Duration::from_secs(2 * 40 - 2) - CREDIT);
+    }
+
+    #[test]
+    fn a_verdict_may_take_several_in_a_row() {
+        let mut budget = Budget::default();
+        let now = Instant::now();
+        for _ in 0..3 {
+            assert!(budget.wait(now) <= SHORTEST_PAUSE);
+            budget.spent(now, Duration::from_millis(900));
+        }
+    }
+
+    #[test]
+    fn no_share_is_too_small_to_reckon_with() {
+        let mut budget = Budget::default();
+        let now = Instant::now();
+        budget.set_share(0.0);
+        budget.spent(now, Duration::from_secs(3600));
+        assert!(budget.wait(now) < LONGEST_PAUSE);
+        budget.set_share(1.0);
+        let later = now + LONGEST_PAUSE;
+        budget.spent_resting(later, Duration::from_secs(1), Duration::ZERO);
+        assert!(budget.allows(later));
+    }
+}

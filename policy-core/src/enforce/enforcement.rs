@@ -1,0 +1,103 @@
+//! The state of limit enforcement that the enforcer, allocating threads and reports share.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::snapshot::State;
+
+use super::gate::{Counts, Gates};
+use super::limit_status::LimitStatuses;
+use super::refusal_details::RefusalDetailsTable;
+
+/// What the enforcement of limits shares between threads. See each field for who may use it.
+pub struct Enforcement {
+    /// What allocating threads see of limits. Lock-free.
+    pub gates: Gates,
+    /// What refusals say. Lock-free; the enforcer writes it.
+    pub details: RefusalDetailsTable,
+    statuses: Mutex<LimitStatuses>,
+    mask_bytes: AtomicU64,
+    /// A share of wall time, of 0 to 1, as the bits of an `f64`.
+    evidence_share: AtomicU64,
+}
+
+/// Where an account stands, for a report.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Status {
+    /// Open, suspect or over.
+    pub state: State,
+    /// Refusals, and charges that would have been refused or were deferred.
+    pub counts: Counts,
+    /// How many times the account went above its soft limit.
+    pub soft_events: u64,
+}
+
+impl Enforcement {
+    /// No limits.
+    pub fn new() -> Enforcement {
+        Enforcement {
+            gates: Gates::new(),
+            details: RefusalDetailsTable::new(),
+            statuses: Mutex::new(LimitStatuses::default()),
+            mask_bytes: AtomicU64::new(0),
+            evidence_share: AtomicU64::new(super::budget::SHARE.to_bits()),
+        }
+    }
+
+    /// Bytes that all masked threads of one account together may be charged until the account has
+    /// recovered. Any thread.
+    pub fn mask_bytes(&self) -> u64 {
+        self.mask_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Sets [`Enforcement::mask_bytes`] to what the policy in force says.
+    pub fn set_mask_bytes(&self, bytes: u64) {
+        self.mask_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// The share of wall time, of 0 to 1, that the collections which the agent asks for may take. Any
+    /// thread.
+    pub fn evidence_share(&self) -> f64 {
+        f64::from_bits(self.evidence_share.load(Ordering::Relaxed))
+    }
+
+    /// Sets [`Enforcement::evidence_share`] to what the policy in force says.
+    pub fn set_evidence_share(&self, share: f64) {
+        self.evidence_share
+            .store(share.to_bits(), Ordering::Relaxed);
+    }
+
+    /// Locks what is known of each limited account. Never on an allocating thread.
+    pub fn statuses(&self) -> MutexGuard<'_, LimitStatuses> {
+        self.statuses.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// As [`Enforcement::statuses`]; `None` while another thread holds the lock.
+    #[cfg(test)]
+    pub fn try_statuses(&self) -> Option<MutexGuard<'_, LimitStatuses>> {
+        self.statuses.try_lock().ok()
+    }
+
+    /// Adds the gates' counts to the statuses, so that [`Enforcement::status`] is up to date.
+    pub fn drain(&self) {
+        self.statuses().drain(&self.gates);
+    }
+
+    /// Where an account stands, for a report. Takes the lock.
+    pub fn status(&self, account: &str) -> Status {
+        let statuses = self.statuses();
+        let Some(status) = statuses.status(account) else {
+            return Status::default();
+        };
+        Status {
+            state: status.state(),
+            counts: status.counts,
+            soft_events: status.soft_events,
+        }
+    }
+
+    /// Native memory held, in bytes.
+    pub fn committed_bytes(&self) -> u64 {
+        self.gates.committed_bytes() + self.details.committed_bytes()
+    }
+}

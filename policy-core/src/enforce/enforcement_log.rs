@@ -1,0 +1,176 @@
+//! What the log says about limits. Tenants cannot flood it.
+//!
+//! # Rules
+//! At most one line of each kind per account every `PAUSE`, and at most `MOST_PER_MINUTE` lines
+//! for all accounts. The next line of that kind says how many were left out.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::ports::LoggedRefusal;
+use crate::snapshot::State;
+
+use super::limit_status::LimitStatus;
+use super::state::{Estimate, Observation};
+
+/// The shortest time between two lines of one kind about one account.
+const PAUSE: Duration = Duration::from_secs(10);
+/// Lines a minute about all accounts.
+const MOST_PER_MINUTE: u32 = 60;
+/// Lines whose pauses are remembered, one per account and kind.
+const MOST_REMEMBERED: usize = 4096;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Line {
+    Over,
+    Readmitted,
+    Soft,
+    Refusal,
+}
+
+/// Which lines were written when. On the enforcer's thread.
+#[derive(Debug, Default)]
+pub struct EnforcementLog {
+    written: HashMap<(Arc<str>, Line), (Instant, u64)>,
+    minute: Option<(Instant, u32)>,
+}
+
+impl EnforcementLog {
+    /// `Some` if a line may be written now, with how many were left out before it.
+    fn admits(&mut self, account: &Arc<str>, line: Line, now: Instant) -> Option<u64> {
+        if self.written.len() > MOST_REMEMBERED {
+            self.written.retain(|_, (at, _)| now - *at < PAUSE);
+        }
+        let minute = match self.minute {
+            Some((begun, lines)) if now - begun < Duration::from_secs(60) => (begun, lines),
+            _ => (now, 0),
+        };
+        let place = self.written.get_mut(&(account.clone(), line));
+        let rests = place.as_ref().is_some_and(|(at, _)| now - *at < PAUSE);
+        if rests || minute.1 >= MOST_PER_MINUTE || self.written.len() > MOST_REMEMBERED {
+            if let Some((_, left_out)) = self.written.get_mut(&(account.clone(), line)) {
+                *left_out += 1;
+            }
+            return None;
+        }
+        self.minute = Some((minute.0, minute.1 + 1));
+        let left_out = (self.written).insert((account.clone(), line), (now, 0));
+        Some(left_out.map_or(0, |(_, count)| count))
+    }
+
+    /// Logs a change of an account's published state.
+    pub fn changed(
+        &mut self,
+        account: &Arc<str>,
+        status: &LimitStatus,
+        observation: &Observation,
+        enforced: bool,
+        now: Instant,
+    ) {
+        if status.state() == State::Suspect {
+            // Not worth a line: the charge contains garbage.
+            return;
+        }
+        let limit = observation.limit_bytes.unwrap_or(0);
+        let over = status.state() == State::Over;
+        if !over && !status.was_over() {
+            return;
+        }
+        let line = if over { Line::Over } else { Line::Readmitted };
+        let Some(left_out) = self.admits(account, line, now) else {
+            return;
+        };
+        let left_out = LeftOut(left_out);
+        if over {
+            let live = observation.covered.left;
+            let effect = if enforced {
+                "its allocations are refused where that is safe"
+            } else {
+                "observed only, nothing is refused"
+            };
+            tracing::warn!(
+                "account {account} is over its limit: {} bytes (standard error {:.0}) survived a collection of all memory, the limit is {limit}; {effect}{left_out}",
+                live.bytes,
+                live.standard_error_bytes(),
+            );
+        } else {
+            tracing::info!(
+                "account {account} is admitted again: {} bytes survived the latest collection, the limit is {limit}{left_out}",
+                observation.survived.left.bytes,
+            );
+        }
+    }
+
+    /// Logs that an account has gone above its soft limit.
+    pub fn soft(&mut self, account: &Arc<str>, limit: u64, live: Estimate, now: Instant) {
+        if let Some(left_out) = self.admits(account, Line::Soft, now) {
+            tracing::warn!(
+                "account {account} is above its soft limit: {} bytes live, the soft limit is {limit}; nothing is refused for that{}",
+                live.bytes,
+                LeftOut(left_out)
+            );
+        }
+    }
+
+    /// Logs a refusal that was thrown, or would have been. `history` is the account's latest states.
+    pub fn refused(&mut self, refused: &LoggedRefusal, history: &str, now: Instant) {
+        let details = &refused.details;
+        let Some(left_out) = self.admits(&details.account, Line::Refusal, now) else {
+            return;
+        };
+        tracing::warn!(
+            "account {}: an allocation of {} bytes {} in {} on thread {}; live {} (standard error {}), limit {}; states: {history}{}",
+            details.account,
+            refused.requested_bytes,
+            if refused.thrown {
+                "was refused"
+            } else {
+                "would have been refused"
+            },
+            refused.frame.as_deref().unwrap_or("a method that is gone"),
+            refused.thread.as_deref().unwrap_or("that is gone"),
+            details.live_bytes,
+            details.standard_error_bytes,
+            details.limit_bytes,
+            LeftOut(left_out)
+        );
+    }
+}
+
+/// "(12 such lines left out)", or nothing.
+struct LeftOut(u64);
+
+impl std::fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            count => write!(f, " ({count} such lines left out)"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_bounded_by_account_and_in_all() {
+        let mut log = EnforcementLog::default();
+        let now = Instant::now();
+        let a: Arc<str> = "a".into();
+        assert_eq!(log.admits(&a, Line::Over, now), Some(0));
+        assert_eq!(log.admits(&a, Line::Over, now), None);
+        assert_eq!(log.admits(&a, Line::Soft, now), Some(0));
+        assert_eq!(log.admits(&a, Line::Over, now + PAUSE), Some(1));
+        let written = (0..500)
+            .filter(|n| {
+                let name: Arc<str> = format!("t{n}").into();
+                log.admits(&name, Line::Over, now + PAUSE).is_some()
+            })
+            .count();
+        assert_eq!(written, (MOST_PER_MINUTE - 3) as usize);
+        let later = now + PAUSE + Duration::from_secs(61);
+        assert!(log.admits(&"z".into(), Line::Over, later).is_some());
+    }
+}

@@ -1,0 +1,252 @@
+//! The enforcer: the thread that follows collections and enforces limits.
+//!
+//! In each [`Enforcer::turn`] it
+//!
+//! 1. plants a canary if a collection pause has ended (see [`crate::ledger::epoch`]);
+//! 2. if a canary has died, waits until the refunds of that collection have arrived, confirms what
+//!    is live, and reads the heap;
+//! 3. clears away purses, loaders and classes that are gone;
+//! 4. checks every account that has a limit ([`LimitedAccounts`]);
+//! 5. asks for the collections that a verdict needs ([`Evidence`]).
+//!
+//! It also asks for a collection when charges exceed the heap by three of their standard errors. That
+//! happens only if the collector does not report deaths (generational ZGC reports them at major
+//! collections only).
+//!
+//! The turn asks the JVM through [`crate::ports`]; the protocol's tests run it against a simulated
+//! JVM.
+
+use std::time::{Duration, Instant};
+
+use crate::core::Core;
+use crate::events;
+use crate::identity::cleaning::{self, Seen};
+use crate::interval_control;
+use crate::ledger::{Epoch, PurseId, Quiet, QuietWindow, Tag};
+use crate::ports::{Delivery, Jvm};
+use crate::sampling::standard_error_bytes;
+
+use super::account_check::LimitedAccount;
+use super::collection_planner::Need;
+use super::evidence::{Evidence, EvidenceNeed};
+use super::limited_accounts::LimitedAccounts;
+
+/// The longest sleep; a collection wakes the enforcer earlier.
+const LONGEST_SLEEP: Duration = Duration::from_millis(500);
+/// No canary is planted with fewer free bytes: at a full heap even an allocation of sixteen bytes
+/// could fail, and `-XX:+ExitOnOutOfMemoryError` would then end the host.
+const ROOM_FOR_CANARY: u64 = 1 << 20;
+/// After so many pauses without a canary's death, the collector seems not to report deaths.
+/// A minor cycle of generational ZGC has three pauses; a concurrent cycle of G1 has two between
+/// young collections.
+const PAUSES_WITHOUT_DEATHS: u32 = 9;
+/// And after at least this time: a busy machine reports late.
+const SILENCE: Duration = Duration::from_secs(2);
+/// The shortest time between two passes that clear away what is gone; it is also at least
+/// `JANITOR_PAUSES_PER_PASS` times the duration of the last pass.
+const JANITOR_PAUSE: Duration = Duration::from_millis(500);
+const JANITOR_PAUSES_PER_PASS: u32 = 50;
+/// The same factor after a pass that freed much.
+const JANITOR_PAUSES_WHILE_BUSY: u32 = 4;
+
+/// What the thread that enforces limits carries from turn to turn. Owned by that thread.
+pub struct Enforcer {
+    planted: Option<Epoch>,
+    /// What was already gone at the last pass.
+    seen: Seen,
+    /// The confirmed boundary, and when it last moved.
+    reported: (Option<Epoch>, Instant),
+    clean_again_at: Instant,
+    /// The boundary at the last pass: without a collection since then nothing can be gone.
+    cleaned_in: Option<Epoch>,
+    limited_accounts: LimitedAccounts,
+    evidence: Evidence,
+}
+
+impl Enforcer {
+    /// Before the first turn.
+    pub fn new(now: Instant) -> Enforcer {
+        Enforcer {
+            planted: None,
+            seen: Seen::default(),
+            reported: (None, now),
+            clean_again_at: now,
+            cleaned_in: None,
+            limited_accounts: LimitedAccounts::new(),
+            evidence: Evidence::default(),
+        }
+    }
+
+    /// Whether the gate of any account says that it is over.
+    pub fn is_any_over(&self, core: &Core) -> bool {
+        self.limited_accounts.is_any_over(core)
+    }
+
+    /// The accounts that have limits, as of the latest turn.
+    pub fn limited(&self) -> &[LimitedAccount] {
+        self.limited_accounts.limited()
+    }
+
+    /// Restores what was changed in the VM. To be called when the enforcer's thread ends, also by a
+    /// panic, but not when the VM ends.
+    pub fn end(&mut self, jvm: &dyn Jvm) {
+        self.evidence.end(jvm);
+    }
+
+    /// One turn. Returns how long the thread may sleep until the next. On an attached thread of the
+    /// agent; blocks during collections that it asks for, and while refunds arrive.
+    pub fn turn(&mut self, core: &Core, jvm: &dyn Jvm) -> Duration {
+        let epochs = core.ledger.epochs();
+        let epoch = epochs.current();
+        if self.planted != Some(epoch) {
+            // First of all, because threads go on allocating.
+            let room = core.heap.read_after_pause(jvm);
+            // This thread's allocations are not charged.
+            if room >= ROOM_FOR_CANARY && jvm.plant(Tag::Canary(epoch).encode()) {
+                self.planted = Some(epoch);
+            }
+        }
+        if let Some(epoch) = epochs.pending() {
+            self.await_refunds(core, jvm);
+            epochs.confirm(epoch);
+            epochs.note_time(jvm.uptime_ms());
+            core.heap.read_after_cycle(jvm);
+            core.peaks.note(&core.ledger);
+        }
+        // Before the accounts are checked: gates of purses that end go to other accounts then.
+        self.clean(core, jvm);
+        let now = jvm.now();
+        let starved = !self.evidence.budget().allows(now);
+        let (need, again) = self.limited_accounts.turn(core, jvm, now, starved);
+        if core.thinning.has_undecided() {
+            self.evidence.prepare(core, jvm, now);
+        }
+        let asked = if need == Need::None && interval_control::wants_decision(core, jvm) {
+            // Only a statistic waits, no thread: it is not worth a pause.
+            EvidenceNeed::gently(Need::Covering)
+        } else {
+            EvidenceNeed::for_verdicts(need)
+        };
+        let sooner = self.evidence.advance(core, jvm, asked, jvm.now());
+        epochs.note_time(jvm.uptime_ms());
+        interval_control::look(core, jvm, self.limited_accounts.smallest_limit_bytes(), now);
+        if core.thinning.is_asked()
+            && let Some(collector) = self.evidence.collector(core, jvm)
+        {
+            interval_control::know_regions(core, collector.region_bytes);
+        }
+        self.ask_for_refunds(core, jvm);
+        again.min(sooner).min(LONGEST_SLEEP)
+    }
+
+    /// Waits until the batch of refunds that reported a canary's death has arrived: the canary's own
+    /// report comes somewhere in the middle of it.
+    ///
+    /// HotSpot has a barrier for this, but it is not safe: switching the `ObjectFree` event flushes
+    /// pending reports, but waits for the posting thread without a safepoint check, and deadlocks
+    /// the VM if a safepoint is requested meanwhile (seen on 17.0.15).
+    ///
+    /// The wait is bounded: refunds that arrive later keep the estimate too high for a moment.
+    fn await_refunds(&mut self, core: &Core, jvm: &dyn Jvm) {
+        const LOOK: Duration = Duration::from_millis(1);
+        let frees = || core.ledger.frees_total();
+        let started = jvm.now();
+        let mut window = QuietWindow::new(0, frees());
+        loop {
+            self.evidence.put_flag_back_early(core, jvm);
+            let elapsed = jvm.now().saturating_duration_since(started);
+            let now_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+            let quiet = window.observe(now_ms, frees());
+            let is_in = match jvm.delivery() {
+                Delivery::Complete => true,
+                Delivery::UnderWay => now_ms >= QuietWindow::DEFAULT_LONGEST_MS,
+                Delivery::Unknown => quiet != Quiet::Wait,
+            };
+            if is_in || jvm.is_stopping() {
+                events::waited_for_refunds(elapsed);
+                return;
+            }
+            jvm.sleep(LOOK);
+        }
+    }
+
+    /// Clears away purses, loaders and classes that are gone, if there are any.
+    fn clean(&mut self, core: &Core, jvm: &dyn Jvm) {
+        let started = jvm.now();
+        let boundary = core.ledger.epochs().boundary();
+        if started < self.clean_again_at || boundary == self.cleaned_in {
+            return;
+        }
+        if !self.seen.is_due(core) {
+            return;
+        }
+        self.cleaned_in = boundary;
+        self.seen = cleaning::clean(core, jvm);
+        let took = jvm.now().saturating_duration_since(started);
+        self.clean_again_at = jvm.now()
+            + if self.seen.did_much() {
+                took * JANITOR_PAUSES_WHILE_BUSY
+            } else {
+                (took * JANITOR_PAUSES_PER_PASS).max(JANITOR_PAUSE)
+            };
+    }
+
+    /// Asks for a collection if charges surely exceed the heap and no deaths were reported for a while.
+    fn ask_for_refunds(&mut self, core: &Core, jvm: &dyn Jvm) {
+        let now = jvm.now();
+        if !core.samples_are_taken()
+            || !self.evidence.budget().allows(now)
+            || !self.deaths_go_unreported(core, now)
+        {
+            return;
+        }
+        let (charged, variance) = (0..core.ledger.purse_high_water())
+            .map(|number| core.ledger.totals(PurseId::new(number as u16)).charged)
+            .fold((0u64, 0u64), |(bytes, variance), charge| {
+                (
+                    bytes.saturating_add(charge.bytes),
+                    variance.saturating_add(charge.variance),
+                )
+            });
+        let surely = charged as f64 - 3.0 * standard_error_bytes(variance);
+        if surely <= core.heap.max_bytes() as f64 {
+            return;
+        }
+        match jvm.force() {
+            Ok(()) => {
+                let took = jvm.now().saturating_duration_since(now);
+                core.evidence.add("refunds", took);
+                self.evidence.budget().spent(jvm.now(), took);
+                tracing::debug!(
+                    charged_bytes = charged,
+                    "charges exceeded the heap; a collection was asked for, it took {took:?}"
+                );
+            }
+            Err(failure) => {
+                // It would not help to ask again soon.
+                self.evidence.budget().spent_resting(
+                    jvm.now(),
+                    Duration::ZERO,
+                    Duration::from_secs(60),
+                );
+                tracing::warn!(
+                    "a collection was refused ({failure}); charges stay too high until the next"
+                );
+            }
+        }
+    }
+
+    /// Whether many pauses have ended without the death of a canary. This is never so if the
+    /// collector reports deaths at every collection: the canary of an epoch dies in the first
+    /// collection after it, and no such collector has so many pauses without a collection.
+    fn deaths_go_unreported(&mut self, core: &Core, now: Instant) -> bool {
+        let epochs = core.ledger.epochs();
+        if self.reported.0 != epochs.boundary() {
+            self.reported = (epochs.boundary(), now);
+        }
+        let reported = epochs.boundary().map_or(0, Epoch::get);
+        now.duration_since(self.reported.1) >= SILENCE
+            && epochs.pending().is_none()
+            && epochs.current().get().saturating_sub(reported) >= PAUSES_WITHOUT_DEATHS
+    }
+}

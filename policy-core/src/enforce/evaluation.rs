@@ -1,0 +1,220 @@
+//! Evaluates all accounts that have limits, once per turn of the enforcer: reads their charges,
+//! reads the records if a collection has proved something new, and checks each account
+//! ([`super::account_check`]). Knows the ledger, the gates and the statuses, no directory and no JVM.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::events;
+use crate::ledger::{Epoch, Ledger, PurseId};
+
+use super::account_check::{AccountCheck, CheckContext, LimitedAccount};
+use super::collection_planner::Need;
+use super::enforcement::Enforcement;
+use super::enforcement_log::EnforcementLog;
+use super::gate::Gates;
+use super::limit_status::{Assigned, LimitStatus, LimitStatuses};
+use super::state::{Estimate, Phase, Proof};
+
+/// Access to the statuses, one short step at a time: so that no reader waits while the enforcer
+/// passes over the records.
+pub trait StatusAccess {
+    /// Runs one step under the lock.
+    fn with<T>(&mut self, step: impl FnOnce(&mut LimitStatuses) -> T) -> T;
+}
+
+impl StatusAccess for LimitStatuses {
+    fn with<T>(&mut self, step: impl FnOnce(&mut LimitStatuses) -> T) -> T {
+        step(self)
+    }
+}
+
+impl StatusAccess for &Enforcement {
+    fn with<T>(&mut self, step: impl FnOnce(&mut LimitStatuses) -> T) -> T {
+        step(&mut self.statuses())
+    }
+}
+
+/// The accounts that have limits, and what is known of them between two turns. On the enforcer's
+/// thread.
+#[derive(Default)]
+pub struct Evaluation {
+    limited: Vec<LimitedAccount>,
+    /// The boundaries at the last pass over the records.
+    scanned: (Option<Epoch>, Option<Epoch>),
+    /// The log's rate limits.
+    pub log: EnforcementLog,
+}
+
+impl Evaluation {
+    /// The accounts that have limits.
+    pub fn limited(&self) -> &[LimitedAccount] {
+        &self.limited
+    }
+
+    /// Takes over a new list of accounts that have limits: closes the gates that have another
+    /// account now, then calls `publish`, which tells threads which purse has which gate. Returns
+    /// the numbers of the gates that have no account any more.
+    pub fn adopt(
+        &mut self,
+        limited: Vec<LimitedAccount>,
+        ledger: &Ledger,
+        statuses: &mut LimitStatuses,
+        gates: &Gates,
+        publish: impl FnOnce(),
+    ) -> Vec<u32> {
+        let assigned = limited.iter().map(|l| (l.gate, l.account.clone()));
+        let Assigned {
+            closed,
+            mut changed,
+        } = statuses.assign(gates, assigned);
+        for limited in &limited {
+            if statuses
+                .status_mut(&limited.account)
+                .set_purses(ledger, &limited.purses)
+            {
+                changed.push(limited.gate);
+            }
+        }
+        for &number in closed.iter().chain(&changed) {
+            if let Some(gate) = gates.get(number) {
+                gate.close();
+            }
+        }
+        publish();
+        self.limited = limited;
+        closed
+    }
+
+    /// Checks all accounts once. Returns which evidence they need, and when to look again at the
+    /// latest. Calls `publish` for every account that has a limit, with the limit in bytes, so that
+    /// it writes what a refusal would say.
+    pub fn turn(
+        &mut self,
+        context: &CheckContext<'_>,
+        access: &mut impl StatusAccess,
+        publish: &mut dyn FnMut(&LimitedAccount, u64, &LimitStatus),
+    ) -> (Need, Duration) {
+        let epochs = context.ledger.epochs();
+        let epoch = epochs.current();
+        let mut checks: Vec<AccountCheck> =
+            (self.limited.iter().map(|l| AccountCheck::new(context, l))).collect();
+        // Only the enforcer writes statuses: they stay the same until the checks below.
+        let known: Vec<bool> = access.with(|statuses| {
+            let mut known = Vec::new();
+            for (limited, check) in self.limited.iter().zip(&mut checks) {
+                let status = statuses.status_mut(&limited.account);
+                check.near |= status.phase != Phase::Open || status.above_soft;
+                known.push(status.survived.upto.is_some());
+            }
+            known
+        });
+        let near = (self.limited.iter().zip(&checks)).filter(|(_, check)| check.near);
+        context.gates.watch(near.map(|(limited, _)| limited.gate));
+        let boundaries = (epochs.boundary(), epochs.covered());
+        let is_any_new = checks
+            .iter()
+            .zip(&known)
+            .any(|(check, known)| check.near && !known);
+        let sums = (checks.iter().any(|check| check.near)
+            && boundaries.0.is_some()
+            && (boundaries != self.scanned || is_any_new))
+            .then(|| self.scan(context, &mut checks, boundaries));
+        let mut need = Need::None;
+        let mut again = Duration::from_secs(1);
+        access.with(|statuses| {
+            if let Some(sums) = sums {
+                self.prove(context, statuses, &checks, boundaries, sums);
+            }
+            for (limited, check) in self.limited.iter().zip(&checks) {
+                let status = statuses.status_mut(&limited.account);
+                let (wanted, soon) =
+                    check.judge(context, epoch, limited, status, &mut self.log, publish);
+                need = need.max(wanted);
+                again = again.min(soon);
+            }
+        });
+        (need, again)
+    }
+
+    /// Passes over the records once, for the accounts that are near their limits. Returns for each
+    /// account what survived any collection, and what survived a covering one.
+    fn scan(
+        &self,
+        context: &CheckContext<'_>,
+        checks: &mut [AccountCheck],
+        boundaries: (Option<Epoch>, Option<Epoch>),
+    ) -> Vec<(Estimate, Estimate)> {
+        let _timing = events::reading_for_verdict();
+        let since = self.scanned.0;
+        let (survived_upto, covered_upto) = boundaries;
+        // The purse of a scope is in at most two accounts: its own and its service's.
+        let mut places: HashMap<PurseId, Vec<usize>> = HashMap::new();
+        for (place, (limited, _)) in (self.limited.iter().zip(checks.iter()))
+            .enumerate()
+            .filter(|(_, (_, check))| check.near)
+        {
+            for &purse in &limited.purses {
+                places.entry(purse).or_default().push(place);
+            }
+        }
+        let mut sums = vec![(Estimate::default(), Estimate::default()); checks.len()];
+        context.ledger.scan(|record| {
+            let Some(places) = places.get(&record.payer) else {
+                return;
+            };
+            let born = Some(record.birth);
+            let (bytes, variance) = (record.charge.bytes, record.charge.variance);
+            for &place in places {
+                if born <= survived_upto {
+                    sums[place].0.add(bytes, variance);
+                    if born > since {
+                        checks[place].cohort.add(bytes, variance);
+                    }
+                }
+                if born <= covered_upto {
+                    sums[place].1.add(bytes, variance);
+                }
+            }
+        });
+        sums
+    }
+
+    /// Writes the results of a pass over the records into the statuses.
+    fn prove(
+        &mut self,
+        context: &CheckContext<'_>,
+        statuses: &mut LimitStatuses,
+        checks: &[AccountCheck],
+        boundaries: (Option<Epoch>, Option<Epoch>),
+        sums: Vec<(Estimate, Estimate)>,
+    ) {
+        let since = self.scanned.0;
+        let (survived_upto, covered_upto) = boundaries;
+        let interval = context.interval_bytes();
+        for (place, (survived, covered)) in sums.into_iter().enumerate() {
+            if !checks[place].near {
+                continue;
+            }
+            let status = statuses.status_mut(&self.limited[place].account);
+            let gate = context.gates.get(self.limited[place].gate);
+            if let (Some(gate), Some(since), Some(upto)) = (gate, since, survived_upto)
+                && let Some(born) = gate.born_between(since, upto)
+            {
+                (status.survival).observe(born, checks[place].cohort.bytes, interval);
+            }
+            status.survived = Proof {
+                upto: survived_upto,
+                left: survived,
+            };
+            status.covered = Proof {
+                upto: covered_upto,
+                left: covered,
+            };
+        }
+        self.scanned = boundaries;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,461 @@
+//! Evidence: collections that prove what an account holds.
+//!
+//! [`Evidence`] belongs to the enforcer's thread and carries out the steps of the
+//! [`CollectionPlanner`]. It blocks only for a collection that the VM offers as a blocking call alone.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use crate::core::Core;
+use crate::events;
+use crate::ledger::Epoch;
+use crate::ports::{CollectorInfo, CollectorKind, Jvm, Means, Offer};
+use crate::snapshot as report;
+
+use super::budget::Budget;
+use super::canaries::{Arrays, OldCanaries, PlantedFor};
+use super::collection_planner::{CollectionPlanner, CollectorStatus, Need, Step};
+use super::refund_wait::RefundWait;
+
+/// Counts the collections that the agent asked for, by kind. Any agent thread; takes a lock.
+#[derive(Debug)]
+pub struct EvidenceLog(Mutex<Vec<(&'static str, u64, Duration)>>);
+
+impl Default for EvidenceLog {
+    /// Every kind exists from the start, so that a scrape sees each counter's first increment.
+    fn default() -> EvidenceLog {
+        let kinds = ["young", "concurrent", "full", "refunds"];
+        EvidenceLog(Mutex::new(
+            kinds.map(|kind| (kind, 0, Duration::ZERO)).into(),
+        ))
+    }
+}
+
+impl EvidenceLog {
+    /// Adds a collection of this kind, which took so long.
+    pub fn add(&self, kind: &'static str, took: Duration) {
+        events::evidence_collection(kind, took);
+        let mut log = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        match log.iter_mut().find(|(k, ..)| *k == kind) {
+            Some((_, count, sum)) => {
+                *count += 1;
+                *sum += took;
+            }
+            None => log.push((kind, 1, took)),
+        }
+    }
+
+    /// The counts so far, for a report.
+    pub fn read(&self) -> Vec<report::Evidence> {
+        let log = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        log.iter()
+            .map(|&(kind, collections, took)| report::Evidence {
+                kind,
+                collections,
+                seconds: took.as_secs_f64(),
+            })
+            .collect()
+    }
+}
+
+/// With fewer free bytes the agent allocates nothing, not even the names of flags: at a full heap
+/// that allocation could fail (see [`super::enforcer`]).
+const ROOM: u64 = 1 << 20;
+/// How often to look while a collection is in flight or refunds arrive.
+const LOOK: Duration = Duration::from_millis(2);
+/// How often to look while nothing is needed or awaited.
+const IDLE: Duration = Duration::from_millis(500);
+/// If the VM refused to restore its flag, the pause before the next try.
+const FLAG_AGAIN: Duration = Duration::from_secs(1);
+/// The time between two canaries planted without a need, and between two checks of the stock.
+const PREPARED_AGAIN: Duration = Duration::from_secs(5);
+const STOCKED_AGAIN: Duration = Duration::from_secs(5);
+/// A pair of arrays is kept in stock if two G1 regions are at most this part (1 in 256) of the heap.
+const PAIR_OF_HEAP: u64 = 256;
+/// How long one turn of the enforcer allocates garbage to cause a young collection.
+const PROVOCATION: Duration = Duration::from_millis(30);
+/// The size of each array allocated for that.
+const PROVOCATION_BYTES: usize = 64 << 10;
+
+/// A need, and what it may cost the program.
+#[derive(Debug, Clone, Copy)]
+pub struct EvidenceNeed {
+    need: Need,
+    /// Only by a concurrent cycle that nobody waits for.
+    gently: bool,
+}
+
+impl EvidenceNeed {
+    /// By any collection.
+    pub fn for_verdicts(need: Need) -> EvidenceNeed {
+        let gently = false;
+        EvidenceNeed { need, gently }
+    }
+
+    /// Only by a concurrent cycle that nobody waits for. If the collector offers none, nothing happens.
+    pub fn gently(need: Need) -> EvidenceNeed {
+        let gently = true;
+        EvidenceNeed { need, gently }
+    }
+}
+
+/// Asks the collector for evidence. On the enforcer's thread; see the module.
+#[derive(Default)]
+pub struct Evidence {
+    planner: CollectionPlanner,
+    canaries: OldCanaries,
+    /// `None` until the first need.
+    collector: Option<CollectorInfo>,
+    /// The collector's `cycle_activity` at the last request.
+    activity_before: Option<u64>,
+    refund_wait: RefundWait,
+    provoked_bytes: u64,
+    /// When a canary was last planted without a need.
+    prepared: Option<Instant>,
+    /// When the stock was last filled up.
+    stocked: Option<Instant>,
+    /// The VM refused to restore its flag; the next try is at this time.
+    flag_again_at: Option<Instant>,
+    said: [bool; Means::ALL.len()],
+    said_full: bool,
+}
+
+impl Evidence {
+    /// Restores G1's flag and releases the stock of canaries. To be called when the enforcer's thread
+    /// ends, also by a panic, but not when the VM ends.
+    pub fn end(&mut self, jvm: &dyn Jvm) {
+        if self.collector.is_some() {
+            jvm.put_flag_back();
+        }
+        self.canaries.give_up(jvm);
+    }
+
+    /// How much time collections may take; those that the enforcer asks for itself count too.
+    pub fn budget(&mut self) -> &mut Budget {
+        &mut self.planner.budget
+    }
+
+    /// Does the next step for `need`, and returns when to call again at the latest. The enforcer
+    /// calls it in every turn, with or without a need, because it also follows the collection in
+    /// flight and restores G1's flag. May block for a collection.
+    pub fn advance(
+        &mut self,
+        core: &Core,
+        jvm: &dyn Jvm,
+        EvidenceNeed { need, gently }: EvidenceNeed,
+        now: Instant,
+    ) -> Duration {
+        let covered = core.ledger.epochs().covered();
+        let refund_wait = self.confirm_refunds(core, jvm, now);
+        // If there is a new proof, the need is older than it and may have its answer.
+        let has_new_proof = core.ledger.epochs().covered() > covered;
+        self.planner
+            .budget
+            .set_share(core.enforcement.evidence_share());
+        if !self.is_needed(core, need, now) || core.heap.free_bytes(jvm) < ROOM {
+            return IDLE.min(refund_wait);
+        }
+        self.keep_stock(core, jvm, now);
+        if need != Need::None && self.collector.is_none() {
+            self.know_the_collector(core, jvm);
+        }
+        if self.collector.is_none() {
+            return IDLE.min(refund_wait);
+        }
+        let offer = if need == Need::None || self.planner.is_in_flight() {
+            Offer::default()
+        } else if gently {
+            jvm.offer().gently()
+        } else {
+            jvm.offer()
+        };
+        let status = self.status(core, jvm, now);
+        let step = self.planner.step(need, &offer, &status);
+        if !has_new_proof {
+            self.plant_for_need(core, jvm);
+        }
+        let wait = match step {
+            Step::Wait(wait) => wait,
+            Step::ProvokeYoung => self.provoke(core, jvm),
+            Step::Start(means) => self.start(core, jvm, means),
+            Step::AskAgain => {
+                if self.request(jvm) {
+                    self.planner.asked_again(jvm.now());
+                }
+                LOOK
+            }
+            Step::PutBack => self.put_back(jvm),
+        };
+        if let Some(done) = self.planner.take_done() {
+            core.evidence.add(done.kind, done.took);
+            tracing::debug!("evidence: a {} collection, {:?}", done.kind, done.took);
+        }
+        if let Some(means) = self.planner.take_fruitless() {
+            self.say(means, "collections brought no proof");
+        }
+        wait.min(refund_wait)
+    }
+
+    /// Plants a canary now and then, so that the agent recognises a collection of old memory that
+    /// comes anyway. Called in every turn of the enforcer while somebody can use that.
+    pub fn prepare(&mut self, core: &Core, jvm: &dyn Jvm, now: Instant) {
+        let is_due = (self.prepared).is_none_or(|then| now.duration_since(then) >= PREPARED_AGAIN);
+        if !is_due || self.collector.is_none() || core.heap.free_bytes(jvm) < ROOM {
+            return;
+        }
+        self.prepared = Some(now);
+        self.keep_stock(core, jvm, now);
+        if self.canaries.few_are_out() {
+            // No arrays: allocating them could itself cause such a collection.
+            let epoch = core.ledger.epochs().current();
+            self.canaries.plant_class(jvm, epoch);
+        }
+    }
+
+    /// What is known of the collector; `None` while the heap has no room to find out.
+    pub fn collector(&mut self, core: &Core, jvm: &dyn Jvm) -> Option<CollectorInfo> {
+        if self.collector.is_none() && core.heap.free_bytes(jvm) >= ROOM {
+            self.know_the_collector(core, jvm);
+        }
+        self.collector
+    }
+
+    /// Whether there is anything to do other than confirming refunds.
+    fn is_needed(&self, core: &Core, need: Need, now: Instant) -> bool {
+        let busy = self.collector.is_some() && !self.planner.is_at_rest();
+        let stock = match self.collector {
+            None => self.canaries.is_short(),
+            // The heap may have room again.
+            Some(_) => (self.stocked).is_none_or(|then| now.duration_since(then) >= STOCKED_AGAIN),
+        };
+        core.samples_are_taken() && (need != Need::None || busy || stock)
+    }
+
+    fn know_the_collector(&mut self, core: &Core, jvm: &dyn Jvm) {
+        let collector = jvm.info();
+        tracing::debug!("the collector, to the evidence: {:?}", collector.kind);
+        match collector.kind {
+            CollectorKind::Whole => {
+                core.ledger.epochs().deaths_cover_all();
+                self.canaries.give_up(jvm);
+            }
+            CollectorKind::GenerationalZgc => self.canaries.give_up(jvm),
+            CollectorKind::Unknown => tracing::warn!(
+                "this runtime does not tell its collector (is the module jdk.management missing?); evidence takes full collections"
+            ),
+            CollectorKind::G1
+            | CollectorKind::StopTheWorld
+            | CollectorKind::GenerationalShenandoah => {}
+        }
+        if !collector.can_prove() {
+            tracing::warn!(
+                "classes are never unloaded (-Xnoclassgc), so what lies in old memory cannot be proved to be held; nothing will be refused"
+            );
+        }
+        self.collector = Some(collector);
+    }
+
+    fn status(&self, core: &Core, jvm: &dyn Jvm, now: Instant) -> CollectorStatus {
+        let epochs = core.ledger.epochs();
+        let activity = self.is_g1().then(|| jvm.cycle_activity()).flatten();
+        CollectorStatus {
+            now,
+            epoch: epochs.current(),
+            boundary: epochs.boundary(),
+            covered: epochs.covered(),
+            proof: epochs.pending_cover().max(epochs.covered()),
+            cycle_ran: match (activity, self.activity_before) {
+                (Some(now), Some(before)) => Some(now != before),
+                _ => None,
+            },
+        }
+    }
+
+    /// Confirms what is covered once all refunds have arrived. Returns when to look again.
+    fn confirm_refunds(&mut self, core: &Core, jvm: &dyn Jvm, now: Instant) -> Duration {
+        if let Some(epoch) = self.refund_wait.turn(&core.ledger, || jvm.delivery(), now) {
+            self.canaries.died(epoch);
+            LOOK
+        } else if self.refund_wait.is_under_way() {
+            LOOK
+        } else {
+            IDLE
+        }
+    }
+
+    /// Plants a canary for an open need, so that a collection that comes anyway is a proof.
+    fn plant_for_need(&mut self, core: &Core, jvm: &dyn Jvm) {
+        if let Some(wanted) = self.planner.wants_cover()
+            && self.canaries.few_are_out()
+            && self
+                .waiting_since(core, jvm, wanted, PlantedFor::Need)
+                .is_none()
+        {
+            self.plant(core, jvm, PlantedFor::Need);
+        }
+    }
+
+    /// Plants an old canary and returns its epoch. If the collector collects the whole heap each
+    /// time, the enforcer's ordinary canaries are enough.
+    fn plant(&mut self, core: &Core, jvm: &dyn Jvm, purpose: PlantedFor) -> Option<Epoch> {
+        let now = core.ledger.epochs().current();
+        match self.collector?.kind {
+            CollectorKind::Whole => return Some(now),
+            CollectorKind::GenerationalZgc => {
+                return self.canaries.plant_young(jvm, now).then_some(now);
+            }
+            _ => {}
+        }
+        let arrays = self.arrays_for(core, jvm, purpose);
+        self.canaries.plant(jvm, now, arrays).then_some(now)
+    }
+
+    /// The epoch of a canary that is out and can prove `wanted`. If arrays can be planted, only a
+    /// canary with arrays counts.
+    fn waiting_since(
+        &self,
+        core: &Core,
+        jvm: &dyn Jvm,
+        wanted: Epoch,
+        purpose: PlantedFor,
+    ) -> Option<Epoch> {
+        let pair = self.canaries.youngest_pair_since(wanted);
+        pair.or_else(|| match self.arrays_for(core, jvm, purpose) {
+            Some(_) => None,
+            None => self.canaries.youngest_since(wanted),
+        })
+    }
+
+    fn arrays_for(&self, core: &Core, jvm: &dyn Jvm, purpose: PlantedFor) -> Option<Arrays> {
+        self.canaries.arrays_for(purpose, self.elements(core, jvm))
+    }
+
+    /// The length of arrays for a canary; `None` if they do not help or there is no room.
+    fn elements(&self, core: &Core, jvm: &dyn Jvm) -> Option<i32> {
+        let collector = self.collector?;
+        collector.humongous_elements(jvm.used_bytes()?, core.heap.max_bytes())
+    }
+
+    /// Fills up the stock of canaries.
+    fn keep_stock(&mut self, core: &Core, jvm: &dyn Jvm, now: Instant) {
+        self.stocked = Some(now);
+        self.canaries.keep_stock(jvm);
+        let region_bytes = self.collector.and_then(|collector| collector.region_bytes);
+        let is_little = |bytes: u64| bytes * 2 <= core.heap.max_bytes() / PAIR_OF_HEAP;
+        if region_bytes.is_some_and(is_little)
+            && self.canaries.is_short_of_a_pair()
+            && let Some(elements) = self.elements(core, jvm)
+        {
+            self.canaries.keep_pair(jvm, elements);
+        }
+    }
+
+    fn start(&mut self, core: &Core, jvm: &dyn Jvm, means: Means) -> Duration {
+        let wanted = self.planner.wants_cover();
+        let waiting =
+            wanted.and_then(|wanted| self.waiting_since(core, jvm, wanted, PlantedFor::Request));
+        let planted = waiting.or_else(|| self.plant(core, jvm, PlantedFor::Request));
+        let asked = jvm.now();
+        let (Some(epoch), Some(collector)) = (planted, self.collector) else {
+            self.refused(means, "no canary can be planted", asked);
+            return LOOK;
+        };
+        if means == Means::Periodic {
+            if self.request(jvm) {
+                self.planner.started(means, epoch, asked);
+            } else {
+                self.refused(means, "the VM does not let its flag be set", asked);
+            }
+            return LOOK;
+        }
+        if means == Means::Full && collector.kind == CollectorKind::G1 && !self.said_full {
+            self.said_full = true;
+            tracing::warn!(
+                "evidence takes full collections: neither a periodic cycle nor a concurrent System.gc() is to be had \
+                 (G1PeriodicGCInterval, G1PeriodicGCInvokesConcurrent, G1PeriodicGCSystemLoadThreshold, ExplicitGCInvokesConcurrent, DisableExplicitGC)"
+            );
+        }
+        if jvm.collect(means) {
+            self.planner.started(means, epoch, asked);
+            self.planner.returned(jvm.now());
+        } else {
+            self.refused(means, "the VM refuses", asked);
+        }
+        LOOK
+    }
+
+    /// Changes the flag that makes G1 start a cycle.
+    fn request(&mut self, jvm: &dyn Jvm) -> bool {
+        self.activity_before = jvm.cycle_activity();
+        jvm.request_cycle()
+    }
+
+    fn is_g1(&self) -> bool {
+        (self.collector).is_some_and(|collector| collector.kind == CollectorKind::G1)
+    }
+
+    fn refused(&mut self, means: Means, why: &str, now: Instant) {
+        self.planner.refused(means, now);
+        self.say(means, why);
+    }
+
+    fn say(&mut self, means: Means, why: &str) {
+        if !std::mem::replace(&mut self.said[means as usize], true) {
+            tracing::warn!("evidence cannot be had by way of {means:?} ({why}); the next is tried");
+        }
+    }
+
+    /// Restores the flag once the requested cycle has its proof. Called while the enforcer waits for
+    /// refunds.
+    pub fn put_flag_back_early(&mut self, core: &Core, jvm: &dyn Jvm) {
+        let proof = core.ledger.epochs().pending_cover();
+        if self.planner.has_its_proof(proof) && core.heap.free_bytes(jvm) >= ROOM {
+            self.put_back(jvm);
+        }
+    }
+
+    fn put_back(&mut self, jvm: &dyn Jvm) -> Duration {
+        if self.collector.is_none() {
+            return IDLE;
+        }
+        let now = jvm.now();
+        if let Some(then) = self.flag_again_at.filter(|&then| now < then) {
+            return then - now;
+        }
+        if jvm.put_flag_back() {
+            self.planner.was_put_back();
+            LOOK
+        } else {
+            self.flag_again_at = Some(now + FLAG_AGAIN);
+            FLAG_AGAIN
+        }
+    }
+
+    fn provoke(&mut self, core: &Core, jvm: &dyn Jvm) -> Duration {
+        let epochs = core.ledger.epochs();
+        let (before, max) = (epochs.current(), core.heap.max_bytes());
+        // If old memory had no room for promoted objects, the young collection would become a full
+        // one. With G1 old memory may grow to all but the young; with the others it is two thirds
+        // of the heap by default.
+        let most = if self.is_g1() { max / 5 * 4 } else { max / 2 };
+        let is_tight =
+            core.heap.used_after_gc_bytes() > most || core.heap.free_bytes(jvm) < max / 10;
+        let began = jvm.now();
+        while !is_tight && self.provoked_bytes < most {
+            if epochs.current() > before || jvm.is_stopping() {
+                self.provoked_bytes = 0;
+                return Duration::ZERO;
+            }
+            if jvm.now().saturating_duration_since(began) >= PROVOCATION {
+                return Duration::ZERO;
+            }
+            if !jvm.allocate_garbage(PROVOCATION_BYTES) {
+                break;
+            }
+            self.provoked_bytes += PROVOCATION_BYTES as u64;
+        }
+        self.provoked_bytes = 0;
+        self.planner.gave_up(jvm.now());
+        Duration::ZERO
+    }
+}

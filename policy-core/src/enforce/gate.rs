@@ -1,0 +1,534 @@
+//! Gates: what an allocating thread sees of its account's limit.
+//!
+//! Each account with a limit has one gate; its number is that of the purse that represents the
+//! account. Only the enforcer writes the word and the marks. Allocating threads add their charges
+//! and count refusals. All of it is lock-free.
+//!
+//! # Rules
+//! 1. `spent` is the sum of all charges since the gate was made; it only grows. The marks use the
+//!    same scale: the enforcer reads `spent`, *then* the account's charge, and puts
+//!    the mark at `spent + (mark − charged)`. A thread charges the purse before the gate, with
+//!    Release, so every charge in the `spent` that the enforcer read is in the `charged` that it
+//!    reads after it. A race makes the mark too low, by what was charged in between, and never
+//!    too high (model: `a_mark_is_never_too_high`). Nothing is counted twice and nothing is lost.
+//! 2. A thread that takes `spent` across the trip wakes the enforcer, one thread per crossing. The
+//!    enforcer sets a new mark and then reads `spent` again, by a read-modify-write: either the
+//!    thread's addition comes first, and the enforcer sees that the new mark is crossed already,
+//!    or it comes after, and the thread sees the new mark. So no crossing is overlooked
+//!    (model: `a_crossing_is_seen_by_one_of_the_two`).
+//! 3. Beyond the stop, or if the account is over its limit, the charge is *due*: its thread judges
+//!    its own stack, and is refused, or waits, or goes on and is counted.
+//! 4. When a pause ends, `spent` of the watched gates is noted with the epoch that begins
+//!    ([`Gates::begin`]), inside the pause. So the difference of two notes is exactly what was
+//!    charged in the epochs between. A gate has a ring of `NOTES` notes. The reader reads a note's
+//!    epoch before and after its value, and drops a note that was written meanwhile (model:
+//!    `a_note_is_whole`).
+//! 5. The word carries a serial number, and every new word changes it. It limits how long a thread
+//!    may wait for one word. A waiting thread polls the word; a verdict stays in it until the
+//!    enforcer writes another (model: `a_waiting_thread_sees_the_verdict`).
+//! 6. A gate gets another account after a reload, or when its purse ends. A verdict about one
+//!    account must not hit the threads of another. So the enforcer first closes the gate
+//!    ([`Gate::close`]), then publishes which purse has which gate, then sets a new word. A thread
+//!    that is about to refuse reads the word, *then* whether the gate is still its own. If the word
+//!    was about another account, the thread finds that the gate is not its own (model:
+//!    `a_verdict_hits_its_own_account`).
+//! 7. Counts are taken out with a swap: none is lost or counted twice (model:
+//!    `no_count_is_lost`). The counts of a closed gate go to its last account.
+
+use crate::ledger::{Chunks, Epoch};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, places};
+
+const LIMITED: u32 = 1;
+const OVER: u32 = 2;
+const ENFORCED: u32 = 4;
+const NAIVE: u32 = 8;
+const SERIAL: u32 = 16;
+
+/// Deferrals are counted by reason; there are at most so many reasons.
+#[cfg(not(loom))]
+pub const MOST_REASONS: usize = 32;
+/// Few, because loom tracks each counter.
+#[cfg(loom)]
+pub const MOST_REASONS: usize = 2;
+
+/// What the enforcer says through a gate, without the serial number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Word {
+    /// The account has a limit.
+    pub limited: bool,
+    /// The account is over its limit, by a verdict.
+    pub over: bool,
+    /// Due charges are refused or wait; otherwise they are only counted.
+    pub enforced: bool,
+    /// For tests only: every sample is refused, wherever its thread is.
+    pub naive: bool,
+}
+
+impl Word {
+    fn bits(self) -> u32 {
+        let bit = |set: bool, bit: u32| if set { bit } else { 0 };
+        bit(self.limited, LIMITED)
+            | bit(self.over, OVER)
+            | bit(self.enforced, ENFORCED)
+            | bit(self.naive, NAIVE)
+    }
+
+    fn of(bits: u32) -> Word {
+        Word {
+            limited: bits & LIMITED != 0,
+            over: bits & OVER != 0,
+            enforced: bits & ENFORCED != 0,
+            naive: bits & NAIVE != 0,
+        }
+    }
+}
+
+/// Why a charge is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// The account is over its limit.
+    Over,
+    /// A single object is larger than the whole limit.
+    Alone,
+    /// The overdraft is used up and the verdict is awaited.
+    Overdrawn,
+}
+
+/// What a charge met at the gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Passage {
+    /// This charge crossed the trip: wake the enforcer.
+    pub wake_enforcer: bool,
+    /// The account is near its limit.
+    pub near: bool,
+    /// Why the charge is due; `None` if it passes.
+    pub due: Option<Due>,
+}
+
+/// What became of charges that were due, taken out of a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Errors thrown.
+    pub refusals: u64,
+    /// Errors that would have been thrown in mode `enforce`.
+    pub would_refuse: u64,
+    /// Refusals that were due but not thrown, by [`super::throw_points::Reason`].
+    pub deferred: [u64; MOST_REASONS],
+}
+
+impl Counts {
+    /// Adds other counts.
+    pub fn add(&mut self, other: &Counts) {
+        self.refusals += other.refusals;
+        self.would_refuse += other.would_refuse;
+        for (sum, more) in self.deferred.iter_mut().zip(other.deferred) {
+            *sum += more;
+        }
+    }
+
+    /// All charges that were due, whatever happened then.
+    pub fn due(&self) -> u64 {
+        self.refusals + self.would_refuse + self.deferred.iter().sum::<u64>()
+    }
+}
+
+/// One account's gate.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub struct Gate {
+    word: AtomicU32,
+    spent: AtomicU64,
+    near: AtomicU64,
+    trip: AtomicU64,
+    stop: AtomicU64,
+    limit_bytes: AtomicU64,
+    masked_bytes: AtomicU64,
+    refusals: AtomicU64,
+    would_refuse: AtomicU64,
+    deferred: [AtomicU64; MOST_REASONS],
+    notes: [Note; NOTES],
+}
+
+/// `spent` as it was when an epoch began.
+#[derive(Debug, Default)]
+struct Note {
+    /// Epoch + 1; 0 while there is none.
+    epoch: AtomicU64,
+    spent: AtomicU64,
+}
+
+/// How many beginnings of epochs a gate remembers.
+#[cfg(not(loom))]
+const NOTES: usize = 16;
+#[cfg(loom)]
+const NOTES: usize = 2;
+/// How many gates can be watched.
+#[cfg(not(loom))]
+const MOST_WATCHED: usize = 64;
+#[cfg(loom)]
+const MOST_WATCHED: usize = 1;
+
+impl Gate {
+    /// Adds a charge, on the allocating thread, after its purse was charged. `charged_bytes` is the
+    /// weight of the sample, `size_bytes` the size of the object. One load if there is no limit.
+    pub fn pass(&self, charged_bytes: u64, size_bytes: u64) -> Passage {
+        let word = Word::of(self.word.load(Ordering::Acquire));
+        if !word.limited {
+            return Passage::default();
+        }
+        let before = self.spent.fetch_add(charged_bytes, Ordering::AcqRel);
+        let after = before.wrapping_add(charged_bytes);
+        let trip = self.trip.load(Ordering::Acquire);
+        let due = if word.over || word.naive {
+            Some(Due::Over)
+        } else if size_bytes > self.limit_bytes.load(Ordering::Relaxed) {
+            Some(Due::Alone)
+        } else if after > self.stop.load(Ordering::Acquire) {
+            Some(Due::Overdrawn)
+        } else {
+            None
+        };
+        Passage {
+            wake_enforcer: before <= trip && after > trip,
+            near: after > self.near.load(Ordering::Relaxed),
+            due,
+        }
+    }
+
+    /// The limit in bytes; `None` without one; zero if the trip is crossed or the account is over.
+    /// For an allocating thread, before the charge.
+    pub fn limit_at_rest(&self) -> Option<u64> {
+        let (word, _) = self.word();
+        if !word.limited {
+            return None;
+        }
+        let is_at_rest =
+            !word.over && !word.naive && self.spent() <= self.trip.load(Ordering::Acquire);
+        Some(if is_at_rest {
+            self.limit_bytes.load(Ordering::Relaxed)
+        } else {
+            0
+        })
+    }
+
+    /// The word as it is now, and its serial number.
+    pub fn word(&self) -> (Word, u32) {
+        let bits = self.word.load(Ordering::Acquire);
+        (Word::of(bits), bits / SERIAL)
+    }
+
+    /// Whether the charges so far lie beyond the stop.
+    pub fn is_overdrawn(&self) -> bool {
+        self.spent.load(Ordering::Relaxed) > self.stop.load(Ordering::Acquire)
+    }
+
+    /// Whether a thread beyond the stop must wait for the verdict, or go on waiting.
+    pub fn is_verdict_awaited(&self) -> bool {
+        let (word, _) = self.word();
+        word.limited && word.enforced && !word.over && self.is_overdrawn()
+    }
+
+    /// Whether a charge that was due must still be refused: limits may change while its thread waits
+    /// or judges its stack.
+    pub fn is_still_due(&self, due: Due, size_bytes: u64) -> bool {
+        let (word, _) = self.word();
+        let is_alone = due == Due::Alone && size_bytes > self.limit_bytes.load(Ordering::Relaxed);
+        word.over || word.limited && is_alone
+    }
+
+    /// Bytes charged through this gate so far; to be read before the account's charge (rule 1).
+    pub fn spent(&self) -> u64 {
+        self.spent.load(Ordering::Acquire)
+    }
+
+    /// The mark beyond which threads wait, on the scale of `spent`.
+    #[cfg(test)]
+    pub(crate) fn stop(&self) -> u64 {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    /// Sets the marks, on the scale of `spent`; true if the trip is crossed already (rule 2).
+    /// Only for the enforcer.
+    pub fn set_marks(&self, limit_bytes: u64, trip: u64, stop: u64) -> bool {
+        self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
+        // Near: from half of the limit before the trip.
+        (self.near).store(trip.saturating_sub(limit_bytes / 2), Ordering::Relaxed);
+        self.stop.store(stop, Ordering::Release);
+        self.trip.store(trip, Ordering::Release);
+        self.spent.fetch_add(0, Ordering::AcqRel) > trip
+    }
+
+    /// Sets the word if it differs from the present one. Only for the enforcer.
+    pub fn set_word(&self, word: Word) {
+        let before = self.word.load(Ordering::Relaxed);
+        if Word::of(before) != word {
+            self.renew_word(word);
+        }
+    }
+
+    /// Sets the word with a new serial number, even if it is the same as before. Only for the
+    /// enforcer.
+    pub fn renew_word(&self, word: Word) {
+        let serial = (self.word.load(Ordering::Relaxed) / SERIAL).wrapping_add(1);
+        self.word
+            .store(serial.wrapping_mul(SERIAL) | word.bits(), Ordering::Release);
+    }
+
+    /// Resets the word and the notes before the gate gets another account (rule 6). Only for the
+    /// enforcer.
+    pub fn close(&self) {
+        self.renew_word(Word::default());
+        self.forget_masked();
+        for note in &self.notes {
+            note.epoch.store(0, Ordering::Release);
+        }
+    }
+
+    /// Notes `spent` as `epoch` begins. Inside the pause: a few stores.
+    fn begin(&self, epoch: Epoch) {
+        let stored = u64::from(epoch.get()) + 1;
+        let note = &self.notes[epoch.get() as usize % NOTES];
+        note.epoch.swap(0, Ordering::AcqRel);
+        note.spent.store(self.spent(), Ordering::Release);
+        note.epoch.store(stored, Ordering::Release);
+    }
+
+    /// `spent` as it was when `epoch` began, if the note still exists.
+    fn spent_before(&self, epoch: Epoch) -> Option<u64> {
+        let stored = u64::from(epoch.get()) + 1;
+        let note = &self.notes[epoch.get() as usize % NOTES];
+        let before = note.epoch.load(Ordering::Acquire);
+        let spent = note.spent.load(Ordering::Acquire);
+        let after = note.epoch.load(Ordering::Acquire);
+        (before == stored && after == stored).then_some(spent)
+    }
+
+    /// Bytes charged through this gate in the epochs after `from` and up to `upto`; `None` if a note
+    /// is missing.
+    pub fn born_between(&self, from: Epoch, upto: Epoch) -> Option<u64> {
+        let next = |epoch: Epoch| Epoch::new(epoch.get().saturating_add(1));
+        (self.spent_before(next(upto))?).checked_sub(self.spent_before(next(from))?)
+    }
+
+    /// Takes `charged_bytes` from what masked threads may be charged without a refusal; false if that
+    /// is not enough. All masked threads of the account together have `most_bytes` until the account
+    /// has recovered. Any thread.
+    pub fn spend_masked(&self, charged_bytes: u64, most_bytes: u64) -> bool {
+        let spare = |masked: u64| {
+            let sum = masked.saturating_add(charged_bytes);
+            (sum <= most_bytes).then_some(sum)
+        };
+        // A charge that does not fit uses nothing up: a smaller one may still fit, and free memory.
+        (self.masked_bytes)
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, spare)
+            .is_ok()
+    }
+
+    /// The account has recovered: masked threads have the full amount again. Only for the enforcer.
+    pub fn forget_masked(&self) {
+        self.masked_bytes.store(0, Ordering::Relaxed);
+    }
+
+    /// Counts a refusal that was thrown.
+    pub fn count_refusal(&self) {
+        self.refusals.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a refusal that would have been thrown in mode `enforce`.
+    pub fn count_would_refuse(&self) {
+        self.would_refuse.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a refusal that was due but not thrown, by the number of its reason.
+    pub fn count_deferred(&self, reason: usize) {
+        if let Some(count) = self.deferred.get(reason) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes the counts out (rule 7).
+    pub fn drain(&self) -> Counts {
+        Counts {
+            refusals: self.refusals.swap(0, Ordering::Relaxed),
+            would_refuse: self.would_refuse.swap(0, Ordering::Relaxed),
+            deferred: std::array::from_fn(|i| self.deferred[i].swap(0, Ordering::Relaxed)),
+        }
+    }
+}
+
+#[cfg(not(loom))]
+const GATES_PER_CHUNK: usize = 64;
+#[cfg(loom)]
+const GATES_PER_CHUNK: usize = 2;
+
+/// All gates, by the purse that represents the account.
+#[derive(Debug)]
+pub struct Gates {
+    gates: Chunks<Gate, GATES_PER_CHUNK>,
+    /// Number + 1 of the gates whose `spent` is noted at each pause; 0 for none.
+    watched: [AtomicU32; MOST_WATCHED],
+}
+
+impl Gates {
+    /// No gates.
+    pub fn new() -> Gates {
+        Gates {
+            gates: Chunks::new(places(1 << u16::BITS)),
+            watched: std::array::from_fn(|_| AtomicU32::new(0)),
+        }
+    }
+
+    /// Notes `spent` of the watched gates as an epoch begins. Inside the pause: atomics only, at most
+    /// `MOST_WATCHED` gates.
+    pub fn begin(&self, epoch: Epoch) {
+        for place in &self.watched {
+            let Some(number) = place.load(Ordering::Acquire).checked_sub(1) else {
+                return;
+            };
+            if let Some(gate) = self.gates.get(number) {
+                gate.begin(epoch);
+            }
+        }
+    }
+
+    /// Watches these gates from now on, as many as there is room for. Only for the enforcer.
+    pub fn watch(&self, gates: impl Iterator<Item = u32>) {
+        let numbers = gates.map(|number| number + 1).chain(std::iter::repeat(0));
+        for (place, number) in self.watched.iter().zip(numbers) {
+            place.store(number, Ordering::Release);
+        }
+    }
+
+    /// The gate of an account; `None` if it has no limit and was never made. Any thread, lock-free.
+    pub fn get(&self, representative: u32) -> Option<&Gate> {
+        self.gates.get(representative)
+    }
+
+    /// The gate of an account, made if it is missing; `None` without memory. Only for the enforcer.
+    pub fn make(&self, representative: u32) -> Option<&Gate> {
+        self.gates.get_or_grow(representative)
+    }
+
+    /// Closes all gates: nobody is refused any more, and waiting threads go on. To be called when the
+    /// enforcer has ended.
+    pub fn open_all(&self) {
+        for number in 0..1 << u16::BITS {
+            if let Some(gate) = self.gates.get(number) {
+                gate.close();
+            }
+        }
+    }
+
+    /// Native memory held, in bytes.
+    pub fn committed_bytes(&self) -> u64 {
+        self.gates.committed_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPEN: Word = Word {
+        limited: true,
+        over: false,
+        enforced: true,
+        naive: false,
+    };
+
+    #[test]
+    fn without_a_limit_nothing_is_counted() {
+        let gate = Gate::default();
+        assert_eq!(gate.pass(1 << 40, 1 << 40), Passage::default());
+        assert_eq!(gate.spent(), 0);
+    }
+
+    #[test]
+    fn a_limit_is_at_rest_until_the_trip_is_crossed_or_the_account_is_over() {
+        let gate = Gate::default();
+        assert_eq!(gate.limit_at_rest(), None);
+        gate.set_word(OPEN);
+        gate.set_marks(1000, 100, 150);
+        assert_eq!(gate.limit_at_rest(), Some(1000));
+        gate.pass(100, 8);
+        assert_eq!(gate.limit_at_rest(), Some(1000));
+        gate.pass(1, 8);
+        assert_eq!(gate.limit_at_rest(), Some(0));
+        gate.set_marks(1000, 300, 350);
+        assert_eq!(gate.limit_at_rest(), Some(1000));
+        gate.set_word(Word { over: true, ..OPEN });
+        assert_eq!(gate.limit_at_rest(), Some(0));
+    }
+
+    #[test]
+    fn masked_threads_share_what_they_are_spared_until_the_account_recovers() {
+        let gate = Gate::default();
+        assert!(!gate.spend_masked(101, 100), "and it uses nothing up");
+        assert!(gate.spend_masked(60, 100) && gate.spend_masked(40, 100));
+        assert!(!gate.spend_masked(1, 100) && !gate.spend_masked(1, 100));
+        gate.forget_masked();
+        assert!(gate.spend_masked(100, 100));
+        assert!(gate.spend_masked(u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn one_crossing_wakes_the_enforcer_once_and_the_stop_makes_due() {
+        let gate = Gate::default();
+        gate.set_word(OPEN);
+        assert!(!gate.set_marks(1000, 100, 150));
+        let near = true;
+        let passage = |wake_enforcer, due| Passage {
+            wake_enforcer,
+            near,
+            due,
+        };
+        assert_eq!(gate.pass(100, 8), passage(false, None));
+        assert_eq!(gate.pass(1, 8), passage(true, None));
+        assert_eq!(gate.pass(49, 8), passage(false, None));
+        assert_eq!(gate.pass(1, 8), passage(false, Some(Due::Overdrawn)));
+        assert_eq!(gate.pass(1, 1001), passage(false, Some(Due::Alone)));
+        gate.set_word(Word { over: true, ..OPEN });
+        assert_eq!(gate.pass(1, 8).due, Some(Due::Over));
+        assert!(gate.set_marks(1000, 100, 150));
+    }
+
+    #[test]
+    fn what_was_born_between_two_pauses_is_exact() {
+        let gates = Gates::new();
+        let gate = gates.make(5).unwrap();
+        gate.set_word(OPEN);
+        gate.set_marks(1 << 40, 1 << 40, 1 << 40);
+        gates.watch([5].into_iter());
+        let epoch = Epoch::new;
+        for (number, charged) in [(1, 100), (2, 30), (3, 7)] {
+            gate.pass(charged, 8);
+            gates.begin(epoch(number));
+        }
+        // Born in epoch 1: charged after it began and before epoch 2 did.
+        assert_eq!(gate.born_between(epoch(0), epoch(1)), Some(30));
+        assert_eq!(gate.born_between(epoch(0), epoch(2)), Some(37));
+        assert_eq!(gate.born_between(epoch(0), epoch(3)), None);
+        for number in 4..4 + NOTES as u32 {
+            gates.begin(epoch(number));
+        }
+        assert_eq!(gate.born_between(epoch(0), epoch(2)), None);
+        gates.watch(std::iter::empty());
+        gates.begin(epoch(100));
+        assert_eq!(gate.spent_before(epoch(100)), None);
+    }
+
+    #[test]
+    fn a_new_word_has_a_new_serial() {
+        let gate = Gate::default();
+        gate.set_word(OPEN);
+        let (word, serial) = gate.word();
+        assert_eq!(word, OPEN);
+        gate.set_word(OPEN);
+        assert_eq!(gate.word().1, serial);
+        gate.renew_word(OPEN);
+        assert_ne!(gate.word().1, serial);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models;

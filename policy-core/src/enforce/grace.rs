@@ -1,0 +1,312 @@
+//! Grace: what a refused thread may allocate so that its handlers run.
+//!
+//! # Rules
+//! 1. After a refusal the thread has a grace of [`GRACE_BYTES`] of charge and [`GRACE_MS`]; while
+//!    both last, its due charges are not refused.
+//! 2. A thread that is refused again within [`CALM_MS`] gets half of its last grace: so code cannot
+//!    go on allocating by catching errors.
+//! 3. From the second such refusal on the thread is also slowed before the throw, twice as long each
+//!    time up to [`SLOWEST_MS`]: code that catches every error and keeps what it allocates
+//!    between samples would otherwise fill the heap at full speed.
+//! 4. A thread waits for a verdict at most [`WAIT_MS`] at a time, and [`WAITS_MS`] for one
+//!    suspicion. Then it goes on, slowed to [`SLOW_BYTES_PER_MS`]: if the evidence is late (the
+//!    budget is used up), a leak must not fill the heap meanwhile.
+//! 5. If a method on its stack is not known yet, a thread whose charge is due waits at most
+//!    [`FIND_OUT_MS`] at a time until it is looked up. These waits count for [`WAITS_MS`] too. The
+//!    thread may hold locks at that place, so the wait is short, and there is none once
+//!    [`WAITS_MS`] is used up.
+//! 6. Small allocations within [`ECHO_CPU`] after a refusal pass, up to [`ECHO_SAMPLES`] samples or
+//!    [`ECHO_BYTES`], whatever the grace: they may be the VM's own, an *echo* of the throw. When an
+//!    error passes a compiled frame, HotSpot may deoptimise the frame and then allocates the objects
+//!    that the compiler had kept in registers. If such an allocation fails, HotSpot drops the frames
+//!    without running their handlers ("failed reallocation of scalar replaced objects"), and a lock
+//!    or a bin of a map that they would have released stays taken. Measured on JDK 17: about one in a
+//!    thousand refusals that directly followed another. The allocation comes within microseconds of
+//!    the thread's CPU time, but perhaps much later by the clock, if the thread loses its processor.
+//!    So the rule counts CPU time from the throw on.
+//! 7. Each native thread has one such memory, for one account at a time. A virtual thread uses
+//!    its carrier's; it is slowed and made to wait at most [`CARRIER_MS`] at a time, because other
+//!    tenants need the carrier too.
+
+use std::time::Duration;
+
+/// Bytes that a refused thread may be charged during its first grace.
+pub const GRACE_BYTES: u64 = 1 << 20;
+/// How long a grace lasts.
+pub const GRACE_MS: u64 = 500;
+/// After so long without a refusal, the next one counts as the first again.
+pub const CALM_MS: u64 = 2_000;
+/// The longest delay before a throw.
+pub const SLOWEST_MS: u64 = 100;
+/// The longest wait for a verdict at one allocation.
+pub const WAIT_MS: u64 = 2_000;
+/// The sum of all waits of one thread for one suspicion.
+pub const WAITS_MS: u64 = 5_000;
+/// The longest wait at one allocation until its place is looked up.
+pub const FIND_OUT_MS: u64 = 100;
+/// What a thread whose waits are used up may be charged: 4 MiB a second.
+pub const SLOW_BYTES_PER_MS: u64 = 4 << 10;
+/// For so much of the thread's CPU time after a throw, small allocations may be the VM's own (rule 6).
+pub const ECHO_CPU: Duration = Duration::from_millis(2);
+/// C2 keeps arrays of up to 64 elements (`EliminateAllocationArraySizeLimit`) and objects of up
+/// to 512 fields (`EliminateAllocationFieldsLimit`) in registers.
+pub const ECHO_OBJECT_BYTES: u64 = 8 << 10;
+/// Samples let through after a refusal.
+pub const ECHO_SAMPLES: u32 = 2;
+/// More samples pass if they are light, up to this charge in total.
+pub const ECHO_BYTES: u64 = 16 << 10;
+/// The longest that a carrier of virtual threads is held.
+pub const CARRIER_MS: u64 = 10;
+
+/// What a native thread remembers of its refusals. All zero at first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Grace {
+    account: u32,
+    streak: u32,
+    refused_at_ms: u64,
+    left_bytes: u64,
+    /// The native thread's CPU time at the throw; `None` if nothing was thrown.
+    thrown_at_cpu: Option<Duration>,
+    /// Samples that passed by rule 6 since the refusal, and their charge.
+    echo_samples: u32,
+    echo_bytes: u64,
+    /// How long the thread has waited so far, for the gate's word with this serial number.
+    waited_ms: u64,
+    waited_for: u32,
+}
+
+impl Grace {
+    /// The grace of a thread that was never refused.
+    pub const NONE: Grace = Grace {
+        account: 0,
+        streak: 0,
+        refused_at_ms: 0,
+        left_bytes: 0,
+        thrown_at_cpu: None,
+        echo_samples: 0,
+        echo_bytes: 0,
+        waited_ms: 0,
+        waited_for: 0,
+    };
+
+    /// Takes `charged_bytes` from the grace; false if not so much is left.
+    pub fn spend(&mut self, account: u32, now_ms: u64, charged_bytes: u64) -> bool {
+        let lasts = self.streak > 0
+            && self.account == account
+            && now_ms.saturating_sub(self.refused_at_ms) < GRACE_MS
+            && self.left_bytes >= charged_bytes;
+        if lasts {
+            self.left_bytes -= charged_bytes;
+        }
+        lasts
+    }
+
+    /// Whether an object may be the VM's own allocation after the last throw (rule 6); if so, counts
+    /// it. `cpu_time` reads the native thread's CPU time, which is a system call.
+    pub fn echoes(
+        &mut self,
+        cpu_time: impl FnOnce() -> Duration,
+        size_bytes: u64,
+        charged_bytes: u64,
+    ) -> bool {
+        let Some(thrown_at) = self.thrown_at_cpu else {
+            return false;
+        };
+        let bytes = self.echo_bytes.saturating_add(charged_bytes);
+        let may = size_bytes <= ECHO_OBJECT_BYTES
+            && (self.echo_samples < ECHO_SAMPLES || bytes <= ECHO_BYTES)
+            && cpu_time().saturating_sub(thrown_at) < ECHO_CPU;
+        if may {
+            self.echo_samples += 1;
+            self.echo_bytes = bytes;
+        }
+        may
+    }
+
+    /// Notes that the error was thrown, at this CPU time of the native thread.
+    pub fn thrown(&mut self, cpu_time: Duration) {
+        self.thrown_at_cpu = Some(cpu_time);
+    }
+
+    /// How long to slow the thread before it is refused now, in milliseconds.
+    pub fn slowed_ms(&self, account: u32, now_ms: u64) -> u64 {
+        match self.streak_at(account, now_ms) {
+            0 | 1 => 0,
+            streak => (1u64 << (streak - 1).min(16)).min(SLOWEST_MS),
+        }
+    }
+
+    /// Starts a new grace: the thread is refused now.
+    pub fn refused(&mut self, account: u32, now_ms: u64) {
+        let streak = self.streak_at(account, now_ms).saturating_add(1);
+        *self = Grace {
+            account,
+            streak,
+            refused_at_ms: now_ms,
+            left_bytes: GRACE_BYTES >> (streak - 1).min(63),
+            thrown_at_cpu: None,
+            echo_samples: 0,
+            echo_bytes: 0,
+            ..*self
+        };
+    }
+
+    /// How many milliseconds the thread may wait now for the word that follows `serial`, after a
+    /// charge of `charged_bytes`.
+    pub fn may_wait_ms(&self, serial: u32, charged_bytes: u64) -> u64 {
+        if self.waited_for == serial {
+            let slowed = (charged_bytes / SLOW_BYTES_PER_MS).min(WAIT_MS);
+            (WAITS_MS.saturating_sub(self.waited_ms)).clamp(slowed, WAIT_MS)
+        } else {
+            WAIT_MS
+        }
+    }
+
+    /// How many milliseconds the thread may wait now until its place is looked up, while the gate's
+    /// word has this serial number.
+    pub fn may_find_out_ms(&self, serial: u32) -> u64 {
+        let waited_ms = if self.waited_for == serial {
+            self.waited_ms
+        } else {
+            0
+        };
+        WAITS_MS.saturating_sub(waited_ms).min(FIND_OUT_MS)
+    }
+
+    /// Notes that the thread has waited so long.
+    pub fn waited(&mut self, serial: u32, ms: u64) {
+        if self.waited_for != serial {
+            self.waited_for = serial;
+            self.waited_ms = 0;
+        }
+        // A wait of 0 ms counts as 1 ms, so that there is no endless series of them.
+        self.waited_ms += ms.max(1);
+    }
+
+    /// What is left of the grace in bytes, the serial number of the word last waited for, and how
+    /// many milliseconds the thread has waited for it.
+    #[cfg(test)]
+    pub(crate) fn accounts(&self) -> (u64, u32, u64) {
+        (self.left_bytes, self.waited_for, self.waited_ms)
+    }
+
+    fn streak_at(&self, account: u32, now_ms: u64) -> u32 {
+        if self.account == account && now_ms.saturating_sub(self.refused_at_ms) < CALM_MS {
+            self.streak
+        } else {
+            0
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_refused_thread_may_clean_up() {
+        let mut grace = Grace::default();
+        assert!(!grace.spend(7, 10, 1));
+        assert_eq!(grace.slowed_ms(7, 10), 0);
+        grace.refused(7, 10);
+        assert!(grace.spend(7, 11, GRACE_BYTES / 2));
+        assert!(!grace.spend(8, 11, 1), "another account's");
+        assert!(grace.spend(7, 11, GRACE_BYTES / 2));
+        assert!(!grace.spend(7, 11, 1));
+        grace.refused(7, 12);
+        assert!(!grace.spend(7, 13, GRACE_BYTES));
+        assert!(grace.spend(7, 13, GRACE_BYTES / 2));
+        assert!(!grace.spend(7, 12 + GRACE_MS, 0));
+    }
+
+    #[test]
+    fn what_the_vm_makes_as_it_delivers_is_let_through() {
+        const THROWN: Duration = Duration::from_millis(10);
+        let after = |ms: u64| move || THROWN + Duration::from_millis(ms);
+        let refused = |now_ms| {
+            let mut grace = Grace::default();
+            grace.refused(7, now_ms);
+            assert!(!grace.echoes(after(0), 16, 16), "nothing is thrown yet");
+            grace.thrown(THROWN);
+            grace
+        };
+        let mut grace = Grace::default();
+        assert!(!grace.echoes(after(0), 16, 16), "nothing was refused");
+        grace = refused(10);
+        assert!(
+            !grace.echoes(after(0), ECHO_OBJECT_BYTES + 1, 16),
+            "too large"
+        );
+        assert!(grace.echoes(after(0), 16, 1 << 16) && grace.echoes(after(1), 16, 1 << 16));
+        assert!(
+            !grace.echoes(after(1), 16, 1 << 16),
+            "more than the VM makes"
+        );
+        grace = refused(20);
+        assert!(
+            (0..ECHO_BYTES / 16).all(|_| grace.echoes(after(0), 16, 16)),
+            "light samples"
+        );
+        assert!(!grace.echoes(after(0), 16, 16));
+        grace = refused(30);
+        assert!(!grace.echoes(|| THROWN + ECHO_CPU, 16, 16), "too late");
+    }
+
+    #[test]
+    fn a_place_is_waited_for_briefly_and_not_for_ever() {
+        let mut grace = Grace::default();
+        let mut waits = Vec::new();
+        while grace.may_find_out_ms(3) > 0 {
+            waits.push(grace.may_find_out_ms(3));
+            grace.waited(3, waits[waits.len() - 1]);
+        }
+        assert_eq!(waits, [FIND_OUT_MS; (WAITS_MS / FIND_OUT_MS) as usize]);
+        assert_eq!(grace.may_find_out_ms(4), FIND_OUT_MS, "another word");
+    }
+
+    #[test]
+    fn who_is_refused_again_and_again_is_slowed() {
+        let mut grace = Grace::default();
+        let mut slowed = Vec::new();
+        for _ in 0..10 {
+            slowed.push(grace.slowed_ms(7, 5));
+            grace.refused(7, 5);
+        }
+        assert_eq!(slowed, [0, 0, 2, 4, 8, 16, 32, 64, 100, 100]);
+        assert_eq!(grace.slowed_ms(7, 5 + CALM_MS), 0);
+    }
+
+    proptest! {
+        /// A thread that catches everything gets at most two first graces in any calm time.
+        #[test]
+        fn graces_are_bounded(steps in proptest::collection::vec((0u64..50, 1u64..1 << 20), 1..500)) {
+            let mut grace = Grace::default();
+            let (mut now, mut granted) = (0, 0u64);
+            for (pause, bytes) in steps {
+                now += pause.min(CALM_MS - 1);
+                if grace.spend(1, now, bytes) {
+                    granted += bytes;
+                } else {
+                    grace.refused(1, now);
+                }
+            }
+            prop_assert!(granted <= 2 * GRACE_BYTES);
+        }
+
+        /// For one word a thread waits a bounded time, and is then only slowed.
+        #[test]
+        fn waits_are_bounded(waits in proptest::collection::vec((0u64..=WAIT_MS, 0u64..1 << 24), 1..200)) {
+            let mut grace = Grace::default();
+            let (mut sum, mut slowed) = (0, 0);
+            for (wait, charged) in waits {
+                let may = grace.may_wait_ms(3, charged);
+                prop_assert!(may <= WAIT_MS);
+                sum += wait.min(may);
+                slowed += charged / SLOW_BYTES_PER_MS;
+                grace.waited(3, wait.min(may));
+            }
+            prop_assert!(sum <= WAITS_MS + slowed);
+        }
+    }
+}

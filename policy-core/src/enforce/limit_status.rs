@@ -1,0 +1,361 @@
+//! What is known of each account that has a limit: its state, its proofs and its counters.
+//!
+//! The enforcer writes it and reports read it, under one lock. Allocating threads never touch it:
+//! they only see their [`super::gate`].
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::events;
+use crate::ledger::{Epoch, Ledger, PurseId};
+use crate::snapshot::State;
+
+use super::gate::{Counts, Gate, Gates};
+use super::overdraft::Survival;
+use super::state::{Estimate, Phase, Proof};
+
+/// How many changes of state a status remembers.
+const MOST_HISTORY: usize = 6;
+/// How many statuses of accounts that are gone are kept, for their counters.
+const MOST_CLOSED: usize = 1024;
+
+/// The status of one account.
+#[derive(Debug, Default)]
+pub struct LimitStatus {
+    /// Open, suspect or over.
+    pub phase: Phase,
+    /// When its published state last changed.
+    pub since: Option<Instant>,
+    /// When it became suspect, until there is a verdict.
+    suspected: Option<Instant>,
+    /// What survived any collection.
+    pub survived: Proof,
+    /// What survived a collection of old memory.
+    pub covered: Proof,
+    /// The share of its allocations that survives a collection.
+    pub survival: Survival,
+    /// The purses that the proofs are about.
+    purses: Vec<PurseId>,
+    /// Whether it is above its soft limit.
+    pub above_soft: bool,
+    /// How many times it went above its soft limit.
+    pub soft_events: u64,
+    /// Its charge at the latest check.
+    pub charged: Estimate,
+    /// Its limit in bytes at the latest check.
+    pub limit_bytes: Option<u64>,
+    /// Its soft limit in bytes at the latest check.
+    pub soft_limit_bytes: Option<u64>,
+    /// How many covering collections in a row acquitted it.
+    pub acquittals: u32,
+    /// The enforcer asks for no covering collection for it before this.
+    pub not_before: Option<Instant>,
+    /// While it is over: the epoch that the next covering collection for it must reach.
+    pub recheck: Option<Epoch>,
+    /// When the last such collection was evaluated.
+    pub rechecked: Option<Instant>,
+    /// Refusals, and charges that were due but not refused.
+    pub counts: Counts,
+    history: VecDeque<Change>,
+}
+
+/// One change of state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Change {
+    at: Instant,
+    to: State,
+    charged_bytes: u64,
+}
+
+impl LimitStatus {
+    /// The state as reports publish it.
+    pub fn state(&self) -> State {
+        match self.phase {
+            Phase::Open => State::Open,
+            Phase::Suspect { .. } => State::Suspect,
+            Phase::Over { .. } => State::Over,
+        }
+    }
+
+    /// Enters a phase; true if the published state has changed.
+    pub fn enter(&mut self, phase: Phase, charged: Estimate, now: Instant) -> bool {
+        let before = self.state();
+        self.phase = phase;
+        let after = self.state();
+        if after == before {
+            return false;
+        }
+        self.since = Some(now);
+        if after == State::Suspect {
+            self.suspected = Some(now);
+        } else if let Some(suspected) = self.suspected.take() {
+            events::verdict(after.as_str(), now - suspected);
+        }
+        if self.history.len() == MOST_HISTORY {
+            self.history.pop_front();
+        }
+        self.history.push_back(Change {
+            at: now,
+            to: after,
+            charged_bytes: charged.bytes,
+        });
+        true
+    }
+
+    /// Sets the purses that belong to the account. If it has lost an open purse, or has none of those
+    /// that it had, the proofs say nothing about the rest: they are dropped, and an account that
+    /// was over is suspect since the epoch of that verdict. Returns whether this happened.
+    pub fn set_purses(&mut self, ledger: &Ledger, purses: &[PurseId]) -> bool {
+        let is_lost = |purse: &PurseId| !purses.contains(purse) && ledger.is_open(*purse);
+        let has_kept = |purse: &PurseId| purses.contains(purse);
+        let has_lost = self.purses.iter().any(is_lost)
+            || !self.purses.is_empty() && !self.purses.iter().any(has_kept);
+        self.purses = purses.to_vec();
+        if has_lost {
+            if let Phase::Over { .. } = self.phase {
+                let since = self.covered.upto.unwrap_or_default();
+                self.phase = Phase::Suspect { since };
+            }
+            self.survived = Proof::default();
+            self.covered = Proof::default();
+            self.survival = Survival::default();
+        }
+        has_lost
+    }
+
+    /// Whether it was over before its present state.
+    pub fn was_over(&self) -> bool {
+        let before = self.history.iter().rev().nth(1);
+        before.is_some_and(|change| change.to == State::Over)
+    }
+
+    /// How long it has been in its present state.
+    pub fn age(&self, now: Instant) -> Duration {
+        self.since.map_or(Duration::ZERO, |since| now - since)
+    }
+
+    /// The latest changes of state, oldest first.
+    pub fn history(&self, now: Instant) -> impl fmt::Display {
+        History {
+            changes: self.history.iter().copied().collect(),
+            now,
+        }
+    }
+}
+
+struct History {
+    changes: Vec<Change>,
+    now: Instant,
+}
+
+impl fmt::Display for History {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, change) in self.changes.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(
+                f,
+                "{comma}{} {:.1} s ago at {} bytes charged",
+                change.to.as_str(),
+                (self.now - change.at).as_secs_f64(),
+                change.charged_bytes
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Which gates have another account now.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Assigned {
+    /// Those without an account now.
+    pub closed: Vec<u32>,
+    /// Those with another account than before.
+    pub changed: Vec<u32>,
+}
+
+/// The statuses of all accounts by name, and which gate counts for which account.
+#[derive(Debug, Default)]
+pub struct LimitStatuses {
+    by_account: BTreeMap<Arc<str>, LimitStatus>,
+    assigned: HashMap<u32, Arc<str>>,
+    /// Gates without an account now, with their last account: a thread may still be passing one.
+    former: HashMap<u32, Arc<str>>,
+}
+
+impl LimitStatuses {
+    /// The status of an account, if it has or had a limit.
+    pub fn status(&self, account: &str) -> Option<&LimitStatus> {
+        self.by_account.get(account)
+    }
+
+    /// All statuses, by account name.
+    pub fn all_statuses(&self) -> impl Iterator<Item = (&Arc<str>, &LimitStatus)> {
+        self.by_account.iter()
+    }
+
+    /// The counts of all statuses.
+    #[cfg(test)]
+    pub fn all_counts(&self) -> impl Iterator<Item = &Counts> {
+        self.by_account.values().map(|status| &status.counts)
+    }
+
+    /// The status of an account, made if it is missing.
+    pub fn status_mut(&mut self, account: &Arc<str>) -> &mut LimitStatus {
+        self.by_account.entry(account.clone()).or_default()
+    }
+
+    /// The purse of a gate has ended: the next account with this number is another one, whatever its
+    /// name, and not the same account renamed.
+    pub fn ended(&mut self, gate: u32) {
+        if let Some(name) = self.assigned.remove(&gate) {
+            self.former.insert(gate, name);
+        }
+    }
+
+    /// Assigns gates to accounts, each by the purse that represents it. The counts so far go to the
+    /// previous accounts of the gates. A renamed account keeps its status.
+    pub fn assign(
+        &mut self,
+        gates: &Gates,
+        accounts: impl Iterator<Item = (u32, Arc<str>)>,
+    ) -> Assigned {
+        self.drain(gates);
+        let mut changed = Vec::new();
+        let assigned: HashMap<u32, Arc<str>> = accounts.collect();
+        for (gate, name) in &assigned {
+            let Some(before) = self.assigned.get(gate).filter(|before| *before != name) else {
+                continue;
+            };
+            let is_known = assigned.values().any(|other| other == before);
+            if !is_known
+                && !self.by_account.contains_key(name)
+                && let Some(status) = self.by_account.remove(before)
+            {
+                self.by_account.insert(name.clone(), status);
+            } else {
+                changed.push(*gate);
+            }
+        }
+        self.former.retain(|gate, _| !assigned.contains_key(gate));
+        let mut closed = Vec::new();
+        for (gate, before) in std::mem::replace(&mut self.assigned, assigned) {
+            if !self.assigned.contains_key(&gate) {
+                closed.push(gate);
+                self.former.insert(gate, before);
+            }
+        }
+        self.forget();
+        Assigned { closed, changed }
+    }
+
+    /// Drops the statuses of accounts that have no gate; keeps the counters of some of them.
+    fn forget(&mut self) {
+        let present: std::collections::HashSet<&Arc<str>> = self.assigned.values().collect();
+        let mut room = MOST_CLOSED;
+        self.by_account.retain(|name, status| {
+            if present.contains(name) {
+                return true;
+            }
+            *status = LimitStatus {
+                soft_events: status.soft_events,
+                counts: status.counts,
+                ..LimitStatus::default()
+            };
+            let kept = room > 0 && status.counts.due() > 0;
+            room -= usize::from(kept);
+            kept
+        });
+    }
+
+    /// Adds the gates' counts to the statuses.
+    pub fn drain(&mut self, gates: &Gates) {
+        for (&gate, name) in self.assigned.iter().chain(&self.former) {
+            let Some(counts) = gates.get(gate).map(Gate::drain) else {
+                continue;
+            };
+            if let Some(status) = self.by_account.get_mut(name) {
+                status.counts.add(&counts);
+            } else if counts.due() > 0 {
+                self.by_account.entry(name.clone()).or_default().counts = counts;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::enforce::gate::Word;
+
+    #[test]
+    fn counts_follow_the_account_and_a_renamed_one_keeps_its_status() {
+        let gates = Gates::new();
+        let mut statuses = LimitStatuses::default();
+        let (a, b): (Arc<str>, Arc<str>) = ("a".into(), "b".into());
+        statuses.assign(&gates, [(3, a.clone())].into_iter());
+        let gate = gates.make(3).unwrap();
+        gate.set_word(Word {
+            limited: true,
+            ..Word::default()
+        });
+        statuses.status_mut(&a).enter(
+            Phase::Over { limit_bytes: 9 },
+            Estimate::default(),
+            Instant::now(),
+        );
+        gate.count_refusal();
+        let closed = statuses.assign(&gates, [(3, b.clone())].into_iter());
+        assert_eq!(closed, Assigned::default());
+        assert!(statuses.status("a").is_none());
+        let status = statuses.status("b").unwrap();
+        assert_eq!((status.state(), status.counts.refusals), (State::Over, 1));
+        assert_eq!(statuses.assign(&gates, std::iter::empty()).closed, [3]);
+        // A thread that had read the gate before it was closed.
+        gate.count_refusal();
+        statuses.drain(&gates);
+        let status = statuses.status("b").unwrap();
+        assert_eq!((status.state(), status.counts.refusals), (State::Open, 2));
+    }
+
+    #[test]
+    fn an_account_that_gets_the_number_of_an_ended_purse_begins_anew() {
+        let gates = Gates::new();
+        let mut statuses = LimitStatuses::default();
+        let (a, b): (Arc<str>, Arc<str>) = ("a".into(), "b".into());
+        statuses.assign(&gates, [(3, a.clone())].into_iter());
+        let over = Phase::Over { limit_bytes: 9 };
+        (statuses.status_mut(&a)).enter(over, Estimate::default(), Instant::now());
+        gates.make(3).unwrap().count_refusal();
+        statuses.ended(3);
+        statuses.assign(&gates, [(3, b.clone())].into_iter());
+        assert_eq!(statuses.status_mut(&b).state(), State::Open);
+        let refusals = |name| statuses.status(name).unwrap().counts.refusals;
+        assert_eq!((refusals("a"), refusals("b")), (1, 0));
+    }
+
+    #[test]
+    fn the_history_is_short_and_readable() {
+        let mut status = LimitStatus::default();
+        let now = Instant::now();
+        for turn in 0..10 {
+            let phase = if turn % 2 == 0 {
+                Phase::Over { limit_bytes: 1 }
+            } else {
+                Phase::Open
+            };
+            let charged = Estimate {
+                bytes: turn,
+                variance: 0,
+            };
+            assert!(status.enter(phase, charged, now));
+        }
+        let text = status.history(now).to_string();
+        assert_eq!(text.matches("ago").count(), MOST_HISTORY);
+        assert!(
+            text.ends_with("open 0.0 s ago at 9 bytes charged"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,208 @@
+//! The accounts that have limits: reads them from the directory and evaluates them in each turn of
+//! the enforcer.
+//!
+//! A turn reads the directory if it has changed, the charge of each limited account always, and the
+//! records only if a collection has moved a boundary and some account is near its limit.
+//! [`super::evaluation`] does the evaluation; this module supplies what it needs: the accounts, their
+//! names as Java strings, and the log of refusals.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use policy_config::Mode;
+
+use crate::core::Core;
+use crate::ledger::PurseId;
+use crate::ports::{Jvm, References};
+use crate::snapshot::Kind;
+
+use super::account_check::{CheckContext, LimitedAccount};
+use super::collection_planner::Need;
+use super::evaluation::Evaluation;
+use super::limit_status::LimitStatus;
+use super::refusal_details::RefusalDetails;
+use super::state::Phase;
+
+/// The accounts that have limits, as of the latest turn. On the enforcer's thread.
+pub struct LimitedAccounts {
+    version: u64,
+    enforced: bool,
+    evaluation: Evaluation,
+}
+
+impl LimitedAccounts {
+    /// Before the first turn: none.
+    pub fn new() -> LimitedAccounts {
+        LimitedAccounts {
+            version: 0,
+            enforced: false,
+            evaluation: Evaluation::default(),
+        }
+    }
+
+    /// Evaluates all accounts once. Returns which evidence they need, and when to look again at the
+    /// latest. `starved` says that the budget allows no collection now.
+    pub fn turn(
+        &mut self,
+        core: &Core,
+        jvm: &dyn Jvm,
+        now: Instant,
+        starved: bool,
+    ) -> (Need, Duration) {
+        self.read_directory(core, jvm);
+        let context = CheckContext {
+            ledger: &core.ledger,
+            gates: &core.enforcement.gates,
+            free_heap_bytes: core.heap.free_after_gc_bytes(),
+            max_heap_bytes: core.heap.max_bytes(),
+            starved,
+            enforced: self.enforced && !core.has_failed(),
+            test_refuse: core.test_refuse,
+            now,
+        };
+        let mut access = &core.enforcement;
+        let wanted = (self.evaluation).turn(
+            &context,
+            &mut access,
+            &mut |limited, limit_bytes, status| {
+                publish_details(core, jvm, limited, limit_bytes, status);
+            },
+        );
+        self.log_refusals(core, jvm, now);
+        wanted
+    }
+
+    /// The accounts that have limits, as of the latest turn.
+    pub fn limited(&self) -> &[LimitedAccount] {
+        self.evaluation.limited()
+    }
+
+    /// The smallest limit in bytes, if there is one.
+    pub fn smallest_limit_bytes(&self) -> Option<u64> {
+        let limits = self.evaluation.limited().iter();
+        limits.filter_map(|limited| limited.limit_bytes).min()
+    }
+
+    /// Whether the gate of any account says that it is over.
+    pub fn is_any_over(&self, core: &Core) -> bool {
+        let gates = &core.enforcement.gates;
+        let mut accounts = self.evaluation.limited().iter();
+        accounts.any(|limited| {
+            gates
+                .get(limited.gate)
+                .is_some_and(|gate| gate.word().0.over)
+        })
+    }
+
+    /// Reads the accounts again if anything about them has changed.
+    fn read_directory(&mut self, core: &Core, jvm: &dyn Jvm) {
+        let directory = core.directory();
+        if directory.version() == self.version {
+            return;
+        }
+        self.version = directory.version();
+        let policy = directory.policy().clone();
+        let max_heap = core.heap.max_bytes();
+        self.enforced = policy.enforcement.mode == Mode::Enforce;
+        let mask_bytes = policy.enforcement.mask.resolve(max_heap);
+        (core.enforcement).set_mask_bytes(mask_bytes.unwrap_or(u64::MAX));
+        (core.enforcement).set_evidence_share(policy.enforcement.evidence_budget_percent / 100.0);
+        let limited = directory
+            .accounts()
+            .filter_map(|(account, entry)| {
+                // A library has no charges of its own: its callers pay.
+                let rule = (entry.kind != Kind::Library)
+                    .then(|| policy.accounts.get(entry.rule?))
+                    .flatten()?;
+                let limited = LimitedAccount {
+                    account: account.clone(),
+                    gate: u32::from(entry.purses.first()?.get()),
+                    purses: entry.tree().collect(),
+                    limit_bytes: rule.limit.resolve(max_heap),
+                    soft_limit_bytes: rule.soft_limit.resolve(max_heap),
+                    throw: rule.throw,
+                };
+                (limited.limit_bytes.is_some() || limited.soft_limit_bytes.is_some())
+                    .then_some(limited)
+            })
+            .collect();
+        let representatives: Vec<_> = directory.representatives().collect();
+        let aboves: HashMap<PurseId, PurseId> = directory.aboves().collect();
+        drop(directory);
+        let publish = || {
+            for (purse, first) in representatives {
+                core.identity.set_representative(purse, first);
+                let above = aboves.get(&purse).copied();
+                core.identity.set_above(purse, above);
+            }
+        };
+        let enforcement = &core.enforcement;
+        let closed = (self.evaluation).adopt(
+            limited,
+            &core.ledger,
+            &mut enforcement.statuses(),
+            &enforcement.gates,
+            publish,
+        );
+        for number in closed {
+            enforcement.details.set(number, None);
+        }
+        let limited = self.evaluation.limited();
+        jvm.forget_account_names(&|name| limited.iter().any(|l| *l.account == *name));
+    }
+
+    /// Logs the refusals since the last turn.
+    fn log_refusals(&mut self, core: &Core, jvm: &dyn Jvm, now: Instant) {
+        while let Some(refused) = jvm.take_refusal() {
+            let statuses = core.enforcement.statuses();
+            let history = (statuses.status(&refused.details.account))
+                .map(|status| status.history(now).to_string())
+                .unwrap_or_default();
+            drop(statuses);
+            self.evaluation.log.refused(&refused, &history, now);
+        }
+    }
+}
+
+/// Publishes what a refusal says, if that has changed.
+fn publish_details(
+    core: &Core,
+    jvm: &(impl References + ?Sized),
+    limited: &LimitedAccount,
+    limit_bytes: u64,
+    status: &LimitStatus,
+) {
+    let name = jvm.account_name(&limited.account);
+    let proof = if matches!(status.phase, Phase::Over { .. }) {
+        status.covered
+    } else {
+        status.survived
+    };
+    let (live_bytes, standard_error_bytes) =
+        (proof.left.bytes, proof.left.standard_error_bytes() as u64);
+    let table = &core.enforcement.details;
+    let is_unchanged = table.get(limited.gate).is_some_and(|published| {
+        published.as_ref().is_some_and(|published| {
+            published.account == limited.account
+                && (published.throw, published.limit_bytes) == (limited.throw, limit_bytes)
+                && (published.live_bytes, published.standard_error_bytes)
+                    == (live_bytes, standard_error_bytes)
+        })
+    });
+    if is_unchanged {
+        return;
+    }
+    let Some(name) = name else {
+        return;
+    };
+    let details = RefusalDetails {
+        account: limited.account.clone(),
+        name,
+        throw: limited.throw,
+        limit_bytes,
+        live_bytes,
+        standard_error_bytes,
+    };
+    table.set(limited.gate, Some(Arc::new(details)));
+}

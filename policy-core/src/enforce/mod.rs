@@ -1,0 +1,55 @@
+//! Limits: the state of each limited account, the collections that prove it, and the refusals.
+//!
+//! Rules, without threads or JVM:
+//! * [`state`]: the state of an account (open, suspect, over), as a pure transition function.
+//! * [`overdraft`]: at which charge the enforcer must look, and at which charge threads wait.
+//! * [`collection_planner`]: which collection to ask for next, within a [`budget`] of time.
+//! * [`grace`]: what a refused thread may allocate, and how long a thread may be kept waiting.
+//! * [`throw_points`]: where a throw is safe.
+//!
+//! On allocating threads, without locks:
+//! * [`gate`]: what they see of an account's limit.
+//! * [`admission`]: the path of one charge past its gates: admitted, delayed, deferred or refused.
+//! * [`refusal_details`]: what a refusal's error says, made ready by the enforcer.
+//!
+//! On the enforcer's thread:
+//! * [`enforcer`]: one turn of that thread.
+//! * [`limited_accounts`]: the accounts that have limits; [`evaluation`] goes through all of them
+//!   once in a turn, [`account_check`] looks at one.
+//! * [`evidence`]: asks the collector for collections that prove what is held, with [`canaries`];
+//!   [`refund_wait`]: waits until the refunds of such a collection are in.
+//! * [`limit_status`]: what is known of each limited account; reports read it under a lock.
+//! * [`enforcement_log`]: what the log says, rate-limited.
+
+pub mod account_check;
+pub mod admission;
+pub mod budget;
+pub mod canaries;
+pub mod collection_planner;
+mod enforcement;
+pub mod enforcement_log;
+pub mod enforcer;
+pub mod evaluation;
+pub mod evidence;
+pub mod gate;
+pub mod grace;
+pub mod limit_status;
+pub mod limited_accounts;
+pub mod overdraft;
+#[cfg(test)]
+mod protocol;
+pub mod refund_wait;
+pub mod refusal_details;
+pub mod state;
+pub mod throw_points;
+
+pub use enforcement::{Enforcement, Status};
+
+/// Refuses without evidence, to show what that would break. For tests; never for a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestRefuse {
+    /// At any sample of an account that has a limit, wherever its thread is.
+    Naive,
+    /// At every sample of such an account where a throw is safe, without a grace.
+    Storm,
+}

@@ -1,0 +1,231 @@
+//! How much an account may be charged before the enforcer must look, and before its threads wait.
+//!
+//! # Rules
+//! Two marks on the charge of an account, both in bytes:
+//!
+//! * the **trip**: limit + 3 standard errors. A charge below it cannot clear the limit, so nobody
+//!   needs to look. The thread that crosses it wakes the enforcer.
+//! * the **stop**: beyond it threads wait for the verdict. The overdraft lies between trip and stop.
+//!
+//! The overdraft depends on the account's behaviour so far. A share *r* of its allocations survives
+//! a collection: near 1 for a leak, near 0 for a program that makes garbage. If `left` bytes have
+//! survived the latest collection, the account is expected to hold `left + r·n` after `n` more bytes.
+//! It may charge until that expectation reaches 102 % of its limit:
+//!
+//! ```text
+//! stop = left + min( (1.02·limit − left) / r,  ¾ · free heap )
+//! ```
+//!
+//! If more than 102 % of the limit has survived, the stop is at 102 % of the limit, not at `left`.
+//! Otherwise each collection that comes while threads wait would let each thread go on by one object
+//! (measured with eight threads and G1: 3 % of the limit per collection).
+//!
+//! So a leak stops within a few percent of its limit. A service that holds 90 % of its limit and
+//! makes garbage at full speed reaches its stop only after several young collections, and one of
+//! those acquits it. `r` is at least 2 %: a service that starts to leak can take 50 times the room
+//! that it had left, once, and never more than three quarters of the free heap.
+//!
+//! If the evidence budget is used up, threads at the stop wait for a collection that only allocation
+//! causes; with generational ZGC it may not come for a long time. An account with mostly garbage so
+//! far (`r` at most ½) may then go on, from check to check, by what the heap has free beyond a quarter
+//! of its size: if it is a leak after all, the heap fills up and a collection comes. An account that
+//! looks like a leak waits.
+//!
+//! `r` is measured between collections ([`Survival`]). It rises at once, and falls to no less than a
+//! quarter of its value per measurement. An account of which nothing is known counts as a leak.
+
+use super::state::{Estimate, MARGIN};
+
+/// Up to which share of its limit an account may be expected to hold.
+const TARGET_SHARE: f64 = 1.02;
+/// The least overdraft, as a share of the limit: the enforcer needs time to look.
+const LEAST_SHARE: f64 = 0.01;
+/// The least overdraft, in samples: a single one must not stop a thread.
+const LEAST_SAMPLES: u64 = 4;
+/// The share of the free heap that an overdraft may take.
+const FREE_SHARE: f64 = 0.75;
+/// The share of the heap that stays free while the budget allows no evidence.
+const RESERVE: f64 = 0.25;
+/// An account of which at most this share survives does not look like a leak.
+const MOSTLY_GARBAGE: f64 = 0.5;
+/// Fewer samples between two collections say nothing about survival.
+const COHORT_SAMPLES: u64 = 32;
+/// The survival falls at most to this part of itself per measurement.
+const FALL: f64 = 0.25;
+/// The survival is taken to be at least this.
+const LEAST_SURVIVAL: f64 = 0.02;
+
+/// The marks on an account's charge, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Marks {
+    /// Crossing it wakes the enforcer.
+    pub trip_bytes: u64,
+    /// Beyond it threads wait for the verdict.
+    pub stop_bytes: u64,
+}
+
+/// What the marks are computed from.
+#[derive(Debug, Clone, Copy)]
+pub struct MarkInputs {
+    /// The account's limit.
+    pub limit_bytes: u64,
+    /// The account's charge.
+    pub charged: Estimate,
+    /// Bytes of the account that survived the latest collection.
+    pub left_bytes: u64,
+    /// The share of its allocations that survives a collection.
+    pub survival: Survival,
+    /// What the latest collection left free of the maximum heap.
+    pub free_heap_bytes: u64,
+    /// The maximum heap.
+    pub max_heap_bytes: u64,
+    /// The sampling interval.
+    pub interval_bytes: u64,
+    /// The evidence budget is used up: no collection can be asked for now.
+    pub starved: bool,
+}
+
+/// Computes the marks by the rules of the module. Pure.
+pub fn marks(inputs: &MarkInputs) -> Marks {
+    let limit = inputs.limit_bytes as f64;
+    let left = inputs.left_bytes as f64;
+    let trip = limit + MARGIN * inputs.charged.standard_error_bytes();
+    let least = (limit * LEAST_SHARE).max((LEAST_SAMPLES * inputs.interval_bytes) as f64);
+    let survival = inputs.survival.share();
+    let free = inputs.free_heap_bytes as f64 * FREE_SHARE;
+    let stop = if inputs.starved && survival <= MOSTLY_GARBAGE {
+        let reserve = inputs.max_heap_bytes as f64 * RESERVE;
+        inputs.charged.bytes as f64 + (inputs.free_heap_bytes as f64 - reserve).max(0.0)
+    } else {
+        let room = limit * TARGET_SHARE - left;
+        left + (room.max(0.0) / survival).min(free) + room.min(0.0)
+    };
+    Marks {
+        trip_bytes: trip as u64,
+        stop_bytes: stop.max(trip + least) as u64,
+    }
+}
+
+/// The share of what an account allocates that survives a collection.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Survival(f64);
+
+impl Default for Survival {
+    fn default() -> Survival {
+        Survival(1.0)
+    }
+}
+
+impl Survival {
+    fn share(self) -> f64 {
+        self.0.clamp(LEAST_SURVIVAL, 1.0)
+    }
+
+    /// Adds a measurement: `left_bytes` of the `born_bytes` charged between two collections survived
+    /// the second.
+    pub fn observe(&mut self, born_bytes: u64, left_bytes: u64, interval_bytes: u64) {
+        if born_bytes < COHORT_SAMPLES * interval_bytes.max(1) {
+            return;
+        }
+        let measured = (left_bytes as f64 / born_bytes as f64).min(1.0);
+        self.0 = measured.max(self.0 * FALL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn inputs() -> MarkInputs {
+        MarkInputs {
+            limit_bytes: 256 * MIB,
+            charged: Estimate::default(),
+            left_bytes: 230 * MIB,
+            survival: Survival::default(),
+            free_heap_bytes: 1024 * MIB,
+            max_heap_bytes: 2048 * MIB,
+            interval_bytes: 64 << 10,
+            starved: false,
+        }
+    }
+
+    #[test]
+    fn a_leak_is_stopped_within_a_few_percent() {
+        let marks = marks(&inputs());
+        assert_eq!(marks.trip_bytes, 256 * MIB);
+        assert!(marks.stop_bytes <= 256 * MIB * 102 / 100 + 1);
+    }
+
+    #[test]
+    fn what_survives_beyond_the_limit_buys_no_room() {
+        let mut g = inputs();
+        let before = marks(&g);
+        g.left_bytes = 280 * MIB;
+        g.charged.bytes = 280 * MIB;
+        assert_eq!(marks(&g), before);
+        g.charged.variance = (10 * MIB).pow(2);
+        let vague = marks(&g);
+        assert!(vague.stop_bytes > vague.trip_bytes, "{vague:?}");
+    }
+
+    #[test]
+    fn garbage_buys_room_as_far_as_the_heap_is_free() {
+        let mut g = inputs();
+        g.survival = Survival(0.1);
+        assert_eq!(marks(&g).stop_bytes >> 20, 230 + 311);
+        g.survival = Survival(0.0);
+        assert_eq!(marks(&g).stop_bytes, (230 + 768) * MIB);
+        g.free_heap_bytes = 400 * MIB;
+        assert_eq!(marks(&g).stop_bytes, (230 + 300) * MIB);
+    }
+
+    #[test]
+    fn without_evidence_garbage_goes_on_and_a_leak_does_not() {
+        let mut g = inputs();
+        g.starved = true;
+        assert_eq!(marks(&g), marks(&inputs()));
+        g.survival = Survival(0.5);
+        g.charged.bytes = 900 * MIB;
+        assert_eq!(marks(&g).stop_bytes, (900 + 512) * MIB);
+        g.free_heap_bytes = 500 * MIB;
+        assert_eq!(marks(&g).stop_bytes, 900 * MIB, "the reserve is kept");
+    }
+
+    #[test]
+    fn survival_rises_at_once_and_falls_step_by_step() {
+        let mut survival = Survival::default();
+        survival.observe(100 * MIB, 0, 64 << 10);
+        assert_eq!(survival, Survival(0.25));
+        survival.observe(100 * MIB, 90 * MIB, 64 << 10);
+        assert_eq!(survival, Survival(0.9));
+        survival.observe(1, 1, 64 << 10);
+        assert_eq!(survival, Survival(0.9));
+    }
+
+    proptest! {
+        #[test]
+        fn the_stop_is_beyond_the_trip_and_bounded(
+            limit in 1u64..1 << 40,
+            left in 0u64..1 << 40,
+            variance in any::<u64>(),
+            share in 0.0f64..=1.0,
+            free in 0u64..1 << 40,
+            interval in 0u64..1 << 26,
+            starved in any::<bool>(),
+        ) {
+            let charged = Estimate { bytes: left, variance };
+            let inputs = MarkInputs {
+                limit_bytes: limit, charged, left_bytes: left, survival: Survival(share),
+                free_heap_bytes: free, max_heap_bytes: free, interval_bytes: interval, starved,
+            };
+            let marks = marks(&inputs);
+            prop_assert!(marks.stop_bytes >= marks.trip_bytes);
+            let least = (limit / 100).max(4 * interval) + 1;
+            let most = (left + free / 4 * 3 + 3).max(marks.trip_bytes + least) + 1;
+            prop_assert!(marks.stop_bytes <= most + most / (1 << 40) );
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A test model of the whole protocol, without a JVM: tenants allocate, collections run, refunds come
+//! late, the enforcer takes turns, and policies and deployments change, in any order.
+//!
+//! The model runs the product's own code: the core with its ledger, directory and gates, the admission
+//! of an allocating thread, and the enforcer's turn with everything that it asks of the collector. It
+//! simulates what lies behind the ports: the heap ([`heap`]), clock and collector ([`simulation`]),
+//! the threads ([`threads`]), and the services, scopes and edits of the policy ([`deployments`]). The
+//! [`oracle`] knows what is truly held, and panics if
+//!
+//! * an account is over although it held less than its limit at the snapshot of the verdict; or stays
+//!   over although its limit was raised, or the purses of the verdict are no longer its own;
+//! * a thread is refused without a verdict on its own account and without an object larger than
+//!   the whole limit; or in mode `observe`;
+//! * a charge beyond the stop passes without being due; or a waiting thread goes on without a verdict;
+//!   or a thread waits although its account is only observed or has no limit;
+//! * a thread waits longer, or is granted more, than its grace allows;
+//! * an account that dropped nothing is measured as one that drops something;
+//! * a count is lost.
+
+mod deployments;
+mod heap;
+mod oracle;
+mod simulation;
+mod threads;
+mod world;
+
+use proptest::prelude::*;
+use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
+
+use simulation::Fault;
+use world::{Event, Setup, World, event, setup};
+
+/// At least so many cases; `PROPTEST_CASES` asks for more.
+fn config(cases: u32) -> ProptestConfig {
+    let config = ProptestConfig::default();
+    ProptestConfig {
+        cases: config.cases.max(cases),
+        max_shrink_iters: 20_000,
+        ..config
+    }
+}
+
+fn play(setup: &Setup, history: &[Event]) -> World {
+    let mut world = World::new(setup);
+    for event in history {
+        world.play(event);
+    }
+    world.end();
+    world
+}
+
+proptest! {
+    #![proptest_config(config(2000))]
+
+    #[test]
+    fn nobody_is_refused_without_a_verdict(
+        setup in setup(Just(0)),
+        history in prop::collection::vec(event(), 1..150),
+    ) {
+        play(&setup, &history);
+    }
+}
+
+/// The oracle notices each rule that is broken around the core, within `MOST_HISTORIES` histories.
+#[test]
+fn broken_rules_are_noticed() {
+    const MOST_HISTORIES: u32 = 4000;
+    for fault in [
+        Fault::YoungConvicts,
+        Fault::Hasty,
+        Fault::ByQuiet,
+        Fault::LateNotes,
+        Fault::GatesAtOnce,
+    ] {
+        let config = ProptestConfig {
+            cases: MOST_HISTORIES,
+            max_shrink_iters: 0,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        };
+        let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+        let mut runner = TestRunner::new_with_rng(config, rng);
+        let histories = (setup(Just(0)), prop::collection::vec(event(), 1..150));
+        let played = runner.run(&histories, |(setup, history)| {
+            let fault = Some(fault);
+            play(&Setup { fault, ..setup }, &history);
+            Ok(())
+        });
+        assert!(
+            matches!(played, Err(TestError::Fail(..))),
+            "{fault:?} was not noticed: {played:?}"
+        );
+    }
+}

@@ -1,0 +1,410 @@
+//! The simulated JVM behind the core's ports: a clock, the heap, the collector's own doings, the
+//! tenants' threads. Where the core sleeps or waits for a collection, time passes for all of them.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::core::{Core, Setup};
+use crate::identity::loaders::LoaderId;
+use crate::ledger::PurseId;
+use crate::ports::{
+    self, CollectorInfo, CollectorKind as Collector, Delivery, LoggedRefusal, Means, Offer, Token,
+};
+
+use super::deployments::Deployments;
+use super::heap::Heap;
+use super::oracle::Oracle;
+use super::threads::Thread;
+use super::world::Allocation;
+
+/// The maximum heap.
+pub(super) const MAX_HEAP_BYTES: u64 = 16 << 20;
+/// Purses there can be.
+const MOST_PURSES: u32 = 64;
+/// A batch of refunds is reported at this pace once it has begun, while its thread is not set
+/// aside.
+const TICK_MS: u64 = 5;
+const REPORTED_PER_TICK: usize = 12;
+/// G1's service thread looks at its flag so often while it is on, and while it is off.
+const SERVICE_MS: (u64, u64) = (100, 1000);
+
+/// A rule that is broken on purpose by the JVM or by what is around the core, to see that the model
+/// notices. (Rules of the core itself are broken by hand.)
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// What survived a young collection counts as proof that an account is over.
+    YoungConvicts,
+    /// Refunds are not waited for: the kernel shows the thread that reports them asleep.
+    Hasty,
+    /// The kernel does not show that thread, and refunds come late.
+    ByQuiet,
+    /// What is spent is noted some time after the pause.
+    LateNotes,
+    /// Gates change hands when the policy is read, not in the enforcer's turn.
+    GatesAtOnce,
+}
+
+/// What the tenants do in the middle of a turn.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Meanwhile {
+    pub(super) allocation: Option<Allocation>,
+    pub(super) pause: bool,
+}
+
+/// The simulated JVM. See the module.
+pub(super) struct Simulation {
+    pub(super) core: Core,
+    pub(super) state: RefCell<State>,
+    pub(super) fault: Option<Fault>,
+    /// What happens in the next turn.
+    pub(super) meanwhile: Cell<Option<Meanwhile>>,
+    start: Instant,
+}
+
+/// What changes.
+pub(super) struct State {
+    pub(super) now_ms: u64,
+    pub(super) heap: Heap,
+    pub(super) threads: Vec<Thread>,
+    pub(super) deployments: Deployments,
+    pub(super) oracle: Oracle,
+    /// The VM refuses what the agent asks for.
+    pub(super) refuses: bool,
+    /// How long a collection of all memory takes.
+    covering_ms: u64,
+    /// G1's flag, and when its service thread looks at it next.
+    flag: bool,
+    service_at_ms: u64,
+    cycles_begun: u64,
+    /// Classes in stock, and whether a pair of arrays is.
+    stock: (usize, bool),
+}
+
+impl Simulation {
+    pub(super) fn new(
+        collector: Collector,
+        interval_bytes: u64,
+        covering_ms: u64,
+        seed: u64,
+        fault: Option<Fault>,
+    ) -> Simulation {
+        let setup = Setup {
+            max_tracked: 1 << 16,
+            samples_are_taken: true,
+            test_refuse: None,
+        };
+        let core = Core::with_purses(setup, MOST_PURSES);
+        (core.ledger.intervals())
+            .set(interval_bytes)
+            .expect("an interval");
+        core.heap.set_max_bytes(MAX_HEAP_BYTES);
+        let deployments = Deployments::new(&core);
+        let state = State {
+            now_ms: 0,
+            heap: Heap::new(collector, seed, fault),
+            threads: Vec::new(),
+            deployments,
+            oracle: Oracle::default(),
+            refuses: false,
+            covering_ms,
+            flag: false,
+            service_at_ms: 0,
+            cycles_begun: 0,
+            stock: (0, false),
+        };
+        Simulation {
+            core,
+            state: RefCell::new(state),
+            fault,
+            meanwhile: Cell::new(None),
+            start: Instant::now(),
+        }
+    }
+
+    /// When the clock began.
+    pub(super) fn start(&self) -> Instant {
+        self.start
+    }
+
+    /// Gates change hands when the policy is read, where that is the fault.
+    pub(super) fn publish_at_once(&self) {
+        if self.fault == Some(Fault::GatesAtOnce) {
+            let directory = self.core.directory();
+            for (purse, first) in directory.representatives() {
+                self.core.identity.set_representative(purse, first);
+            }
+        }
+    }
+
+    pub(super) fn pass(&self, ms: u64) {
+        self.state.borrow_mut().pass(&self.core, ms);
+    }
+
+    /// The turn begins to publish what it has found: tenants act now.
+    fn turn_goes_on(&self) {
+        let state = &mut *self.state.borrow_mut();
+        if state.oracle.turn_begins(&self.core)
+            && let Some(Meanwhile { allocation, pause }) = self.meanwhile.take()
+        {
+            if let Some(allocation) = allocation {
+                state.allocate_all(&self.core, allocation);
+            }
+            if pause {
+                state.heap.young(&self.core);
+            }
+        }
+    }
+}
+
+impl State {
+    pub(super) fn pass(&mut self, core: &Core, ms: u64) {
+        let until = self.now_ms + ms;
+        while self.now_ms < until {
+            self.now_ms = until.min(self.now_ms + TICK_MS);
+            self.heap.report(core, self.now_ms, REPORTED_PER_TICK);
+            self.serve(core);
+            self.wake_threads(core);
+        }
+    }
+
+    /// What the collector does by itself.
+    fn serve(&mut self, core: &Core) {
+        if (self.heap.cycle_ends_ms()).is_some_and(|ends_ms| self.now_ms >= ends_ms) {
+            self.heap.end_cycle(core);
+        }
+        if self.heap.collector == Collector::G1 && self.now_ms >= self.service_at_ms {
+            if self.flag {
+                self.begin_cycle(core);
+            }
+            let (soon, late) = SERVICE_MS;
+            self.service_at_ms = self.now_ms + if self.flag { soon } else { late };
+        }
+    }
+
+    pub(super) fn begin_cycle(&mut self, core: &Core) {
+        if self.heap.cycle_ends_ms().is_none() {
+            self.cycles_begun += 1;
+            let ends_ms = self.now_ms + self.covering_ms;
+            self.heap.begin_cycle(core, ends_ms);
+        }
+    }
+
+    fn is_concurrent(&self) -> bool {
+        matches!(
+            self.heap.collector,
+            Collector::Whole | Collector::GenerationalZgc
+        )
+    }
+
+    /// A collection of all memory, however this collector does one.
+    pub(super) fn full(&mut self, core: &Core) {
+        if self.is_concurrent() {
+            self.begin_cycle(core);
+        } else {
+            self.heap.full(core);
+        }
+    }
+
+    /// The same, for a caller that waits for it. The tenants go on where it is concurrent.
+    fn collect(&mut self, core: &Core) {
+        if self.is_concurrent() {
+            self.begin_cycle(core);
+            while self.heap.cycle_ends_ms().is_some() {
+                self.pass(core, TICK_MS);
+            }
+        } else {
+            self.pass(core, self.covering_ms);
+            self.heap.full(core);
+        }
+    }
+}
+
+impl ports::Clock for Simulation {
+    fn now(&self) -> Instant {
+        self.start + Duration::from_millis(self.uptime_ms())
+    }
+
+    fn uptime_ms(&self) -> u64 {
+        self.state.borrow().now_ms
+    }
+
+    fn sleep(&self, longest: Duration) {
+        self.pass(u64::try_from(longest.as_millis()).unwrap_or(1).max(1));
+    }
+
+    fn is_stopping(&self) -> bool {
+        false
+    }
+}
+
+impl ports::Heap for Simulation {
+    fn used_bytes(&self) -> Option<u64> {
+        let state = self.state.borrow();
+        // As the collector left it; what came since counts with the next.
+        Some(state.heap.used_after_gc)
+    }
+}
+
+impl ports::Collector for Simulation {
+    fn info(&self) -> CollectorInfo {
+        let kind = self.state.borrow().heap.collector;
+        CollectorInfo {
+            kind,
+            region_bytes: (kind == Collector::G1).then_some(16 << 10),
+            reference_bytes: 4,
+            unloads_classes: true,
+        }
+    }
+
+    fn offer(&self) -> Offer {
+        match self.state.borrow().heap.collector {
+            Collector::G1 => Offer::of(true, [Means::Periodic, Means::Full]),
+            Collector::Whole | Collector::GenerationalZgc => Offer::of(false, [Means::Forced]),
+            _ => Offer::of(true, [Means::Full]),
+        }
+    }
+
+    fn request_cycle(&self) -> bool {
+        let state = &mut *self.state.borrow_mut();
+        state.flag |= !state.refuses;
+        !state.refuses
+    }
+
+    fn put_flag_back(&self) -> bool {
+        let state = &mut *self.state.borrow_mut();
+        state.flag &= state.refuses;
+        !state.refuses
+    }
+
+    fn cycle_activity(&self) -> Option<u64> {
+        let state = self.state.borrow();
+        let running = u64::from(state.heap.cycle_ends_ms().is_some());
+        Some(2 * state.cycles_begun - running)
+    }
+
+    fn collect(&self, _: Means) -> bool {
+        let state = &mut *self.state.borrow_mut();
+        if !state.refuses {
+            state.collect(&self.core);
+        }
+        !state.refuses
+    }
+
+    fn force(&self) -> Result<(), String> {
+        if self.collect(Means::Full) {
+            Ok(())
+        } else {
+            Err("it refuses".to_owned())
+        }
+    }
+
+    fn delivery(&self) -> Delivery {
+        match self.fault {
+            Some(Fault::ByQuiet) => Delivery::Unknown,
+            Some(Fault::Hasty) => Delivery::Complete,
+            _ => self.state.borrow().heap.delivery(),
+        }
+    }
+
+    fn allocate_garbage(&self, _: usize) -> bool {
+        let state = &mut *self.state.borrow_mut();
+        state.pass(&self.core, 10);
+        if !state.refuses {
+            state.heap.young(&self.core);
+        }
+        !state.refuses
+    }
+}
+
+impl ports::Canaries for Simulation {
+    fn plant(&self, tag: i64) -> bool {
+        self.state.borrow_mut().heap.plant(tag);
+        true
+    }
+
+    fn stock_class(&self) -> bool {
+        self.state.borrow_mut().stock.0 += 1;
+        true
+    }
+
+    fn drop_stocked_class(&self, class_tag: i64, instance_tag: i64) -> bool {
+        self.state.borrow_mut().stock.0 -= 1;
+        self.plant_class(class_tag, instance_tag)
+    }
+
+    fn plant_class(&self, class_tag: i64, instance_tag: i64) -> bool {
+        let heap = &mut self.state.borrow_mut().heap;
+        heap.plant(instance_tag);
+        heap.plant(class_tag);
+        true
+    }
+
+    fn stock_arrays(&self, _: i32) -> bool {
+        self.state.borrow_mut().stock.1 = true;
+        true
+    }
+
+    fn drop_stocked_arrays(&self, tag: i64) -> bool {
+        let is_there = std::mem::take(&mut self.state.borrow_mut().stock.1);
+        is_there && self.plant_arrays(1, tag)
+    }
+
+    fn plant_arrays(&self, _: i32, tag: i64) -> bool {
+        let heap = &mut self.state.borrow_mut().heap;
+        heap.plant(tag);
+        heap.plant(tag);
+        true
+    }
+
+    fn release_stock(&self) {
+        self.state.borrow_mut().stock = (0, false);
+    }
+}
+
+impl ports::Sampler for Simulation {
+    fn set_interval(&self, _: u64) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn samples_cpu(&self) -> (Duration, u64) {
+        (Duration::ZERO, 0)
+    }
+
+    fn process_cpu(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+impl ports::References for Simulation {
+    /// Called for each account with a limit in each turn, so this is in the middle of a turn.
+    fn account_name(&self, name: &Arc<str>) -> Option<Token> {
+        self.turn_goes_on();
+        Some(Arc::new(name.clone()))
+    }
+
+    fn forget_account_names(&self, _: &dyn Fn(&str) -> bool) {}
+
+    fn vanished_loaders(&self) -> Vec<LoaderId> {
+        Vec::new()
+    }
+
+    fn forget_loader(&self, loader: LoaderId) -> bool {
+        self.state.borrow_mut().deployments.forget(loader)
+    }
+
+    /// Called at the end of a turn.
+    fn take_refusal(&self) -> Option<LoggedRefusal> {
+        let state = &mut *self.state.borrow_mut();
+        let enforced = state.deployments.enforced;
+        let proofs = &state.heap.proofs;
+        state.oracle.turn_ends(&self.core, enforced, proofs);
+        None
+    }
+}
+
+/// What purses are charged together.
+pub(super) fn charged(core: &Core, purses: &[PurseId]) -> u64 {
+    let sums = purses.iter().map(|&purse| core.ledger.totals(purse));
+    sums.map(|totals| totals.charged.bytes).sum()
+}

@@ -1,0 +1,56 @@
+//! What a refusal says: account, limit and figures. The enforcer publishes it for the threads that
+//! are refused.
+
+use std::sync::Arc;
+
+use arc_swap::{ArcSwapOption, Guard};
+use policy_config::Throw;
+
+use crate::ledger::Chunks;
+use crate::ports::Token;
+use crate::sync::places;
+
+/// What a refusal for one account says.
+pub struct RefusalDetails {
+    /// The account's name.
+    pub account: Arc<str>,
+    /// The name as a Java string, made before it is needed: a refused thread looks up and
+    /// formats nothing.
+    pub name: Token,
+    /// Which error to throw.
+    pub throw: Throw,
+    /// The account's limit in bytes.
+    pub limit_bytes: u64,
+    /// Bytes of the account that survived the covering collection of the verdict; the latest
+    /// collection if there is no verdict.
+    pub live_bytes: u64,
+    /// The standard error of `live_bytes`.
+    pub standard_error_bytes: u64,
+}
+
+/// The details of all accounts that have limits, by the purse that represents each.
+pub struct RefusalDetailsTable(Chunks<ArcSwapOption<RefusalDetails>, 64>);
+
+impl RefusalDetailsTable {
+    /// An empty table.
+    pub fn new() -> RefusalDetailsTable {
+        RefusalDetailsTable(Chunks::new(places(1 << u16::BITS)))
+    }
+
+    /// The details in force. Lock-free, any thread.
+    pub fn get(&self, representative: u32) -> Option<Guard<Option<Arc<RefusalDetails>>>> {
+        Some(self.0.get(representative)?.load())
+    }
+
+    /// Publishes details, or removes them. Only for the enforcer.
+    pub fn set(&self, representative: u32, details: Option<Arc<RefusalDetails>>) {
+        if let Some(place) = self.0.get_or_grow(representative) {
+            place.store(details);
+        }
+    }
+
+    /// Native memory held, in bytes.
+    pub fn committed_bytes(&self) -> u64 {
+        self.0.committed_bytes()
+    }
+}

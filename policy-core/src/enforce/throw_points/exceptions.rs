@@ -1,0 +1,239 @@
+//! The policy's exceptions for single accounts: `interrupt-through` and `never-interrupt`.
+//!
+//! An allocating thread must not match patterns. So each account rule with exceptions gets a number,
+//! each judged method stores the exceptions by that number, and each payer has the number of its
+//! account. All three belong to one generation of the policy: a method that was judged under another
+//! generation is judged again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use policy_config::{Interrupt, InterruptTable, Interrupts, Policy};
+
+use crate::identity::directory::Directory;
+use crate::ledger::PurseId;
+
+use super::judge::MethodRule;
+use super::reason::Reason;
+
+/// The exceptions of one policy.
+#[derive(Default)]
+pub struct Exceptions {
+    generation: u32,
+    /// The positions of the account rules in the policy, and their exceptions; the index here is the
+    /// number.
+    rules: Arc<[(usize, Interrupts, InterruptTable)]>,
+    payers: HashMap<PurseId, u32>,
+}
+
+/// A payer, as its exceptions are looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Payer {
+    /// The number of its account's rule; `None` without exceptions.
+    pub number: Option<u32>,
+    /// The generation of the policy that the number belongs to.
+    pub generation: u32,
+}
+
+/// The exceptions of all accounts for one method.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Said {
+    generation: u32,
+    /// By number; nearly always empty.
+    by_number: Box<[(u32, Interrupt)]>,
+}
+
+impl Exceptions {
+    /// The exceptions of a new policy, with the next generation and without payers. `None` if they are
+    /// the same as before.
+    pub fn follow(&self, policy: &Policy) -> Option<Exceptions> {
+        let rules: Arc<[_]> = policy
+            .accounts
+            .iter()
+            .enumerate()
+            .filter(|(_, account)| !account.interrupts.is_empty())
+            .map(|(rule, account)| {
+                let interrupts = account.interrupts.clone();
+                let table = interrupts.table();
+                (rule, interrupts, table)
+            })
+            .collect();
+        let said = |rules: &[(usize, Interrupts, InterruptTable)]| {
+            let said = rules.iter().map(|(rule, says, _)| (*rule, says.clone()));
+            said.collect::<Vec<_>>()
+        };
+        (said(&rules) != said(&self.rules)).then(|| Exceptions {
+            generation: self.generation.wrapping_add(1),
+            rules,
+            payers: HashMap::new(),
+        })
+    }
+
+    /// Whether no account has exceptions.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The same exceptions, with the payers as the directory knows them now.
+    pub fn with_payers(&self, directory: &Directory) -> Exceptions {
+        let mut payers = HashMap::new();
+        if !self.is_empty() {
+            for (_, account) in directory.accounts() {
+                let number = self
+                    .rules
+                    .iter()
+                    .position(|(rule, ..)| Some(*rule) == account.rule);
+                if let Some(number) = number {
+                    payers.extend(account.purses.iter().map(|&purse| (purse, number as u32)));
+                }
+            }
+        }
+        Exceptions {
+            generation: self.generation,
+            rules: self.rules.clone(),
+            payers,
+        }
+    }
+
+    /// The number of a payer's account. Two reads; any thread.
+    pub fn payer(&self, payer: PurseId) -> Payer {
+        Payer {
+            number: self.payers.get(&payer).copied(),
+            generation: self.generation,
+        }
+    }
+
+    /// The exceptions of all accounts for the methods of a package.
+    pub fn of(&self, package: &str) -> Said {
+        let said = self
+            .rules
+            .iter()
+            .zip(0..)
+            .filter_map(|((_, _, table), number)| {
+                let interrupt = table.lookup(package)?;
+                Some((number, interrupt))
+            });
+        Said {
+            generation: self.generation,
+            by_number: said.collect(),
+        }
+    }
+}
+
+impl Said {
+    /// The rule of a method for this payer, where `rule` is the one for every account. `None` if the
+    /// method was judged under another policy than the payer's number belongs to.
+    pub fn rule(&self, rule: MethodRule, payer: Payer, native: bool) -> Option<MethodRule> {
+        let Some(number) = payer.number else {
+            return Some(rule);
+        };
+        if self.generation != payer.generation {
+            return None;
+        }
+        let said = self
+            .by_number
+            .iter()
+            .find(|(by, _)| *by == number)
+            .map(|said| said.1);
+        Some(match (rule, said) {
+            (MethodRule::Anywhere(_), _) | (_, None) => rule,
+            (_, Some(Interrupt::Never)) => MethodRule::Anywhere(Reason::Policy),
+            // The policy may declare Java code safe to throw through. Native code must check for
+            // the error itself.
+            (_, Some(Interrupt::Through)) if native => rule,
+            (_, Some(Interrupt::Through)) => MethodRule::Transparent,
+        })
+    }
+
+    /// Bytes held beyond the value itself.
+    pub fn heap_bytes(&self) -> usize {
+        size_of_val(&*self.by_number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(text: &str) -> Policy {
+        policy_config::parse(text).policy.unwrap()
+    }
+
+    const TWO: &str = "[[account]]\nservice = '/a'\n\
+        [[account]]\nname = 'b'\npackages = ['b.*']\ninterrupt-through = ['java.util.concurrent.*', 'java.lang.invoke']\n\
+        [[account]]\nname = 'c'\npackages = ['c.*']\nnever-interrupt = ['c.tx.*', 'java.util.concurrent']";
+
+    fn payer(exceptions: &Exceptions, number: u32) -> Payer {
+        Payer {
+            number: Some(number),
+            generation: exceptions.generation,
+        }
+    }
+
+    #[test]
+    fn each_account_has_its_own_say() {
+        let exceptions = Exceptions::default().follow(&policy(TWO)).unwrap();
+        let (b, c) = (payer(&exceptions, 0), payer(&exceptions, 1));
+        let other = Payer { number: None, ..b };
+        let above = MethodRule::Above(Reason::Jdk);
+        let never = MethodRule::Anywhere(Reason::Policy);
+        let linkage = MethodRule::Anywhere(Reason::Linkage);
+        for (package, rule, payer, expected) in [
+            ("java.util.concurrent", above, b, MethodRule::Transparent),
+            (
+                "java.util.concurrent",
+                MethodRule::Jdk,
+                b,
+                MethodRule::Transparent,
+            ),
+            ("java.util.concurrent", MethodRule::Jdk, c, never),
+            (
+                "java.util.concurrent",
+                MethodRule::Jdk,
+                other,
+                MethodRule::Jdk,
+            ),
+            ("java.lang.invoke", linkage, b, linkage),
+            ("c.tx.log", MethodRule::Outside, c, never),
+            ("c.tx.log", MethodRule::Outside, b, MethodRule::Outside),
+        ] {
+            let said = exceptions.of(package);
+            assert_eq!(said.rule(rule, payer, false), Some(expected), "{package}");
+        }
+        let said = exceptions.of("java.util.concurrent");
+        assert_eq!(said.rule(MethodRule::Jdk, b, true), Some(MethodRule::Jdk));
+        assert_eq!(said.rule(MethodRule::Jdk, c, true), Some(never));
+    }
+
+    #[test]
+    fn a_method_judged_under_another_policy_is_judged_anew() {
+        let first = Exceptions::default().follow(&policy(TWO)).unwrap();
+        assert!(first.follow(&policy(TWO)).is_none(), "nothing new");
+        let second = first.follow(&policy("")).unwrap();
+        assert!(second.is_empty());
+        let third = second.follow(&policy(TWO)).unwrap();
+        let said = first.of("c.tx");
+        assert_eq!(
+            said.rule(MethodRule::Outside, payer(&third, 1), false),
+            None
+        );
+        let silent = second.payer(PurseId::new(7));
+        assert_eq!(
+            said.rule(MethodRule::Outside, silent, false),
+            Some(MethodRule::Outside)
+        );
+    }
+
+    #[test]
+    fn payers_are_the_purses_of_the_accounts_that_say_something() {
+        let policy = Arc::new(policy(TWO));
+        let mut directory = Directory::new(policy.clone());
+        directory.enter_packages(PurseId::new(3), 1);
+        directory.enter_packages(PurseId::new(4), 2);
+        let exceptions = Exceptions::default().follow(&policy).unwrap();
+        assert_eq!(exceptions.payer(PurseId::new(3)).number, None);
+        let exceptions = exceptions.with_payers(&directory);
+        let number = |purse| exceptions.payer(PurseId::new(purse)).number;
+        assert_eq!([number(3), number(4), number(5)], [Some(0), Some(1), None]);
+    }
+}

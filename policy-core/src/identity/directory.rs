@@ -1,0 +1,541 @@
+//! The names of purses, loaders and classes, and the account that each purse belongs to.
+//!
+//! Allocating threads work with numbers only. The directory gives the numbers names. The agent's own
+//! threads read and write it under one lock; an allocating thread never does. An account is a name with
+//! a set of purses:
+//!
+//! * of every loader of a service of that name (a redeployment is a new loader under the old name; the
+//!   loader of a JSP belongs to its web application),
+//! * of every package rule of that name,
+//! * of every scope of that name inside one service (`shop/tenant-42`), or outside any,
+//! * for `_unaccounted`: the reserved purse, and every purse whose owner is not known yet or is no
+//!   longer in the policy.
+//!
+//! The account of a service also knows the purses of the scopes *beneath* it. Their charges count for
+//! the limit of the service, but they are not among its own purses.
+//!
+//! Purses are mapped to accounts when accounts are read. So charges that were made before the owner of
+//! a purse was known, or before a reload renamed the account, count for the account as it is now.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use policy_config::{Matcher, Policy};
+
+use crate::ledger::PurseId;
+use crate::snapshot::Kind;
+#[cfg(test)]
+use crate::snapshot::UNACCOUNTED;
+
+use super::classes::ClassId;
+use super::loaders::LoaderId;
+use super::names::ServiceName;
+
+mod assignment;
+pub mod counting;
+
+/// For how many accounts the counters are kept after their last purse is gone, so that a redeployment
+/// continues counting where it stopped. The oldest are forgotten first.
+const MOST_DEPARTED: usize = 1024;
+
+/// What the loader thread has found out about a loader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoaderIdentity {
+    /// Not named yet.
+    Pending,
+    /// A service.
+    Service(ServiceName),
+    /// It belongs to the service of another loader.
+    ChildOf(LoaderId),
+    /// It belongs to no service.
+    Nobody,
+}
+
+/// What is known of a loader.
+pub struct Loader {
+    /// Its own purse; the reserved one if all were in use.
+    pub purse: PurseId,
+    /// What it was found to be.
+    pub identity: LoaderIdentity,
+    /// The container has stopped the service, or a newer deployment has replaced it.
+    pub retired: bool,
+}
+
+/// The owner of a purse.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Owner {
+    Loader(LoaderId),
+    Packages {
+        account: String,
+        patterns: Vec<String>,
+    },
+    /// The loader determines the service; [`LoaderId::BOOT`] means none.
+    Scope {
+        name: String,
+        loader: LoaderId,
+    },
+}
+
+/// An account: a name with purses.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Account {
+    /// What it stands for.
+    pub kind: Kind,
+    /// The service's own name; empty for other kinds.
+    pub service: String,
+    /// The position of its rule in the policy in force, if it has one.
+    pub rule: Option<usize>,
+    /// Its own purses, without those of the scopes inside it.
+    pub purses: BTreeSet<PurseId>,
+    /// The purses of the scopes inside this service.
+    pub beneath: BTreeSet<PurseId>,
+}
+
+impl Account {
+    /// Its own purses and those beneath it. Its limit applies to their sum.
+    pub fn tree(&self) -> impl Iterator<Item = PurseId> {
+        self.purses.iter().chain(&self.beneath).copied()
+    }
+}
+
+/// Counters of the closed purses of an account.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Departed {
+    /// Bytes ever charged to the closed purses of an account.
+    pub allocated_bytes: u64,
+    /// Objects ever charged to them.
+    pub allocated_objects: u64,
+    stamp: u64,
+}
+
+/// Names and accounts. See the module. Agent threads only, under the lock of [`crate::Core::directory`].
+#[derive(Default)]
+pub struct Directory {
+    policy: Arc<Policy>,
+    owners: HashMap<PurseId, Owner>,
+    loaders: HashMap<LoaderId, Loader>,
+    children: HashMap<LoaderId, Vec<LoaderId>>,
+    /// The loaders of each service, by its name.
+    deployments: HashMap<String, Vec<LoaderId>>,
+    classes: HashMap<ClassId, Arc<str>>,
+    accounts: BTreeMap<Arc<str>, Account>,
+    of_purse: HashMap<PurseId, Arc<str>>,
+    /// The service's account above the purse of a scope.
+    above: HashMap<PurseId, Arc<str>>,
+    /// The purses of scopes, by the loader that determines their service.
+    scopes: HashMap<LoaderId, BTreeSet<PurseId>>,
+    departed: HashMap<Arc<str>, Departed>,
+    stamp: u64,
+    /// Changes whenever an account, its purses or its rule do.
+    version: u64,
+    /// A copy of `of_purse` and the version that it was made at; see [`counting`].
+    names: Option<(u64, Arc<counting::Names>)>,
+    /// Present while a reading counts records.
+    ended: Option<counting::Ended>,
+}
+
+impl Directory {
+    /// The accounts that a policy names, without purses but the reserved one.
+    pub fn new(policy: Arc<Policy>) -> Directory {
+        let mut directory = Directory {
+            policy,
+            ..Directory::default()
+        };
+        directory.assign_all();
+        directory
+    }
+
+    // ---- loaders -------------------------------------------------------------------
+
+    /// Enters a loader that was seen for the first time.
+    pub fn enter_loader(&mut self, id: LoaderId, purse: PurseId) {
+        let identity = LoaderIdentity::Pending;
+        self.loaders.insert(
+            id,
+            Loader {
+                purse,
+                identity,
+                retired: false,
+            },
+        );
+        if purse != PurseId::UNACCOUNTED {
+            self.owners.insert(purse, Owner::Loader(id));
+            self.assign(purse);
+        }
+    }
+
+    /// What is known of a loader; `None` if it was never entered.
+    pub fn loader(&self, id: LoaderId) -> Option<&Loader> {
+        self.loaders.get(&id)
+    }
+
+    /// The loaders that were found to be children of this one.
+    pub fn children(&self, id: LoaderId) -> Vec<LoaderId> {
+        self.children.get(&id).cloned().unwrap_or_default()
+    }
+
+    /// Records what the loader thread found out. A newer deployment retires older loaders of the same
+    /// service, if the server has one loader per deployment.
+    pub fn set_identity(&mut self, id: LoaderId, identity: LoaderIdentity) {
+        if self.loaders.get(&id).is_none_or(|l| l.identity == identity) {
+            return;
+        }
+        match &identity {
+            LoaderIdentity::Service(name) => {
+                let others = self.deployments.entry(name.name.clone()).or_default();
+                for other in others.iter().filter(|_| name.one_loader) {
+                    if let Some(loader) = self.loaders.get_mut(other)
+                        && loader.identity == identity
+                    {
+                        loader.retired = true;
+                    }
+                }
+                others.push(id);
+            }
+            LoaderIdentity::ChildOf(parent) => self.children.entry(*parent).or_default().push(id),
+            LoaderIdentity::Pending | LoaderIdentity::Nobody => {}
+        }
+        let Some(loader) = self.loaders.get_mut(&id) else {
+            return;
+        };
+        loader.identity = identity;
+        let purse = loader.purse;
+        self.assign(purse);
+        for child in self.children(id) {
+            if let Some(purse) = self.loaders.get(&child).map(|l| l.purse) {
+                self.assign(purse);
+            }
+            self.assign_scopes(child);
+        }
+        self.assign_scopes(id);
+    }
+
+    fn assign_scopes(&mut self, loader: LoaderId) {
+        for purse in self.scopes.get(&loader).cloned().unwrap_or_default() {
+            self.assign(purse);
+        }
+    }
+
+    /// Marks a loader whose service was stopped.
+    pub fn retire(&mut self, id: LoaderId) {
+        if let Some(loader) = self.loaders.get_mut(&id) {
+            loader.retired = true;
+        }
+    }
+
+    /// The collector has freed a loader. Its entry stays until its purse is empty.
+    pub fn bury(&mut self, id: LoaderId) {
+        self.retire(id);
+    }
+
+    /// Whether no other loader and no scope belongs to this loader. Its children must be forgotten
+    /// before it; otherwise they would belong to the next loader with its id.
+    pub fn is_childless(&self, id: LoaderId) -> bool {
+        self.children.get(&id).is_none_or(Vec::is_empty) && !self.scopes.contains_key(&id)
+    }
+
+    /// Forgets a loader, which must be childless.
+    pub fn remove_loader(&mut self, id: LoaderId) {
+        let Some(loader) = self.loaders.remove(&id) else {
+            return;
+        };
+        self.children.remove(&id);
+        let (service, parent) = match loader.identity {
+            LoaderIdentity::Service(name) => (Some(name.name), None),
+            LoaderIdentity::ChildOf(parent) => (None, Some(parent)),
+            LoaderIdentity::Pending | LoaderIdentity::Nobody => (None, None),
+        };
+        if let Some(name) = service
+            && let Some(others) = self.deployments.get_mut(&name)
+        {
+            others.retain(|other| *other != id);
+            if others.is_empty() {
+                self.deployments.remove(&name);
+            }
+        }
+        if let Some(siblings) = parent.and_then(|parent| self.children.get_mut(&parent)) {
+            siblings.retain(|other| *other != id);
+        }
+    }
+
+    // ---- purses --------------------------------------------------------------------
+
+    /// The purses of package accounts that the policy in force does not name. If a later policy names
+    /// the account before its purse is closed, the account gets its charges back.
+    pub fn disowned_purses(&self) -> Vec<PurseId> {
+        let disowned = |owner: &Owner| match owner {
+            Owner::Loader(_) | Owner::Scope { .. } => false,
+            Owner::Packages { account, .. } => self.package_account(account).is_none(),
+        };
+        self.owners
+            .iter()
+            .filter(|(_, owner)| disowned(owner))
+            .map(|(&purse, _)| purse)
+            .collect()
+    }
+
+    /// Enters the purse of a scope of this name, inside the service that the loader belongs to.
+    pub fn enter_scope(&mut self, purse: PurseId, name: String, loader: LoaderId) {
+        self.owners.insert(purse, Owner::Scope { name, loader });
+        if loader != LoaderId::BOOT {
+            self.scopes.entry(loader).or_default().insert(purse);
+        }
+        self.assign(purse);
+    }
+
+    /// The purses of scopes.
+    pub fn scope_purses(&self) -> Vec<PurseId> {
+        let is_scope = |owner: &Owner| matches!(owner, Owner::Scope { .. });
+        let scopes = self.owners.iter().filter(|(_, owner)| is_scope(owner));
+        scopes.map(|(&purse, _)| purse).collect()
+    }
+
+    /// Whether the owner of a purse is known.
+    pub fn is_owned(&self, purse: PurseId) -> bool {
+        purse == PurseId::UNACCOUNTED || self.owners.contains_key(&purse)
+    }
+
+    /// The purses of an account; empty if there is no such account.
+    pub fn purses_of(&self, name: &str) -> impl Iterator<Item = PurseId> {
+        self.accounts
+            .get(name)
+            .into_iter()
+            .flat_map(|account| account.purses.iter().copied())
+    }
+
+    /// An estimate of the native bytes held by the entries and their names.
+    pub fn estimated_bytes(&self) -> u64 {
+        /// A name of typical length, with the overhead of its allocation.
+        const NAME_BYTES: usize = 96;
+        let entry = |entries: usize, size: usize| entries * (size + NAME_BYTES);
+        (entry(self.owners.capacity(), size_of::<(PurseId, Owner)>())
+            + entry(self.loaders.capacity(), size_of::<(LoaderId, Loader)>())
+            + entry(self.classes.capacity(), size_of::<(ClassId, Arc<str>)>())
+            + entry(self.accounts.len(), size_of::<(Arc<str>, Account)>())
+            + entry(self.of_purse.capacity(), size_of::<(PurseId, Arc<str>)>())
+            + entry(self.departed.capacity(), size_of::<(Arc<str>, Departed)>())) as u64
+    }
+
+    /// Removes a purse that was closed. Its account keeps its counters; returns the name of the account.
+    pub fn close_purse(&mut self, purse: PurseId, bytes: u64, objects: u64) -> Option<Arc<str>> {
+        self.purse_ended(purse);
+        match self.owners.remove(&purse) {
+            Some(Owner::Loader(id)) => self.remove_loader(id),
+            Some(Owner::Scope { loader, .. }) => self.forget_scope(purse, loader),
+            Some(Owner::Packages { .. }) | None => {}
+        }
+        let name = self.of_purse.remove(&purse)?;
+        self.stamp += 1;
+        let departed = self.departed.entry(name.clone()).or_default();
+        departed.allocated_bytes = departed.allocated_bytes.wrapping_add(bytes);
+        departed.allocated_objects = departed.allocated_objects.wrapping_add(objects);
+        departed.stamp = self.stamp;
+        self.leave(&name, purse);
+        if self.departed.len() > 2 * MOST_DEPARTED {
+            self.forget_oldest();
+        }
+        Some(name)
+    }
+
+    fn forget_scope(&mut self, purse: PurseId, loader: LoaderId) {
+        if let Some(scopes) = self.scopes.get_mut(&loader) {
+            scopes.remove(&purse);
+            if scopes.is_empty() {
+                self.scopes.remove(&loader);
+            }
+        }
+        self.detach(purse);
+    }
+
+    /// Forgets the counters of the accounts that ended first. Keeps those of `MOST_DEPARTED`
+    /// accounts that are gone.
+    fn forget_oldest(&mut self) {
+        let mut gone: Vec<u64> = self
+            .departed
+            .iter()
+            .filter(|(name, _)| !self.accounts.contains_key(*name))
+            .map(|(_, departed)| departed.stamp)
+            .collect();
+        if gone.len() <= MOST_DEPARTED {
+            return;
+        }
+        gone.sort_unstable();
+        let oldest_kept = gone[gone.len() - MOST_DEPARTED];
+        let accounts = &self.accounts;
+        self.departed
+            .retain(|name, departed| departed.stamp >= oldest_kept || accounts.contains_key(name));
+    }
+
+    /// The purse of a package rule, if it has one.
+    pub fn package_purse(&self, rule: usize) -> Option<PurseId> {
+        let wanted = self.policy.accounts.get(rule)?.name.as_deref()?;
+        self.owners.iter().find_map(|(&purse, owner)| match owner {
+            Owner::Packages { account, .. } if account == wanted => Some(purse),
+            _ => None,
+        })
+    }
+
+    /// Enters the purse of a package rule of the policy in force.
+    pub fn enter_packages(&mut self, purse: PurseId, rule: usize) {
+        let Some((account, patterns)) = package_rule(&self.policy, rule) else {
+            return;
+        };
+        self.owners
+            .insert(purse, Owner::Packages { account, patterns });
+        self.assign(purse);
+    }
+
+    // ---- classes -------------------------------------------------------------------
+
+    /// Records the name of a class (`java.lang.String`). The metadata thread.
+    pub fn name_class(&mut self, id: ClassId, name: String) {
+        self.classes.insert(id, name.into());
+    }
+
+    /// The name of a class; `None` if it has none yet.
+    pub fn class_name(&self, id: ClassId) -> Option<Arc<str>> {
+        self.classes.get(&id).cloned()
+    }
+
+    /// Forgets an unloaded class that no record names. The enforcer's thread.
+    pub fn forget_class(&mut self, id: ClassId) {
+        self.class_ended(id);
+        self.classes.remove(&id);
+    }
+
+    // ---- accounts ------------------------------------------------------------------
+
+    /// Puts a policy in force and assigns every purse anew. A package account keeps its purse if the
+    /// policy has an account of its name, or else one with its patterns: it was renamed.
+    pub fn adopt(&mut self, policy: Arc<Policy>) {
+        self.policy = policy;
+        let rules: Vec<(String, Vec<String>)> = (0..self.policy.accounts.len())
+            .filter_map(|rule| package_rule(&self.policy, rule))
+            .collect();
+        let by_name: HashMap<&str, &[String]> = rules
+            .iter()
+            .map(|(name, patterns)| (name.as_str(), patterns.as_slice()))
+            .collect();
+        let taken: BTreeSet<String> = self
+            .owners
+            .values()
+            .filter_map(|owner| match owner {
+                Owner::Packages { account, .. } if by_name.contains_key(account.as_str()) => {
+                    Some(account.clone())
+                }
+                _ => None,
+            })
+            .collect();
+        let mut by_patterns: HashMap<&[String], &str> = HashMap::new();
+        for (name, patterns) in rules.iter().filter(|(name, _)| !taken.contains(name)) {
+            by_patterns.entry(patterns).or_insert(name);
+        }
+        for owner in self.owners.values_mut() {
+            if let Owner::Packages { account, patterns } = owner {
+                if let Some(&new_patterns) = by_name.get(account.as_str()) {
+                    *patterns = new_patterns.to_vec();
+                } else if let Some(&name) = by_patterns.get(patterns.as_slice()) {
+                    name.clone_into(account);
+                }
+            }
+        }
+        self.assign_all();
+    }
+
+    /// The policy in force.
+    pub fn policy(&self) -> &Arc<Policy> {
+        &self.policy
+    }
+
+    /// Every account with its name, sorted by name.
+    pub fn accounts(&self) -> impl Iterator<Item = (&Arc<str>, &Account)> {
+        self.accounts.iter()
+    }
+
+    /// The name of the account that a purse belongs to.
+    #[cfg(test)]
+    pub fn account_name(&self, purse: PurseId) -> Arc<str> {
+        self.of_purse
+            .get(&purse)
+            .cloned()
+            .unwrap_or_else(|| UNACCOUNTED.into())
+    }
+
+    /// The purse that stands for the whole account of `purse`: equal for two purses exactly if they
+    /// belong to one account.
+    pub fn representative(&self, purse: PurseId) -> PurseId {
+        self.of_purse
+            .get(&purse)
+            .and_then(|name| self.accounts.get(name))
+            .and_then(|account| account.purses.first().copied())
+            .unwrap_or(PurseId::UNACCOUNTED)
+    }
+
+    /// Every purse with the purse that stands for its account (see [`Directory::representative`]).
+    pub fn representatives(&self) -> impl Iterator<Item = (PurseId, PurseId)> {
+        (self.accounts.values())
+            .filter_map(|account| Some((&account.purses, *account.purses.first()?)))
+            .flat_map(|(purses, first)| purses.iter().map(move |&purse| (purse, first)))
+    }
+
+    /// The purse of every scope inside a service, with the purse that stands for the service.
+    pub fn aboves(&self) -> impl Iterator<Item = (PurseId, PurseId)> {
+        (self.accounts.values())
+            .filter_map(|account| Some((&account.beneath, *account.purses.first()?)))
+            .flat_map(|(beneath, first)| beneath.iter().map(move |&purse| (purse, first)))
+    }
+
+    /// The account of the service above this account; `None` if there is none or more than one. A
+    /// scope that the policy names may be inside several services.
+    pub fn parent(&self, account: &Account) -> Option<Arc<str>> {
+        let mut purses = account.purses.iter();
+        let parent = self.above.get(purses.next()?)?;
+        (purses.all(|purse| self.above.get(purse) == Some(parent))).then(|| parent.clone())
+    }
+
+    /// Like [`Directory::parent`], by the name of the account.
+    pub fn parent_of(&self, account: &str) -> Option<Arc<str>> {
+        self.parent(self.accounts.get(account)?)
+    }
+
+    /// The counters of the closed purses of an account; zero if there are none.
+    pub fn departed(&self, name: &str) -> Departed {
+        self.departed.get(name).copied().unwrap_or_default()
+    }
+
+    /// How many undeployed loaders of the account still hold bytes; `holds` tells that of a purse.
+    pub fn retired_loaders(&self, account: &Account, holds: impl Fn(PurseId) -> bool) -> u64 {
+        account
+            .purses
+            .iter()
+            .filter(|&&purse| match self.owners.get(&purse) {
+                Some(Owner::Loader(id)) => {
+                    self.loaders.get(id).is_some_and(|l| {
+                        l.retired && matches!(l.identity, LoaderIdentity::Service(_))
+                    }) && holds(purse)
+                }
+                _ => false,
+            })
+            .count() as u64
+    }
+
+    /// Changes whenever an account, its purses or its rule do; never 0.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+}
+
+/// Name and patterns of a package account.
+fn package_rule(policy: &Policy, rule: usize) -> Option<(String, Vec<String>)> {
+    let rule = policy.accounts.get(rule)?;
+    match &rule.matcher {
+        Matcher::Packages(patterns) => Some((
+            rule.name.clone()?,
+            patterns.iter().map(ToString::to_string).collect(),
+        )),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! Names of services, threads, classes and packages, made fit for logs, labels and rules.
+
+/// The names of a service.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ServiceName {
+    /// The name of its account, unless the policy gives one.
+    pub name: String,
+    /// Every name that a policy may match it by, the first included.
+    pub aliases: Vec<String>,
+    /// The server has one loader per deployment, so a newer loader of the same name retires the older
+    /// one. False for loaders that are known by their JDK name alone.
+    pub one_loader: bool,
+    /// The agent can ask the loader whether its service was stopped.
+    pub tells_stop: bool,
+}
+
+/// The longest name kept, in bytes. Longer names are cut, because they come from tenants.
+const MOST_NAME_BYTES: usize = 200;
+
+/// A service with these names, each made fit for a label. The first becomes its name.
+pub fn service(names: Vec<String>, one_loader: bool) -> ServiceName {
+    let mut aliases: Vec<String> = Vec::new();
+    for name in names {
+        let name = clean(&name);
+        if !aliases.contains(&name) {
+            aliases.push(name);
+        }
+    }
+    ServiceName {
+        name: aliases.first().cloned().unwrap_or_default(),
+        aliases,
+        one_loader,
+        tells_stop: false,
+    }
+}
+
+/// A tenant's name as it may appear in logs and labels: no control characters, not the
+/// reserved prefix, bounded.
+fn clean(name: &str) -> String {
+    let reserved = name.is_empty() || name.starts_with('_');
+    bounded(if reserved { "?" } else { "" }.to_owned(), name)
+}
+
+/// The name of a thread, a class or a method, made fit for a log: one line, at most 200 bytes.
+pub fn printable(name: &str) -> String {
+    bounded(String::new(), name)
+}
+
+fn bounded(mut out: String, name: &str) -> String {
+    for c in name.chars() {
+        if out.len() + c.len_utf8() > MOST_NAME_BYTES {
+            break;
+        }
+        out.push(if c.is_control() { '?' } else { c });
+    }
+    out
+}
+
+/// The source form of a class signature: `Ljava/lang/String;` is `java.lang.String`, `[[B`
+/// is `byte[][]`.
+pub fn java_name(signature: &str) -> String {
+    let dimensions = signature.bytes().take_while(|&b| b == b'[').count();
+    let element = &signature[dimensions..];
+    let mut name = match element.as_bytes() {
+        [b'L', .., b';'] => element[1..element.len() - 1].replace('/', "."),
+        b"Z" => "boolean".to_owned(),
+        b"B" => "byte".to_owned(),
+        b"C" => "char".to_owned(),
+        b"S" => "short".to_owned(),
+        b"I" => "int".to_owned(),
+        b"J" => "long".to_owned(),
+        b"F" => "float".to_owned(),
+        b"D" => "double".to_owned(),
+        _ => element.to_owned(),
+    };
+    for _ in 0..dimensions {
+        name.push_str("[]");
+    }
+    name
+}
+
+/// The package of a class signature, with slashes (`java/lang`); empty for the unnamed
+/// package, `None` for primitives. Arrays count as their element.
+pub fn package(signature: &str) -> Option<&str> {
+    let class = signature
+        .trim_start_matches('[')
+        .strip_prefix('L')?
+        .strip_suffix(';')?;
+    // A hidden class has a '.' or '/' suffix after its name: `La/B$$Lambda.0x00`, and in
+    // JDK 17 `La/B$$Lambda$1/0x00`, whose last slash belongs to the suffix.
+    let class = match class.rsplit_once("/0x") {
+        Some((host, _)) => host,
+        None => class,
+    };
+    Some(class.rsplit_once('/').map_or("", |(package, _)| package))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signatures_read_as_source() {
+        assert_eq!(java_name("Ljava/lang/String;"), "java.lang.String");
+        assert_eq!(java_name("[[B"), "byte[][]");
+        assert_eq!(java_name("[Lcom/acme/A$B;"), "com.acme.A$B[]");
+        assert_eq!(java_name("J"), "long");
+    }
+
+    #[test]
+    fn packages_of_classes_arrays_and_hidden_classes() {
+        assert_eq!(package("Lcom/acme/A;"), Some("com/acme"));
+        assert_eq!(package("[[Lcom/acme/A;"), Some("com/acme"));
+        assert_eq!(package("LA;"), Some(""));
+        assert_eq!(package("[I"), None);
+        assert_eq!(
+            package("Lcom/acme/A$$Lambda$14/0x0000000800c03000;"),
+            Some("com/acme")
+        );
+        assert_eq!(package("Lcom/acme/A$$Lambda.0x00007f;"), Some("com/acme"));
+    }
+
+    #[test]
+    fn a_thread_cannot_forge_a_line_of_the_log() {
+        let name = "x\n[heapwarden 1.000s]  WARN account /neighbour is over its limit\r\u{85}";
+        let shown = printable(name);
+        assert!(shown.starts_with("x?[heapwarden"), "{shown}");
+        assert!(!shown.chars().any(char::is_control), "{shown}");
+        assert!(printable(&"x".repeat(5000)).len() <= MOST_NAME_BYTES);
+    }
+
+    #[test]
+    fn hostile_names_are_cleaned_and_bounded() {
+        let long = "x".repeat(5000);
+        let name = service(
+            vec![format!("evil\n\"{long}"), "_unaccounted".into()],
+            false,
+        );
+        assert!(name.aliases.iter().all(|a| a.len() <= MOST_NAME_BYTES));
+        assert!(name.name.starts_with("evil?\""));
+        assert_eq!(name.aliases[1], "?_unaccounted");
+    }
+}

@@ -1,0 +1,302 @@
+//! What the core asks of the JVM: the traits that an adapter implements.
+//!
+//! Java objects that the core must keep are opaque [`Token`]s; other Java objects stay in the adapter.
+//! The tests implement the same traits with a simulated JVM.
+//!
+//! [`CallingThread`] is for an allocating thread; all other traits are for the agent's own threads.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::enforce::admission::{Barred, Level};
+use crate::enforce::grace::Grace;
+use crate::enforce::refusal_details::RefusalDetails;
+use crate::identity::loaders::LoaderId;
+
+/// A Java object that the core keeps without knowing what it is. Only the adapter that made it can
+/// open it.
+pub type Token = Arc<dyn Any + Send + Sync>;
+
+/// The time, and sleeping.
+pub trait Clock {
+    /// The time now.
+    fn now(&self) -> Instant;
+    /// Milliseconds since the agent was made.
+    fn uptime_ms(&self) -> u64;
+    /// Blocks the calling agent thread for at most so long.
+    fn sleep(&self, longest: Duration);
+    /// Whether the VM is going down. No call of these traits may block on the VM then.
+    fn is_stopping(&self) -> bool;
+}
+
+/// The heap as a whole.
+pub trait Heap {
+    /// Bytes in use now, garbage included; `None` if the VM does not report it.
+    fn used_bytes(&self) -> Option<u64>;
+}
+
+/// The kind of collector, as far as it matters for asking it for a collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CollectorKind {
+    /// Serial or Parallel: separate young collections; collecting old memory stops the world.
+    StopTheWorld,
+    /// G1: young collections, and concurrent cycles for old memory.
+    G1,
+    /// ZGC and Shenandoah without generations: only collections of the whole heap free objects.
+    Whole,
+    /// ZGC with generations: only collections of old memory free tagged objects, and they leave
+    /// garbage that is still young.
+    GenerationalZgc,
+    /// Shenandoah with generations.
+    GenerationalShenandoah,
+    /// A runtime without `jdk.management`, or an unknown collector.
+    Unknown,
+}
+
+/// The properties of the collector, which do not change while the VM runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CollectorInfo {
+    /// Its kind.
+    pub kind: CollectorKind,
+    /// The size of G1's regions in bytes; `None` with other collectors.
+    pub region_bytes: Option<u64>,
+    /// The size of a reference in an array, in bytes.
+    pub reference_bytes: u64,
+    /// Whether unreachable classes are unloaded, so that they can be canaries of old memory.
+    pub unloads_classes: bool,
+}
+
+impl CollectorInfo {
+    /// Whether the agent can recognise a collection of old memory.
+    #[must_use]
+    pub fn can_prove(&self) -> bool {
+        use CollectorKind::{G1, GenerationalZgc, Whole};
+        self.unloads_classes || matches!(self.kind, Whole | GenerationalZgc | G1)
+    }
+
+    /// The length of an array of references that G1 allocates outside young memory, if there is
+    /// certainly room for two of them with `used_bytes` of `max_bytes` in use. An allocation that finds
+    /// no free region would make G1 collect the whole heap.
+    ///
+    /// The bytes in use can occupy up to twice as many bytes of regions: an object that does not
+    /// fit into the rest of a region may be larger than half a region.
+    #[must_use]
+    pub fn humongous_elements(&self, used_bytes: u64, max_bytes: u64) -> Option<i32> {
+        const SPARE_REGIONS: u64 = 16;
+        let region_bytes = self.region_bytes?;
+        // More than half a region.
+        let elements = i32::try_from(region_bytes / 2 / self.reference_bytes.max(1) + 1).ok()?;
+        let taken = used_bytes
+            .saturating_mul(2)
+            .saturating_add(region_bytes.saturating_mul(SPARE_REGIONS));
+        (taken < max_bytes).then_some(elements)
+    }
+}
+
+/// A means of getting a collection that covers old memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Means {
+    /// G1's periodic concurrent cycle, by changing a flag for a short time. Does not wait.
+    Periodic,
+    /// `System.gc()`, if that is concurrent. Waits for the end of the cycle.
+    Explicit,
+    /// `ForceGarbageCollection`, if that is concurrent. Waits for the end of the cycle.
+    Forced,
+    /// `ForceGarbageCollection`, if that stops the world.
+    Full,
+}
+
+impl Means {
+    /// All means, each at the index that is its number.
+    pub const ALL: [Means; 4] = [Means::Periodic, Means::Explicit, Means::Forced, Means::Full];
+
+    /// The label in the metrics.
+    #[must_use]
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Means::Periodic | Means::Explicit | Means::Forced => "concurrent",
+            Means::Full => "full",
+        }
+    }
+}
+
+/// What the collector offers now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Offer {
+    /// Separate young collections, which allocation causes.
+    pub young: bool,
+    covering: [Option<Means>; 4],
+}
+
+impl Offer {
+    /// An offer of these means, the best first; `young` says whether there are young collections.
+    pub fn of(young: bool, means: impl IntoIterator<Item = Means>) -> Offer {
+        let mut covering = [None; 4];
+        for (place, means) in covering.iter_mut().zip(means) {
+            *place = Some(means);
+        }
+        Offer { young, covering }
+    }
+
+    /// The part of this offer that is a concurrent cycle without waiting. `System.gc()` would block
+    /// the enforcer until the cycle is over, and it could not move any marks meanwhile.
+    #[must_use]
+    pub fn gently(&self) -> Offer {
+        Offer::of(
+            false,
+            self.covering().filter(|means| *means == Means::Periodic),
+        )
+    }
+
+    /// The means of collecting old memory, the best first.
+    pub fn covering(&self) -> impl Iterator<Item = Means> + '_ {
+        self.covering.iter().flatten().copied()
+    }
+}
+
+/// Whether refunds are being delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// Every batch of refunds of which a report was seen is complete.
+    Complete,
+    /// A thread that reports deaths is running, or may be.
+    UnderWay,
+    /// The kernel does not show it.
+    Unknown,
+}
+
+/// The collector, and how to ask it for collections. On one thread of the agent, the enforcer's.
+pub trait Collector {
+    /// Its properties. The first call runs code of the JDK and allocates strings, so it must not come
+    /// at a full heap.
+    fn info(&self) -> CollectorInfo;
+    /// What can be asked for now; it depends on flags that may change while the VM runs.
+    fn offer(&self) -> Offer;
+    /// Makes G1 start a concurrent cycle within about a second. False if the VM refuses.
+    fn request_cycle(&self) -> bool;
+    /// Restores G1's flag, unless somebody else has changed it since. False if the VM refuses; then try
+    /// again later.
+    fn put_flag_back(&self) -> bool;
+    /// A number that grows when a cycle of G1 begins and while it runs, and is constant otherwise;
+    /// `None` if the kernel does not show it.
+    fn cycle_activity(&self) -> Option<u64>;
+    /// Asks for a collection by means that wait for its end. False if the VM refuses.
+    fn collect(&self, means: Means) -> bool;
+    /// Forces a collection of whatever kind this collector does, and waits for it.
+    ///
+    /// # Errors
+    /// Why the VM refuses.
+    fn force(&self) -> Result<(), String>;
+    /// Whether the threads that have reported deaths so far are done.
+    fn delivery(&self) -> Delivery;
+    /// Allocates and drops `bytes` on the calling thread; false if there is no memory for it.
+    fn allocate_garbage(&self, bytes: usize) -> bool;
+}
+
+/// Objects whose deaths prove collections. They belong to the agent and are not charged. Callers make
+/// none at a full heap, where the allocation could fail. Each call returns whether it succeeded.
+///
+/// Tags are those of [`crate::ledger::Tag`], encoded.
+pub trait Canaries {
+    /// Allocates an object with this tag and drops it.
+    fn plant(&self, tag: i64) -> bool;
+    /// Makes a class that is unloaded once it is unreachable, and keeps it in stock.
+    fn stock_class(&self) -> bool;
+    /// Tags the oldest class in stock and an instance of it, and drops both.
+    fn drop_stocked_class(&self, class_tag: i64, instance_tag: i64) -> bool;
+    /// Makes a class, tags it and an instance of it, and drops both.
+    fn plant_class(&self, class_tag: i64, instance_tag: i64) -> bool;
+    /// Makes two arrays of references, with `elements` elements each, that refer to each other, and
+    /// keeps them in stock.
+    fn stock_arrays(&self, elements: i32) -> bool;
+    /// Tags the arrays in stock and drops them.
+    fn drop_stocked_arrays(&self, tag: i64) -> bool;
+    /// Makes two such arrays, tags them and drops them.
+    fn plant_arrays(&self, elements: i32, tag: i64) -> bool;
+    /// Drops everything in stock, without tags.
+    fn release_stock(&self);
+}
+
+/// The VM's allocation sampler, and the cost of samples.
+pub trait Sampler {
+    /// Sets the mean distance between samples in bytes; each thread uses it from its next sample on.
+    ///
+    /// # Errors
+    /// Why the VM refuses.
+    fn set_interval(&self, bytes: u64) -> Result<(), String>;
+    /// CPU time of all samples and their refunds, and how many samples were timed for that estimate.
+    fn samples_cpu(&self) -> (Duration, u64);
+    /// CPU time of the process.
+    fn process_cpu(&self) -> Duration;
+}
+
+/// The Java objects that the agent refers to on the core's behalf.
+pub trait References {
+    /// An account's name as a Java string, for the error of a refusal; made once and kept. `None` if the
+    /// heap has no room. Called for each account with a limit in each turn of the enforcer.
+    fn account_name(&self, name: &Arc<str>) -> Option<Token>;
+    /// Releases the names for which `is_limited` is false, once no thread can be using them.
+    fn forget_account_names(&self, is_limited: &dyn Fn(&str) -> bool);
+    /// The loaders whose weak reference is cleared.
+    fn vanished_loaders(&self) -> Vec<LoaderId>;
+    /// Releases the weak reference to a loader that is gone. True if the directory did not know the
+    /// loader yet.
+    fn forget_loader(&self, loader: LoaderId) -> bool;
+    /// The next refusal that the log must report, with the names of its thread and method.
+    fn take_refusal(&self) -> Option<LoggedRefusal>;
+}
+
+/// A refusal as the log reports it.
+pub struct LoggedRefusal {
+    /// What the error said.
+    pub details: Arc<RefusalDetails>,
+    /// Whether the error was thrown; otherwise it was only counted.
+    pub thrown: bool,
+    /// The size of the object that was refused, in bytes.
+    pub requested_bytes: u64,
+    /// The name of the thread, made safe for a log; `None` if it is gone.
+    pub thread: Option<String>,
+    /// The account's own frame that was refused, made safe for a log; `None` if its method is gone.
+    pub frame: Option<String>,
+}
+
+/// Everything that the enforcer asks of the JVM.
+pub trait Jvm: Clock + Heap + Collector + Canaries + Sampler + References {}
+
+impl<T: Clock + Heap + Collector + Canaries + Sampler + References> Jvm for T {}
+
+/// The thread that allocates, while its sample is being delivered. Nothing here may take a lock,
+/// look up a name or format anything.
+pub trait CallingThread {
+    /// A place on the stack: what is needed to name it later.
+    type Place: Copy;
+
+    /// Milliseconds since the agent was made.
+    fn uptime_ms(&self) -> u64;
+    /// Whether the VM is going down.
+    fn is_stopping(&self) -> bool;
+    /// CPU time of the native thread. A system call.
+    fn cpu_time(&mut self) -> Duration;
+    /// Whether this is a virtual thread, which holds a carrier that other threads need.
+    fn is_virtual(&mut self) -> bool;
+    /// Judges the stack, and returns the place at which this account may be refused.
+    ///
+    /// # Errors
+    /// Why no error may be thrown here.
+    fn judge(&mut self, level: Level) -> Result<Self::Place, Barred>;
+    /// Whether the program has asked not to be refused here.
+    fn is_masked(&mut self) -> bool;
+    /// What the native thread remembers of its refusals.
+    fn grace(&mut self) -> Grace;
+    /// Stores it for the native thread.
+    fn remember(&mut self, grace: Grace);
+    /// Notes what the log needs: the thread is about to be refused at this place. This comes before
+    /// [`CallingThread::throw`], because JNI allows very few calls while an exception is pending.
+    fn note_refusal(&mut self, details: &Arc<RefusalDetails>, place: Self::Place);
+    /// Throws the error, which stays pending until the thread runs Java code; false if it could not be
+    /// made.
+    fn throw(&mut self, details: &RefusalDetails) -> bool;
+    /// Hands what was noted to the log. `thrown` says whether the error was thrown.
+    fn log_refusal(&mut self, thrown: bool);
+}

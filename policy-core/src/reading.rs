@@ -1,0 +1,475 @@
+//! Reads the accounts: makes one [`Snapshot`] from the ledger, the directory and the counters.
+//!
+//! Runs on a thread of the agent. Charges and refunds continue meanwhile, so sums of one snapshot may
+//! differ by them. A reading has three steps, so that no thread waits for the scan of the records:
+//! 1. `count` scans the records once and sums up live bytes by purse, class and principal, as numbers.
+//!    It holds no lock.
+//! 2. `look` takes names, limits and totals of purses under the locks of the policy and the directory,
+//!    so that a reading never mixes two policies.
+//! 3. `row` makes the rows, by name. It holds no lock.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::core::Core;
+use crate::enforce::Enforcement;
+use crate::enforce::throw_points::Reason;
+use crate::events;
+use crate::identity::classes::ClassId;
+use crate::identity::directory;
+use crate::identity::directory::counting::{Ended, Names};
+use crate::ledger::{DropReason, Ledger, PurseId, Totals, UNKNOWN_CLASS};
+use crate::sampling::weight::OBJECT_UNIT;
+use crate::uncertainty::Survivors;
+
+use crate::snapshot::{
+    Account, Class, Heap, Kind, OTHER, PolicyStatus, Principal, Sampling, Snapshot, State, Tree,
+    UNACCOUNTED,
+};
+
+/// The most classes listed per account; the rest is summed.
+const MOST_CLASSES: usize = 5_000;
+/// The class of objects whose class has no name: unloaded, or beyond the class table.
+const UNKNOWN: &str = "?";
+
+/// A reading, with the live bytes by purse that the Java API asks for.
+#[derive(Default)]
+pub struct Taken {
+    /// What is published.
+    pub snapshot: Snapshot,
+    /// The name of the account of each purse.
+    pub names: Arc<Names>,
+    /// The live charges of each purse.
+    pub live_of_purses: HashMap<PurseId, LiveOfPurse>,
+}
+
+/// The live charges of one purse.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LiveOfPurse {
+    /// Live bytes.
+    pub bytes: u64,
+    /// The variance of `bytes`, in units of [`crate::sampling::weight::VARIANCE_UNIT_BYTES2`].
+    pub variance: u64,
+    /// Live objects, in units of 2^-16.
+    units: u64,
+}
+
+impl LiveOfPurse {
+    /// The estimated number of objects.
+    pub fn objects(self) -> u64 {
+        self.units.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT
+    }
+}
+
+/// Takes a reading of the core. The parts of the snapshot that the core does not know keep their
+/// defaults. On an agent thread. `policy` gives the policy in force and a guard that keeps it in force;
+/// the guard and the directory's lock are held for one short step.
+pub fn read<G>(core: &Core, policy: impl FnOnce() -> (G, PolicyStatus)) -> Taken {
+    let read = read_accounts(core, policy);
+    Taken {
+        snapshot: snapshot(core, read.accounts, read.policy),
+        names: read.names,
+        live_of_purses: read.live_of_purses,
+    }
+}
+
+struct Read {
+    accounts: Vec<Account>,
+    policy: PolicyStatus,
+    names: Arc<Names>,
+    live_of_purses: HashMap<PurseId, LiveOfPurse>,
+}
+
+fn read_accounts<G>(core: &Core, policy: impl FnOnce() -> (G, PolicyStatus)) -> Read {
+    let _timing = events::reading_for_report();
+    core.directory().begin_counting();
+    let mut counted = count(&core.ledger, core.heap.used_after_gc_bytes());
+    let seen = look(core, &mut counted, policy);
+    core.enforcement.drain();
+    let mut live_of_purses = live_of_purses(&counted.groups);
+    for (purse, live) in &mut live_of_purses {
+        live.variance = counted.survivors.live(&[*purse]).variance;
+    }
+    let mut live = live(counted.groups, &seen.names);
+    let mut accounts = Vec::new();
+    for mut of_account in seen.accounts {
+        let found = live.remove(&of_account.name).unwrap_or_default();
+        if let Some(tree) = &mut of_account.account.tree {
+            let of_purse = |purse| live_of_purses.get(purse).map_or(0, |live| live.bytes);
+            let bytes: u64 = of_account.tree.iter().map(of_purse).sum();
+            tree.live_bytes = bytes.min(tree.charged_bytes);
+        }
+        accounts.push(row(
+            &core.enforcement,
+            of_account,
+            found,
+            &counted.allocated,
+            &seen.classes,
+        ));
+    }
+    Read {
+        accounts,
+        policy: seen.policy,
+        names: seen.names,
+        live_of_purses,
+    }
+}
+
+// ---- the first step ----------------------------------------------------------------
+
+/// Records are summed by this: payer, agent account, principal, class.
+type Group = (PurseId, PurseId, PurseId, u32);
+
+/// The sums of the first step, by number.
+struct Counted {
+    /// Live bytes, and live objects in units of 2^-16.
+    groups: HashMap<Group, (u64, u64)>,
+    /// Bytes ever allocated by class, of every open purse.
+    allocated: HashMap<PurseId, Vec<(u32, u64)>>,
+    /// The live charges and their errors, by the purse that pays.
+    survivors: Survivors,
+}
+
+fn count(ledger: &Ledger, used_after_gc_bytes: u64) -> Counted {
+    let mut groups: HashMap<Group, (u64, u64)> = HashMap::new();
+    let survivors = Survivors::of(ledger, used_after_gc_bytes, |record| {
+        let key = (
+            record.payer,
+            record.agent_account,
+            record.principal,
+            record.class,
+        );
+        let sums = groups.entry(key).or_default();
+        sums.0 = sums.0.wrapping_add(record.live.bytes);
+        sums.1 = sums.1.wrapping_add(record.live.objects);
+    });
+    let mut allocated = HashMap::new();
+    for purse in open_purses(ledger) {
+        let mut classes = Vec::new();
+        ledger.allocated_by_class(purse, |class, bytes| classes.push((class, bytes)));
+        allocated.insert(purse, classes);
+    }
+    Counted {
+        groups,
+        allocated,
+        survivors,
+    }
+}
+
+fn open_purses(ledger: &Ledger) -> impl Iterator<Item = PurseId> {
+    (0..ledger.purse_high_water())
+        .map(|number| PurseId::new(number as u16))
+        .filter(|&purse| ledger.is_open(purse))
+}
+
+impl Counted {
+    /// Drops the sums under numbers that were given back meanwhile: no record names them any more,
+    /// and they may have a new owner.
+    fn forget(&mut self, ended: &Ended) {
+        let Ended { purses, classes } = ended;
+        if !purses.is_empty() || !classes.is_empty() {
+            (self.groups).retain(|(payer, agent_account, principal, class), _| {
+                !classes.contains(&ClassId(*class))
+                    && [payer, agent_account, principal]
+                        .iter()
+                        .all(|p| !purses.contains(p))
+            });
+            self.allocated.retain(|purse, _| !purses.contains(purse));
+            self.survivors.forget(purses);
+        }
+    }
+
+    /// The classes that were counted.
+    fn classes(&self) -> HashSet<u32> {
+        let live = self.groups.keys().map(|&(.., class)| class);
+        let allocated = self.allocated.values().flatten().map(|&(class, _)| class);
+        live.chain(allocated).collect()
+    }
+}
+
+// ---- the second step ---------------------------------------------------------------
+
+/// What the directory knows at one moment.
+struct Seen {
+    accounts: Vec<SeenAccount>,
+    policy: PolicyStatus,
+    names: Arc<Names>,
+    classes: HashMap<u32, Arc<str>>,
+}
+
+struct SeenAccount {
+    name: Arc<str>,
+    /// Filled from the directory and the totals of the purses.
+    account: Account,
+    purses: Vec<PurseId>,
+    /// Its purses and those of the scopes inside it; empty if it has no scopes.
+    tree: Vec<PurseId>,
+}
+
+fn look<G>(core: &Core, counted: &mut Counted, policy: impl FnOnce() -> (G, PolicyStatus)) -> Seen {
+    let (_unchanging, published) = policy();
+    let mut directory = core.directory();
+    counted.forget(&directory.end_counting());
+    let class_name = |class| Some((class, directory.class_name(ClassId(class))?));
+    let known = counted
+        .classes()
+        .into_iter()
+        .filter(|&c| c != UNKNOWN_CLASS);
+    let classes = known.filter_map(class_name).collect();
+    let policy = directory.policy().clone();
+    let accounts = directory.accounts().map(|(name, entry)| {
+        let mut account = Account {
+            name: name.to_string(),
+            kind: entry.kind,
+            service: entry.service.clone(),
+            parent: (directory.parent(entry)).map_or_else(String::new, |p| p.to_string()),
+            tree: tree(&core.ledger, entry, &counted.survivors),
+            ..Account::default()
+        };
+        let mut purses: Vec<PurseId> = entry.purses.iter().copied().collect();
+        if &**name == UNACCOUNTED {
+            // A purse that was opened a moment ago has no owner until that is entered.
+            purses.extend(open_purses(&core.ledger).filter(|&purse| !directory.is_owned(purse)));
+        }
+        let mut totals = Totals::default();
+        for &purse in &purses {
+            let of_purse = core.ledger.totals(purse);
+            totals.charged.bytes = (totals.charged.bytes).saturating_add(of_purse.charged.bytes);
+            totals.allocated_bytes = totals
+                .allocated_bytes
+                .wrapping_add(of_purse.allocated_bytes);
+            totals.allocated_objects =
+                (totals.allocated_objects).wrapping_add(of_purse.allocated_objects);
+        }
+        let departed = directory.departed(name);
+        account.charged_bytes = totals.charged.bytes;
+        let uncertainty = counted.survivors.uncertainty(&core.ledger, &purses);
+        account.standard_error_bytes = uncertainty.charged_error_bytes;
+        account.live_standard_error_bytes = uncertainty.live_error_bytes;
+        account.live_at_most_bytes = uncertainty.live_at_most_bytes;
+        account.allocated_bytes_total =
+            (departed.allocated_bytes).wrapping_add(totals.allocated_bytes);
+        account.allocated_objects_total =
+            (departed.allocated_objects).wrapping_add(totals.allocated_objects);
+        account.retired_loaders =
+            directory.retired_loaders(entry, |purse| core.ledger.totals(purse).charged.bytes > 0);
+        let rule = entry.rule.and_then(|index| policy.accounts.get(index));
+        // A library has no charges of its own to limit.
+        if let Some(rule) = rule.filter(|_| entry.kind != Kind::Library) {
+            account.soft_limit_bytes = rule.soft_limit.resolve(core.heap.max_bytes());
+            account.limit_bytes = rule.limit.resolve(core.heap.max_bytes());
+        }
+        SeenAccount {
+            name: name.clone(),
+            tree: (account.tree.iter()).flat_map(|_| entry.tree()).collect(),
+            account,
+            purses,
+        }
+    });
+    Seen {
+        accounts: accounts.collect(),
+        policy: published,
+        classes,
+        names: directory.names(),
+    }
+}
+
+/// The charges of a service with the scopes inside it.
+fn tree(ledger: &Ledger, entry: &directory::Account, survivors: &Survivors) -> Option<Tree> {
+    if entry.beneath.is_empty() {
+        return None;
+    }
+    let purses: Vec<PurseId> = entry.tree().collect();
+    let uncertainty = survivors.uncertainty(ledger, &purses);
+    let charged_bytes = purses.iter().fold(0u64, |sum, &purse| {
+        sum.saturating_add(ledger.totals(purse).charged.bytes)
+    });
+    Some(Tree {
+        live_standard_error_bytes: uncertainty.live_error_bytes,
+        live_at_most_bytes: uncertainty.live_at_most_bytes,
+        charged_bytes,
+        standard_error_bytes: uncertainty.charged_error_bytes,
+        ..Tree::default()
+    })
+}
+
+// ---- the third step ----------------------------------------------------------------
+
+/// The live part of an account.
+#[derive(Default)]
+struct Live {
+    bytes: u64,
+    /// In units of 2^-16.
+    objects: u64,
+    classes: HashMap<u32, (u64, u64)>,
+    principals: BTreeMap<Arc<str>, u64>,
+}
+
+fn live_of_purses(groups: &HashMap<Group, (u64, u64)>) -> HashMap<PurseId, LiveOfPurse> {
+    let mut of_purses: HashMap<PurseId, LiveOfPurse> = HashMap::new();
+    for (&(payer, ..), &(bytes, units)) in groups {
+        let live = of_purses.entry(payer).or_default();
+        live.bytes = live.bytes.saturating_add(bytes);
+        live.units = live.units.saturating_add(units);
+    }
+    of_purses
+}
+
+/// Live bytes and objects by the account that pays and, for the matrix, by agent account and principal.
+fn live(groups: HashMap<Group, (u64, u64)>, names: &Names) -> HashMap<Arc<str>, Live> {
+    let unaccounted: Arc<str> = UNACCOUNTED.into();
+    let name = |purse| names.get(&purse).unwrap_or(&unaccounted).clone();
+    let mut live: HashMap<Arc<str>, Live> = HashMap::new();
+    for ((payer, agent_account, principal, class), (bytes, objects)) in groups {
+        let entry = live.entry(name(payer)).or_default();
+        entry.bytes += bytes;
+        entry.objects += objects;
+        let of_class = entry.classes.entry(class).or_default();
+        of_class.0 += bytes;
+        of_class.1 += objects;
+        // The matrix belongs to the agent account: what its code allocated, and for whom.
+        let entry = live.entry(name(agent_account)).or_default();
+        *entry.principals.entry(name(principal)).or_default() += bytes;
+    }
+    live
+}
+
+fn row(
+    enforcement: &Enforcement,
+    seen: SeenAccount,
+    found: Live,
+    allocated: &HashMap<PurseId, Vec<(u32, u64)>>,
+    names: &HashMap<u32, Arc<str>>,
+) -> Account {
+    let mut account = seen.account;
+    // The steps do not see the same instant, so live bytes could exceed the charge.
+    account.live_bytes = found.bytes.min(account.charged_bytes);
+    account.live_objects = found.objects.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT;
+    account.principals = (found.principals.into_iter())
+        .map(|(name, live_bytes)| Principal {
+            name: name.to_string(),
+            live_bytes,
+        })
+        .collect();
+    (account.principals).sort_by_key(|p| std::cmp::Reverse(p.live_bytes));
+    let mut by_class = HashMap::new();
+    let of_purses = seen.purses.iter().filter_map(|purse| allocated.get(purse));
+    for &(class, bytes) in of_purses.flatten() {
+        *by_class.entry(class).or_insert(0u64) += bytes;
+    }
+    account.classes = classes(names, &found.classes, &by_class);
+    let status = enforcement.status(&seen.name);
+    // After a reload the limit may be gone before the enforcer's next pass.
+    account.state = match account.limit_bytes {
+        Some(_) => status.state,
+        None => State::Open,
+    };
+    account.soft_limit_events_total = status.soft_events;
+    account.refusals_total = status.counts.refusals;
+    account.would_refuse_total = status.counts.would_refuse;
+    account.deferred = Reason::ALL
+        .iter()
+        .map(|reason| (reason.name(), status.counts.deferred[*reason as usize]))
+        .filter(|(_, count)| *count > 0)
+        .collect();
+    account
+}
+
+fn classes(
+    names: &HashMap<u32, Arc<str>>,
+    live: &HashMap<u32, (u64, u64)>,
+    allocated: &HashMap<u32, u64>,
+) -> Vec<Class> {
+    let ids: HashSet<u32> = live.keys().chain(allocated.keys()).copied().collect();
+    // Two loaders may define classes of one name; they are published as one.
+    let mut by_name: BTreeMap<Arc<str>, (u64, u64, u64)> = BTreeMap::new();
+    for id in ids {
+        let name = names.get(&id).cloned().unwrap_or_else(|| UNKNOWN.into());
+        let sum = by_name.entry(name).or_default();
+        let (bytes, objects) = live.get(&id).copied().unwrap_or_default();
+        sum.0 += bytes;
+        sum.1 += objects;
+        sum.2 += allocated.get(&id).copied().unwrap_or(0);
+    }
+    let mut classes: Vec<Class> = by_name
+        .into_iter()
+        .map(
+            |(name, (live_bytes, objects, allocated_bytes_total))| Class {
+                class: name.to_string(),
+                live_bytes,
+                live_objects: objects.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT,
+                allocated_bytes_total,
+            },
+        )
+        .collect();
+    classes.sort_by(|a, b| {
+        (b.live_bytes, b.allocated_bytes_total, &a.class).cmp(&(
+            a.live_bytes,
+            a.allocated_bytes_total,
+            &b.class,
+        ))
+    });
+    if classes.len() > MOST_CLASSES {
+        let mut rest = Class {
+            class: OTHER.to_owned(),
+            ..Class::default()
+        };
+        for class in classes.drain(MOST_CLASSES..) {
+            rest.live_bytes += class.live_bytes;
+            rest.live_objects += class.live_objects;
+            rest.allocated_bytes_total += class.allocated_bytes_total;
+        }
+        classes.push(rest);
+    }
+    classes
+}
+
+fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapshot {
+    let dropped: Vec<(&'static str, u64)> = DropReason::ALL
+        .iter()
+        .map(|&reason| (reason.name(), core.ledger.dropped(reason)))
+        .collect();
+    let all_dropped: u64 = dropped.iter().map(|(_, count)| count).sum();
+    Snapshot {
+        heap: Heap {
+            used_after_gc_bytes: core.heap.used_after_gc_bytes(),
+            max_bytes: core.heap.max_bytes(),
+            gc_epoch: u64::from(core.ledger.epochs().current().get()),
+            live_gc_epoch: (core.ledger.epochs().boundary())
+                .map_or(0, |epoch| u64::from(epoch.get())),
+            ..Heap::default()
+        },
+        sampling: Sampling {
+            interval_bytes: {
+                let intervals = core.ledger.intervals();
+                intervals.bytes(intervals.current())
+            },
+            samples: core.ledger.samples_total().saturating_sub(all_dropped),
+            dropped,
+            thinned: core.thinning.passed_over(),
+            ..Sampling::default()
+        },
+        policy,
+        accounts,
+        scope_misuses: core.identity.scopes.misuses(),
+        evidence: core.evidence.read(),
+        memory_bytes: memory_bytes(core),
+        ..Snapshot::default()
+    }
+}
+
+/// Native bytes held by each part.
+fn memory_bytes(core: &Core) -> Vec<(&'static str, u64)> {
+    vec![
+        ("ledger", core.ledger.committed_bytes()),
+        ("identity", core.identity.committed_bytes()),
+        ("names", core.directory().estimated_bytes()),
+        (
+            "enforcement",
+            core.enforcement.committed_bytes() + core.throw_points.methods.committed_bytes(),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests;

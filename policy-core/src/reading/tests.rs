@@ -1,0 +1,126 @@
+use std::sync::{Mutex, MutexGuard};
+
+use super::*;
+use crate::core::Setup;
+use crate::ledger::Sample;
+use crate::ledger::watched::during_scans;
+
+/// Accounts without a JVM, and a policy lock.
+struct World {
+    core: Core,
+    /// Which policy is in force.
+    policy: Mutex<()>,
+}
+
+impl World {
+    fn new() -> World {
+        let setup = Setup {
+            max_tracked: 100,
+            samples_are_taken: true,
+            test_refuse: None,
+        };
+        World {
+            core: Core::with_purses(setup, 10),
+            policy: Mutex::new(()),
+        }
+    }
+
+    fn policy(&self) -> (MutexGuard<'_, ()>, PolicyStatus) {
+        (self.policy.lock().unwrap(), PolicyStatus::default())
+    }
+
+    /// A scope of that name outside of any service, and its purse.
+    fn scope(&self, name: &str) -> PurseId {
+        let purse = self.core.ledger.open_purse().expect("room");
+        let mut directory = self.core.directory();
+        directory.enter_scope(
+            purse,
+            name.to_owned(),
+            crate::identity::loaders::LoaderId::BOOT,
+        );
+        purse
+    }
+
+    fn charge(&self, payer: PurseId, size_bytes: u64) -> crate::ledger::ObjectTag {
+        let sample = Sample {
+            payer,
+            agent_account: payer,
+            principal: payer,
+            class: UNKNOWN_CLASS,
+            size_bytes,
+            interval: self.core.ledger.intervals().current(),
+        };
+        self.core.ledger.charge(&sample).expect("room")
+    }
+
+    /// Plays a collection that frees nothing.
+    fn collect(&self) {
+        let epochs = self.core.ledger.epochs();
+        let epoch = epochs.current();
+        epochs.gc_finished();
+        epochs.died(epoch);
+        epochs.confirm(epoch);
+    }
+}
+
+fn account<'a>(read: &'a Read, name: &str) -> &'a Account {
+    let found = read.accounts.iter().find(|account| account.name == name);
+    found.unwrap_or_else(|| panic!("no account {name}"))
+}
+
+#[test]
+fn no_lock_is_held_while_records_are_passed_over() {
+    // The check inside the scan must own what it looks at.
+    let world: &'static World = Box::leak(Box::new(World::new()));
+    let purse = world.scope("a");
+    world.charge(purse, 1 << 20);
+    world.collect();
+    let look = || {
+        assert!(world.core.try_directory().is_some(), "the directory's");
+        assert!(world.policy.try_lock().is_ok(), "the policy's");
+        assert!(
+            world.core.enforcement.try_statuses().is_some(),
+            "the cases'"
+        );
+    };
+    let mut read = None;
+    let passes = during_scans(look, || {
+        read = Some(read_accounts(&world.core, || world.policy()))
+    });
+    assert_eq!(passes, 1);
+    let read = read.expect("it was taken");
+    let charged = world.core.ledger.totals(purse).charged.bytes;
+    assert_eq!(account(&read, "a").live_bytes, charged);
+    assert_eq!(read.live_of_purses[&purse].bytes, charged);
+    assert_eq!(&*read.names[&purse], "a");
+}
+
+/// A purse may be closed while a reading counts, and its number may get a new owner, who must not get
+/// the counts.
+#[test]
+fn a_reading_drops_counts_under_numbers_given_back_meanwhile() {
+    let world: &'static World = Box::leak(Box::new(World::new()));
+    let purse = world.scope("old");
+    let tag = world.charge(purse, 1 << 20);
+    world.collect();
+    // Between the scan and its end: the object dies, and its purse is closed and opened again.
+    world.core.directory().begin_counting();
+    let mut counted = count(&world.core.ledger, 0);
+    assert!(world.core.ledger.refund(tag));
+    let referenced = world.core.ledger.referenced_purses();
+    let closed = world
+        .core
+        .ledger
+        .close_purse(purse, &referenced)
+        .expect("empty");
+    world.core.directory().close_purse(purse, 0, 0);
+    world.core.ledger.give_back(closed);
+    let next = world.scope("new");
+    assert_eq!(next, purse, "the number goes to the next");
+    world.charge(next, 2 << 20);
+    let seen = look(&world.core, &mut counted, || world.policy());
+    assert!(counted.groups.is_empty(), "{:?}", counted.groups);
+    assert!(!counted.allocated.contains_key(&purse));
+    let new = seen.accounts.iter().find(|seen| &*seen.name == "new");
+    assert!(new.expect("it is there").account.charged_bytes > 0);
+}

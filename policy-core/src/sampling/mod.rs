@@ -1,0 +1,23 @@
+//! From a sample to a charge: what one sampled object stands for, and under which interval it was drawn.
+//!
+//! * [`weight`]: the charge for a sample, as pure arithmetic.
+//! * [`interval`]: the intervals that were in force, and which one a sample was drawn under.
+//! * `widest`: how many bytes may be held without a single sample.
+//! * [`governor`]: how far the interval is widened to stay within the CPU budget.
+//! * [`thinning`]: how much wider the interval is for large arrays.
+//! * [`thinning_error`]: the error that thinning causes.
+
+pub mod governor;
+pub mod interval;
+#[cfg(test)]
+pub(crate) mod simulation;
+#[cfg(test)]
+mod tests;
+pub mod thinning;
+pub mod thinning_error;
+pub mod weight;
+mod widest;
+
+pub use interval::{IntervalError, IntervalId, Intervals, ThreadInterval};
+pub use weight::{Charge, charge, standard_error_bytes};
+pub use widest::unseen_at_most_bytes;

@@ -1,0 +1,272 @@
+//! The published data: one consistent reading of the accounts.
+//!
+//! The agent builds a snapshot on one of its own threads, never on an allocating one. The renderers and
+//! the HTTP listener read snapshots and nothing else of the accounts, so they cannot disturb the
+//! allocating threads.
+
+/// The reserved account of all charges that belong to no other account.
+pub const UNACCOUNTED: &str = "_unaccounted";
+/// The reserved name for the sum of everything beyond a cardinality cap.
+pub const OTHER: &str = "_other";
+
+/// One reading of everything that Heapwarden publishes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Snapshot {
+    /// The heap as a whole.
+    pub heap: Heap,
+    /// The sampler.
+    pub sampling: Sampling,
+    /// The policy in force.
+    pub policy: PolicyStatus,
+    /// Every account, each name once, in no particular order; not yet folded to the
+    /// cardinality cap.
+    pub accounts: Vec<Account>,
+    /// JVM TI capabilities by contract name, and whether the agent holds them.
+    pub capabilities: Vec<(&'static str, bool)>,
+    /// Mistakes of programs in their use of scopes, counted by kind.
+    pub scope_misuses: Vec<(&'static str, u64)>,
+    /// Collections that the agent asked for, by kind.
+    pub evidence: Vec<Evidence>,
+    /// CPU seconds used by each part of the agent since it was loaded.
+    pub cpu_seconds: Vec<(&'static str, f64)>,
+    /// Native bytes held by each part of the agent.
+    pub memory_bytes: Vec<(&'static str, u64)>,
+    /// Versions of the agent and the JVM: label name and value, for `heapwarden_build_info`; `version` first.
+    pub build: Vec<(&'static str, String)>,
+}
+
+/// The heap as a whole.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Heap {
+    /// Used bytes as read just after the latest collection.
+    pub used_after_gc_bytes: u64,
+    /// The maximum heap (`-Xmx`) in bytes.
+    pub max_bytes: u64,
+    /// Collection pauses seen since the agent was loaded.
+    pub gc_epoch: u64,
+    /// The epoch of the live bytes: everything charged in it or before has been through a collection.
+    /// 0 before the first.
+    pub live_gc_epoch: u64,
+    /// The age of `live_gc_epoch`: how long ago it was confirmed; `None` before the first. With generational ZGC this is the
+    /// age of the latest major collection.
+    pub live_age_seconds: Option<f64>,
+}
+
+/// The sampler.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sampling {
+    /// Mean bytes between samples; 0 when every allocation is sampled (`exact`).
+    pub interval_bytes: u64,
+    /// Samples charged since the agent was loaded.
+    pub samples: u64,
+    /// Samples dropped since the agent was loaded, by reason.
+    pub dropped: Vec<(&'static str, u64)>,
+    /// Samples of large arrays passed over since the agent was loaded.
+    pub thinned: u64,
+    /// Median time of a sample on the allocating thread, in ns.
+    pub callback_p50_ns: u64,
+    /// The 99th percentile of the time of a sample on the allocating thread, in ns.
+    pub callback_p99_ns: u64,
+}
+
+/// The policy in force.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PolicyStatus {
+    /// Counts the policies put in force; the first is 1.
+    pub generation: u64,
+    /// Whether refusals are thrown.
+    pub mode: Mode,
+    /// The share of wall time (0 to 1) that the collections requested by the agent may take.
+    pub evidence_budget_ratio: f64,
+    /// False from a rejected policy file until the next accepted one.
+    pub last_reload_successful: bool,
+    /// When the policy in force was accepted, seconds since the Unix epoch.
+    pub last_reload_success_timestamp_seconds: f64,
+    /// Why the file was rejected (`file:line:column: message`), if it was.
+    pub last_error: Option<String>,
+}
+
+/// The enforcement mode.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Counts refusals, does not throw.
+    #[default]
+    Observe,
+    /// Throws refusals.
+    Enforce,
+}
+
+impl Mode {
+    /// The contract's spelling.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Mode::Observe => "observe",
+            Mode::Enforce => "enforce",
+        }
+    }
+}
+
+/// What kind of thing an account stands for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// A deployed application.
+    Service,
+    /// A set of Java packages that pays for itself.
+    Package,
+    /// A set of Java packages whose callers pay (`charge = "caller"`).
+    Library,
+    /// A tenant named through the Java API.
+    Scope,
+    /// Reserved: `_unaccounted`, `_other`.
+    #[default]
+    Reserved,
+}
+
+impl Kind {
+    /// The contract's spelling.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Service => "service",
+            Kind::Package => "package",
+            Kind::Library => "library",
+            Kind::Scope => "scope",
+            Kind::Reserved => "reserved",
+        }
+    }
+}
+
+/// Where an account stands against its limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum State {
+    /// Not known to be over its limit.
+    #[default]
+    Open,
+    /// The charge is above the limit; evidence is awaited.
+    Suspect,
+    /// A collection has proved that the account is above its limit.
+    Over,
+}
+
+impl State {
+    /// The contract's spelling.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            State::Open => "open",
+            State::Suspect => "suspect",
+            State::Over => "over",
+        }
+    }
+}
+
+/// One account.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Account {
+    /// The account's name.
+    pub name: String,
+    /// What it stands for.
+    pub kind: Kind,
+    /// The service it was recognised as (context path or deployment name); empty for other kinds.
+    pub service: String,
+    /// The account of the service that this scope is inside of; empty where there is none.
+    pub parent: String,
+    /// The sums of the account and the scopes inside it; `None` if it has no scopes.
+    pub tree: Option<Tree>,
+    /// The charges that survived the latest collection. This and the following amounts exclude the
+    /// scopes inside the account, so that sums over accounts count nothing twice. Its limits and its
+    /// state apply to [`Account::tree`].
+    pub live_bytes: u64,
+    /// Standard error of `live_bytes`.
+    pub live_standard_error_bytes: f64,
+    /// If none of its samples is live: the most that it may hold, with 95 % confidence.
+    pub live_at_most_bytes: Option<u64>,
+    /// Charges less refunds so far.
+    pub charged_bytes: u64,
+    /// Standard error of `charged_bytes`.
+    pub standard_error_bytes: f64,
+    /// Estimated number of objects in `live_bytes`.
+    pub live_objects: u64,
+    /// All bytes ever charged to it.
+    pub allocated_bytes_total: u64,
+    /// All objects ever charged to it.
+    pub allocated_objects_total: u64,
+    /// Soft limit, if there is one.
+    pub soft_limit_bytes: Option<u64>,
+    /// Limit, if there is one.
+    pub limit_bytes: Option<u64>,
+    /// Where it stands against its limit.
+    pub state: State,
+    /// Times that its live bytes rose above its soft limit.
+    pub soft_limit_events_total: u64,
+    /// Refusals thrown.
+    pub refusals_total: u64,
+    /// Refusals that were not thrown because the mode is `observe`.
+    pub would_refuse_total: u64,
+    /// Refusals that were due where a throw is not safe, by reason.
+    pub deferred: Vec<(&'static str, u64)>,
+    /// Undeployed services of this account that still hold bytes.
+    pub retired_loaders: u64,
+    /// The live bytes that its code allocated, by principal.
+    pub principals: Vec<Principal>,
+    /// What it holds, by class, largest live bytes first.
+    pub classes: Vec<Class>,
+}
+
+/// The sums of an account and the scopes inside it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Tree {
+    /// Their charges that survived the latest collection.
+    pub live_bytes: u64,
+    /// Standard error of `live_bytes`.
+    pub live_standard_error_bytes: f64,
+    /// If none of their samples is live: the most that they may hold, with 95 % confidence.
+    pub live_at_most_bytes: Option<u64>,
+    /// Their charges less refunds so far.
+    pub charged_bytes: u64,
+    /// Standard error of `charged_bytes`.
+    pub standard_error_bytes: f64,
+}
+
+/// The live bytes that an agent account allocated for one principal.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Principal {
+    /// Account name of the principal.
+    pub name: String,
+    /// Live bytes that the agent account allocated on this principal's behalf.
+    pub live_bytes: u64,
+}
+
+/// The objects of one class in one account.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Class {
+    /// Java source name: `java.lang.String`, `byte[]`.
+    pub class: String,
+    /// Live bytes.
+    pub live_bytes: u64,
+    /// Live objects.
+    pub live_objects: u64,
+    /// All bytes ever charged for this class.
+    pub allocated_bytes_total: u64,
+}
+
+/// Collections of one kind that the agent asked for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Evidence {
+    /// The kind of collection.
+    pub kind: &'static str,
+    /// How many.
+    pub collections: u64,
+    /// Wall seconds spent waiting for them.
+    pub seconds: f64,
+}
+
+/// Gives renderers their snapshots.
+pub trait Source: Send + Sync {
+    /// A snapshot that is at most a second old. May take milliseconds; never called on an
+    /// allocating thread.
+    fn snapshot(&self) -> std::sync::Arc<Snapshot>;
+    /// Whether the agent keeps accounts: the JVM is up and sampling is on.
+    ///
+    /// # Errors
+    /// The reason why not, as text for an operator.
+    fn ready(&self) -> Result<(), String>;
+}

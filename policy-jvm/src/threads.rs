@@ -1,0 +1,111 @@
+//! The VM, and threads that are attached to it.
+
+use std::ffi::{CString, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use jvmti_bindings::sys::jni;
+
+use crate::env::Jni;
+use crate::guard;
+use crate::kinds::Thread;
+use crate::refs::{Handle, Ref};
+
+/// The VM of this process, set when an entry point is called. It outlives the agent.
+static VM: AtomicPtr<jni::JavaVM> = AtomicPtr::new(ptr::null_mut());
+
+/// Whether the function table has the entry for virtual threads, which came with JDK 21.
+static HAS_VIRTUAL_THREADS: AtomicBool = AtomicBool::new(false);
+
+/// The VM, for threads to attach to. Any thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Vm {
+    raw: *mut jni::JavaVM,
+}
+
+// SAFETY: the invocation interface may be called from any thread, and the VM outlives the agent.
+unsafe impl Send for Vm {}
+// SAFETY: as above.
+unsafe impl Sync for Vm {}
+
+/// Runs `work` with the environment of the calling thread, if it is attached to the VM.
+pub(crate) fn with_current<T>(work: impl FnOnce(&Jni) -> T) -> Option<T> {
+    let raw = VM.load(Ordering::Acquire);
+    (!raw.is_null()).then_some(Vm { raw })?.here(work)
+}
+
+impl Vm {
+    /// # Safety
+    /// `raw` must be the `JavaVM*` that the VM passed to an agent entry point.
+    pub(crate) unsafe fn from_raw(raw: *mut jni::JavaVM) -> Vm {
+        let vm = Vm { raw };
+        let has_virtual_threads = vm.environment(jni::JNI_VERSION_21).is_some();
+        HAS_VIRTUAL_THREADS.store(has_virtual_threads, Ordering::Relaxed);
+        VM.store(raw, Ordering::Release);
+        vm
+    }
+
+    /// The environment of the calling thread, if it is attached and the VM knows this version of JNI.
+    fn environment(&self, version: jni::jint) -> Option<*mut jni::JNIEnv> {
+        let mut env: *mut c_void = ptr::null_mut();
+        // SAFETY: `raw` is the live VM's invocation interface; GetEnv writes one pointer.
+        let code = unsafe { ((**self.raw).GetEnv)(self.raw, &mut env, version) };
+        (code == 0 && !env.is_null()).then_some(env.cast())
+    }
+
+    /// Runs `work` with the JNI environment of the calling thread; runs nothing and returns `None` if it
+    /// is not attached.
+    pub fn here<T>(&self, work: impl FnOnce(&Jni) -> T) -> Option<T> {
+        let env = self.environment(jni::JNI_VERSION_10)?;
+        // SAFETY: GetEnv returned this thread's environment, and `work` gets it by reference, inside
+        // whatever native frame or attachment there is.
+        Some(work(&unsafe { Jni::from_raw(env) }))
+    }
+
+    /// Attaches the calling thread as a daemon (it never keeps the JVM from ending) under `name`, runs
+    /// `work` and detaches it. `None` if it cannot be attached or `work` panics. The thread belongs to
+    /// the agent from then on ([`guard::belongs_to_agent`]).
+    ///
+    /// For threads that are not attached, and are the agent's own.
+    pub fn attached_as_daemon<T>(&self, name: &str, work: impl FnOnce(&Jni) -> T) -> Option<T> {
+        guard::belongs_to_agent();
+        if self.here(|_| ()).is_some() {
+            return None;
+        }
+        let name = CString::new(name).ok()?;
+        let mut arguments = jni::JavaVMAttachArgs {
+            version: jni::JNI_VERSION_10,
+            name: name.as_ptr().cast_mut(),
+            group: ptr::null_mut(),
+        };
+        let mut env: *mut c_void = ptr::null_mut();
+        // SAFETY: `raw` is the live VM's invocation interface; the arguments and the name they point to
+        // outlive the call.
+        let code = unsafe {
+            ((**self.raw).AttachCurrentThreadAsDaemon)(
+                self.raw,
+                &mut env,
+                (&raw mut arguments).cast(),
+            )
+        };
+        if code != 0 || env.is_null() {
+            return None;
+        }
+        let done = guard::contain(|| {
+            // SAFETY: the attach returned this thread's environment, which is used on this thread only and
+            // not after the detach below.
+            work(&unsafe { Jni::from_raw(env.cast()) })
+        });
+        // SAFETY: this thread attached itself above and holds no Java frames; the `Jni` is gone.
+        unsafe { ((**self.raw).DetachCurrentThread)(self.raw) };
+        done
+    }
+}
+
+impl Ref<'_, Thread> {
+    /// Whether this thread is a virtual one. No exception may be pending. One call; any thread.
+    pub fn is_virtual(&self) -> bool {
+        HAS_VIRTUAL_THREADS.load(Ordering::Relaxed)
+            && crate::env::call!(self.jni(), IsVirtualThread, self.raw().0) != 0
+    }
+}

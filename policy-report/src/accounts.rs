@@ -1,0 +1,279 @@
+//! The answer of `GET /api/v1/accounts`. Fields stand in the order in which they are written.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Counts;
+use crate::number::{optional, whole};
+
+/// The whole answer. Only `accounts` must be there: without it the answer is another server's.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Accounts<'a> {
+    /// The heap as a whole.
+    #[serde(default)]
+    pub heap: Heap,
+    /// The sampler.
+    #[serde(default)]
+    pub sampling: Sampling<'a>,
+    /// The policy in force.
+    #[serde(default)]
+    pub policy: Policy<'a>,
+    /// The accounts, largest live bytes first.
+    pub accounts: Vec<Account<'a>>,
+    /// Accounts that the agent left out of the document to bound its size.
+    #[serde(default, deserialize_with = "whole")]
+    pub accounts_omitted: u64,
+}
+
+/// The heap as a whole.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Heap {
+    /// Used bytes as read just after the latest collection.
+    #[serde(deserialize_with = "whole")]
+    pub used_after_gc_bytes: u64,
+    /// The maximum heap (`-Xmx`) in bytes.
+    #[serde(deserialize_with = "whole")]
+    pub max_bytes: u64,
+    /// Collection pauses since the agent was loaded.
+    #[serde(deserialize_with = "whole")]
+    pub gc_epoch: u64,
+    /// Of which collection the live bytes are, as a [`Heap::gc_epoch`]. `None`: the agent does not
+    /// say (an older one).
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub live_gc_epoch: Option<u64>,
+    /// Seconds since that collection. `None`: there was none yet, or the agent does not say.
+    pub live_age_seconds: Option<f64>,
+}
+
+/// The sampler.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sampling<'a> {
+    /// Mean bytes between samples; 0 when every allocation is sampled.
+    #[serde(deserialize_with = "whole")]
+    pub interval_bytes: u64,
+    /// Samples charged since the agent was loaded.
+    #[serde(deserialize_with = "whole")]
+    pub samples: u64,
+    /// Samples dropped since the agent was loaded.
+    #[serde(deserialize_with = "whole")]
+    pub dropped: u64,
+    /// The same by reason.
+    pub dropped_by_reason: Counts<'a>,
+    /// Median time of a sample on the allocating thread, in ns.
+    #[serde(deserialize_with = "whole")]
+    pub callback_p50_ns: u64,
+    /// The time that 99 of 100 samples stay within, in ns.
+    #[serde(deserialize_with = "whole")]
+    pub callback_p99_ns: u64,
+}
+
+/// The policy in force.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Policy<'a> {
+    /// Counts the policies put in force; the first is 1.
+    #[serde(deserialize_with = "whole")]
+    pub generation: u64,
+    /// `observe` or `enforce`; empty where the agent does not say.
+    pub mode: Cow<'a, str>,
+    /// False from a rejected policy file until the next accepted one.
+    pub last_reload_successful: bool,
+    /// Why the latest policy file was rejected (`file:line:column: message`), if it was.
+    pub last_error: Option<Cow<'a, str>>,
+}
+
+/// Where an account stands against its limit; the worst known state is the largest.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Not known to be over its limit.
+    Open,
+    /// The charge is above the limit; no collection has confirmed it yet.
+    Suspect,
+    /// What survived a collection is above the limit.
+    Over,
+    /// A state that this version does not know.
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+impl State {
+    /// The spelling in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            State::Open => "open",
+            State::Suspect => "suspect",
+            State::Over => "over",
+            State::Unknown => "unknown",
+        }
+    }
+}
+
+/// One account. All amounts but those of [`Account::tree`] are without the scopes inside it, so
+/// that a sum over accounts counts nothing twice; its limits and its state are about the tree.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Account<'a> {
+    /// Its name, which a tenant may have chosen.
+    pub name: Cow<'a, str>,
+    /// `service`, `package`, `library`, `scope` or `reserved`.
+    pub kind: Cow<'a, str>,
+    /// The service it was recognised as (context path or deployment name); empty for other kinds.
+    pub service: Cow<'a, str>,
+    /// The account of the service around a scope, if there is one.
+    pub parent: Option<Cow<'a, str>>,
+    /// What it holds together with the scopes inside it; `None` where there are none.
+    pub tree: Option<Tree>,
+    /// Bytes of its charges that had survived the latest collection.
+    #[serde(deserialize_with = "whole")]
+    pub live_bytes: u64,
+    /// Standard error of `live_bytes`. `None`: the agent does not say (an older one).
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub live_standard_error_bytes: Option<u64>,
+    /// How much it may hold at most (95 %) although no sample of it is live. `None`: a sample is
+    /// live, or the agent does not say.
+    #[serde(deserialize_with = "optional")]
+    pub live_at_most_bytes: Option<u64>,
+    /// Charges less refunds so far: includes garbage that no collection has found yet.
+    #[serde(deserialize_with = "whole")]
+    pub charged_bytes: u64,
+    /// Standard error of `charged_bytes`.
+    #[serde(deserialize_with = "whole")]
+    pub standard_error_bytes: u64,
+    /// Estimated number of objects in `live_bytes`.
+    #[serde(deserialize_with = "whole")]
+    pub live_objects: u64,
+    /// All bytes ever charged to it.
+    #[serde(deserialize_with = "whole")]
+    pub allocated_bytes_total: u64,
+    /// All objects ever charged to it.
+    #[serde(deserialize_with = "whole")]
+    pub allocated_objects_total: u64,
+    /// Soft limit, if there is one.
+    #[serde(deserialize_with = "optional")]
+    pub soft_limit_bytes: Option<u64>,
+    /// Limit, if there is one.
+    #[serde(deserialize_with = "optional")]
+    pub limit_bytes: Option<u64>,
+    /// Where it stands against its limit.
+    pub state: State,
+    /// Refusals thrown.
+    #[serde(deserialize_with = "whole")]
+    pub refusals_total: u64,
+    /// Refusals that `observe` did not throw.
+    #[serde(deserialize_with = "whole")]
+    pub would_refuse_total: u64,
+    /// Times that its live bytes rose above its soft limit.
+    #[serde(deserialize_with = "whole")]
+    pub soft_limit_events_total: u64,
+    /// Refusals due where a throw was not safe.
+    #[serde(deserialize_with = "whole")]
+    pub deferred_total: u64,
+    /// The same by reason.
+    pub deferred_by_reason: Counts<'a>,
+    /// Undeployed services of this account that still hold bytes.
+    #[serde(deserialize_with = "whole")]
+    pub retired_loaders: u64,
+    /// On whose behalf its live bytes were allocated, largest first.
+    pub principals: Vec<Principal<'a>>,
+    /// Principals that the agent left out.
+    #[serde(deserialize_with = "whole")]
+    pub principals_omitted: u64,
+    /// What it holds by class, largest live bytes first.
+    pub classes: Vec<Class<'a>>,
+    /// Classes that were not asked for, or that the agent left out.
+    #[serde(deserialize_with = "whole")]
+    pub classes_omitted: u64,
+}
+
+/// What an account and the scopes inside it hold together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tree {
+    /// Bytes of their charges that had survived the latest collection.
+    #[serde(deserialize_with = "whole")]
+    pub live_bytes: u64,
+    /// Standard error of `live_bytes`. `None`: the agent does not say (an older one).
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub live_standard_error_bytes: Option<u64>,
+    /// How much they may hold at most (95 %) although no sample of them is live. `None`: a sample is
+    /// live, or the agent does not say.
+    #[serde(deserialize_with = "optional")]
+    pub live_at_most_bytes: Option<u64>,
+    /// Their charges less refunds so far.
+    #[serde(deserialize_with = "whole")]
+    pub charged_bytes: u64,
+    /// Standard error of `charged_bytes`.
+    #[serde(deserialize_with = "whole")]
+    pub standard_error_bytes: u64,
+}
+
+impl Tree {
+    /// Standard error of the live bytes. An agent that does not publish it publishes that of the
+    /// charged bytes, which stands in for it.
+    pub fn live_error_bytes(&self) -> u64 {
+        self.live_standard_error_bytes
+            .unwrap_or(self.standard_error_bytes)
+    }
+
+    /// Where nothing is known to be live: how much may be live all the same (95 %). `None` where
+    /// something is live, or the agent does not say.
+    pub fn live_at_most(&self) -> Option<u64> {
+        self.live_at_most_bytes
+            .filter(|&bytes| bytes > 0 && self.live_bytes == 0)
+    }
+}
+
+/// A share of an account's live bytes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Principal<'a> {
+    /// Account name of the principal.
+    pub name: Cow<'a, str>,
+    /// Live bytes allocated on its behalf.
+    #[serde(deserialize_with = "whole")]
+    pub live_bytes: u64,
+}
+
+/// The objects of one class in one account.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Class<'a> {
+    /// Java source name: `java.lang.String`, `byte[]`.
+    pub class: Cow<'a, str>,
+    /// Live bytes.
+    #[serde(deserialize_with = "whole")]
+    pub live_bytes: u64,
+    /// Live objects.
+    #[serde(deserialize_with = "whole")]
+    pub live_objects: u64,
+    /// All bytes ever charged for this class.
+    #[serde(deserialize_with = "whole")]
+    pub allocated_bytes_total: u64,
+}
+
+impl Account<'_> {
+    /// What its limits are about: the account together with the scopes inside it.
+    pub fn whole(&self) -> Tree {
+        self.tree.unwrap_or(Tree {
+            live_bytes: self.live_bytes,
+            live_standard_error_bytes: self.live_standard_error_bytes,
+            live_at_most_bytes: self.live_at_most_bytes,
+            charged_bytes: self.charged_bytes,
+            standard_error_bytes: self.standard_error_bytes,
+        })
+    }
+
+    /// Live bytes, with those of the scopes inside it, in percent of the limit; `None` without a
+    /// limit.
+    pub fn percent_of_limit(&self) -> Option<f64> {
+        let limit_bytes = self.limit_bytes.filter(|&bytes| bytes > 0)?;
+        Some(self.whole().live_bytes as f64 / limit_bytes as f64 * 100.0)
+    }
+}

@@ -1,0 +1,27 @@
+//! What the agent publishes, defined once: the agent writes these types, the command reads them.
+//!
+//! - [`Accounts`]: the JSON of `GET /api/v1/accounts`;
+//! - [`RunFile`]: the file that the agent's option `run-file` names;
+//! - [`metric_names`]: the names of the metrics of `GET /metrics`.
+//!
+//! Field names, their order and the metric names are a contract with users and dashboards: extend
+//! them, do not rename them.
+//!
+//! The agent may be older or newer than the command, so reading is tolerant. Unknown fields are
+//! ignored, absent fields get defaults, an unknown state becomes [`State::Unknown`], and a number
+//! may be anything that JSON calls a number. Writing is exact.
+//!
+//! Strings are borrowed where the agent writes them, and owned (`'static`) where they are read.
+//! This crate knows neither HTTP nor the JVM.
+
+#![forbid(unsafe_code)]
+
+mod accounts;
+mod counts;
+pub mod metric_names;
+mod number;
+mod run_file;
+
+pub use accounts::{Account, Accounts, Class, Heap, Policy, Principal, Sampling, State, Tree};
+pub use counts::Counts;
+pub use run_file::RunFile;

@@ -1,0 +1,117 @@
+//! Child processes that end: with a time limit, or with the value that owns them.
+
+use std::process::{Child, Command, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A child process. Killed by its own id and waited for when dropped, unless it has ended.
+#[derive(Debug)]
+pub struct Guard(Child);
+
+impl Guard {
+    /// Starts a command.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start(command: &mut Command) -> std::io::Result<Self> {
+        command.spawn().map(Self)
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// The child itself: its pipes, for example.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.0
+    }
+
+    /// The exit status, if it has ended.
+    ///
+    /// # Panics
+    /// If the system cannot say.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.0.try_wait().expect("a child can be waited for")
+    }
+
+    /// Waits for its end, at most `limit`.
+    pub fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
+        wait(&mut self.0, limit)
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if matches!(self.0.try_wait(), Ok(None)) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+}
+
+/// Waits for the end of a child, at most `limit`.
+///
+/// # Panics
+/// If the system cannot say whether it has ended.
+pub fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let end = Instant::now() + limit;
+    loop {
+        if let Some(status) = child.try_wait().expect("a child can be waited for") {
+            return Some(status);
+        }
+        if Instant::now() >= end {
+            return None;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Calls `answer` every 20 ms until it returns a value, at most `limit`.
+pub fn poll<T>(limit: Duration, mut answer: impl FnMut() -> Option<T>) -> Option<T> {
+    let end = Instant::now() + limit;
+    loop {
+        if let Some(value) = answer() {
+            return Some(value);
+        }
+        if Instant::now() >= end {
+            return None;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn a_dropped_child_is_killed() {
+        let mut child = Guard::start(Command::new("sleep").arg("60")).unwrap();
+        let pid = child.id();
+        assert_eq!(child.wait(Duration::from_millis(20)), None);
+        drop(child);
+        assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    }
+
+    #[test]
+    fn the_status_of_a_child_that_ends_is_returned() {
+        let mut child = Guard::start(&mut Command::new("false")).unwrap();
+        let status = child.wait(Duration::from_secs(60)).unwrap();
+        assert_eq!(status.code(), Some(1));
+        assert_eq!(child.ended(), Some(status));
+    }
+
+    #[test]
+    fn polling_ends_with_the_value_or_the_limit() {
+        let mut left = 2;
+        let found = poll(Duration::from_secs(60), || {
+            left -= 1;
+            (left == 0).then_some("x")
+        });
+        assert_eq!(found, Some("x"));
+        assert_eq!(poll(Duration::ZERO, || None::<()>), None);
+    }
+}

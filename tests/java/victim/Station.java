@@ -1,6 +1,0 @@
-package victim;
-
-/** Puts one frame of the implementing class's package on the stack and runs a task below it. */
-public interface Station {
-    void run(Runnable task);
-}

@@ -1,0 +1,205 @@
+//! The class rewriter against every class of the JDK's base and compiler: two libraries for class files,
+//! HotSpot's verifier, and a compiler that was rewritten itself are the judges.
+
+use heapwarden_tests::fixture::files_below;
+use heapwarden_tests::jdk::{JAVAC, Jdk, every_jdk_for};
+use heapwarden_tests::{artifacts, command, java};
+use policy_rewrite::{ClassFile, Guard, Leave, MethodEdit, RewriteError, Rewriter, Snippet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(600);
+const MODULES: [&str; 2] = ["java.base", "jdk.compiler"];
+const NEW: u8 = 0xbb;
+const ARRAYS: [u8; 3] = [0xbc, 0xbd, 0xc5];
+const CALLS: [u8; 2] = [0xb6, 0xb9];
+
+fn class_files(jdk: &Jdk, flags: &[&str], arguments: &[&Path]) -> String {
+    let finished = command::run(
+        Command::new(jdk.program("java"))
+            .args(flags)
+            .arg("-cp")
+            .arg(java::classes().victims())
+            .arg("victim.ClassFiles")
+            .args(arguments),
+        LIMIT,
+    );
+    assert!(finished.status.success(), "{jdk}: {finished:?}");
+    finished.stdout
+}
+
+/// How many of what was inserted, and which methods were not understood or had no room.
+#[derive(Debug, Default)]
+struct Inserted {
+    guards: usize,
+    snippets: usize,
+    refused: Vec<String>,
+}
+
+fn call(name: &str, descriptor: &str, pushed: Snippet) -> Snippet {
+    let called = pushed.invoke_static("java/lang/RewriteMark", name, descriptor);
+    called.expect("the descriptor fits")
+}
+
+/// A class with all that can be inserted: a guard at each entry, a mark before each call of an instance
+/// method, a mark after each `new`, and one after each new array that looks at it.
+fn rewrite(bytes: &[u8], inserted: &mut Inserted) -> Option<Vec<u8>> {
+    let class = ClassFile::parse(bytes).unwrap_or_else(|error| panic!("{error}"));
+    let mut rewriter = Rewriter::new(&class);
+    let mark = call("mark", "()V", Snippet::new());
+    let made = call("made", "(Ljava/lang/Object;)V", Snippet::new().duplicate());
+    for method in class.methods() {
+        let code = method.code().unwrap_or_else(|error| panic!("{error}"));
+        let Some(code) = code else { continue };
+        let mut edit = MethodEdit::default();
+        let mut snippets = 0;
+        for instruction in code.instructions() {
+            snippets += 1;
+            match instruction.opcode {
+                NEW => edit.after(instruction.offset, mark.clone()),
+                opcode if ARRAYS.contains(&opcode) => edit.after(instruction.offset, made.clone()),
+                opcode if CALLS.contains(&opcode) => edit.before(instruction.offset, mark.clone()),
+                _ => snippets -= 1,
+            }
+        }
+        let leave = match method.descriptor() {
+            _ if method.name().starts_with(b"<") => None,
+            descriptor if descriptor.ends_with(b")V") => Some(Leave::Returning),
+            descriptor if descriptor.ends_with(b")Z") => Some(Leave::ReturningBoolean(true)),
+            _ => None,
+        };
+        if let Some(leave) = leave {
+            let ask = call("leaves", "()Z", Snippet::new());
+            edit.guard(Guard { ask, leave });
+        }
+        match rewriter.edit(method, &edit) {
+            Ok(()) => {
+                inserted.guards += usize::from(leave.is_some());
+                inserted.snippets += snippets;
+            }
+            Err(RewriteError::MethodTooLong) => {
+                let [class, method] = [class.name(), method.name()].map(String::from_utf8_lossy);
+                inserted.refused.push(format!("{class}.{method}"));
+            }
+            Err(error) => panic!("{}: {error}", String::from_utf8_lossy(class.name())),
+        }
+    }
+    rewriter.finish()
+}
+
+/// Compiles the class that every rewritten one calls into the patch of `java.base`.
+fn compile_mark(jdk: &Jdk, into: &Path) {
+    let sources = artifacts::repository().join("tests/rewriting");
+    let patch = format!("java.base={}", sources.display());
+    let compiled = command::run(
+        Command::new(jdk.program("javac"))
+            .args(["-Xlint:all", "-Werror", "--patch-module", &patch, "-d"])
+            .arg(into)
+            .arg(sources.join("java/lang/RewriteMark.java")),
+        LIMIT,
+    );
+    assert!(compiled.status.success(), "{jdk}: {}", compiled.stderr);
+}
+
+#[test]
+fn every_class_of_the_jdk_works_as_before_with_insertions_everywhere() {
+    const TEST: &str = "every_class_of_the_jdk_works_as_before_with_insertions_everywhere";
+    for jdk in every_jdk_for(TEST, JAVAC) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let [plain, patches] = ["plain", "patches"].map(|name| folder.path().join(name));
+        let modules = MODULES.map(Path::new);
+        class_files(
+            jdk,
+            &[],
+            &[&[Path::new("dump"), &plain], &modules[..]].concat(),
+        );
+
+        let mut inserted = Inserted::default();
+        let classes = files_below(&plain);
+        assert!(classes.len() > 7_000, "{jdk}: {} classes", classes.len());
+        for (name, path) in &classes {
+            let bytes = std::fs::read(path).expect("readable");
+            let rewritten = rewrite(&bytes, &mut inserted);
+            let to = patches.join(name);
+            std::fs::create_dir_all(to.parent().expect("it has one")).expect("writable");
+            std::fs::write(to, rewritten.as_ref().unwrap_or(&bytes)).expect("writable");
+        }
+        eprintln!("{jdk}: {} classes, {inserted:?}", classes.len());
+        assert!(
+            inserted.guards > 15_000 && inserted.snippets > 100_000,
+            "{jdk}"
+        );
+        // Tables of characters and time zones in code are as long as code may be.
+        assert!(inserted.refused.len() < 20, "{jdk}: {:?}", inserted.refused);
+        assert_verified(jdk, &patches, &plain);
+        // HotSpot runs code of these while it is not far enough up to call another class's methods.
+        for early in ["java/lang", "jdk/internal"] {
+            std::fs::remove_dir_all(patches.join("java.base").join(early)).expect("it was written");
+        }
+        compile_mark(jdk, &patches.join("java.base"));
+        assert_same_compiler(jdk, folder.path(), &patches);
+    }
+}
+
+/// A library for class files that knows nothing of ours finds no error.
+fn assert_verified(jdk: &Jdk, patches: &Path, plain: &Path) {
+    let asm = ["org.objectweb.asm", "org.objectweb.asm.util"]
+        .map(|package| format!("--add-exports=java.base/jdk.internal.{package}=ALL-UNNAMED"));
+    // The library that is public from JDK 24 on needs no flag.
+    let flags: Vec<&str> = match jdk.feature {
+        ..24 => asm.iter().map(String::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let found = class_files(jdk, &flags, &[Path::new("verify"), patches, plain]);
+    eprintln!("{jdk}: {found}");
+    assert!(!found.contains("error"), "{jdk}: {found}");
+    let (judged, not) = (count(&found, "judged"), count(&found, "not"));
+    // Some classes of the JDK's own it does not take as they are.
+    assert!(judged > 7_000 && not < judged / 20, "{jdk}: {found}");
+}
+
+/// The number behind a word at the start of a line.
+fn count(told: &str, what: &str) -> u64 {
+    let line = told.lines().find_map(|line| line.strip_prefix(what));
+    line.and_then(|count| count.trim().parse().ok())
+        .unwrap_or_else(|| panic!("{told}"))
+}
+
+/// The rewritten compiler on the rewritten base, with HotSpot's verifier for both, makes the class files
+/// that the JDK's own makes.
+fn assert_same_compiler(jdk: &Jdk, folder: &Path, patches: &Path) {
+    let sources = artifacts::repository().join("tests/java/victim");
+    let sources: Vec<PathBuf> = files_below(&sources).into_values().collect();
+    let boot = artifacts::repository().join("policy-agent/java/classes");
+    let parts = [java::classes().victims(), boot].map(|part| part.display().to_string());
+    let class_path = PathBuf::from(parts.join(":"));
+    let run = |flags: &[&str], into: &Path| {
+        let mut arguments = vec![Path::new("compile"), &class_path, into];
+        arguments.extend(sources.iter().map(PathBuf::as_path));
+        class_files(jdk, flags, &arguments)
+    };
+    let patch =
+        |module: &str| format!("--patch-module={module}={}", patches.join(module).display());
+    let patched = MODULES.map(patch);
+    let mut flags = vec![
+        "-XX:+UnlockDiagnosticVMOptions",
+        "-XX:+BytecodeVerificationLocal",
+        "-XX:+BytecodeVerificationRemote",
+    ];
+    flags.extend(patched.iter().map(String::as_str));
+    let [before, after] = ["before", "after"].map(|name| folder.join(name));
+    let told = run(&[], &before);
+    assert!(told.contains("status 0\nplain"), "{jdk}: {told}");
+    let told = run(&flags, &after);
+    assert!(told.contains("status 0\n"), "{jdk}: {told}");
+    let (marks, asked) = (count(&told, "marks"), count(&told, "asked"));
+    eprintln!("{jdk}: {marks} marks, asked {asked} times");
+    assert!(marks > 1_000_000 && asked > 1_000_000, "{jdk}: {told}");
+    let (before, after) = (files_below(&before), files_below(&after));
+    assert!(before.len() > 20 && before.keys().eq(after.keys()), "{jdk}");
+    for (name, path) in &before {
+        let [one, other] = [path, &after[name]].map(|path| std::fs::read(path).expect("readable"));
+        assert!(one == other, "{jdk}: {} differs", name.display());
+    }
+}

@@ -1,0 +1,157 @@
+//! Garbage never leads to a refusal: a service that holds 90 % of its limit and allocates at full speed is
+//! never refused, and the collections that the agent asks for stay within their budget.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use heapwarden_tests::jdk::{Collector, Vm, is_long, on_each_at_once, some_vms};
+use heapwarden_tests::jvm::victim;
+use heapwarden_tests::scrape;
+
+/// How long it churns; `--long` makes it a minute.
+const SECONDS: u64 = 25;
+const LONG_SECONDS: u64 = 60;
+/// JVMs at a time: each has its time, however many share the machine.
+const AT_ONCE: usize = 3;
+/// 90 % of the limit, in a call for each of two threads.
+const HELD_BYTES: u64 = (256 << 20) / 10 * 9;
+/// The budget's share of wall time, and the credit it may spend ahead.
+const SHARE: f64 = 0.05;
+const CREDIT_SECONDS: f64 = 60.0;
+
+const POLICY: &str = r#"
+[enforcement]
+mode = "enforce"
+
+[[account]]
+name = "tenant"
+packages = ["com.acme.tenant"]
+limit = "256MiB"
+"#;
+
+/// What the collector's log tells of pauses.
+#[derive(Debug, Default)]
+struct Pauses {
+    /// Full collections.
+    full: Vec<String>,
+    /// Milliseconds of the pauses of cycles that the agent asked for.
+    ours_ms: Vec<f64>,
+}
+
+/// Reads `-Xlog:gc`: a cycle that the agent asked for begins with a pause for the cause
+/// "G1 Periodic Collection" and has two more of the same number.
+fn pauses(log: &Path) -> Pauses {
+    let text = std::fs::read_to_string(log).expect("the JVM writes its log");
+    let mut pauses = Pauses::default();
+    let mut asked = false;
+    for line in text.lines().filter(|line| line.contains("Pause")) {
+        if line.contains("Pause Full") {
+            pauses.full.push(line.to_owned());
+        }
+        if line.contains("Pause Young") {
+            asked = line.contains("G1 Periodic Collection");
+        }
+        let cycle = line.contains("Remark") || line.contains("Cleanup");
+        let milliseconds = line
+            .rsplit(' ')
+            .next()
+            .and_then(|word| word.strip_suffix("ms"));
+        if let (true, Some(ms)) = (
+            asked && (cycle || line.contains("Pause Young")),
+            milliseconds,
+        ) {
+            pauses
+                .ours_ms
+                .push(ms.parse().expect("a number of milliseconds"));
+        }
+    }
+    pauses
+}
+
+/// The longest step of the evidence's seconds: a collection is added when it has ended, so no
+/// single one took longer.
+fn longest_step(address: SocketAddr, done: &AtomicBool) -> f64 {
+    let mut longest = 0.0_f64;
+    let mut before = None;
+    // Once more after the end, for the step at it.
+    let mut last = false;
+    while !last {
+        last = done.load(Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(200));
+        let spent = scrape::metrics(address).sum("heapwarden_evidence_seconds_total");
+        longest = longest.max(spent - before.unwrap_or(spent));
+        before = Some(spent);
+    }
+    longest
+}
+
+fn churns_unrefused(vm: &Vm) -> String {
+    let seconds = if is_long() { LONG_SECONDS } else { SECONDS };
+    let builder = victim(vm, "victim.LimitedTenant").heap("2g").policy(POLICY);
+    let log = builder.folder().join("gc.log");
+    let mut jvm = builder
+        .flag(&format!("-Xlog:gc:file={}", log.display()))
+        .start();
+    let answer = jvm.ask(&format!("leak 2 2000 {} 0", HELD_BYTES / 2));
+    assert!(answer[0].starts_with("held"), "{vm}: {answer:?}");
+    let begun = Instant::now();
+    let done = AtomicBool::new(false);
+    let address = jvm.address();
+    let (answer, longest) = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| longest_step(address, &done));
+        let answer = jvm.ask(&format!("churn 2 2000 {seconds}"));
+        done.store(true, Ordering::Relaxed);
+        (answer, watch.join().expect("it only reads"))
+    });
+    assert!(
+        answer[0].starts_with("churned"),
+        "{vm}: {answer:?}\n{}",
+        jvm.log()
+    );
+    let wall = begun.elapsed().as_secs_f64();
+    let accounts = jvm.accounts();
+    let account = accounts.find("tenant").expect("it is listed");
+    assert_eq!(account["refusals_total"], 0, "{vm}: {account}");
+    assert_ne!(account["state"], "over", "{vm}: {account}");
+    let metrics = jvm.metrics();
+    let spent = metrics.sum("heapwarden_evidence_seconds_total");
+    let collections = metrics.sum("heapwarden_evidence_collections_total");
+    let pauses = pauses(&log);
+    jvm.finish();
+    // One collection may go beyond what is left of the credit, for as long as it takes here.
+    let most = SHARE * (wall + CREDIT_SECONDS) + longest;
+    assert!(spent <= most, "{vm}: {spent} s of evidence in {wall} s");
+    if vm.collector == Collector::G1 {
+        assert_eq!(pauses.full, Vec::<String>::new(), "{vm}");
+        let mut ours = pauses.ours_ms.clone();
+        ours.sort_by(f64::total_cmp);
+        // The longest is shown and not judged: on a busy machine a pause can be a nap.
+        if let Some(&median) = ours.get(ours.len() / 2) {
+            assert!(median <= 20.0, "{vm}: our pauses in ms: {ours:?}");
+        }
+    }
+    format!(
+        "{vm}: {} GB churned, {collections} collections asked for, {spent:.2} s; {} pauses of ours, longest {:.1} ms; {} full",
+        answer[0]
+            .trim_start_matches("churned ")
+            .parse::<u64>()
+            .unwrap_or(0)
+            >> 30,
+        pauses.ours_ms.len(),
+        pauses.ours_ms.iter().fold(0.0, |a: f64, &b| a.max(b)),
+        pauses.full.len(),
+    )
+}
+
+#[test]
+fn a_service_at_nine_tenths_of_its_limit_churns_unrefused() {
+    let table = Mutex::new(Vec::new());
+    on_each_at_once(AT_ONCE, &some_vms(2), |vm| {
+        let line = churns_unrefused(vm);
+        eprintln!("{line}");
+        table.lock().expect("no panic holds it").push(line);
+    });
+}

@@ -1,0 +1,105 @@
+//! How much of the machine each test program uses, by its name.
+//!
+//! Measured on two processors. A new program that is not listed gets one processor; add it here if it
+//! mostly waits (less), or if it asserts on time (alone).
+
+/// A program's share of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Share {
+    /// Processors that it keeps busy, in tenths.
+    pub(super) tenths_of_a_core: u32,
+    /// Whether nothing else may run meanwhile: it asserts on time, or on what a busy machine changes.
+    pub(super) alone: bool,
+    /// How many of its tests run at a time.
+    pub(super) threads: u32,
+    /// How long it takes: the longest are started first.
+    pub(super) seconds: u32,
+}
+
+const fn shared(tenths_of_a_core: u32, threads: u32, seconds: u32) -> Share {
+    Share {
+        tenths_of_a_core,
+        alone: false,
+        threads,
+        seconds,
+    }
+}
+
+const fn alone(threads: u32, seconds: u32) -> Share {
+    Share {
+        tenths_of_a_core: 0,
+        alone: true,
+        threads,
+        seconds,
+    }
+}
+
+const TABLE: &[(&str, Share)] = &[
+    ("refusal_stress", shared(7, 3, 120)),
+    ("accuracy", shared(10, 2, 110)),
+    ("operator_story", shared(4, 4, 100)),
+    ("services_in_servers", shared(4, 4, 100)),
+    ("refusals_in_servers", shared(4, 4, 100)),
+    ("refusals_keep_invariants", shared(9, 2, 100)),
+    ("scopes", shared(9, 2, 90)),
+    ("redeployment", shared(9, 2, 80)),
+    ("hostile_programs", shared(8, 2, 80)),
+    ("reload_stress", shared(7, 2, 70)),
+    ("refunds", shared(9, 2, 70)),
+    ("api_in_web_applications", shared(5, 4, 60)),
+    ("limits", shared(7, 2, 60)),
+    ("reload", shared(5, 4, 60)),
+    ("suggest", shared(4, 4, 60)),
+    ("class_rewriting", shared(10, 1, 30)),
+    ("example_tenants", shared(4, 4, 60)),
+    ("dashboards", shared(3, 2, 60)),
+    ("evidence", shared(8, 2, 50)),
+    ("threads", shared(9, 2, 50)),
+    ("throw_points", shared(6, 3, 40)),
+    ("agent_start", shared(6, 3, 40)),
+    ("error_classes", shared(8, 3, 40)),
+    ("agent_failures", shared(4, 4, 40)),
+    ("alerts", shared(3, 4, 40)),
+    ("http", shared(3, 4, 40)),
+    ("top_and_status", shared(3, 4, 40)),
+    ("services", shared(6, 3, 30)),
+    ("packages", shared(6, 3, 30)),
+    ("attach", shared(6, 3, 30)),
+    ("doctor", shared(6, 3, 20)),
+    ("advise", shared(3, 4, 20)),
+    ("jvm_exit", shared(6, 3, 20)),
+    ("prometheus_with_tls", shared(3, 2, 10)),
+    ("notifier", shared(6, 2, 5)),
+    ("garbage_is_not_refused", alone(1, 70)),
+    ("limit_overshoot", alone(1, 50)),
+    ("large_arrays", alone(2, 50)),
+    ("stated_errors", alone(2, 80)),
+];
+
+/// The share of the program with this name.
+pub(super) fn share(name: &str) -> Share {
+    TABLE
+        .iter()
+        .find(|(listed, _)| *listed == name)
+        .map_or(shared(10, 2, 5), |(_, share)| *share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heapwarden_harness::repository;
+
+    #[test]
+    fn every_listed_program_exists_and_every_one_on_real_jvms_is_listed() {
+        let mut files: Vec<String> = std::fs::read_dir(repository::root().join("tests/tests"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|end| end == "rs"))
+            .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+            .collect();
+        let mut listed: Vec<String> = TABLE.iter().map(|(name, _)| (*name).to_owned()).collect();
+        files.sort();
+        listed.sort();
+        assert_eq!(files, listed);
+    }
+}

@@ -15,7 +15,12 @@ pub(crate) struct Capabilities {
     pub(crate) virtual_threads: bool,
     /// The bytecode of methods.
     pub(crate) bytecodes: bool,
+    /// Rewriting the container classes that a door is fitted to.
+    pub(crate) rewriting: bool,
 }
+
+/// The name of [`Capabilities::rewriting`] as published.
+pub(crate) const REWRITING: &str = "retransform_classes";
 
 impl Capabilities {
     /// Asks the VM for each group of capabilities in turn, and logs which ones it refuses.
@@ -29,6 +34,8 @@ impl Capabilities {
                 .acquire(&[Capability::GenerateGarbageCollectionEvents])
                 .is_ok(),
             bytecodes: jvmti.acquire(&[Capability::GetBytecodes]).is_ok(),
+            // `crate::door` says what is missing without it, where it is missed.
+            rewriting: jvmti.acquire(&[Capability::RetransformClasses]).is_ok(),
             ..Capabilities::default()
         };
         match jvmti.acquire(&[Capability::GenerateSampledObjectAllocEvents]) {
@@ -71,6 +78,7 @@ impl Capabilities {
             ("garbage_collection", self.collections),
             ("virtual_threads", self.virtual_threads),
             ("bytecodes", self.bytecodes),
+            (REWRITING, self.rewriting),
         ]
     }
 }

@@ -12,6 +12,7 @@ mod api;
 mod capabilities;
 mod collector;
 mod cost;
+mod door;
 mod enforcer_thread;
 pub mod http;
 mod jvm;

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use crate::admit;
 use crate::diagnostic::{Sink, is_invisible, quote};
 use crate::glob::Glob;
 use crate::interrupt;
 use crate::parse::{limit, word};
 use crate::pattern::PackagePattern;
-use crate::schema::{Account, Charge, Limit, MAX_NAME_BYTES, Matcher, Throw};
+use crate::schema::{Account, Charge, Door, Limit, MAX_NAME_BYTES, Matcher, Throw};
 use crate::tree::{Located, Section};
 
 /// The keys of which an account has exactly one.
@@ -47,6 +48,9 @@ fn read(section: &Section<'_, '_>, rules: &mut Rules, sink: &mut Sink) -> Option
     let limit = limit(section, "limit", sink);
     check_order(soft_limit.as_ref(), limit.as_ref(), sink);
     let throw = word(section, "throw", Throw::WORDS, Throw::from_word, sink);
+    let door = word(section, "door", Door::WORDS, Door::from_word, sink);
+    let admit = admit::read(section, sink);
+    check_door(section, door, sink);
     let interrupts = interrupt::read(section, sink);
     if charge == Some(Charge::Caller) {
         for key in [
@@ -69,8 +73,30 @@ fn read(section: &Section<'_, '_>, rules: &mut Rules, sink: &mut Sink) -> Option
         soft_limit: soft_limit.map_or(Limit::None, |soft_limit| soft_limit.value),
         limit: limit.map_or(Limit::None, |limit| limit.value),
         throw: throw.unwrap_or_default(),
+        door: door.unwrap_or_default(),
+        admit,
         interrupts,
     })
+}
+
+/// Requests are for services: only an account of those has a door.
+fn check_door(section: &Section<'_, '_>, door: Option<Door>, sink: &mut Sink) {
+    let is_service = section.key_span("service").is_some();
+    for key in ["door", "admit"] {
+        if let Some(span) = section.key_span(key)
+            && !is_service
+        {
+            sink.error(
+                span,
+                format!("`{key}` applies only to an account with `service`"),
+            )
+            .hint("remove it: only requests for a service can be turned away");
+        }
+    }
+    if let (Some(span), Some(Door::Off), true) = (section.key_span("admit"), door, is_service) {
+        sink.warning(span, "`admit` has no effect where the door is off")
+            .hint("remove it, or use door = \"auto\"");
+    }
 }
 
 fn check_name(name: &Located<&str>, sink: &mut Sink) {

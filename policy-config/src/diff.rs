@@ -4,6 +4,7 @@
 mod tests;
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
 
 use crate::interrupt::Listed;
 use crate::schema::{Account, Charge, Enforcement, Limit, Matcher, Mode, Policy};
@@ -97,6 +98,8 @@ fn diff_enforcement(lines: &mut Vec<String>, old: &Enforcement, new: &Enforcemen
         &percent(new),
     );
     change(lines, "enforcement mask", &old.mask, &new.mask);
+    let percent = |enforcement: &Enforcement| format!("{}%", enforcement.reserve_percent);
+    change(lines, "enforcement reserve", &percent(old), &percent(new));
 }
 
 fn diff_accounts(lines: &mut Vec<String>, old: &[Account], new: &[Account]) {
@@ -229,6 +232,18 @@ fn change_limit(changes: &mut Vec<String>, what: &str, old: Limit, new: Limit) {
     changes.push(format!("{what} {old} -> {new} ({way})"));
 }
 
+fn change_list<T: PartialEq + Display>(changes: &mut Vec<String>, key: &str, old: &[T], new: &[T]) {
+    if old != new {
+        let (before, after) = (Listed(old).to_string(), Listed(new).to_string());
+        changes.push(if before == after {
+            // Both were cut at the same place.
+            format!("{key} changed")
+        } else {
+            format!("{key} {before} -> {after}")
+        });
+    }
+}
+
 fn diff_account(lines: &mut Vec<String>, old: &Account, new: &Account) {
     let label = new.label();
     let mut changes = Vec::new();
@@ -245,19 +260,14 @@ fn diff_account(lines: &mut Vec<String>, old: &Account, new: &Account) {
     change_limit(&mut changes, "soft-limit", old.soft_limit, new.soft_limit);
     change_limit(&mut changes, "limit", old.limit, new.limit);
     change(&mut changes, "throw", &old.throw, &new.throw);
+    change(&mut changes, "door", &old.door, &new.door);
+    change_list(&mut changes, "admit", &old.admit, &new.admit);
     let (before, after) = (&old.interrupts, &new.interrupts);
     for (key, before, after) in [
         ("interrupt-through", &before.through, &after.through),
         ("never-interrupt", &before.never, &after.never),
     ] {
-        if before != after {
-            let (before, after) = (Listed(before).to_string(), Listed(after).to_string());
-            changes.push(if before == after {
-                format!("{key} changed")
-            } else {
-                format!("{key} {before} -> {after}")
-            });
-        }
+        change_list(&mut changes, key, before, after);
     }
     lines.extend(
         changes

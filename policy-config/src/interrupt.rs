@@ -81,10 +81,10 @@ impl InterruptTable {
     }
 }
 
-/// Patterns as a message lists them.
-pub(crate) struct Listed<'a>(pub(crate) &'a [PackagePattern]);
+/// Patterns, or requests, as a message lists them.
+pub(crate) struct Listed<'a, T>(pub(crate) &'a [T]);
 
-impl fmt::Display for Listed<'_> {
+impl<T: fmt::Display> fmt::Display for Listed<'_, T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// Most patterns that are listed, so that a message stays one readable line.
         const MAX_LISTED: usize = 4;

@@ -7,7 +7,7 @@ pub(crate) const AGENT: &[&str] = &["listen"];
 /// `[sampling]`
 pub(crate) const SAMPLING: &[&str] = &["interval", "principals", "max-tracked", "cpu-budget"];
 /// `[enforcement]`
-pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget", "mask"];
+pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget", "mask", "reserve"];
 /// `[[account]]`
 pub(crate) const ACCOUNT: &[&str] = &[
     "name",
@@ -18,6 +18,8 @@ pub(crate) const ACCOUNT: &[&str] = &[
     "soft-limit",
     "limit",
     "throw",
+    "door",
+    "admit",
     "interrupt-through",
     "never-interrupt",
 ];

@@ -22,6 +22,7 @@
 //! a `Policy` always obeys every rule of the contract.
 
 mod account;
+mod admit;
 mod diagnostic;
 mod did_you_mean;
 mod diff;
@@ -38,6 +39,7 @@ mod schema;
 mod tree;
 mod units;
 
+pub use admit::{Admit, AdmitError, MAX_METHOD_BYTES};
 pub use diagnostic::{Diagnostic, Label, Position, Severity};
 pub use glob::{Glob, GlobError, MAX_GLOB_BYTES};
 pub use interrupt::{Interrupt, InterruptTable, Interrupts, NEVER_INTERRUPTED};
@@ -45,10 +47,10 @@ pub use listen::{Listen, ListenError};
 pub use parse::{MAX_ACCOUNTS, MAX_DIAGNOSTICS, MAX_FILE_BYTES, Parsed, parse, parse_bytes};
 pub use pattern::{MAX_PATTERN_BYTES, PackagePattern, PackageTable, PatternError};
 pub use schema::{
-    Account, AgentSection, Charge, DEFAULT_MASK_BYTES, Enforcement, Interval, Limit,
-    MAX_CPU_BUDGET_PERCENT, MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES,
-    MAX_INTERVAL_DOUBLINGS, MAX_NAME_BYTES, MAX_TRACKED, MIN_CPU_BUDGET_PERCENT,
-    MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_TRACKED, Matcher, Mode, Policy,
-    Principals, Sampling, Throw,
+    Account, AgentSection, Charge, DEFAULT_MASK_BYTES, DEFAULT_RESERVE_PERCENT, Door, Enforcement,
+    Interval, Limit, MAX_CPU_BUDGET_PERCENT, MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES,
+    MAX_INTERVAL_DOUBLINGS, MAX_NAME_BYTES, MAX_RESERVE_PERCENT, MAX_TRACKED,
+    MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT,
+    MIN_TRACKED, Matcher, Mode, Policy, Principals, Sampling, Throw,
 };
 pub use units::{PercentError, SizeError, format_bytes, parse_percent, parse_size};

@@ -7,9 +7,10 @@ mod tests;
 use std::collections::HashSet;
 
 use crate::{
-    Charge, Diagnostic, Interval, Limit, MAX_ACCOUNTS, MAX_CPU_BUDGET_PERCENT, MAX_DIAGNOSTICS,
-    MAX_EVIDENCE_BUDGET_PERCENT, MAX_FILE_BYTES, MAX_INTERVAL_BYTES, MAX_NAME_BYTES, MAX_TRACKED,
-    MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_TRACKED, Matcher,
+    Account, Admit, Charge, Diagnostic, Door, Interval, Limit, MAX_ACCOUNTS,
+    MAX_CPU_BUDGET_PERCENT, MAX_DIAGNOSTICS, MAX_EVIDENCE_BUDGET_PERCENT, MAX_FILE_BYTES,
+    MAX_INTERVAL_BYTES, MAX_NAME_BYTES, MAX_RESERVE_PERCENT, MAX_TRACKED, MIN_CPU_BUDGET_PERCENT,
+    MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT, MIN_TRACKED, Matcher,
     Policy, parse_bytes,
 };
 
@@ -70,6 +71,9 @@ fn check_policy(policy: &Policy) {
         (MIN_EVIDENCE_BUDGET_PERCENT..=MAX_EVIDENCE_BUDGET_PERCENT)
             .contains(&policy.enforcement.evidence_budget_percent)
     );
+    assert!(
+        (MIN_RESERVE_PERCENT..=MAX_RESERVE_PERCENT).contains(&policy.enforcement.reserve_percent)
+    );
     assert_eq!(
         policy.agent.listen.to_string().parse(),
         Ok(policy.agent.listen.clone())
@@ -103,10 +107,25 @@ fn check_policy(policy: &Policy) {
             }
         }
         check_limits(account.soft_limit, account.limit);
+        check_door(account);
     }
     assert!(Policy::diff(policy, policy).is_empty());
     for line in Policy::diff(&Policy::default(), policy) {
         assert!(!line.contains(char::is_control), "one line: {line:?}");
+    }
+}
+
+fn check_door(account: &Account) {
+    if !matches!(account.matcher, Matcher::Service(_)) {
+        assert_eq!((account.door, account.admit.len()), (Door::Auto, 0));
+    }
+    let mut seen = HashSet::new();
+    for admit in &account.admit {
+        assert!(seen.insert(admit), "entries are unique");
+        let text = admit.to_string();
+        assert_eq!(Admit::new(&text).as_ref(), Ok(admit));
+        let (method, path) = text.split_once(' ').expect("both parts");
+        assert!(admit.matches(&method.replace('*', "get"), &path.replace(['*', '?'], "x")));
     }
 }
 

@@ -14,12 +14,12 @@ use crate::listen::Listen;
 use crate::nesting;
 use crate::schema::{
     AgentSection, Enforcement, Interval, Limit, MAX_CPU_BUDGET_PERCENT,
-    MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_TRACKED, MIN_CPU_BUDGET_PERCENT,
-    MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_TRACKED, Mode, Policy, Principals,
-    Sampling,
+    MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_RESERVE_PERCENT, MAX_TRACKED,
+    MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT,
+    MIN_TRACKED, Mode, Policy, Principals, Sampling,
 };
 use crate::tree::{self, Located, Section};
-use crate::units::{PercentError, format_bytes, parse_percent, parse_size};
+use crate::units::{PercentError, format_bytes, parse_percent, parse_percent_or_zero, parse_size};
 
 /// Largest policy file, in bytes.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -218,6 +218,7 @@ fn read_enforcement(section: &Section<'_, '_>, sink: &mut Sink) -> Enforcement {
         evidence_budget_percent: evidence_budget(section, sink)
             .unwrap_or(default.evidence_budget_percent),
         mask: limit(section, "mask", sink).map_or(default.mask, |mask| mask.value),
+        reserve_percent: reserve(section, sink).unwrap_or(default.reserve_percent),
     }
 }
 
@@ -227,6 +228,14 @@ fn evidence_budget(section: &Section<'_, '_>, sink: &mut Sink) -> Option<f64> {
     let hint =
         "write the share of wall time that collections for evidence may take, such as \"5%\"";
     percent("evidence-budget", &value, ALLOWED, hint, sink)
+}
+
+fn reserve(section: &Section<'_, '_>, sink: &mut Sink) -> Option<f64> {
+    const ALLOWED: RangeInclusive<f64> = MIN_RESERVE_PERCENT..=MAX_RESERVE_PERCENT;
+    let value = section.string("reserve", "12.5%", sink)?;
+    let hint = "write the share of a limit that an account may use beyond it while its door is shut, \
+                such as \"12.5%\"";
+    percent("reserve", &value, ALLOWED, hint, sink)
 }
 
 /// The inner `None` is `none`.
@@ -248,7 +257,7 @@ fn percent(
     hint: &str,
     sink: &mut Sink,
 ) -> Option<f64> {
-    let message = match parse_percent(written.value) {
+    let message = match parse_percent_or_zero(written.value) {
         Ok(percent) if allowed.contains(&percent) => return Some(percent),
         Ok(_) | Err(PercentError::OutOfRange) => format!(
             "`{key}` must be from {}% to {}%",

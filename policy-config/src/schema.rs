@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::admit::Admit;
 use crate::glob::Glob;
 use crate::interrupt::{Interrupts, Listed};
 use crate::listen::Listen;
@@ -30,6 +31,13 @@ pub const MAX_CPU_BUDGET_PERCENT: f64 = 50.0;
 pub const MAX_INTERVAL_DOUBLINGS: u32 = 6;
 /// Default of `mask`, in bytes.
 pub const DEFAULT_MASK_BYTES: u64 = 8 << 20;
+/// Default of `reserve`, in percent of a limit.
+pub const DEFAULT_RESERVE_PERCENT: f64 = 12.5;
+/// Smallest reserve, in percent of a limit: errors are thrown from the limit on.
+pub const MIN_RESERVE_PERCENT: f64 = 0.0;
+/// Largest reserve, in percent of a limit: with more, the limit would say little about what an account
+/// may hold.
+pub const MAX_RESERVE_PERCENT: f64 = 100.0;
 /// Longest account name, in bytes.
 pub const MAX_NAME_BYTES: usize = 200;
 
@@ -205,6 +213,10 @@ pub struct Enforcement {
     /// `mask`: how much an account over its limit may allocate in sections of code in which its program
     /// asks not to be refused, until it has recovered; by default [`DEFAULT_MASK_BYTES`].
     pub mask: Limit,
+    /// `reserve`: what requests that are already inside, and background threads, may allocate beyond the
+    /// limit of their account while its door is shut. In percent of the limit, from
+    /// [`MIN_RESERVE_PERCENT`] to [`MAX_RESERVE_PERCENT`]; by default [`DEFAULT_RESERVE_PERCENT`].
+    pub reserve_percent: f64,
 }
 
 impl Default for Enforcement {
@@ -213,6 +225,7 @@ impl Default for Enforcement {
             mode: Mode::default(),
             evidence_budget_percent: 5.0,
             mask: Limit::Bytes(DEFAULT_MASK_BYTES),
+            reserve_percent: DEFAULT_RESERVE_PERCENT,
         }
     }
 }
@@ -244,6 +257,11 @@ pub struct Account {
     pub limit: Limit,
     /// `throw`: what the refused thread gets; by default [`Throw::Oom`].
     pub throw: Throw,
+    /// `door`: whether new requests are turned away while it is over its limit; by default
+    /// [`Door::Auto`]. [`Door::Off`] is possible for services only.
+    pub door: Door,
+    /// `admit`: requests that the door always lets in; empty but for services.
+    pub admit: Vec<Admit>,
     /// `interrupt-through` and `never-interrupt`: where its threads may be refused.
     pub interrupts: Interrupts,
 }
@@ -302,6 +320,17 @@ pub enum Throw {
     Exception,
 }
 words!(Throw { Oom = "oom", Error = "error", Exception = "exception" });
+
+/// Whether a service over its limit answers new requests itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Door {
+    /// New requests are answered 503 where the agent can do that in the service's container.
+    #[default]
+    Auto,
+    /// Requests are let in, and their allocations are refused.
+    Off,
+}
+words!(Door { Auto = "auto", Off = "off" });
 
 /// A bound on the live bytes of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -373,6 +402,8 @@ mod tests {
         assert_eq!(policy.enforcement.mode, Mode::Observe);
         assert_eq!(policy.enforcement.evidence_budget_percent, 5.0);
         assert_eq!(policy.enforcement.mask, Limit::Bytes(8 << 20));
+        assert_eq!(policy.enforcement.reserve_percent, 12.5);
+        assert_eq!(Door::default(), Door::Auto);
         assert!(policy.accounts.is_empty());
     }
 
@@ -395,6 +426,9 @@ mod tests {
     fn words_read_back() {
         for word in Throw::WORDS {
             assert_eq!(Throw::from_word(word).unwrap().as_str(), *word);
+        }
+        for word in Door::WORDS {
+            assert_eq!(Door::from_word(word).unwrap().as_str(), *word);
         }
         assert_eq!(Charge::from_word("self"), Some(Charge::SelfPays));
         assert_eq!(Charge::from_word("Self"), None);

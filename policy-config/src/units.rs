@@ -202,6 +202,14 @@ pub enum PercentError {
 /// # Errors
 /// [`PercentError`]: a wrong form, or a wrong value.
 pub fn parse_percent(text: &str) -> Result<f64, PercentError> {
+    match parse_percent_or_zero(text)? {
+        percent if percent > 0.0 => Ok(percent),
+        _ => Err(PercentError::OutOfRange),
+    }
+}
+
+/// Reads a percentage from 0 to 100.
+pub(crate) fn parse_percent_or_zero(text: &str) -> Result<f64, PercentError> {
     let number = text
         .trim()
         .strip_suffix('%')
@@ -213,7 +221,7 @@ pub fn parse_percent(text: &str) -> Result<f64, PercentError> {
         return Err(PercentError::NotANumber);
     }
     let percent: f64 = number.parse().map_err(|_| PercentError::NotANumber)?;
-    if percent > 0.0 && percent <= 100.0 {
+    if percent <= 100.0 {
         Ok(percent)
     } else {
         Err(PercentError::OutOfRange)
@@ -303,6 +311,12 @@ mod tests {
         assert_eq!(parse_percent("25%"), Ok(25.0));
         assert_eq!(parse_percent(" 12.5 %"), Ok(12.5));
         assert_eq!(parse_percent("100%"), Ok(100.0));
+        assert_eq!(parse_percent_or_zero("0%"), Ok(0.0));
+        assert_eq!(
+            parse_percent_or_zero("100.1%"),
+            Err(PercentError::OutOfRange)
+        );
+        assert_eq!(parse_percent_or_zero("-0%"), Err(PercentError::NotANumber));
         for text in ["0%", "0.0%", "100.1%", "250%"] {
             assert_eq!(parse_percent(text), Err(PercentError::OutOfRange), "{text}");
         }

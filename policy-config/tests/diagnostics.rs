@@ -1,8 +1,8 @@
 //! What a user reads: every rule of the policy file, its place and its hint.
 
 use policy_config::{
-    Charge, Interrupt, Interval, Limit, Listen, Matcher, Mode, Policy, Principals, Severity, Throw,
-    parse, parse_bytes,
+    Charge, Door, Interrupt, Interval, Limit, Listen, Matcher, Mode, Policy, Principals, Severity,
+    Throw, parse, parse_bytes,
 };
 
 /// All diagnostics of `text`, one rendered line each.
@@ -118,16 +118,29 @@ fn every_setting_is_taken() {
     let policy = policy(
         "[agent]\nlisten = 'off'\n\
          [sampling]\ninterval = 'exact'\nprincipals = 'payer'\nmax-tracked = 4_096\n\
-         [enforcement]\nevidence-budget = '12.5%'\n\
-         [[account]]\nservice = '*'\nlimit = 'none'\nthrow = 'exception'",
+         [enforcement]\nevidence-budget = '12.5%'\nreserve = '20%'\n\
+         [[account]]\nservice = '/a*'\nlimit = 'none'\nthrow = 'exception'\n\
+         door = 'auto'\nadmit = ['DELETE *', '* /logout']\n\
+         [[account]]\nscope = '*'\n\
+         [[account]]\nname = 'off'\nservice = '/off'\ndoor = 'off'",
     );
     assert_eq!(policy.enforcement.evidence_budget_percent, 12.5);
+    assert_eq!(policy.enforcement.reserve_percent, 20.0);
     assert_eq!(policy.agent.listen, Listen::Off);
     assert_eq!(policy.sampling.interval, Interval::Exact);
     assert_eq!(policy.sampling.principals, Principals::Payer);
     assert_eq!(policy.sampling.max_tracked, 4096);
     assert_eq!(policy.accounts[0].limit, Limit::None);
     assert_eq!(policy.accounts[0].throw, Throw::Exception);
+    assert_eq!(policy.accounts[0].door, Door::Auto);
+    let admit = &policy.accounts[0].admit;
+    assert_eq!(admit.len(), 2);
+    assert!(admit[0].matches("delete", "/cart/7") && admit[1].matches("POST", "/logout"));
+    assert_eq!(
+        (policy.accounts[1].door, policy.accounts[1].admit.len()),
+        (Door::Auto, 0)
+    );
+    assert_eq!(policy.accounts[2].door, Door::Off);
 }
 
 #[test]
@@ -317,6 +330,43 @@ fn the_evidence_budget_has_bounds() {
         &[
             "p:2:1: unknown key `evidence_budget` in [enforcement] (did you mean `evidence-budget`?)",
             "p:4:1: unknown key `evidence-budget` in [sampling] (it belongs below [enforcement])",
+        ],
+    );
+}
+
+#[test]
+fn the_reserve_has_bounds() {
+    let policy_with = |value: &str| format!("[enforcement]\nreserve = {value}");
+    for (value, percent) in [("'12.5%'", 12.5), ("'0%'", 0.0), ("'100%'", 100.0)] {
+        let read = policy(&policy_with(value)).enforcement;
+        assert_eq!(read.reserve_percent, percent);
+    }
+    let hint = "write the share of a limit that an account may use beyond it while its door is shut, \
+                such as \"12.5%\"";
+    for value in ["100.1%", "200%"] {
+        assert_lines(
+            &policy_with(&format!("'{value}'")),
+            &[&format!(
+                "p:2:11: `reserve` must be from 0% to 100% ({hint})"
+            )],
+        );
+    }
+    // A share of the limit, not a size.
+    for value in ["12.5", "8MiB", "none", "-1%"] {
+        assert_lines(
+            &policy_with(&format!("'{value}'")),
+            &[&format!("p:2:11: `{value}` is not a percentage ({hint})")],
+        );
+    }
+    assert_lines(
+        &policy_with("12.5"),
+        &["p:2:11: `reserve` must be a string, not a decimal number (write reserve = \"12.5%\")"],
+    );
+    assert_lines(
+        "[enforcement]\nreserved = '5%'\n[[account]]\nservice = '*'\nreserve = '5%'",
+        &[
+            "p:2:1: unknown key `reserved` in [enforcement] (did you mean `reserve`?)",
+            "p:5:1: unknown key `reserve` in [[account]] (it belongs below [enforcement])",
         ],
     );
 }
@@ -515,6 +565,82 @@ fn charge_is_for_packages() {
 }
 
 #[test]
+fn doors_are_for_services() {
+    assert_lines(
+        &account("door = 'of'\nadmitt = ['GET *']"),
+        &[
+            "p:3:8: `of` is no value of `door` (did you mean \"off\"?)",
+            "p:4:1: unknown key `admitt` in [[account]] (did you mean `admit`?)",
+        ],
+    );
+    let text = "[[account]]\nname = 'x'\npackages = ['x']\ndoor = 'auto'\n\
+                [[account]]\nscope = 't'\nadmit = ['DELETE *']\ndoor = 'off'";
+    let hint = "(remove it: only requests for a service can be turned away)";
+    assert_lines(
+        text,
+        &[
+            &format!("p:4:1: `door` applies only to an account with `service` {hint}"),
+            &format!("p:7:1: `admit` applies only to an account with `service` {hint}"),
+            &format!("p:8:1: `door` applies only to an account with `service` {hint}"),
+        ],
+    );
+    assert_eq!(underlined(text), ["door", "admit", "door"]);
+}
+
+#[test]
+fn what_a_door_lets_in_is_checked() {
+    let text =
+        account("admit = ['DELETE', 'DELETE,PUT *', 'GET logout', 'GET /a /b', 7, 'GET /ok']");
+    assert_lines(
+        &text,
+        &[
+            "p:3:10: `DELETE`: a method and a path are wanted (write both, such as \"DELETE *\" or \"* /logout\")",
+            "p:3:20: `DELETE,PUT *`: the method is not a word such as GET, and not `*` (write the method first: \"DELETE *\"; `*` stands for every method)",
+            "p:3:36: `GET logout`: the path does not begin with `/` or `*` (write the path inside the application, such as \"* /logout\", or * for every path)",
+            "p:3:50: `GET /a /b`: the path contains white space (write an entry for each path, and ? for a space in a path)",
+            "p:3:63: `admit` must hold strings, not a whole number (write admit = [\"DELETE *\"])",
+        ],
+    );
+    assert_eq!(
+        underlined(&text),
+        [
+            "'DELETE'",
+            "'DELETE,PUT *'",
+            "'GET logout'",
+            "'GET /a /b'",
+            "7"
+        ]
+    );
+    assert_lines(
+        &account("admit = 'DELETE *'"),
+        &[
+            "p:3:9: `admit` must be an array of strings, not a string (write admit = [\"DELETE *\"])",
+        ],
+    );
+    let long = format!(
+        "admit = ['{} *', '* /{}']",
+        "X".repeat(41),
+        "x".repeat(1000)
+    );
+    let found = lines(&account(&long));
+    assert!(
+        found[0].contains("the method is longer than 40 bytes"),
+        "{found:?}"
+    );
+    assert!(
+        found[1].contains("the glob is longer than 1000 bytes"),
+        "{found:?}"
+    );
+    let hostile = account("admit = [\"GET /\\n\", \"GET /a\\u202e\"]");
+    assert_lines(
+        &hostile,
+        &[
+            "p:3:21: `GET /a\\u{202e}`: the glob contains control or invisible characters (remove them)",
+        ],
+    );
+}
+
+#[test]
 fn a_package_has_one_owner() {
     let text = "[[account]]\nname = 'a'\npackages = ['x.*']\n\
                 [[account]]\nname = 'b'\npackages = ['x.*', 'x']";
@@ -538,6 +664,18 @@ fn warnings_do_not_reject() {
         (
             "[[account]]\nname = 'a'\npackages = ['x.Order']",
             "p:3:13: warning: `x.Order` looks like a class (patterns name packages; a class has no account of its own)",
+        ),
+        (
+            "[[account]]\nservice = '*'\ndoor = 'off'\nadmit = ['DELETE *']",
+            "p:4:1: warning: `admit` has no effect where the door is off (remove it, or use door = \"auto\")",
+        ),
+        (
+            "[[account]]\nservice = '*'\nadmit = ['* /*']",
+            "p:3:10: warning: `* /*` lets in every request (name what frees memory, or write door = \"off\")",
+        ),
+        (
+            "[[account]]\nservice = '*'\nadmit = ['DELETE *', 'delete *']",
+            "p:3:22: warning: `delete *` is given twice (remove one)",
         ),
         (
             "[[account]]\nservice = '*'\n[[account]]\nservice = '/shop'",

@@ -121,7 +121,7 @@ impl Core {
                 .gates
                 .get(account)
                 .map(|gate| gate.word().0);
-            word.is_some_and(|word| word.over && word.enforced)
+            word.is_some_and(|word| (word.over || word.shut) && word.enforced)
         })
     }
 
@@ -264,6 +264,7 @@ mod tests {
                 over,
                 enforced,
                 naive: false,
+                shut: false,
             });
         };
         let refuses = || [service, tenant, other].map(|purse| core.refuses(purse));

@@ -367,6 +367,9 @@ fn row(
     account.soft_limit_events_total = status.soft_events;
     account.refusals_total = status.counts.refusals;
     account.would_refuse_total = status.counts.would_refuse;
+    account.admission_refusals_total = status.counts.admission_refusals;
+    account.door = status.door;
+    account.reserve_bytes = status.reserve_bytes;
     account.deferred = Reason::ALL
         .iter()
         .map(|reason| (reason.name(), status.counts.deferred[*reason as usize]))

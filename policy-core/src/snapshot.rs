@@ -158,6 +158,29 @@ impl State {
     }
 }
 
+/// The door of an account: whether new requests are turned away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum DoorState {
+    /// It has none.
+    #[default]
+    None,
+    /// New requests are let in.
+    Open,
+    /// New requests are answered 503, but for those that are let in as probes.
+    Shut,
+}
+
+impl DoorState {
+    /// The contract's spelling.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DoorState::None => "none",
+            DoorState::Open => "open",
+            DoorState::Shut => "shut",
+        }
+    }
+}
+
 /// One account.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Account {
@@ -193,14 +216,20 @@ pub struct Account {
     pub soft_limit_bytes: Option<u64>,
     /// Limit, if there is one.
     pub limit_bytes: Option<u64>,
+    /// What it may be charged beyond its limit before errors are thrown; `None` if it has no door.
+    pub reserve_bytes: Option<u64>,
     /// Where it stands against its limit.
     pub state: State,
+    /// Whether new requests are turned away.
+    pub door: DoorState,
     /// Times that its live bytes rose above its soft limit.
     pub soft_limit_events_total: u64,
     /// Refusals thrown.
     pub refusals_total: u64,
     /// Refusals that were not thrown because the mode is `observe`.
     pub would_refuse_total: u64,
+    /// Requests answered 503 at the door.
+    pub admission_refusals_total: u64,
     /// Refusals that were due where a throw is not safe, by reason.
     pub deferred: Vec<(&'static str, u64)>,
     /// Undeployed services of this account that still hold bytes.

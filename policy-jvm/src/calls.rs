@@ -293,6 +293,23 @@ impl StaticMethod {
         !jni.clear_exception()
     }
 
+    /// Calls the method and returns its `boolean`. `None` if it throws, or the method or the values are not
+    /// declared so.
+    pub fn boolean(&self, jni: &Jni, values: &[Value<'_>]) -> Option<bool> {
+        let arguments = self.0.declared.arguments(values)?;
+        if self.0.declared.returns != "Z" {
+            return None;
+        }
+        let value = call!(
+            jni,
+            CallStaticBooleanMethodA,
+            self.0.class.raw().0,
+            self.0.id(),
+            arguments.as_ptr()
+        );
+        unless_thrown(jni, value != 0)
+    }
+
     /// Calls the method and returns its object. `None` if that is null, or if the method throws or is
     /// declared differently.
     pub fn object<'j, R: JavaClass>(

@@ -22,6 +22,9 @@ pub enum Capability {
     GetLineNumbers,
     /// Events and stacks of virtual threads. At start-up only, and from JDK 21 on.
     SupportVirtualThreads,
+    /// Rewriting loaded classes. If it is acquired in a running VM, the first rewriting discards all
+    /// compiled code, because the VM has not recorded what that depends on.
+    RetransformClasses,
 }
 
 impl Capability {
@@ -42,6 +45,7 @@ impl Capability {
             Capability::SupportVirtualThreads => {
                 capabilities.set_can_support_virtual_threads(true);
             }
+            Capability::RetransformClasses => capabilities.set_can_retransform_classes(true),
         }
     }
 }

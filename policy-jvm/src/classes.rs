@@ -1,11 +1,12 @@
-//! Classes defined in the boot loader, and objects that only a collection of old memory frees.
+//! Classes defined in the boot loader or beside others, and objects that only a collection of old memory
+//! frees.
 
 use jni::objects::{JObject, JValue};
 
 use crate::env::Jni;
 use crate::jvmti::JvmTi;
 use crate::kinds::{Anything, Array, Class};
-use crate::refs::Local;
+use crate::refs::{Handle, Local, Ref};
 
 /// A class file with its internal name.
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +82,25 @@ impl Jni {
         self.with_object(|env| {
             let boot = JObject::null();
             Ok(env.define_class(file.name, &boot, file.bytes)?.into())
+        })
+    }
+
+    /// Defines a class in the class loader of another class, which then finds it by name without asking
+    /// the loader's Java code. `None` if the loader has a class of this name already, or the VM rejects
+    /// the file or does not tell the loader. Not on an allocating thread.
+    pub fn define_beside(
+        &self,
+        tools: &JvmTi,
+        neighbour: &Ref<'_, Class>,
+        file: &ClassFile,
+    ) -> Option<Local<'_, Class>> {
+        let loader = tools.loader_of(self, neighbour).ok()?;
+        let raw = (loader.as_ref()).map_or(std::ptr::null_mut(), |loader| loader.raw().0);
+        // define_class returns a class.
+        self.with_object(|env| {
+            // SAFETY: null or a live reference to a class loader; the object does not own it.
+            let loader = unsafe { JObject::from_raw(raw.cast()) };
+            Ok(env.define_class(file.name, &loader, file.bytes)?.into())
         })
     }
 

@@ -19,6 +19,8 @@ impl JvmTiError {
 
     fn name(code: &i32) -> &'static str {
         match code {
+            62 => " (FAILS_VERIFICATION)",
+            79 => " (UNMODIFIABLE_CLASS)",
             98 => " (NOT_AVAILABLE)",
             99 => " (MUST_POSSESS_CAPABILITY)",
             112 => " (WRONG_PHASE)",

@@ -11,6 +11,7 @@ use crate::guard::{self, Latch};
 use crate::jvmti::{JvmTi, tools_call};
 use crate::kinds::{Anything, Class, Thread};
 use crate::refs::Ref;
+use crate::rewriting;
 
 /// Handles events.
 ///
@@ -117,6 +118,7 @@ fn table() -> jvmti::jvmtiEventCallbacks {
     table.VMInit = Some(vm_init);
     table.VMDeath = Some(vm_death);
     table.ClassPrepare = Some(class_prepare);
+    table.ClassFileLoadHook = Some(rewriting::class_file_loaded);
     table.GarbageCollectionFinish = Some(collection_finished);
     table.ObjectFree = Some(object_freed);
     table.SampledObjectAlloc = Some(object_sampled);

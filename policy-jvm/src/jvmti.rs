@@ -57,6 +57,13 @@ impl JvmTi {
             .map_err(JvmTiError::of)
     }
 
+    /// # Safety
+    /// As [`JvmTi::of`]; or the value must not be used.
+    #[cfg(test)]
+    pub(crate) unsafe fn from_raw(raw: *mut jvmti::jvmtiEnv) -> JvmTi {
+        JvmTi { raw }
+    }
+
     pub(crate) fn raw(&self) -> *mut jvmti::jvmtiEnv {
         self.raw
     }

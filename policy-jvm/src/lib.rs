@@ -17,8 +17,8 @@
 //! * [`JvmTi`] may be used from any thread that is attached to the VM, as JVM TI says of its
 //!   environment; on another thread it returns an error. It is never disposed, because HotSpot has raced
 //!   disposal against event posting (JDK-8257140, JDK-8256830).
-//! * Every function that the VM calls is a trampoline in this crate ([`Events`], [`NativeMethod`],
-//!   [`export_agent!`]) and runs its work inside [`guard::contain`]: a panic is counted, and the
+//! * Every function that the VM calls is a trampoline in this crate ([`Events`], [`JvmTi::rewrite`],
+//!   [`NativeMethod`], [`export_agent!`]) and runs its work inside [`guard::contain`]: a panic is counted, and the
 //!   event is dropped or the method returns a default.
 //! * Only [`Jni::throw`] leaves a Java exception pending.
 //!
@@ -102,6 +102,7 @@ mod members;
 mod methods;
 mod natives;
 mod refs;
+mod rewriting;
 mod text;
 mod threads;
 mod weak;

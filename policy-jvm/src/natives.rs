@@ -224,6 +224,7 @@ macro_rules! methods {
 }
 
 methods! {
+    of0, "no types", ;
     of1, "one type", A a;
     of2, "two types", A a, B b;
     of3, "three types", A a, B b, C c;

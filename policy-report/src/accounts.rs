@@ -115,6 +115,34 @@ impl State {
     }
 }
 
+/// The door of an account: whether new requests are turned away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Door {
+    /// It has none, as every account of an older agent.
+    #[default]
+    None,
+    /// New requests are let in.
+    Open,
+    /// New requests are answered 503.
+    Shut,
+    /// A word that this version does not know.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Door {
+    /// The spelling in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Door::None => "none",
+            Door::Open => "open",
+            Door::Shut => "shut",
+            Door::Unknown => "unknown",
+        }
+    }
+}
+
 /// One account. All amounts but those of [`Account::tree`] are without the scopes inside it, so
 /// that a sum over accounts counts nothing twice; its limits and its state are about the tree.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -161,14 +189,23 @@ pub struct Account<'a> {
     /// Limit, if there is one.
     #[serde(deserialize_with = "optional")]
     pub limit_bytes: Option<u64>,
+    /// What it may be charged beyond its limit before errors are thrown. `None`: it has no door, or
+    /// the agent does not say (an older one).
+    #[serde(deserialize_with = "optional")]
+    pub reserve_bytes: Option<u64>,
     /// Where it stands against its limit.
     pub state: State,
+    /// Whether new requests are turned away.
+    pub door: Door,
     /// Refusals thrown.
     #[serde(deserialize_with = "whole")]
     pub refusals_total: u64,
     /// Refusals that `observe` did not throw.
     #[serde(deserialize_with = "whole")]
     pub would_refuse_total: u64,
+    /// Requests answered 503 at the door.
+    #[serde(deserialize_with = "whole")]
+    pub admission_refusals_total: u64,
     /// Times that its live bytes rose above its soft limit.
     #[serde(deserialize_with = "whole")]
     pub soft_limit_events_total: u64,

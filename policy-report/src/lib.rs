@@ -22,6 +22,8 @@ pub mod metric_names;
 mod number;
 mod run_file;
 
-pub use accounts::{Account, Accounts, Class, Heap, Policy, Principal, Sampling, State, Tree};
+pub use accounts::{
+    Account, Accounts, Class, Door, Heap, Policy, Principal, Sampling, State, Tree,
+};
 pub use counts::Counts;
 pub use run_file::RunFile;

@@ -31,6 +31,7 @@ metric_names! {
     ACCOUNT_SOFT_LIMIT_EVENTS = "heapwarden_account_soft_limit_events_total";
     ACCOUNT_REFUSALS = "heapwarden_account_refusals_total";
     ACCOUNT_WOULD_REFUSE = "heapwarden_account_would_refuse_total";
+    ACCOUNT_ADMISSION_REFUSALS = "heapwarden_account_admission_refusals_total";
     ACCOUNT_DEFERRED_REFUSALS = "heapwarden_account_deferred_refusals_total";
     ACCOUNT_OVER_LIMIT = "heapwarden_account_over_limit";
     ACCOUNT_RETIRED_LOADERS = "heapwarden_account_retired_loaders";

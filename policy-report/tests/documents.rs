@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use policy_report::{
-    Account, Accounts, Class, Counts, Heap, Policy, Principal, RunFile, Sampling, State, Tree,
-    metric_names,
+    Account, Accounts, Class, Counts, Door, Heap, Policy, Principal, RunFile, Sampling, State,
+    Tree, metric_names,
 };
 use proptest::prelude::*;
 
@@ -54,7 +54,10 @@ fn the_document_is_written_as_the_contract_says() {
             live_standard_error_bytes: Some(1),
             live_objects: 2,
             limit_bytes: Some(268_435_456),
+            reserve_bytes: Some(33_554_432),
             state: State::Suspect,
+            door: Door::Shut,
+            admission_refusals_total: 4,
             principals: vec![Principal {
                 name: "_unaccounted".into(),
                 live_bytes: 10,
@@ -82,8 +85,10 @@ fn the_document_is_written_as_the_contract_says() {
         r#""live_bytes":10,"live_standard_error_bytes":1,"live_at_most_bytes":null,"#,
         r#""charged_bytes":20,"standard_error_bytes":2,"#,
         r#""live_objects":2,"allocated_bytes_total":0,"allocated_objects_total":0,"#,
-        r#""soft_limit_bytes":null,"limit_bytes":268435456,"state":"suspect","#,
-        r#""refusals_total":0,"would_refuse_total":0,"soft_limit_events_total":0,"#,
+        r#""soft_limit_bytes":null,"limit_bytes":268435456,"reserve_bytes":33554432,"#,
+        r#""state":"suspect","door":"shut","#,
+        r#""refusals_total":0,"would_refuse_total":0,"admission_refusals_total":4,"#,
+        r#""soft_limit_events_total":0,"#,
         r#""deferred_total":0,"deferred_by_reason":{},"retired_loaders":0,"#,
         r#""principals":[{"name":"_unaccounted","live_bytes":10}],"principals_omitted":0,"#,
         r#""classes":[{"class":"byte[]","live_bytes":10,"live_objects":1,"#,
@@ -93,7 +98,7 @@ fn the_document_is_written_as_the_contract_says() {
     assert_eq!(serde_json::to_string(&document).unwrap(), expected);
 }
 
-/// The answer of an agent that has neither trees nor the error and the age of live bytes.
+/// The answer of an agent that has neither trees nor doors nor the error and the age of live bytes.
 #[test]
 fn an_older_agent_is_read() {
     let answer = read(
@@ -120,6 +125,8 @@ fn an_older_agent_is_read() {
     assert_eq!((shop.soft_limit_bytes, shop.tree), (None, None));
     assert_eq!(shop.percent_of_limit(), Some(25.0));
     assert_eq!(shop.state, State::Suspect);
+    assert_eq!((shop.door, shop.reserve_bytes), (Door::None, None));
+    assert_eq!(shop.admission_refusals_total, 0);
     assert_eq!(shop.classes[0].class, "byte[]");
     assert_eq!(shop.principals[0].name, "_unaccounted");
     assert_eq!(shop.whole().live_error_bytes(), 2, "the charged error");
@@ -137,7 +144,7 @@ fn a_newer_agent_is_read() {
         r#"{"heap":{"live_gc_epoch":7,"live_age_seconds":12,"regions":[1]},
         "sampling":{"dropped_by_reason":{"meteor":2.0}},
         "policy":{"mode":"dream"},
-        "accounts":[{"name":"a","state":"frozen","kind":"tenant","live_bytes":1.5,
+        "accounts":[{"name":"a","state":"frozen","door":"ajar","reserve_bytes":2.5,"kind":"tenant","live_bytes":1.5,
           "charged_bytes":1e3,"live_standard_error_bytes":0.5,"x":{"y":[]}},
           {"name":"b","live_at_most_bytes":200000,"deferred_by_reason":{"z":1}}],
         "z":0}"#,
@@ -150,6 +157,7 @@ fn a_newer_agent_is_read() {
         panic!("{answer:?}");
     };
     assert_eq!((a.state, a.kind.as_ref()), (State::Unknown, "tenant"));
+    assert_eq!((a.door, a.reserve_bytes), (Door::Unknown, Some(2)));
     assert_eq!((a.live_bytes, a.charged_bytes), (1, 1000));
     assert_eq!(a.whole().live_error_bytes(), 0, "live's own error");
     assert_eq!(b.whole().live_at_most(), Some(200_000));
@@ -246,6 +254,10 @@ fn state() -> impl Strategy<Value = State> {
     ])
 }
 
+fn door() -> impl Strategy<Value = Door> {
+    prop::sample::select(vec![Door::None, Door::Open, Door::Shut, Door::Unknown])
+}
+
 prop_compose! {
     fn tree()(amounts in any::<[u64; 3]>(), optional in any::<[Option<u64>; 2]>()) -> Tree {
         Tree {
@@ -280,9 +292,10 @@ prop_compose! {
         names in [text(), text(), text()],
         parent in prop::option::of(text()),
         tree in prop::option::of(tree()),
-        amounts in any::<[u64; 13]>(),
-        optional in any::<[Option<u64>; 4]>(),
+        amounts in any::<[u64; 14]>(),
+        optional in any::<[Option<u64>; 5]>(),
         state in state(),
+        door in door(),
         deferred_by_reason in counts(),
         principals in prop::collection::vec(principal(), 0..3),
         classes in prop::collection::vec(class(), 0..3),
@@ -304,9 +317,12 @@ prop_compose! {
             allocated_objects_total: amounts[5],
             soft_limit_bytes: optional[2],
             limit_bytes: optional[3],
+            reserve_bytes: optional[4],
             state,
+            door,
             refusals_total: amounts[6],
             would_refuse_total: amounts[7],
+            admission_refusals_total: amounts[13],
             soft_limit_events_total: amounts[8],
             deferred_total: amounts[9],
             deferred_by_reason,

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// Families of the contract that every agent publishes; those with a limit or a refusal to tell of
 /// are checked where there is one.
-const CONTRACT: [&str; 38] = [
+const CONTRACT: [&str; 39] = [
     "heapwarden_account_live_bytes",
     "heapwarden_account_charged_bytes",
     "heapwarden_account_standard_error_bytes",
@@ -31,6 +31,7 @@ const CONTRACT: [&str; 38] = [
     "heapwarden_account_limit_bytes",
     "heapwarden_account_refusals_total",
     "heapwarden_account_would_refuse_total",
+    "heapwarden_account_admission_refusals_total",
     "heapwarden_account_over_limit",
     "heapwarden_principal_live_bytes",
     "heapwarden_account_info",
@@ -231,6 +232,7 @@ fn the_json_is_as_the_contract_says() {
             "allocated_bytes_total",
             "refusals_total",
             "would_refuse_total",
+            "admission_refusals_total",
             "deferred_total",
         ] {
             whole(account, &format!("/{key}"));
@@ -241,6 +243,8 @@ fn the_json_is_as_the_contract_says() {
         assert_eq!(at_most.is_null(), account["live_bytes"] != 0, "{account}");
         assert!(account["name"].is_string() && account["kind"].is_string());
         assert!(["open", "suspect", "over"].contains(&account["state"].as_str().expect("text")));
+        assert_eq!(account["door"], "none", "no container, so no doors");
+        assert!(account["reserve_bytes"].is_null());
         for principal in account["principals"].as_array().expect("a list") {
             assert!(principal["name"].is_string());
             whole(principal, "/live_bytes");

@@ -3,7 +3,8 @@
 //! `tests/tests/error_classes.rs` fails until that is done.
 //!
 //! There are two sets of sources. The errors belong to the Java API, whose copies may be loaded
-//! from anywhere; `policy-agent/java` is the part of the API that exists once in a JVM.
+//! from anywhere. `policy-agent/java` has the part of the API that exists once in a JVM, and the guard
+//! that the agent defines in the class loader of each container.
 
 use std::fs;
 use std::path::Path;
@@ -23,6 +24,9 @@ const ERRORS: [&str; 5] = [
     "QuotaMessage",
 ];
 
+/// The packages below `dev.heapwarden` whose sources the agent has.
+const PACKAGES: [&str; 2] = ["agent", "door"];
+
 /// Compiles them anew.
 pub(crate) fn run() -> Result<()> {
     let root = repository::root();
@@ -40,11 +44,13 @@ pub(crate) fn run() -> Result<()> {
     process::run(&mut command, None)?;
 
     let mut command = javac(&compiler, "17", &classes);
-    let sources = root.join("policy-agent/java/dev/heapwarden/agent");
-    for entry in
-        fs::read_dir(&sources).with_context(|| format!("{} cannot be read", sources.display()))?
-    {
-        command.arg(entry?.path());
+    for package in PACKAGES {
+        let sources = root.join("policy-agent/java/dev/heapwarden").join(package);
+        for entry in fs::read_dir(&sources)
+            .with_context(|| format!("{} cannot be read", sources.display()))?
+        {
+            command.arg(entry?.path());
+        }
     }
     process::run(&mut command, None)?;
     println!("compiled into {}", classes.display());

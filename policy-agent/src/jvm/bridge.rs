@@ -17,7 +17,7 @@ use super::thread_scopes::ThreadScopes;
 
 /// All classes but [`NATIVES`], which comes first: its native methods are bound before another class can be
 /// initialised. Superclasses and interfaces come before the classes that need them.
-const CLASSES: [ClassFile; 20] = [
+const CLASSES: [ClassFile; 27] = [
     class_file!("agent/Agent"),
     class_file!("agent/NativeAgent"),
     class_file!("agent/Inherited"),
@@ -29,6 +29,13 @@ const CLASSES: [ClassFile; 20] = [
     class_file!("agent/LoaderProbe"),
     class_file!("agent/LoaderNumbers$Known"),
     class_file!("agent/LoaderNumbers"),
+    class_file!("agent/AnyShut"),
+    class_file!("agent/Container"),
+    class_file!("agent/Door"),
+    class_file!("agent/TomcatDoor"),
+    class_file!("agent/JettyDoor"),
+    class_file!("agent/UndertowDoor"),
+    class_file!("agent/Doors"),
     class_file!("agent/Home"),
     class_file!("agent/ScopeName"),
     class_file!("agent/Names"),

@@ -11,6 +11,7 @@ use policy_jvm::kinds::{Anything, Array, Class, ClassLoader, JavaString, LongArr
 use policy_jvm::{Jni, Local, NativeMethod, Ref};
 
 use crate::agent::Agent;
+use crate::enforce::door::{Answer, Request};
 use crate::identity::loaders::LoaderId;
 use crate::identity::scopes::{Misuse, NewScope};
 use crate::ledger::{PurseId, Tag};
@@ -47,6 +48,9 @@ pub(super) fn bind(jni: &Jni, class: &Ref<'_, Class>) -> Result<(), String> {
         NativeMethod::of1::<i32, JavaString, _>("current", current),
         NativeMethod::of2::<i32, i32, bool, _>("refuses", refuses),
         NativeMethod::of1::<ClassLoader, i32, _>("number", number),
+        NativeMethod::of0::<bool, _>("anyShut", any_shut),
+        NativeMethod::of3::<i32, JavaString, JavaString, i64, _>("knock", knock),
+        NativeMethod::of2::<i32, i64, (), _>("probeEnded", probe_ended),
         NativeMethod::of1::<bool, (), _>("listen", listen),
         NativeMethod::of1::<i32, LongArray, _>("figures", figures),
         NativeMethod::of2::<i32, bool, (), _>("watch", watch),
@@ -204,6 +208,59 @@ fn number(jni: &Jni, loader: Option<Ref<'_, ClassLoader>>) -> i32 {
     };
     let LoaderId(number) = Recognizer { agent, jni }.loader(loader.any());
     i32::try_from(number).unwrap_or(0)
+}
+
+fn any_shut(_: &Jni) -> bool {
+    Agent::get().is_some_and(|agent| agent.core.any_shut())
+}
+
+/// The purse of the service that the loader with this number belongs to.
+fn service_of(agent: &Agent, loader: i32) -> Option<PurseId> {
+    let loader = u32::try_from(loader).ok().filter(|&number| number != 0)?;
+    agent.core.identity.loaders.owner(LoaderId(loader)).purse()
+}
+
+fn knock(
+    _: &Jni,
+    loader: i32,
+    method: Option<Ref<'_, JavaString>>,
+    path: Option<Ref<'_, JavaString>>,
+) -> i64 {
+    const IN: i64 = 0;
+    const WAIT: i64 = -1;
+    let Some(agent) = Agent::get() else {
+        return IN;
+    };
+    let Some(payer) = service_of(agent, loader) else {
+        return IN;
+    };
+    let text = |text: Option<Ref<'_, JavaString>>| text.and_then(|text| text.text());
+    let (method, path) = (
+        text(method).unwrap_or_default(),
+        text(path).unwrap_or_default(),
+    );
+    let request = Request {
+        method: &method,
+        path: &path,
+    };
+    match agent.core.knock(payer, request, agent.uptime_ms()) {
+        Answer::In => IN,
+        Answer::Probe(ticket) => i64::try_from(ticket).unwrap_or(IN),
+        Answer::Wait => WAIT,
+        // Whole seconds are what the header can say.
+        Answer::Away { retry_after_ms } => {
+            -i64::try_from(retry_after_ms).map_or(1_000, |ms| ms.clamp(1_000, 60_000))
+        }
+    }
+}
+
+fn probe_ended(_: &Jni, loader: i32, ticket: i64) {
+    let Some((agent, ticket)) = Agent::get().zip(u64::try_from(ticket).ok()) else {
+        return;
+    };
+    if let Some(payer) = service_of(agent, loader) {
+        agent.core.probe_ended(payer, ticket, agent.uptime_ms());
+    }
 }
 
 fn current(jni: &Jni, purse: i32) -> Option<Local<'_, JavaString>> {

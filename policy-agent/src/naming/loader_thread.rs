@@ -6,7 +6,8 @@
 //! longer and longer pauses: each question keeps the loader alive through a concurrent marking.
 //!
 //! It has a thread of its own because it alone calls code of containers. If such a call hangs, new
-//! loaders stay unnamed and their bytes stay `_unaccounted`; everything else goes on.
+//! loaders stay unnamed and their bytes stay `_unaccounted`; everything else goes on. For the same reason it
+//! fits the [`crate::door`]s.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 use policy_jvm::{Jni, Local};
 
 use crate::agent::Agent;
+use crate::door::Fitter;
 use crate::identity::directory::LoaderIdentity;
 use crate::identity::loaders::{LoaderId, LoaderOwner};
 use crate::jvm::recognizer::Recognizer;
@@ -63,6 +65,7 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
     let mut loader_thread = LoaderThread {
         agent,
         checks: HashMap::new(),
+        fitter: Fitter::new(),
     };
     while !agent.stopping() {
         while let Some(id) = agent.core.identity.new_loaders.pop() {
@@ -75,6 +78,7 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
             }
         }
         let next = loader_thread.check(jni);
+        let next = next.min(loader_thread.fitter.turn(agent, jni));
         agent.costs.thread_is("loaders");
         agent.loader_thread.wait(next);
     }
@@ -85,6 +89,7 @@ struct LoaderThread {
     /// Loaders to ask about again: those without a name yet, and those that show when their service was
     /// stopped.
     checks: HashMap<LoaderId, NextCheck>,
+    fitter: Fitter,
 }
 
 impl LoaderThread {
@@ -188,7 +193,7 @@ impl LoaderThread {
 
     /// Writes an identity into the directory and publishes the owner to allocating threads. The limit of
     /// its account holds for the loader from the enforcer's next turn on.
-    fn set_identity(&self, id: LoaderId, identity: LoaderIdentity) {
+    fn set_identity(&mut self, id: LoaderId, identity: LoaderIdentity) {
         let agent = self.agent;
         let mut directory = agent.core.directory();
         let Some(own) = directory.loader(id).map(|l| l.purse) else {
@@ -197,6 +202,7 @@ impl LoaderThread {
         let owner = match &identity {
             LoaderIdentity::Service(name) => {
                 tracing::debug!(service = %name.name, "service found");
+                self.fitter.service_named(name.server);
                 LoaderOwner::Service(own)
             }
             LoaderIdentity::ChildOf(parent) => agent.core.identity.loaders.owner(*parent),

@@ -18,7 +18,7 @@ use policy_jvm::{Jni, JvmTi, Local};
 
 use crate::agent::Agent;
 use crate::identity::loaders::LoaderOwner;
-use crate::identity::names::{ServiceName, java_name, service};
+use crate::identity::names::{Server, ServiceName, java_name, service};
 use crate::jvm::handles::JavaHandles;
 use crate::jvm::recognizer::Recognizer;
 
@@ -173,6 +173,7 @@ fn tomcat<'j>(container: &Container<'_, 'j>, loader: &Local<'j>) -> Found<'j> {
     // Versions of one path run side by side, and differ in their base names.
     Found::Service(ServiceName {
         tells_stop: true,
+        server: Server::Tomcat,
         ..service(names, true)
     })
 }
@@ -205,7 +206,10 @@ fn jetty<'j>(container: &Container<'_, 'j>, loader: &Local<'j>) -> Found<'j> {
             .text(&context, "getDisplayName")
             .filter(|name| !name.is_empty()),
     );
-    Found::Service(service(names, true))
+    Found::Service(ServiceName {
+        server: Server::Jetty,
+        ..service(names, true)
+    })
 }
 
 /// WildFly, EAP: `deployment.shop.war`, `deployment.bank.ear.shop.war`, possibly with a
@@ -226,7 +230,10 @@ fn wildfly<'j>(java: Option<&JavaHandles>, loader: &Local<'j>) -> Found<'j> {
             names.push(format!("/{}", base.rsplit(".ear.").next().unwrap_or(base)));
         }
     }
-    Found::Service(service(names, true))
+    Found::Service(ServiceName {
+        server: Server::Undertow,
+        ..service(names, true)
+    })
 }
 
 /// The `name` field of `java.lang.ClassLoader`; overridden `getName()` methods mislead.

@@ -6,7 +6,7 @@
 
 use policy_jvm::{Jni, JvmTi};
 
-use crate::identity::names::{ServiceName, service};
+use crate::identity::names::{Server, ServiceName, service};
 
 /// The name of the program.
 pub(crate) fn application(jni: &Jni, jvmti: &JvmTi) -> ServiceName {
@@ -34,7 +34,10 @@ pub(crate) fn application(jni: &Jni, jvmti: &JvmTi) -> ServiceName {
     if names.is_empty() {
         names.push("application".to_owned());
     }
-    service(names, false)
+    ServiceName {
+        server: Server::SpringBoot,
+        ..service(names, false)
+    }
 }
 
 /// Reads the application's name out of its executable jar, with the JDK's own zip reader.

@@ -124,6 +124,8 @@ catalog! {
         "Refusals thrown into allocating threads of the account.";
     ACCOUNT_WOULD_REFUSE = Counter None ["account"]
         "Refusals that were due but not thrown, because the policy only observes.";
+    ACCOUNT_ADMISSION_REFUSALS = Counter None ["account"]
+        "Requests answered 503 at the door while the account was over its limit.";
     ACCOUNT_DEFERRED_REFUSALS = Counter None ["account", "reason"]
         "Refusals due where throwing was not safe, by reason.";
     ACCOUNT_OVER_LIMIT = Gauge None ["account"]
@@ -259,6 +261,7 @@ mod tests {
             ("heapwarden_account_limit_bytes", &["account"]),
             ("heapwarden_account_refusals_total", &["account"]),
             ("heapwarden_account_would_refuse_total", &["account"]),
+            ("heapwarden_account_admission_refusals_total", &["account"]),
             (
                 "heapwarden_account_deferred_refusals_total",
                 &["account", "reason"],

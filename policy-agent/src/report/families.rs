@@ -135,6 +135,9 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
     each(&catalog::ACCOUNT_WOULD_REFUSE, |a| {
         Some(a.would_refuse_total.into())
     });
+    each(&catalog::ACCOUNT_ADMISSION_REFUSALS, |a| {
+        Some(a.admission_refusals_total.into())
+    });
     list.many(
         &catalog::ACCOUNT_DEFERRED_REFUSALS,
         accounts.iter().flat_map(|account| {

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
 use std::hash::BuildHasher;
 
-use super::{Account, Kind, OTHER, State};
+use super::{Account, DoorState, Kind, OTHER, State};
 
 /// Accounts that get series of their own, `_other` included, unless configured otherwise.
 pub const DEFAULT_MAX_ACCOUNTS: usize = 200;
@@ -47,7 +47,7 @@ pub struct Pair<'a> {
     pub live_bytes: u64,
 }
 
-/// Folds one snapshot after the other. It remembers a hash and five numbers for each account of the latest
+/// Folds one snapshot after the other. It remembers a hash and six numbers for each account of the latest
 /// snapshot; the module says why.
 #[derive(Debug)]
 pub struct Folder {
@@ -67,6 +67,7 @@ struct Counters {
     allocated_objects: u64,
     refusals: u64,
     would_refuse: u64,
+    admission_refusals: u64,
     soft_limit_events: u64,
     deferred: Vec<(&'static str, u64)>,
 }
@@ -193,7 +194,7 @@ fn without_details(account: &Account) -> Account {
     }
 }
 
-/// Adds the gauges of `from`. Limits are not added: a sum of limits limits nothing.
+/// Adds the gauges of `from`. Limits and reserves are not added: a sum of limits limits nothing.
 fn absorb_gauges(into: &mut Account, from: &Account) {
     let add = |a: &mut u64, b: u64| *a = a.saturating_add(b);
     add(&mut into.live_bytes, from.live_bytes);
@@ -211,6 +212,11 @@ fn absorb_gauges(into: &mut Account, from: &Account) {
         (State::Over, _) | (_, State::Over) => State::Over,
         (State::Suspect, _) | (_, State::Suspect) => State::Suspect,
         (State::Open, State::Open) => State::Open,
+    };
+    into.door = match (into.door, from.door) {
+        (DoorState::Shut, _) | (_, DoorState::Shut) => DoorState::Shut,
+        (DoorState::Open, _) | (_, DoorState::Open) => DoorState::Open,
+        (DoorState::None, DoorState::None) => DoorState::None,
     };
 }
 
@@ -292,6 +298,7 @@ impl Counters {
             allocated_objects: account.allocated_objects_total,
             refusals: account.refusals_total,
             would_refuse: account.would_refuse_total,
+            admission_refusals: account.admission_refusals_total,
             soft_limit_events: account.soft_limit_events_total,
             deferred: account.deferred.clone(),
         }
@@ -302,6 +309,7 @@ impl Counters {
         account.allocated_objects_total = self.allocated_objects;
         account.refusals_total = self.refusals;
         account.would_refuse_total = self.would_refuse;
+        account.admission_refusals_total = self.admission_refusals;
         account.soft_limit_events_total = self.soft_limit_events;
         account.deferred = self.deferred;
     }
@@ -312,6 +320,7 @@ impl Counters {
         add(&mut self.allocated_objects, other.allocated_objects);
         add(&mut self.refusals, other.refusals);
         add(&mut self.would_refuse, other.would_refuse);
+        add(&mut self.admission_refusals, other.admission_refusals);
         add(&mut self.soft_limit_events, other.soft_limit_events);
         for &(reason, count) in &other.deferred {
             match self.deferred.iter_mut().find(|(known, _)| *known == reason) {
@@ -329,6 +338,7 @@ impl Counters {
             allocated_objects: gained(self.allocated_objects, before.allocated_objects),
             refusals: gained(self.refusals, before.refusals),
             would_refuse: gained(self.would_refuse, before.would_refuse),
+            admission_refusals: gained(self.admission_refusals, before.admission_refusals),
             soft_limit_events: gained(self.soft_limit_events, before.soft_limit_events),
             deferred: self
                 .deferred

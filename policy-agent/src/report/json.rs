@@ -9,7 +9,7 @@
 use policy_report::{self as document, Accounts, Counts};
 
 use super::fold::clip;
-use super::{Account, Class, Principal, Snapshot, State, Tree};
+use super::{Account, Class, DoorState, Principal, Snapshot, State, Tree};
 
 /// Most accounts in one document.
 pub const MAX_ACCOUNTS: usize = 10_000;
@@ -123,9 +123,12 @@ fn account<'a>(
         allocated_objects_total: account.allocated_objects_total,
         soft_limit_bytes: account.soft_limit_bytes,
         limit_bytes: account.limit_bytes,
+        reserve_bytes: account.reserve_bytes,
         state: state(account.state),
+        door: door(account.door),
         refusals_total: account.refusals_total,
         would_refuse_total: account.would_refuse_total,
+        admission_refusals_total: account.admission_refusals_total,
         soft_limit_events_total: account.soft_limit_events_total,
         deferred_total: deferred_by_reason.sum(),
         deferred_by_reason,
@@ -152,6 +155,14 @@ fn state(state: State) -> document::State {
         State::Open => document::State::Open,
         State::Suspect => document::State::Suspect,
         State::Over => document::State::Over,
+    }
+}
+
+fn door(door: DoorState) -> document::Door {
+    match door {
+        DoorState::None => document::Door::None,
+        DoorState::Open => document::Door::Open,
+        DoorState::Shut => document::Door::Shut,
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) use client::{Classes, Client};
 pub(crate) use error::LiveError;
 #[cfg(test)]
 pub(crate) use policy_report::Tree;
-pub(crate) use policy_report::{Heap, State};
+pub(crate) use policy_report::{Door, Heap, State};
 pub(crate) use reading::Reading;
 
 /// The answer of an agent, with owned strings.

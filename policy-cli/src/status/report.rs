@@ -177,7 +177,8 @@ mod tests {
         "policy":{"mode":"observe","last_error":"p.toml:1:1: unknown key `\u001b`"},
         "accounts":[{"name":"b","live_bytes":1},{"name":"a\u202e","kind":"service",
         "live_bytes":10485760,"standard_error_bytes":1048576,"charged_bytes":12582912,
-        "limit_bytes":20971520,"state":"open","would_refuse_total":3,"live_objects":12}],
+        "limit_bytes":20971520,"state":"open","would_refuse_total":3,
+        "admission_refusals_total":7,"live_objects":12}],
         "accounts_omitted":4}"#;
 
     #[test]
@@ -217,6 +218,7 @@ mod tests {
                 "MiB",
                 "50%",
                 "open",
+                "7",
                 "0",
                 "3",
                 "0",

@@ -42,6 +42,8 @@ pub(crate) enum Column {
     Allocated,
     /// Growth of live bytes in a minute.
     Trend,
+    /// Requests answered 503 at the door.
+    TurnedAway,
     /// Refusals thrown.
     Refused,
     /// Refusals that `observe` did not throw.
@@ -54,7 +56,7 @@ pub(crate) enum Column {
 
 impl Column {
     /// All, from left to right.
-    pub(crate) const ALL: [Column; 14] = [
+    pub(crate) const ALL: [Column; 15] = [
         Column::Jvm,
         Column::Account,
         Column::Kind,
@@ -65,6 +67,7 @@ impl Column {
         Column::State,
         Column::Allocated,
         Column::Trend,
+        Column::TurnedAway,
         Column::Refused,
         Column::WouldRefuse,
         Column::Deferred,
@@ -72,7 +75,7 @@ impl Column {
     ];
 
     /// The columns that a single reading of one JVM can fill.
-    pub(crate) const OF_ONE_READING: [Column; 11] = [
+    pub(crate) const OF_ONE_READING: [Column; 12] = [
         Column::Account,
         Column::Kind,
         Column::Live,
@@ -80,6 +83,7 @@ impl Column {
         Column::Limit,
         Column::Percent,
         Column::State,
+        Column::TurnedAway,
         Column::Refused,
         Column::WouldRefuse,
         Column::Deferred,
@@ -99,6 +103,7 @@ impl Column {
             Column::State => "STATE",
             Column::Allocated => "ALLOC/S",
             Column::Trend => "TREND/MIN",
+            Column::TurnedAway => "503",
             Column::Refused => "REFUSED",
             Column::WouldRefuse => "WOULD",
             Column::Deferred => "DEFERRED",
@@ -119,6 +124,7 @@ impl Column {
             Column::State => "state",
             Column::Allocated => "allocation",
             Column::Trend => "trend",
+            Column::TurnedAway => "answered 503",
             Column::Refused => "refused",
             Column::WouldRefuse => "would refuse",
             Column::Deferred => "deferred",
@@ -164,6 +170,7 @@ impl Column {
                 let change = row.rates.live_bytes_per_minute;
                 change.map_or_else(none, amount::change)
             }
+            Column::TurnedAway => amount::count(account.admission_refusals_total),
             Column::Refused => amount::count(account.refusals_total),
             Column::WouldRefuse => amount::count(account.would_refuse_total),
             Column::Deferred => amount::count(account.deferred_total),
@@ -187,6 +194,7 @@ impl Column {
             Column::State => turned(b.account.state.cmp(&a.account.state)),
             Column::Live => most_first(|row| row.account.whole().live_bytes),
             Column::Charged => most_first(|row| row.account.whole().charged_bytes),
+            Column::TurnedAway => most_first(|row| row.account.admission_refusals_total),
             Column::Refused => most_first(|row| row.account.refusals_total),
             Column::WouldRefuse => most_first(|row| row.account.would_refuse_total),
             Column::Deferred => most_first(|row| row.account.deferred_total),
@@ -333,6 +341,7 @@ mod tests {
             standard_error_bytes: u64::MAX,
             live_objects: u64::MAX,
             refusals_total: u64::MAX,
+            admission_refusals_total: u64::MAX,
             limit_bytes: Some(1),
             ..Account::default()
         };

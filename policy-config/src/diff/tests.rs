@@ -26,9 +26,9 @@ fn every_setting_has_its_line() {
         "[[account]]\nname = 'shop'\nservice = '/shop'\nlimit = '256MiB'",
         "[agent]\nlisten = 'off'\n\
          [sampling]\ninterval = 'exact'\nprincipals = 'payer'\nmax-tracked = 2000\ncpu-budget = 'none'\n\
-         [enforcement]\nmode = 'enforce'\nevidence-budget = '2.5%'\nmask = '1MiB'\n\
+         [enforcement]\nmode = 'enforce'\nevidence-budget = '2.5%'\nmask = '1MiB'\nreserve = '0%'\n\
          [[account]]\nname = 'shop'\nservice = '/shop*'\nlimit = '50%'\n\
-         soft-limit = '1.5GiB'\nthrow = 'error'\ninterrupt-through = ['a.*']\n\
+         soft-limit = '1.5GiB'\nthrow = 'error'\ndoor = 'off'\ninterrupt-through = ['a.*']\n\
          never-interrupt = ['b', 'c', 'd', 'e', 'f']",
     );
     assert_eq!(
@@ -42,10 +42,12 @@ fn every_setting_has_its_line() {
             "enforcement mode observe -> enforce (from now on accounts over their limits are refused)",
             "enforcement evidence-budget 5% -> 2.5%",
             "enforcement mask 8 MiB -> 1 MiB",
+            "enforcement reserve 12.5% -> 0%",
             "account shop: service \"/shop\" -> service \"/shop*\"",
             "account shop: soft-limit none -> 1.5 GiB (added)",
             "account shop: limit 256 MiB -> 50% (of the maximum heap)",
             "account shop: throw oom -> error",
+            "account shop: door auto -> off",
             "account shop: interrupt-through none -> a.*",
             "account shop: never-interrupt none -> b, c, d, e and 1 more",
         ]
@@ -178,6 +180,24 @@ fn packages_that_differ_beyond_the_cut_are_noticed() {
         diff(&text("e"), &text("f")),
         ["account x: packages changed"]
     );
+}
+
+#[test]
+fn what_the_door_lets_in_is_listed() {
+    let text = |admit: &str| format!("[[account]]\nname = 'x'\nservice = '*'\n{admit}");
+    let lines = diff(&text(""), &text("admit = ['delete *', '* /logout']"));
+    assert_eq!(lines, ["account x: admit none -> DELETE *, * /logout"]);
+    let same = diff(
+        &text("admit = ['DELETE *']"),
+        &text("admit = ['delete  *']"),
+    );
+    assert!(same.is_empty(), "{same:?}");
+    let five = |last: &str| {
+        text(&format!(
+            "admit = ['* /a', '* /b', '* /c', '* /d', '* /{last}']"
+        ))
+    };
+    assert_eq!(diff(&five("e"), &five("f")), ["account x: admit changed"]);
 }
 
 #[test]

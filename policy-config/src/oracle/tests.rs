@@ -21,9 +21,10 @@ fn the_fuzz_corpus_holds() {
 /// Lines that make or break a policy, so that random files get past the TOML reader.
 fn line() -> impl Strategy<Value = String> {
     let value = prop_oneof![
-        r#"'(64KiB|1MiB|2MB|25%|50%|none|exact|0|9{25}GiB|self|caller|oom|full|off)'"#,
+        r#"'(64KiB|1MiB|2MB|25%|50%|none|exact|0|9{25}GiB|self|caller|oom|full|off|auto|0%)'"#,
         r#"'(a|b|\*|a\.b|a\.b\.\*|a\*|_x|/a|h:1|tenant-\?)'"#,
         r#"\["(a|a\.b|a\.\*|\*)"(, ?"(b|a\.b\.\*)")?\]"#,
+        r#"\["(DELETE \*|\* /a|\* \*|get /\*)"(, ?"(delete \*|GET a|X)")?\]"#,
         r#"(4096|-1|1\.5|true|2024-01-01|\[\]|\{ *\}|\{x=1\}|""|'''|"\\u202e")"#,
     ];
     let key = prop::sample::select(vec![
@@ -35,6 +36,8 @@ fn line() -> impl Strategy<Value = String> {
         "soft-limit",
         "limit",
         "throw",
+        "door",
+        "admit",
         "listen",
         "interval",
         "principals",
@@ -43,6 +46,7 @@ fn line() -> impl Strategy<Value = String> {
         "evidence-budget",
         "cpu-budget",
         "mask",
+        "reserve",
         "limits",
         "a.b",
         "account",

@@ -11,9 +11,10 @@ use crate::enforce::TestRefuse;
 use crate::ledger::{Epoch, Ledger, PurseId};
 
 use super::collection_planner::Need;
+use super::door::DoorRules;
 use super::enforcement_log::EnforcementLog;
 use super::gate::{Gate, Gates, Word};
-use super::limit_status::LimitStatus;
+use super::limit_status::{BackOff, LimitStatus};
 use super::overdraft::{MarkInputs, Marks, marks};
 use super::state::{Estimate, Observation, Phase, Proof, next, soft};
 
@@ -43,6 +44,8 @@ pub struct LimitedAccount {
     pub soft_limit_bytes: Option<u64>,
     /// Which error a refusal throws.
     pub throw: Throw,
+    /// The rules of its door; `None` if it has none.
+    pub door: Option<DoorRules>,
 }
 
 /// The inputs that all checks of one turn share.
@@ -149,6 +152,7 @@ impl AccountCheck {
         let now = context.now;
         let before = status.phase;
         self.move_state(context, epoch, limited, status, log);
+        self.move_reserve(context, epoch, limited, status, log);
         self.check_soft_limit(now, limited, status, log);
         status.charged = self.charged;
         status.limit_bytes = limited.limit_bytes;
@@ -158,25 +162,40 @@ impl AccountCheck {
             return (Need::None, RECHECK);
         };
         let marks = context.marks(limit_bytes, self.charged, status);
+        // Beyond these the account's own threads are stopped. With a door, new requests stop at the marks of
+        // the limit, and what is inside goes on within the reserve.
+        let inside = status.reserve.map_or(marks, |reserve| {
+            context.marks(limit_bytes + reserve.bytes, self.charged, status)
+        });
         // Even if the account is not near its limit: one object may be larger than the limit.
         publish(limited, limit_bytes, status);
         let word = Word {
             limited: true,
-            over: matches!(status.phase, Phase::Over { .. }),
+            over: status.is_refused(),
             enforced: context.enforced,
             naive: context.test_refuse == Some(TestRefuse::Naive),
+            shut: status.reserve.is_some() && matches!(status.phase, Phase::Over { .. }),
         };
+        if word.shut && !gate.word().0.shut {
+            gate.door().reset();
+        }
         // If the charge is already beyond a mark, the mark lies below `spent`: waiting threads
         // go on waiting.
         let spent_at =
             |mark: u64| (self.spent.saturating_add(mark)).saturating_sub(self.charged.bytes);
+        gate.set_door_stop((status.reserve).map(|_| spent_at(marks.stop_bytes)));
+        // The next mark to be crossed: that of the limit, then that of the reserve.
+        let (trip_bytes, next_phase) = match status.reserve {
+            Some(reserve) if status.phase != Phase::Open => (inside.trip_bytes, reserve.phase),
+            _ => (marks.trip_bytes, status.phase),
+        };
         let crossed = gate.set_marks(
             limit_bytes,
-            spent_at(marks.trip_bytes),
-            spent_at(marks.stop_bytes),
+            spent_at(trip_bytes),
+            spent_at(inside.stop_bytes),
         );
         let is_new = !gate.word().0.limited;
-        if before != status.phase {
+        if before != status.phase || word.over != gate.word().0.over {
             if status.phase == Phase::Open {
                 gate.forget_masked();
             }
@@ -184,7 +203,7 @@ impl AccountCheck {
         } else {
             gate.set_word(word);
         }
-        if is_new || crossed && status.phase == Phase::Open {
+        if is_new || crossed && next_phase == Phase::Open {
             // A thread crossed the trip during this check, or passed the gate before it counted:
             // check again at once.
             return (Need::None, Duration::ZERO);
@@ -192,7 +211,11 @@ impl AccountCheck {
         if context.test_refuse.is_some() {
             return (Need::None, RECHECK);
         }
-        need(status, self.charged, limit_bytes, marks, epoch, now)
+        let (need, again) = need(status, self.charged, limit_bytes, marks, epoch, now);
+        let Some((more, sooner)) = self.need_for_reserve(status, limit_bytes, inside, now) else {
+            return (need, again);
+        };
+        (need.max(more), again.min(sooner))
     }
 
     fn move_state(
@@ -217,18 +240,8 @@ impl AccountCheck {
                 .limit_bytes
                 .map_or(Phase::Open, |limit_bytes| Phase::Over { limit_bytes });
         }
-        if let (Phase::Suspect { since: old }, Phase::Suspect { since: new }) = (before, after)
-            && old != new
-            && status.covered.upto >= Some(old)
-        {
-            status.acquittals = status.acquittals.saturating_add(1);
-            status.not_before = Some(context.now + back_off(status.acquittals));
-        }
+        (status.back_off).moved(before, after, status.covered.upto, context.now);
         if status.enter(after, self.charged, context.now) {
-            if status.phase == Phase::Open || matches!(status.phase, Phase::Over { .. }) {
-                status.acquittals = 0;
-                status.not_before = None;
-            }
             status.recheck = None;
             log.changed(
                 &limited.account,
@@ -238,6 +251,74 @@ impl AccountCheck {
                 context.now,
             );
         }
+    }
+
+    /// Moves the state of limit + reserve, by the same rules and on the same evidence.
+    fn move_reserve(
+        &self,
+        context: &CheckContext<'_>,
+        epoch: Epoch,
+        limited: &LimitedAccount,
+        status: &mut LimitStatus,
+        log: &mut EnforcementLog,
+    ) {
+        let (Some(door), Some(limit_bytes)) = (&limited.door, limited.limit_bytes) else {
+            status.reserve = None;
+            return;
+        };
+        // What is only observed, and what a test refuses without evidence, has the limit alone.
+        if !context.enforced || context.test_refuse.is_some() {
+            status.reserve = None;
+            return;
+        }
+        let mut reserve = status.reserve.unwrap_or_default();
+        let bytes = door.reserve_bytes(limit_bytes, context.free_heap_bytes);
+        // While a verdict about it is awaited or in force, it does not grow with the free heap: the verdict
+        // would be void at each collection.
+        reserve.bytes = match reserve.phase {
+            Phase::Open => bytes,
+            Phase::Suspect { .. } | Phase::Over { .. } => bytes.min(reserve.bytes),
+        };
+        let observation = Observation {
+            limit_bytes: Some(limit_bytes + reserve.bytes),
+            epoch,
+            charged: self.charged,
+            survived: status.survived,
+            covered: context.plausible(status.covered),
+        };
+        let (before, was_refused) = (reserve.phase, status.is_refused());
+        let after = next(before, &observation);
+        (reserve.back_off).moved(before, after, status.covered.upto, context.now);
+        if std::mem::discriminant(&before) != std::mem::discriminant(&after) {
+            reserve.since = Some(context.now);
+        }
+        reserve.phase = after;
+        let is_new = status.reserve.is_none();
+        status.reserve = Some(reserve);
+        if !is_new && status.is_refused() && !was_refused {
+            log.reserve_used_up(&limited.account, reserve.bytes, &observation, context.now);
+        }
+    }
+
+    /// Which evidence a suspicion about the reserve needs, and when to look again.
+    fn need_for_reserve(
+        &self,
+        status: &LimitStatus,
+        limit_bytes: u64,
+        marks: Marks,
+        now: Instant,
+    ) -> Option<(Need, Duration)> {
+        let reserve = status.reserve.as_ref()?;
+        let Phase::Suspect { since } = reserve.phase else {
+            return None;
+        };
+        let suspicion = Suspicion {
+            since,
+            age: reserve.age(now),
+            back_off: reserve.back_off,
+        };
+        let limit_bytes = limit_bytes + reserve.bytes;
+        Some(suspicion.need(status, self.charged, limit_bytes, marks, now))
     }
 
     fn check_soft_limit(
@@ -263,8 +344,55 @@ impl AccountCheck {
     }
 }
 
-fn back_off(acquittals: u32) -> Duration {
-    FIRST_BACK_OFF * (1 << acquittals.saturating_sub(1).min(MOST_DOUBLINGS))
+impl BackOff {
+    /// The phase has moved. `covered` is the youngest epoch that a covering collection has proved.
+    fn moved(&mut self, before: Phase, after: Phase, covered: Option<Epoch>, now: Instant) {
+        match (before, after) {
+            (Phase::Suspect { since: old }, Phase::Suspect { since: new }) => {
+                if old != new && covered >= Some(old) {
+                    self.acquittals = self.acquittals.saturating_add(1);
+                    let doublings = self.acquittals.saturating_sub(1).min(MOST_DOUBLINGS);
+                    self.not_before = Some(now + FIRST_BACK_OFF * (1 << doublings));
+                }
+            }
+            (_, Phase::Open | Phase::Over { .. }) => *self = BackOff::default(),
+            (_, Phase::Suspect { .. }) => {}
+        }
+    }
+}
+
+/// A suspicion: that what is held clears a limit.
+struct Suspicion {
+    since: Epoch,
+    age: Duration,
+    back_off: BackOff,
+}
+
+impl Suspicion {
+    /// Which evidence it needs now, and when to look again.
+    fn need(
+        &self,
+        status: &LimitStatus,
+        charged: Estimate,
+        limit_bytes: u64,
+        marks: Marks,
+        now: Instant,
+    ) -> (Need, Duration) {
+        let proved = status.survived.upto >= Some(self.since);
+        if proved && status.survived.left.clears(limit_bytes) {
+            return match self.back_off.not_before.filter(|then| *then > now) {
+                Some(then) => (Need::None, then - now),
+                None => (Need::Covering, Duration::from_millis(20)),
+            };
+        }
+        let half = marks.trip_bytes + (marks.stop_bytes - marks.trip_bytes) / 2;
+        let patience = PATIENCE * (1 << self.back_off.acquittals.min(MOST_DOUBLINGS));
+        if charged.bytes > half || self.age >= patience {
+            (Need::Young, Duration::from_millis(20))
+        } else {
+            (Need::None, patience - self.age)
+        }
+    }
 }
 
 /// Which evidence the account needs now, and when to look again.
@@ -279,21 +407,12 @@ fn need(
     match status.phase {
         Phase::Open => (Need::None, Duration::from_secs(1)),
         Phase::Suspect { since } => {
-            let proved = status.survived.upto >= Some(since);
-            if proved && status.survived.left.clears(limit_bytes) {
-                return match status.not_before.filter(|then| *then > now) {
-                    Some(then) => (Need::None, then - now),
-                    None => (Need::Covering, Duration::from_millis(20)),
-                };
-            }
-            let half = marks.trip_bytes + (marks.stop_bytes - marks.trip_bytes) / 2;
-            let patience = PATIENCE * (1 << status.acquittals.min(MOST_DOUBLINGS));
-            let age = status.age(now);
-            if charged.bytes > half || age >= patience {
-                (Need::Young, Duration::from_millis(20))
-            } else {
-                (Need::None, patience - age)
-            }
+            let suspicion = Suspicion {
+                since,
+                age: status.age(now),
+                back_off: status.back_off,
+            };
+            suspicion.need(status, charged, limit_bytes, marks, now)
         }
         Phase::Over { .. } => {
             let last = status.rechecked.max(status.since);

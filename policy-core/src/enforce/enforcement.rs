@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use crate::snapshot::State;
+use crate::snapshot::{DoorState, State};
 
 use super::gate::{Counts, Gates};
 use super::limit_status::LimitStatuses;
@@ -30,6 +30,10 @@ pub struct Status {
     pub counts: Counts,
     /// How many times the account went above its soft limit.
     pub soft_events: u64,
+    /// Whether new requests are turned away.
+    pub door: DoorState,
+    /// Its reserve in bytes, if it has a door.
+    pub reserve_bytes: Option<u64>,
 }
 
 impl Enforcement {
@@ -93,6 +97,12 @@ impl Enforcement {
             state: status.state(),
             counts: status.counts,
             soft_events: status.soft_events,
+            door: match (status.reserve, status.state()) {
+                (None, _) => DoorState::None,
+                (Some(_), State::Over) => DoorState::Shut,
+                (Some(_), State::Open | State::Suspect) => DoorState::Open,
+            },
+            reserve_bytes: status.reserve.map(|reserve| reserve.bytes),
         }
     }
 

@@ -27,6 +27,7 @@ enum Line {
     Readmitted,
     Soft,
     Refusal,
+    Reserve,
 }
 
 /// Which lines were written when. On the enforcer's thread.
@@ -84,10 +85,12 @@ impl EnforcementLog {
         let left_out = LeftOut(left_out);
         if over {
             let live = observation.covered.left;
-            let effect = if enforced {
-                "its allocations are refused where that is safe"
-            } else {
-                "observed only, nothing is refused"
+            let effect = match enforced {
+                true if status.reserve.is_some() => {
+                    "new requests are answered 503; what is inside goes on within the reserve"
+                }
+                true => "its allocations are refused where that is safe",
+                false => "observed only, nothing is refused",
             };
             tracing::warn!(
                 "account {account} is over its limit: {} bytes (standard error {:.0}) survived a collection of all memory, the limit is {limit}; {effect}{left_out}",
@@ -98,6 +101,23 @@ impl EnforcementLog {
             tracing::info!(
                 "account {account} is admitted again: {} bytes survived the latest collection, the limit is {limit}{left_out}",
                 observation.survived.left.bytes,
+            );
+        }
+    }
+
+    /// Logs that an account has used up its reserve, of `reserve_bytes`.
+    pub fn reserve_used_up(
+        &mut self,
+        account: &Arc<str>,
+        reserve_bytes: u64,
+        observation: &Observation,
+        now: Instant,
+    ) {
+        if let Some(left_out) = self.admits(account, Line::Reserve, now) {
+            tracing::warn!(
+                "account {account} has used up its reserve of {reserve_bytes} bytes: {} bytes survived a collection of all memory; its allocations are refused where that is safe{}",
+                observation.covered.left.bytes,
+                LeftOut(left_out)
             );
         }
     }

@@ -122,6 +122,7 @@ impl Evaluation {
             .then(|| self.scan(context, &mut checks, boundaries));
         let mut need = Need::None;
         let mut again = Duration::from_secs(1);
+        let mut is_any_asked = false;
         access.with(|statuses| {
             if let Some(sums) = sums {
                 self.prove(context, statuses, &checks, boundaries, sums);
@@ -132,8 +133,12 @@ impl Evaluation {
                     check.judge(context, epoch, limited, status, &mut self.log, publish);
                 need = need.max(wanted);
                 again = again.min(soon);
+                is_any_asked |= context.enforced
+                    && limited.door.is_some()
+                    && status.phase != Phase::Open;
             }
         });
+        context.gates.set_any_asked(is_any_asked);
         (need, again)
     }
 

@@ -38,11 +38,14 @@
 use crate::ledger::{Chunks, Epoch};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, places};
 
+use super::door::{Answer, Door};
+
 const LIMITED: u32 = 1;
 const OVER: u32 = 2;
 const ENFORCED: u32 = 4;
 const NAIVE: u32 = 8;
-const SERIAL: u32 = 16;
+const SHUT: u32 = 16;
+const SERIAL: u32 = 32;
 
 /// Deferrals are counted by reason; there are at most so many reasons.
 #[cfg(not(loom))]
@@ -56,12 +59,14 @@ pub const MOST_REASONS: usize = 2;
 pub struct Word {
     /// The account has a limit.
     pub limited: bool,
-    /// The account is over its limit, by a verdict.
+    /// The account is over its limit, by a verdict; if it has a door, over limit and reserve.
     pub over: bool,
     /// Due charges are refused or wait; otherwise they are only counted.
     pub enforced: bool,
     /// For tests only: every sample is refused, wherever its thread is.
     pub naive: bool,
+    /// The account has a door and is over its limit: new requests are turned away.
+    pub shut: bool,
 }
 
 impl Word {
@@ -71,6 +76,7 @@ impl Word {
             | bit(self.over, OVER)
             | bit(self.enforced, ENFORCED)
             | bit(self.naive, NAIVE)
+            | bit(self.shut, SHUT)
     }
 
     fn of(bits: u32) -> Word {
@@ -79,6 +85,7 @@ impl Word {
             over: bits & OVER != 0,
             enforced: bits & ENFORCED != 0,
             naive: bits & NAIVE != 0,
+            shut: bits & SHUT != 0,
         }
     }
 }
@@ -114,6 +121,8 @@ pub struct Counts {
     pub would_refuse: u64,
     /// Refusals that were due but not thrown, by [`super::throw_points::Reason`].
     pub deferred: [u64; MOST_REASONS],
+    /// Requests that were turned away at the door.
+    pub admission_refusals: u64,
 }
 
 impl Counts {
@@ -121,6 +130,7 @@ impl Counts {
     pub fn add(&mut self, other: &Counts) {
         self.refusals += other.refusals;
         self.would_refuse += other.would_refuse;
+        self.admission_refusals += other.admission_refusals;
         for (sum, more) in self.deferred.iter_mut().zip(other.deferred) {
             *sum += more;
         }
@@ -129,6 +139,11 @@ impl Counts {
     /// All charges that were due, whatever happened then.
     pub fn due(&self) -> u64 {
         self.refusals + self.would_refuse + self.deferred.iter().sum::<u64>()
+    }
+
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.due() == 0 && self.admission_refusals == 0
     }
 }
 
@@ -141,11 +156,15 @@ pub struct Gate {
     near: AtomicU64,
     trip: AtomicU64,
     stop: AtomicU64,
+    /// Beyond it new requests wait for the verdict; the largest number if there is no door.
+    door_stop: AtomicU64,
     limit_bytes: AtomicU64,
     masked_bytes: AtomicU64,
     refusals: AtomicU64,
     would_refuse: AtomicU64,
     deferred: [AtomicU64; MOST_REASONS],
+    admission_refusals: AtomicU64,
+    door: Door,
     notes: [Note; NOTES],
 }
 
@@ -195,7 +214,7 @@ impl Gate {
         }
     }
 
-    /// The limit in bytes; `None` without one; zero if the trip is crossed or the account is over.
+    /// The limit in bytes; `None` without one; zero if the trip is crossed or the account is over its limit.
     /// For an allocating thread, before the charge.
     pub fn limit_at_rest(&self) -> Option<u64> {
         let (word, _) = self.word();
@@ -203,7 +222,7 @@ impl Gate {
             return None;
         }
         let is_at_rest =
-            !word.over && !word.naive && self.spent() <= self.trip.load(Ordering::Acquire);
+            !word.over && !word.shut && !word.naive && self.spent() <= self.trip.load(Ordering::Acquire);
         Some(if is_at_rest {
             self.limit_bytes.load(Ordering::Relaxed)
         } else {
@@ -215,6 +234,43 @@ impl Gate {
     pub fn word(&self) -> (Word, u32) {
         let bits = self.word.load(Ordering::Acquire);
         (Word::of(bits), bits / SERIAL)
+    }
+
+    /// Whether a new request must knock.
+    pub fn asks(&self) -> bool {
+        let (word, _) = self.word();
+        word.limited && word.enforced && (word.shut || self.is_verdict_awaited_at_door())
+    }
+
+    /// What a new request is answered. `lets_go`: its method says that it lets memory go. `now_ms` is the
+    /// uptime. Counts it if it is turned away.
+    pub fn knock(&self, now_ms: u64, lets_go: bool) -> Answer {
+        let (word, _) = self.word();
+        if !word.limited || !word.enforced {
+            return Answer::In;
+        }
+        if word.shut {
+            return match self.door.knock(now_ms, lets_go) {
+                Ok(ticket) => Answer::Probe(ticket),
+                Err(retry_after_ms) => {
+                    self.admission_refusals.fetch_add(1, Ordering::Relaxed);
+                    Answer::Away { retry_after_ms }
+                }
+            };
+        }
+        match self.is_verdict_awaited_at_door() {
+            true => Answer::Wait,
+            false => Answer::In,
+        }
+    }
+
+    fn is_verdict_awaited_at_door(&self) -> bool {
+        self.spent.load(Ordering::Relaxed) > self.door_stop.load(Ordering::Acquire)
+    }
+
+    /// The breaker of the account's door.
+    pub fn door(&self) -> &Door {
+        &self.door
     }
 
     /// Whether the charges so far lie beyond the stop.
@@ -245,6 +301,12 @@ impl Gate {
     #[cfg(test)]
     pub(crate) fn stop(&self) -> u64 {
         self.stop.load(Ordering::Acquire)
+    }
+
+    /// Sets the mark beyond which new requests wait for the verdict, on the scale of `spent`; `None` if the
+    /// account has no door. Only for the enforcer.
+    pub fn set_door_stop(&self, stop: Option<u64>) {
+        (self.door_stop).store(stop.unwrap_or(u64::MAX), Ordering::Release);
     }
 
     /// Sets the marks, on the scale of `spent`; true if the trip is crossed already (rule 2).
@@ -278,6 +340,8 @@ impl Gate {
     /// enforcer.
     pub fn close(&self) {
         self.renew_word(Word::default());
+        self.set_door_stop(None);
+        self.door.reset();
         self.forget_masked();
         for note in &self.notes {
             note.epoch.store(0, Ordering::Release);
@@ -352,6 +416,7 @@ impl Gate {
             refusals: self.refusals.swap(0, Ordering::Relaxed),
             would_refuse: self.would_refuse.swap(0, Ordering::Relaxed),
             deferred: std::array::from_fn(|i| self.deferred[i].swap(0, Ordering::Relaxed)),
+            admission_refusals: self.admission_refusals.swap(0, Ordering::Relaxed),
         }
     }
 }
@@ -367,6 +432,8 @@ pub struct Gates {
     gates: Chunks<Gate, GATES_PER_CHUNK>,
     /// Number + 1 of the gates whose `spent` is noted at each pause; 0 for none.
     watched: [AtomicU32; MOST_WATCHED],
+    /// Not 0 while some account with a door is suspect or over its limit.
+    asked: AtomicU32,
 }
 
 impl Gates {
@@ -375,7 +442,18 @@ impl Gates {
         Gates {
             gates: Chunks::new(places(1 << u16::BITS)),
             watched: std::array::from_fn(|_| AtomicU32::new(0)),
+            asked: AtomicU32::new(0),
         }
+    }
+
+    /// Whether new requests must knock at their services' doors. One load. Any thread.
+    pub fn is_any_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed) != 0
+    }
+
+    /// Sets what [`Gates::is_any_asked`] says. Only for the enforcer.
+    pub fn set_any_asked(&self, asked: bool) {
+        self.asked.store(u32::from(asked), Ordering::Relaxed);
     }
 
     /// Notes `spent` of the watched gates as an epoch begins. Inside the pause: atomics only, at most
@@ -412,6 +490,7 @@ impl Gates {
     /// Closes all gates: nobody is refused any more, and waiting threads go on. To be called when the
     /// enforcer has ended.
     pub fn open_all(&self) {
+        self.set_any_asked(false);
         for number in 0..1 << u16::BITS {
             if let Some(gate) = self.gates.get(number) {
                 gate.close();
@@ -434,6 +513,7 @@ mod tests {
         over: false,
         enforced: true,
         naive: false,
+        shut: false,
     };
 
     #[test]

@@ -48,10 +48,10 @@ pub struct LimitStatus {
     pub limit_bytes: Option<u64>,
     /// Its soft limit in bytes at the latest check.
     pub soft_limit_bytes: Option<u64>,
-    /// How many covering collections in a row acquitted it.
-    pub acquittals: u32,
-    /// The enforcer asks for no covering collection for it before this.
-    pub not_before: Option<Instant>,
+    /// The pauses between covering collections that acquit it.
+    pub back_off: BackOff,
+    /// What is known of its reserve, if it has a door.
+    pub reserve: Option<ReserveStatus>,
     /// While it is over: the epoch that the next covering collection for it must reach.
     pub recheck: Option<Epoch>,
     /// When the last such collection was evaluated.
@@ -59,6 +59,35 @@ pub struct LimitStatus {
     /// Refusals, and charges that were due but not refused.
     pub counts: Counts,
     history: VecDeque<Change>,
+}
+
+/// The pauses between covering collections that acquit an account.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BackOff {
+    /// How many in a row acquitted it.
+    pub acquittals: u32,
+    /// The enforcer asks for no covering collection for it before this.
+    pub not_before: Option<Instant>,
+}
+
+/// The reserve of an account that has a door: its charge against limit + reserve.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReserveStatus {
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Open, suspect or over: of limit + reserve.
+    pub phase: Phase,
+    /// When the phase last changed.
+    pub since: Option<Instant>,
+    /// As the account's own, for limit + reserve.
+    pub back_off: BackOff,
+}
+
+impl ReserveStatus {
+    /// How long it has been in its present phase.
+    pub fn age(&self, now: Instant) -> Duration {
+        self.since.map_or(Duration::ZERO, |since| now - since)
+    }
 }
 
 /// One change of state.
@@ -118,6 +147,7 @@ impl LimitStatus {
                 let since = self.covered.upto.unwrap_or_default();
                 self.phase = Phase::Suspect { since };
             }
+            self.reserve = None;
             self.survived = Proof::default();
             self.covered = Proof::default();
             self.survival = Survival::default();
@@ -129,6 +159,12 @@ impl LimitStatus {
     pub fn was_over(&self) -> bool {
         let before = self.history.iter().rev().nth(1);
         before.is_some_and(|change| change.to == State::Over)
+    }
+
+    /// Whether errors are thrown: it is over its limit, and over its reserve if it has one.
+    pub fn is_refused(&self) -> bool {
+        let is_over = |phase| matches!(phase, Phase::Over { .. });
+        is_over(self.phase) && self.reserve.is_none_or(|reserve| is_over(reserve.phase))
     }
 
     /// How long it has been in its present state.
@@ -263,7 +299,7 @@ impl LimitStatuses {
                 counts: status.counts,
                 ..LimitStatus::default()
             };
-            let kept = room > 0 && status.counts.due() > 0;
+            let kept = room > 0 && !status.counts.is_empty();
             room -= usize::from(kept);
             kept
         });
@@ -277,7 +313,7 @@ impl LimitStatuses {
             };
             if let Some(status) = self.by_account.get_mut(name) {
                 status.counts.add(&counts);
-            } else if counts.due() > 0 {
+            } else if !counts.is_empty() {
                 self.by_account.entry(name.clone()).or_default().counts = counts;
             }
         }

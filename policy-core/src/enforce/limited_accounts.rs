@@ -19,6 +19,7 @@ use crate::snapshot::Kind;
 
 use super::account_check::{CheckContext, LimitedAccount};
 use super::collection_planner::Need;
+use super::door::DoorRules;
 use super::evaluation::Evaluation;
 use super::limit_status::LimitStatus;
 use super::refusal_details::RefusalDetails;
@@ -84,14 +85,15 @@ impl LimitedAccounts {
         limits.filter_map(|limited| limited.limit_bytes).min()
     }
 
-    /// Whether the gate of any account says that it is over.
+    /// Whether the gate of any account says that it is over its limit.
     pub fn is_any_over(&self, core: &Core) -> bool {
         let gates = &core.enforcement.gates;
         let mut accounts = self.evaluation.limited().iter();
         accounts.any(|limited| {
             gates
                 .get(limited.gate)
-                .is_some_and(|gate| gate.word().0.over)
+                .map(|gate| gate.word().0)
+                .is_some_and(|word| word.over || word.shut)
         })
     }
 
@@ -122,6 +124,11 @@ impl LimitedAccounts {
                     limit_bytes: rule.limit.resolve(max_heap),
                     soft_limit_bytes: rule.soft_limit.resolve(max_heap),
                     throw: rule.throw,
+                    door: (rule.door == policy_config::Door::Auto && directory.has_door(entry))
+                        .then(|| DoorRules {
+                            reserve_share: policy.enforcement.reserve_percent / 100.0,
+                            admit: rule.admit.as_slice().into(),
+                        }),
                 };
                 (limited.limit_bytes.is_some() || limited.soft_limit_bytes.is_some())
                     .then_some(limited)
@@ -181,6 +188,7 @@ fn publish_details(
     };
     let (live_bytes, standard_error_bytes) =
         (proof.left.bytes, proof.left.standard_error_bytes() as u64);
+    let admit = (limited.door.as_ref()).map_or_else(Arc::default, |door| door.admit.clone());
     let table = &core.enforcement.details;
     let is_unchanged = table.get(limited.gate).is_some_and(|published| {
         published.as_ref().is_some_and(|published| {
@@ -188,6 +196,7 @@ fn publish_details(
                 && (published.throw, published.limit_bytes) == (limited.throw, limit_bytes)
                 && (published.live_bytes, published.standard_error_bytes)
                     == (live_bytes, standard_error_bytes)
+                && published.admit == admit
         })
     });
     if is_unchanged {
@@ -203,6 +212,7 @@ fn publish_details(
         limit_bytes,
         live_bytes,
         standard_error_bytes,
+        admit,
     };
     table.set(limited.gate, Some(Arc::new(details)));
 }

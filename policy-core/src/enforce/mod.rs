@@ -9,6 +9,7 @@
 //!
 //! On allocating threads, without locks:
 //! * [`gate`]: what they see of an account's limit.
+//! * [`door`]: what a new request is answered where it would enter a service.
 //! * [`admission`]: the path of one charge past its gates: admitted, delayed, deferred or refused.
 //! * [`refusal_details`]: what a refusal's error says, made ready by the enforcer.
 //!
@@ -26,6 +27,7 @@ pub mod admission;
 pub mod budget;
 pub mod canaries;
 pub mod collection_planner;
+pub mod door;
 mod enforcement;
 pub mod enforcement_log;
 pub mod enforcer;

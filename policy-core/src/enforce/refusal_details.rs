@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arc_swap::{ArcSwapOption, Guard};
-use policy_config::Throw;
+use policy_config::{Admit, Throw};
 
 use crate::ledger::Chunks;
 use crate::ports::Token;
@@ -26,6 +26,8 @@ pub struct RefusalDetails {
     pub live_bytes: u64,
     /// The standard error of `live_bytes`.
     pub standard_error_bytes: u64,
+    /// Which requests the account's door always lets in.
+    pub admit: Arc<[Admit]>,
 }
 
 /// The details of all accounts that have limits, by the purse that represents each.

@@ -29,7 +29,7 @@ use crate::snapshot::UNACCOUNTED;
 
 use super::classes::ClassId;
 use super::loaders::LoaderId;
-use super::names::ServiceName;
+use super::names::{Doors, ServiceName};
 
 mod assignment;
 pub mod counting;
@@ -37,6 +37,9 @@ pub mod counting;
 /// For how many accounts the counters are kept after their last purse is gone, so that a redeployment
 /// continues counting where it stopped. The oldest are forgotten first.
 const MOST_DEPARTED: usize = 1024;
+
+/// How many parents of a loader are followed to its service.
+const MOST_PARENTS: u32 = 8;
 
 /// What the loader thread has found out about a loader.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,8 +128,9 @@ pub struct Directory {
     /// The purses of scopes, by the loader that determines their service.
     scopes: HashMap<LoaderId, BTreeSet<PurseId>>,
     departed: HashMap<Arc<str>, Departed>,
+    doors: Doors,
     stamp: u64,
-    /// Changes whenever an account, its purses or its rule do.
+    /// Changes whenever an account, its purses or its rule do, or the doors.
     version: u64,
     /// A copy of `of_purse` and the version that it was made at; see [`counting`].
     names: Option<(u64, Arc<counting::Names>)>,
@@ -519,7 +523,27 @@ impl Directory {
             .count() as u64
     }
 
-    /// Changes whenever an account, its purses or its rule do; never 0.
+    /// Records which servers have a fitted door. The loader thread.
+    pub fn set_doors(&mut self, doors: Doors) {
+        if self.doors != doors {
+            self.doors = doors;
+            self.version += 1;
+        }
+    }
+
+    /// Whether requests for the account pass a door: one of its loaders is that of a service in a server
+    /// which has one.
+    pub fn has_door(&self, account: &Account) -> bool {
+        account.purses.iter().any(|purse| {
+            let Some(Owner::Loader(id)) = self.owners.get(purse) else {
+                return false;
+            };
+            self.service_of(*id, MOST_PARENTS)
+                .is_some_and(|service| self.doors.has(service.server))
+        })
+    }
+
+    /// Changes whenever an account, its purses or its rule do, or the doors; never 0.
     pub fn version(&self) -> u64 {
         self.version
     }

@@ -1,5 +1,45 @@
 //! Names of services, threads, classes and packages, made fit for logs, labels and rules.
 
+/// The server that a service runs in, as far as it decides whether the service has a door: where the server
+/// hands a request to the application, and the agent can turn it away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Server {
+    /// Tomcat.
+    Tomcat,
+    /// Jetty.
+    Jetty,
+    /// Undertow, as in WildFly and EAP.
+    Undertow,
+    /// An executable jar of Spring Boot, with one of the others embedded; which one shows later.
+    SpringBoot,
+    /// Any other, or none.
+    Other,
+}
+
+/// The servers that have a fitted door.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Doors {
+    /// A copy of Tomcat in this JVM has one.
+    pub tomcat: bool,
+    /// A copy of Jetty has one.
+    pub jetty: bool,
+    /// A copy of Undertow has one.
+    pub undertow: bool,
+}
+
+impl Doors {
+    /// Whether requests for the services in this server pass a door.
+    pub fn has(self, server: Server) -> bool {
+        match server {
+            Server::Tomcat => self.tomcat,
+            Server::Jetty => self.jetty,
+            Server::Undertow => self.undertow,
+            Server::SpringBoot => self.tomcat || self.jetty || self.undertow,
+            Server::Other => false,
+        }
+    }
+}
+
 /// The names of a service.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ServiceName {
@@ -12,12 +52,15 @@ pub struct ServiceName {
     pub one_loader: bool,
     /// The agent can ask the loader whether its service was stopped.
     pub tells_stop: bool,
+    /// The server that it runs in.
+    pub server: Server,
 }
 
 /// The longest name kept, in bytes. Longer names are cut, because they come from tenants.
 const MOST_NAME_BYTES: usize = 200;
 
-/// A service with these names, each made fit for a label. The first becomes its name.
+/// A service with these names, each made fit for a label. The first becomes its name. Its server is
+/// [`Server::Other`].
 pub fn service(names: Vec<String>, one_loader: bool) -> ServiceName {
     let mut aliases: Vec<String> = Vec::new();
     for name in names {
@@ -31,6 +74,7 @@ pub fn service(names: Vec<String>, one_loader: bool) -> ServiceName {
         aliases,
         one_loader,
         tells_stop: false,
+        server: Server::Other,
     }
 }
 
@@ -98,6 +142,32 @@ pub fn package(signature: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spring_boot_has_the_door_of_the_server_in_it() {
+        let none = Doors::default();
+        let servers = [Server::Tomcat, Server::Jetty, Server::Undertow];
+        let fitted = [
+            Doors {
+                tomcat: true,
+                ..none
+            },
+            Doors {
+                jetty: true,
+                ..none
+            },
+            Doors {
+                undertow: true,
+                ..none
+            },
+        ];
+        for (doors, own) in fitted.into_iter().zip(servers) {
+            assert!(doors.has(own) && doors.has(Server::SpringBoot));
+            assert_eq!(servers.into_iter().filter(|&s| doors.has(s)).count(), 1);
+            assert!(!doors.has(Server::Other));
+        }
+        assert!(!none.has(Server::SpringBoot));
+    }
 
     #[test]
     fn signatures_read_as_source() {

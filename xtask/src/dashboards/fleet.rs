@@ -295,8 +295,8 @@ fn refusals() -> Vec<Panel> {
     };
     let table = Table::new(
         "Who was refused",
-        "Accounts that were refused in the time shown, would have been in mode enforce, or were put off \
-         because an error was not safe there.",
+        "Accounts that were refused in the time shown, whose requests were turned away, that would have been \
+         refused in mode enforce, or were put off because an error was not safe there.",
         &[
             ("account", "Account"),
             ("instance", "JVM"),
@@ -307,6 +307,11 @@ fn refusals() -> Vec<Panel> {
         "Refused",
         "short",
         &counted("heapwarden_account_refusals_total"),
+    )
+    .column(
+        "Turned away",
+        "short",
+        &counted("heapwarden_account_admission_refusals_total"),
     )
     .column(
         "Would be refused",
@@ -320,7 +325,7 @@ fn refusals() -> Vec<Panel> {
     )
     .heading("JVM", &[("links", json!([jvm_link()]))])
     .sorted_by("Refused")
-    .sized(12, 8)
+    .sized(24, 8)
     .or("nobody");
     vec![
         table,
@@ -332,6 +337,17 @@ fn refusals() -> Vec<Panel> {
         .query(
             of("sum by (instance, account) \
                 (rate(heapwarden_account_refusals_total{@accounts}[$__rate_interval]))"),
+            "{{account}} on {{instance}}",
+        )
+        .sized(12, 8),
+        Panel::lines(
+            "Turned away",
+            "cps",
+            "Requests answered 503 at accounts' doors while they were over their limits, a second.",
+        )
+        .query(
+            of("sum by (instance, account) \
+                (rate(heapwarden_account_admission_refusals_total{@accounts}[$__rate_interval]))"),
             "{{account}} on {{instance}}",
         )
         .sized(12, 8),

@@ -279,6 +279,11 @@ fn accounts() -> Panel {
         &of("round(sum by (account) (increase(heapwarden_account_refusals_total{@account}[$__range])))"),
     )
     .column(
+        "Turned away",
+        "short",
+        &of("round(sum by (account) (increase(heapwarden_account_admission_refusals_total{@account}[$__range])))"),
+    )
+    .column(
         "Would be refused",
         "short",
         &of("round(sum by (account) (increase(heapwarden_account_would_refuse_total{@account}[$__range])))"),
@@ -312,7 +317,18 @@ fn refusals() -> Vec<Panel> {
         .query(
             of("sum by (account) (rate(heapwarden_account_refusals_total{@account}[$__rate_interval]))"),
             "{{account}}",
-        ),
+        )
+        .sized(6, 8),
+        Panel::lines(
+            "Turned away",
+            "cps",
+            "Requests answered 503 at the account's door while it was over its limit, a second.",
+        )
+        .query(
+            of("sum by (account) (rate(heapwarden_account_admission_refusals_total{@account}[$__rate_interval]))"),
+            "{{account}}",
+        )
+        .sized(6, 8),
         Panel::lines(
             "Would be refused",
             "cps",
@@ -321,7 +337,8 @@ fn refusals() -> Vec<Panel> {
         .query(
             of("sum by (account) (rate(heapwarden_account_would_refuse_total{@account}[$__rate_interval]))"),
             "{{account}}",
-        ),
+        )
+        .sized(6, 8),
         Panel::areas(
             "Put off, by reason",
             "cps",
@@ -333,7 +350,8 @@ fn refusals() -> Vec<Panel> {
             of("sum by (reason) (rate(heapwarden_account_deferred_refusals_total{@account}[$__rate_interval]))"),
             "{{reason}}",
         )
-        .or("nothing was put off"),
+        .or("nothing was put off")
+        .sized(6, 8),
         matrix(
             "Put off, by account and reason",
             "short",

@@ -40,6 +40,7 @@ const TABLE: &[(&str, Share)] = &[
     ("operator_story", shared(4, 4, 100)),
     ("services_in_servers", shared(4, 4, 100)),
     ("refusals_in_servers", shared(4, 4, 100)),
+    ("service_doors", shared(5, 4, 120)),
     ("refusals_keep_invariants", shared(9, 2, 100)),
     ("scopes", shared(9, 2, 90)),
     ("redeployment", shared(9, 2, 80)),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Heap, Kind, Mode, PolicyStatus, Sampling, State};
+use super::super::{DoorState, Heap, Kind, Mode, PolicyStatus, Sampling, State};
 use super::*;
 
 fn rendered(snapshot: &Snapshot, classes: Classes) -> Value {
@@ -55,7 +55,10 @@ fn the_document_is_the_contract_s() {
             allocated_bytes_total: 30,
             allocated_objects_total: 4,
             limit_bytes: Some(268_435_456),
+            reserve_bytes: Some(33_554_432),
             state: State::Suspect,
+            door: DoorState::Shut,
+            admission_refusals_total: 9,
             refusals_total: 5,
             would_refuse_total: 6,
             deferred: vec![("clinit", 7), ("lock", 1)],
@@ -82,8 +85,10 @@ fn the_document_is_the_contract_s() {
             "live_bytes": 10, "live_standard_error_bytes": 1, "live_at_most_bytes": 7,
             "charged_bytes": 20, "standard_error_bytes": 2,
             "live_objects": 2, "allocated_bytes_total": 30, "allocated_objects_total": 4,
-            "soft_limit_bytes": null, "limit_bytes": 268_435_456, "state": "suspect",
-            "refusals_total": 5, "would_refuse_total": 6, "soft_limit_events_total": 0, "deferred_total": 8,
+            "soft_limit_bytes": null, "limit_bytes": 268_435_456, "reserve_bytes": 33_554_432,
+            "state": "suspect", "door": "shut",
+            "refusals_total": 5, "would_refuse_total": 6, "admission_refusals_total": 9,
+            "soft_limit_events_total": 0, "deferred_total": 8,
             "deferred_by_reason": {"clinit": 7, "lock": 1}, "retired_loaders": 1,
             "principals": [{"name": "_unaccounted", "live_bytes": 10}],
             "principals_omitted": 0,

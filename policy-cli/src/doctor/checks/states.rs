@@ -4,7 +4,7 @@
 use super::super::finding::{Finding, Severity};
 use super::super::inputs::Inputs;
 use super::reasons::{meaning, remedy};
-use crate::live::{Account, State};
+use crate::live::{Account, Door, State};
 use crate::process::printable;
 use crate::size;
 
@@ -21,6 +21,7 @@ pub(super) fn over(inputs: &Inputs) -> Vec<Finding> {
     over.filter(|account| account.state == State::Over)
         .map(|account| match (enforces, account.refusals_total) {
             (false, _) => only_observed(account),
+            (true, 0) if is_turned_away(account) => turned_away(account),
             (true, 0) => never_refused(account),
             (true, _) => refused(account),
         })
@@ -44,18 +45,52 @@ fn only_observed(account: &Account) -> Finding {
     )
 }
 
+/// Whether its door is shut, and that no error was thrown is right: it is within its reserve, or none was
+/// due.
+fn is_turned_away(account: &Account) -> bool {
+    let most =
+        (account.limit_bytes.unwrap_or(0)).saturating_add(account.reserve_bytes.unwrap_or(0));
+    let is_within_reserve = account.whole().live_bytes <= most;
+    account.door == Door::Shut && (is_within_reserve || by_count(account).is_empty())
+}
+
+fn turned_away(account: &Account) -> Finding {
+    Finding::new(
+        Severity::Warning,
+        "over-limit",
+        format!(
+            "account {} is over its limit; new requests are answered 503",
+            account.name
+        ),
+        format!("{}{}", against_limit(account), answered_503(account)),
+        REFUSED_REMEDY,
+    )
+}
+
+/// `, 12 requests answered 503`; empty if none was.
+fn answered_503(account: &Account) -> String {
+    match account.admission_refusals_total {
+        0 => String::new(),
+        requests => format!(", {requests} requests answered 503"),
+    }
+}
+
+/// What to do about an account that its limit holds.
+const REFUSED_REMEDY: &str = "see what it holds (heapwarden top); if it needs that, raise its limit in the policy: it takes effect at once";
+
 fn refused(account: &Account) -> Finding {
     Finding::new(
         Severity::Warning,
         "over-limit",
         format!("account {} is over its limit and is refused", account.name),
         format!(
-            "{}, {} refusals thrown{}",
+            "{}, {} refusals thrown{}{}",
             against_limit(account),
             account.refusals_total,
-            deferred_in_brackets(account)
+            deferred_in_brackets(account),
+            answered_503(account)
         ),
-        "see what it holds (heapwarden top); if it needs that, raise its limit in the policy: it takes effect at once",
+        REFUSED_REMEDY,
     )
 }
 
@@ -82,9 +117,10 @@ fn never_refused(account: &Account) -> Finding {
             account.name
         ),
         format!(
-            "{}{}",
+            "{}{}{}",
             against_limit(account),
-            deferred_in_brackets(account)
+            deferred_in_brackets(account),
+            answered_503(account)
         ),
         remedy,
     )
@@ -125,7 +161,8 @@ pub(super) fn refused_before(inputs: &Inputs) -> Vec<Finding> {
             .any(|(reason, _)| *reason != "grace")
     };
     let told = accounts.filter(|account| {
-        account.state == State::Open && (account.refusals_total > 0 || deferred(account))
+        let stopped = account.refusals_total > 0 || account.admission_refusals_total > 0;
+        account.state == State::Open && (stopped || deferred(account))
     });
     told.map(|account| {
         let advice = by_count(account)
@@ -142,9 +179,10 @@ pub(super) fn refused_before(inputs: &Inputs) -> Vec<Finding> {
                 account.name
             ),
             format!(
-                "{} refusals thrown{}",
+                "{} refusals thrown{}{}",
                 account.refusals_total,
-                deferred_in_brackets(account)
+                deferred_in_brackets(account),
+                answered_503(account)
             ),
             advice,
         )
@@ -202,116 +240,4 @@ fn deferred_in_brackets(account: &Account) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::test_inputs::{account, agent};
-    use super::*;
-
-    const MIB: u64 = 1 << 20;
-
-    fn shop(state: State, refusals: u64, deferred: &[(&'static str, u64)]) -> Account {
-        let mut shop = account("service", "/shop");
-        shop.limit_bytes = Some(150 * MIB);
-        shop.live_bytes = 319 * MIB + MIB / 2;
-        shop.charged_bytes = 330 * MIB;
-        shop.state = state;
-        shop.refusals_total = refusals;
-        shop.deferred_by_reason.0 = deferred
-            .iter()
-            .map(|&(reason, count)| (reason.into(), count))
-            .collect();
-        shop
-    }
-
-    #[track_caller]
-    fn only(mode: &str, account: Account) -> Finding {
-        let mut inputs = agent("heapwarden_samples_total 9\n", vec![account]);
-        inputs.accounts.as_mut().unwrap().policy.mode = mode.to_owned().into();
-        let all = [over, suspect, refused_before].map(|check| check(&inputs));
-        let [one] = &all.concat()[..] else {
-            panic!("{all:?}");
-        };
-        one.clone()
-    }
-
-    #[test]
-    fn an_account_that_is_refused_is_told_with_its_share() {
-        let found = only(
-            "enforce",
-            shop(State::Over, 7, &[("grace", 2), ("jdk", 40)]),
-        );
-        assert_eq!(
-            (found.severity, found.name),
-            (Severity::Warning, "over-limit")
-        );
-        assert_eq!(
-            found.evidence,
-            "live 320 MiB, 213 % of the limit 150 MiB, 7 refusals thrown (42 deferred: jdk 40, grace 2)"
-        );
-    }
-
-    #[test]
-    fn an_account_that_nothing_stops_is_an_error_with_its_main_reason() {
-        let deferred = [("jdk", 3), ("logging", 38_000), ("locks", 2), ("timer", 1)];
-        let found = only("enforce", shop(State::Over, 0, &deferred));
-        assert_eq!(
-            (found.severity, found.name),
-            (Severity::Error, "never-refused")
-        );
-        assert!(
-            found.sentence.ends_with("a logger was running"),
-            "{found:?}"
-        );
-        assert!(
-            found
-                .evidence
-                .ends_with("(38006 deferred: logging 38000, jdk 3, locks 2, …)"),
-            "{found:?}"
-        );
-        let idle = only("enforce", shop(State::Over, 0, &[]));
-        assert!(idle.sentence.ends_with("none was due yet"), "{idle:?}");
-        assert_eq!(idle.severity, Severity::Warning, "nothing was let through");
-    }
-
-    #[test]
-    fn what_observe_lets_pass_is_a_warning() {
-        let mut account = shop(State::Over, 0, &[]);
-        account.would_refuse_total = 12;
-        let found = only("observe", account);
-        assert_eq!(found.severity, Severity::Warning);
-        assert!(
-            found
-                .evidence
-                .ends_with("12 refusals would have been thrown")
-        );
-    }
-
-    #[test]
-    fn a_suspect_and_one_that_was_refused_are_notes() {
-        let found = only("enforce", shop(State::Suspect, 0, &[]));
-        assert_eq!((found.severity, found.name), (Severity::Note, "suspect"));
-        assert!(
-            found.evidence.starts_with("charged 330 MiB, 220 %"),
-            "{found:?}"
-        );
-        let before = only(
-            "enforce",
-            shop(State::Open, 0, &[("container", 12), ("grace", 99)]),
-        );
-        assert_eq!(
-            (before.severity, before.name),
-            (Severity::Note, "refused-before")
-        );
-        assert!(before.remedy.contains("interrupt-through"), "{before:?}");
-    }
-
-    #[test]
-    fn open_accounts_are_not_listed() {
-        let inputs = agent(
-            "heapwarden_samples_total 9\n",
-            vec![shop(State::Open, 0, &[("grace", 3)])],
-        );
-        for check in [over, suspect, refused_before] {
-            assert_eq!(check(&inputs), []);
-        }
-    }
-}
+mod tests;

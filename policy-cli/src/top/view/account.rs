@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::{Palette, padded, put, split_top};
-use crate::live::Account;
+use crate::live::{Account, Door};
 use crate::printable;
 use crate::table::{Column, Row, amount};
 use crate::top::model::Part;
@@ -84,6 +84,14 @@ fn numbers(row: &Row<'_>, palette: Palette) -> Vec<Line<'static>> {
         0 => String::new(),
         loaders => format!("  undeployed but held {}", amount::count(loaders)),
     };
+    let door = match account.door {
+        Door::Shut => "  door shut",
+        Door::None | Door::Open | Door::Unknown => "",
+    };
+    let reserve = match account.reserve_bytes {
+        Some(bytes) => format!("  reserve {}", amount::bytes(bytes)),
+        None => String::new(),
+    };
     let own = match account.tree {
         None => String::new(),
         Some(_) => format!(
@@ -103,7 +111,7 @@ fn numbers(row: &Row<'_>, palette: Palette) -> Vec<Line<'static>> {
         ),
         Line::styled(
             format!(
-                "{}  live {}  limit {}  {}  soft limit {}",
+                "{}{door}  live {}  limit {}  {}  soft limit {}{reserve}",
                 cell(Column::State),
                 cell(Column::Live),
                 cell(Column::Limit),
@@ -121,10 +129,11 @@ fn numbers(row: &Row<'_>, palette: Palette) -> Vec<Line<'static>> {
             amount::bytes(account.allocated_bytes_total),
         )),
         Line::raw(format!(
-            "refused {}  would have been {}  deferred {}{retired}{own}",
+            "refused {}  would have been {}  deferred {}  answered 503 {}{retired}{own}",
             cell(Column::Refused),
             cell(Column::WouldRefuse),
             cell(Column::Deferred),
+            cell(Column::TurnedAway),
         )),
     ]
 }

@@ -17,7 +17,7 @@ const MARKS: [&str; 2] = ["> ", "  "];
 const MIN_NAME_COLUMNS: usize = 8;
 
 /// The columns, the most important first: a narrow terminal shows only the first ones.
-const PRIORITY: [Column; 14] = [
+const PRIORITY: [Column; 15] = [
     Column::Account,
     Column::Live,
     Column::Percent,
@@ -26,6 +26,7 @@ const PRIORITY: [Column; 14] = [
     Column::Jvm,
     Column::Allocated,
     Column::Trend,
+    Column::TurnedAway,
     Column::Refused,
     Column::WouldRefuse,
     Column::Deferred,

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Paragraph};
 
-const TEXT: [&str; 17] = [
+const TEXT: [&str; 18] = [
     "Up Down PgUp PgDn Home End, or j k g G: move",
     "< > or Left Right, s: sort by another column",
     "r: reverse the order",
@@ -22,6 +22,7 @@ const TEXT: [&str; 17] = [
     "CHARGED includes garbage not yet collected. % is of the limit.",
     "TREND is the growth of LIVE over the latest 30 readings.",
     "All of these include the scopes of a service.",
+    "503: new requests turned away while the account was over its limit.",
     "stale: the JVM does not answer; its numbers are old.",
 ];
 

@@ -7,7 +7,7 @@ use ratatui::style::Color;
 use super::super::model::tests::{account, answer};
 use super::super::model::{Key, Poll};
 use super::*;
-use crate::live::State;
+use crate::live::{Door, State};
 
 /// The lines of a screen of that size.
 fn screen(model: &Model, columns: u16, lines: u16) -> Vec<String> {
@@ -29,6 +29,9 @@ fn model() -> Model {
     let mut over = account("shop", 110 << 20);
     over.state = State::Over;
     over.refusals_total = 12;
+    over.admission_refusals_total = 34;
+    over.door = Door::Shut;
+    over.reserve_bytes = Some(12 << 20);
     model.poll(answer(0, 1, vec![over, account("cart", 10 << 20)]));
     model.poll(Poll {
         jvm: 1,
@@ -52,6 +55,7 @@ fn the_list_on_a_wide_screen() {
         "STATE",
         "ALLOC/S",
         "TREND/MIN",
+        " 503 ",
         "OBJECTS",
     ] {
         assert!(lines[3].contains(title), "{title}: {lines:#?}");
@@ -168,8 +172,9 @@ fn an_opened_account() {
     let wide = screen(&model, 120, 20).join("\n");
     for text in [
         "shop (service) in 127.0.0.1:9464",
-        "over  live 110.0 ± 11.0 MiB  limit 100 MiB  110%",
-        "refused 12  would have been 0",
+        "over  door shut  live 110.0 ± 11.0 MiB  limit 100 MiB  110%",
+        "  reserve 12 MiB",
+        "refused 12  would have been 0  deferred 0  answered 503 34",
         "> CLASS",
         "com.acme.Class0",
         "  PRINCIPAL",

@@ -11,6 +11,7 @@ const OPEN: Word = Word {
     over: false,
     enforced: true,
     naive: false,
+    shut: false,
 };
 const OVER: Word = Word { over: true, ..OPEN };
 const OWN: PurseId = PurseId::new(1);

@@ -1,9 +1,11 @@
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use policy_config::Throw;
 
 use super::*;
+use crate::enforce::door::{Answer, DoorRules};
+use crate::enforce::gate::{Due, Gate};
 use crate::ledger::watched::during_scans;
 use crate::ledger::{Capacity, Sample, UNKNOWN_CLASS};
 
@@ -38,6 +40,7 @@ fn the_statuses_are_not_locked_while_records_are_passed_over() {
         limit_bytes: Some(1 << 20),
         soft_limit_bytes: None,
         throw: Throw::Oom,
+        door: None,
     };
     let mut evaluation = Evaluation::default();
     evaluation.adopt(
@@ -74,4 +77,184 @@ fn the_statuses_are_not_locked_while_records_are_passed_over() {
         status.survived.left.bytes,
         ledger.totals(purse).charged.bytes
     );
+}
+
+/// An account with a limit of 64 MiB and a door, on which a test charges, collects and looks.
+struct Doored {
+    ledger: Ledger,
+    enforcement: Enforcement,
+    purse: PurseId,
+    evaluation: Evaluation,
+    now: Instant,
+    free_heap_bytes: u64,
+    enforced: bool,
+}
+
+const MIB: u64 = 1 << 20;
+const LIMIT_BYTES: u64 = 64 * MIB;
+
+impl Doored {
+    fn new() -> Doored {
+        let ledger = Ledger::new(Capacity {
+            records: 1_000,
+            purses: 10,
+        });
+        ledger.intervals().set(0).expect("every allocation");
+        let purse = ledger.open_purse().expect("room");
+        let enforcement = Enforcement::new();
+        let limited = LimitedAccount {
+            account: "a".into(),
+            gate: u32::from(purse.get()),
+            purses: vec![purse],
+            limit_bytes: Some(LIMIT_BYTES),
+            soft_limit_bytes: None,
+            throw: Throw::Oom,
+            door: Some(DoorRules {
+                reserve_share: 0.125,
+                admit: Arc::default(),
+            }),
+        };
+        let mut evaluation = Evaluation::default();
+        evaluation.adopt(
+            vec![limited],
+            &ledger,
+            &mut enforcement.statuses(),
+            &enforcement.gates,
+            || {},
+        );
+        Doored {
+            ledger,
+            enforcement,
+            purse,
+            evaluation,
+            now: Instant::now(),
+            free_heap_bytes: 1 << 29,
+            enforced: true,
+        }
+    }
+
+    fn turn(&mut self) {
+        let context = CheckContext {
+            ledger: &self.ledger,
+            gates: &self.enforcement.gates,
+            free_heap_bytes: self.free_heap_bytes,
+            max_heap_bytes: 1 << 30,
+            starved: false,
+            enforced: self.enforced,
+            test_refuse: None,
+            now: self.now,
+        };
+        let mut access = &self.enforcement;
+        (self.evaluation).turn(&context, &mut access, &mut |_, _, _| {});
+    }
+
+    fn gate(&self) -> &Gate {
+        let gate = self.enforcement.gates.get(u32::from(self.purse.get()));
+        gate.expect("it has a limit")
+    }
+
+    /// Charges what is kept; returns what the gate says of the last charge.
+    fn keep(&self, mib: u64) -> Option<Due> {
+        let mut due = None;
+        for _ in 0..mib {
+            let sample = Sample {
+                payer: self.purse,
+                agent_account: self.purse,
+                principal: self.purse,
+                class: UNKNOWN_CLASS,
+                size_bytes: MIB,
+                interval: self.ledger.intervals().current(),
+            };
+            self.ledger.charge(&sample).expect("room");
+            due = self.gate().pass(MIB, MIB).due;
+        }
+        due
+    }
+
+    /// A collection of all memory, in which nothing dies.
+    fn collect(&self) {
+        let epochs = self.ledger.epochs();
+        let epoch = epochs.current();
+        epochs.gc_finished();
+        epochs.died(epoch);
+        epochs.confirm(epoch);
+        epochs.confirm_cover(epoch);
+    }
+
+    /// Turns and collections in turn, enough for a verdict.
+    fn decide(&mut self) {
+        for _ in 0..4 {
+            self.now += Duration::from_secs(2);
+            self.turn();
+            self.collect();
+        }
+        self.turn();
+    }
+
+    fn word(&self) -> (bool, bool) {
+        let (word, _) = self.gate().word();
+        (word.shut, word.over)
+    }
+}
+
+#[test]
+fn the_door_shuts_at_the_limit_and_errors_begin_at_the_reserve() {
+    let mut account = Doored::new();
+    account.turn();
+    account.keep(60);
+    account.decide();
+    assert_eq!(account.word(), (false, false));
+    assert!(!account.enforcement.gates.is_any_asked());
+    assert_eq!(account.gate().knock(0, false), Answer::In);
+    // Beyond the limit nobody inside is stopped, and a new request waits for the verdict.
+    assert_eq!(account.keep(8), None);
+    account.turn();
+    assert!(account.enforcement.gates.is_any_asked());
+    assert_eq!(account.gate().knock(0, false), Answer::Wait);
+    account.decide();
+    assert_eq!(account.word(), (true, false));
+    let Answer::Probe(ticket) = account.gate().knock(5, false) else {
+        panic!("the first goes in as a probe");
+    };
+    assert!(matches!(account.gate().knock(6, true), Answer::Away { .. }));
+    account.gate().door().end(ticket, 7);
+    assert_eq!(account.keep(3), None, "the reserve is 8 MiB");
+    account.decide();
+    assert_eq!(account.word(), (true, false));
+    // Beyond the reserve threads wait for the verdict about it, and are refused then.
+    assert_eq!(account.keep(3), Some(Due::Overdrawn));
+    account.decide();
+    assert_eq!(account.word(), (true, true));
+    assert_eq!(account.keep(1), Some(Due::Over));
+    let counts = account.gate().drain();
+    assert_eq!(counts.admission_refusals, 1);
+}
+
+#[test]
+fn what_is_observed_has_no_reserve_and_no_shut_door() {
+    let mut account = Doored::new();
+    account.enforced = false;
+    account.turn();
+    account.keep(68);
+    account.decide();
+    assert_eq!(account.word(), (false, true), "counted, not refused");
+    assert!(!account.enforcement.gates.is_any_asked());
+    assert_eq!(account.gate().knock(0, false), Answer::In);
+}
+
+#[test]
+fn the_reserve_shrinks_with_the_free_heap() {
+    let rules = DoorRules {
+        reserve_share: 0.125,
+        admit: Arc::default(),
+    };
+    assert_eq!(rules.reserve_bytes(64 * MIB, 512 * MIB), 8 * MIB);
+    assert_eq!(rules.reserve_bytes(64 * MIB, 10 * MIB), 5 * MIB);
+    assert_eq!(rules.reserve_bytes(64 * MIB, 0), 0);
+    let mut account = Doored::new();
+    account.free_heap_bytes = 0;
+    account.turn();
+    account.keep(68);
+    account.decide();
+    assert_eq!(account.word(), (true, true), "there is no room for it");
 }

@@ -9,6 +9,7 @@ const OPEN: Word = Word {
     over: false,
     enforced: true,
     naive: false,
+    shut: false,
 };
 
 /// Rule 2: of a thread that charges and the enforcer that sets a mark, one sees the crossing.

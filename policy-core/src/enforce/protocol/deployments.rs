@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use policy_config::{Account, Charge, Glob, Interrupts, Limit, Matcher, Mode, Policy, Throw};
+use policy_config::{
+    Account, Charge, Door, Glob, Interrupts, Limit, Matcher, Mode, Policy, Throw,
+};
 
 use crate::core::Core;
 use crate::identity::directory::LoaderIdentity;
 use crate::identity::loaders::{LoaderId, LoaderOwner};
-use crate::identity::names::service;
+use crate::identity::names::{Doors, Server, ServiceName, service};
 use crate::ledger::{PurseId, Tag};
 
 /// The unit of limits: an account's first limit.
@@ -39,6 +41,13 @@ pub(super) enum Edit {
     Swap(u8, u8),
     /// What masked threads may be charged, in percent.
     Mask(u16),
+    /// An account's door is off, or not.
+    Door {
+        account: u8,
+        is_off: bool,
+    },
+    /// The server has a fitted door, or none yet.
+    Fitted(bool),
 }
 
 /// A deployment of a service: its loader.
@@ -70,6 +79,8 @@ fn rule(name: &str, matcher: Matcher, limit: Limit) -> Account {
         limit,
         throw: Throw::default(),
         interrupts: Interrupts::default(),
+        door: Door::Auto,
+        admit: Vec::new(),
     }
 }
 
@@ -157,6 +168,15 @@ impl Deployments {
                 let name = accounts[one].name.clone();
                 accounts[one].name = std::mem::replace(&mut accounts[other].name, name);
             }
+            Edit::Door { account, is_off } => {
+                accounts[place(account)].door = if is_off { Door::Off } else { Door::Auto };
+            }
+            Edit::Fitted(tomcat) => {
+                core.directory().set_doors(Doors {
+                    tomcat,
+                    ..Doors::default()
+                });
+            }
             Edit::Mask(limit) => {
                 self.policy.enforcement.mask = percent(Some(limit.max(1)));
             }
@@ -200,7 +220,10 @@ impl Deployments {
                 continue;
             }
             directory.enter_loader(loader, purse);
-            let name = service(vec![GLOBS[index].to_owned()], true);
+            let name = ServiceName {
+                server: Server::Tomcat,
+                ..service(vec![GLOBS[index].to_owned()], true)
+            };
             directory.set_identity(loader, LoaderIdentity::Service(name));
             core.identity
                 .loaders

@@ -7,8 +7,11 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use policy_config::Door;
+
 use crate::core::Core;
 use crate::enforce::admission::Level;
+use crate::enforce::door::{Answer, LEASE_MS, LONGEST_PAUSE_MS};
 use crate::enforce::grace::{GRACE_BYTES, SLOW_BYTES_PER_MS, WAIT_MS, WAITS_MS};
 use crate::enforce::overdraft::Survival;
 use crate::enforce::state::Phase;
@@ -28,6 +31,7 @@ struct LimitedView {
     purses: Vec<PurseId>,
     limit_bytes: Option<u64>,
     soft_limit_bytes: Option<u64>,
+    has_door: bool,
     /// Its charge, and its gate's `spent`.
     charged_bytes: u64,
     spent: u64,
@@ -40,7 +44,11 @@ struct AccountState {
     purses: Vec<PurseId>,
     limit_bytes: Option<u64>,
     enforced: bool,
+    /// Why it is over its limit.
     conviction: Option<Conviction>,
+    /// Why errors are thrown: that it is over limit and reserve.
+    refused: Option<Conviction>,
+    has_door: bool,
     /// Its charge at the last turn, plus charges since; refunds since are ignored.
     charged_bytes: u64,
     stop_bytes: u64,
@@ -52,7 +60,7 @@ struct AccountState {
 impl AccountState {
     fn permits(&self, refusal: &Refusal) -> bool {
         let is_alone = |limit| refusal.alone.is_some_and(|size| size > limit);
-        self.enforced && (self.conviction.is_some() || self.limit_bytes.is_some_and(is_alone))
+        self.enforced && (self.refused.is_some() || self.limit_bytes.is_some_and(is_alone))
     }
 }
 
@@ -109,9 +117,49 @@ pub(super) struct Oracle {
     /// For the word of that serial number, what a thread may still wait.
     waits: HashMap<usize, (u32, u64)>,
     granted: HashMap<usize, u64>,
+    /// The probes inside, by gate: their tickets, and since when.
+    probes: HashMap<u32, (u64, u64)>,
 }
 
 impl Oracle {
+    /// A request for the service of `payer` was answered.
+    pub(super) fn answered(&mut self, core: &Core, payer: PurseId, answer: Answer, now_ms: u64) {
+        let gate = core.identity.representative(payer);
+        let account = self.at_gate(gate, payer);
+        let has_door = account.is_some_and(|account| account.enforced && account.has_door);
+        match answer {
+            Answer::In => {}
+            Answer::Wait => assert!(
+                has_door && account.is_some_and(|account| account.limit_bytes.is_some()),
+                "a request waits for nothing"
+            ),
+            Answer::Probe(_) | Answer::Away { .. } => assert!(
+                has_door && account.is_some_and(|account| account.conviction.is_some()),
+                "{answer:?} without a verdict"
+            ),
+        }
+        match answer {
+            Answer::Away { retry_after_ms } => {
+                self.counted += 1;
+                assert!(retry_after_ms <= LONGEST_PAUSE_MS, "{answer:?}");
+            }
+            Answer::Probe(ticket) => {
+                let inside = self.probes.insert(gate, (ticket, now_ms));
+                assert!(
+                    inside.is_none_or(|(_, since_ms)| now_ms >= since_ms + LEASE_MS),
+                    "two probes are inside"
+                );
+            }
+            Answer::In | Answer::Wait => {}
+        }
+    }
+
+    /// The probe inside a service ends: its ticket.
+    pub(super) fn probe_ends(&mut self, core: &Core, payer: PurseId) -> Option<u64> {
+        let gate = core.identity.representative(payer);
+        self.probes.remove(&gate).map(|(ticket, _)| ticket)
+    }
+
     fn at_gate(&self, gate: u32, payer: PurseId) -> Option<&AccountState> {
         (self.accounts.iter())
             .find(|account| account.gate == gate && account.purses.contains(&payer))
@@ -263,6 +311,14 @@ impl Oracle {
                 let covered = status.covered.upto.and_then(|upto| proofs.get(&upto));
                 let conviction =
                     over.map(|limit| self.convict(&core.ledger, limited, limit, covered));
+                let beyond_reserve = match status.reserve.map(|reserve| reserve.phase) {
+                    Some(Phase::Over { limit_bytes }) => Some(limit_bytes),
+                    Some(Phase::Open | Phase::Suspect { .. }) => None,
+                    None => over,
+                };
+                let refused = (beyond_reserve.filter(|_| over.is_some()))
+                    .map(|limit| self.convict(&core.ledger, limited, limit, covered));
+                assert_eq!(refused.is_some(), status.is_refused());
                 let shares = |s: &&AccountState| {
                     s.account == limited.account
                         || s.purses.iter().any(|purse| limited.purses.contains(purse))
@@ -296,6 +352,8 @@ impl Oracle {
                     limit_bytes: limited.limit_bytes,
                     enforced,
                     conviction,
+                    refused,
+                    has_door: limited.has_door,
                     charged_bytes: limited.charged_bytes + since,
                     stop_bytes: limited.limit_bytes.map_or(u64::MAX, |_| stop_bytes),
                     above_soft: status.above_soft,
@@ -319,7 +377,7 @@ impl Oracle {
         covered: Option<&Rc<Held>>,
     ) -> Conviction {
         let earlier = (self.accounts.iter())
-            .filter_map(|account| account.conviction.as_ref())
+            .flat_map(|account| account.conviction.iter().chain(&account.refused))
             .find(|conviction| {
                 limit <= conviction.limit_bytes && conviction.proves(ledger, &limited.purses)
             });
@@ -377,6 +435,7 @@ fn limited_views(core: &Core) -> Vec<LimitedView> {
             gate,
             limit_bytes,
             soft_limit_bytes,
+            has_door: rule.door == Door::Auto && directory.has_door(account),
             charged_bytes: charged(core, &purses),
             spent,
             purses,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+use crate::enforce::door::Request;
 use crate::enforce::enforcer::Enforcer;
 use crate::enforce::gate::Counts;
 use crate::ports::CollectorKind as Collector;
@@ -77,6 +78,13 @@ pub(super) enum Event {
     NameLoaders,
     /// Reports are read: the gates' counts are taken in.
     Read,
+    /// A request for a service knocks at its door.
+    Knock {
+        service: u8,
+        lets_go: bool,
+    },
+    /// The probe that a service's door let in has ended.
+    ProbeEnds(u8),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -205,6 +213,22 @@ impl World {
                 self.jvm.publish_at_once();
             }
             Event::Read => core.enforcement.drain(),
+            Event::Knock { service, lets_go } => {
+                let payer = state.deployments.purse(usize::from(service) % SERVICES);
+                let method = if lets_go { "DELETE" } else { "POST" };
+                let request = Request {
+                    method,
+                    path: "/shelf",
+                };
+                let answer = core.knock(payer, request, state.now_ms);
+                (state.oracle).answered(core, payer, answer, state.now_ms);
+            }
+            Event::ProbeEnds(service) => {
+                let payer = state.deployments.purse(usize::from(service) % SERVICES);
+                if let Some(ticket) = state.oracle.probe_ends(core, payer) {
+                    core.probe_ended(payer, ticket, state.now_ms);
+                }
+            }
         }
     }
 
@@ -296,7 +320,7 @@ impl World {
         for counts in self.jvm.core.enforcement.statuses().all_counts() {
             sum.add(counts);
         }
-        sum.due()
+        sum.due() + sum.admission_refusals
     }
 }
 
@@ -352,6 +376,8 @@ fn edit() -> impl Strategy<Value = Edit> {
         1 => limit().prop_map(Edit::ScopeLimit),
         1 => (0u16..50).prop_map(Edit::Mask),
         1 => (0u8..3, 0u8..3).prop_map(|(one, other)| Edit::Swap(one, other)),
+        1 => (0u8..3, any::<bool>()).prop_map(|(account, is_off)| Edit::Door { account, is_off }),
+        3 => prop::bool::weighted(0.8).prop_map(Edit::Fitted),
     ]
 }
 
@@ -380,5 +406,8 @@ pub(super) fn event() -> impl Strategy<Value = Event> {
         1 => (0u8..3).prop_map(Event::Redeploy),
         2 => Just(Event::NameLoaders),
         1 => Just(Event::Read),
+        6 => (0u8..3, prop::bool::weighted(0.2))
+            .prop_map(|(service, lets_go)| Event::Knock { service, lets_go }),
+        2 => (0u8..3).prop_map(Event::ProbeEnds),
     ]
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use policy_config::{Charge, Matcher};
 
-use super::{Account, Directory, LoaderIdentity, Owner};
+use super::{Account, Directory, LoaderIdentity, MOST_PARENTS, Owner};
 use crate::identity::loaders::LoaderId;
 use crate::identity::names::ServiceName;
 use crate::ledger::PurseId;
@@ -49,7 +49,7 @@ impl Directory {
         }
         let name = match self.owners.get(&purse) {
             Some(Owner::Loader(id)) => self
-                .service_of(*id, 8)
+                .service_of(*id, MOST_PARENTS)
                 .cloned()
                 .map(|s| self.service_account(&s)),
             Some(Owner::Packages { account, .. }) => self.package_account(account),
@@ -62,7 +62,7 @@ impl Directory {
     /// policy names it.
     fn assign_scope(&mut self, purse: PurseId, scope: &str, loader: LoaderId) {
         self.detach(purse);
-        let service = self.service_of(loader, 8).cloned();
+        let service = self.service_of(loader, MOST_PARENTS).cloned();
         let above = service.as_ref().map(|s| self.service_account(s));
         let rule = self.policy.scope_account(scope);
         let configured = rule.and_then(|index| self.policy.accounts[index].name.clone());
@@ -98,7 +98,7 @@ impl Directory {
     }
 
     /// The service that a loader belongs to; follows at most `hops` parents.
-    fn service_of(&self, id: LoaderId, hops: u32) -> Option<&ServiceName> {
+    pub(super) fn service_of(&self, id: LoaderId, hops: u32) -> Option<&ServiceName> {
         match &self.loaders.get(&id)?.identity {
             LoaderIdentity::Service(name) => Some(name),
             LoaderIdentity::ChildOf(parent) if hops > 0 => self.service_of(*parent, hops - 1),

@@ -1,4 +1,4 @@
-use super::super::names::service;
+use super::super::names::{Server, service};
 use super::*;
 
 fn policy(text: &str) -> Arc<Policy> {
@@ -240,4 +240,49 @@ fn a_loader_is_kept_for_its_scopes_and_they_leave_nothing_behind() {
     d.close_purse(purse(1), 0, 0);
     assert!(d.close_purse(purse(6), 0, 0).is_some());
     assert_eq!(d.accounts().count(), 1, "only the reserved account is left");
+}
+
+#[test]
+fn an_account_has_a_door_if_one_of_its_services_is_in_a_server_with_one() {
+    let mut d = Directory::new(policy("[[account]]\nname = \"all\"\nservice = \"/s*\"\n"));
+    let in_server = |name: &str, server| {
+        LoaderIdentity::Service(ServiceName {
+            server,
+            ..service(vec![name.to_owned()], true)
+        })
+    };
+    for (n, name, server) in [
+        (1, "/shop", Server::Tomcat),
+        (2, "/store", Server::Other),
+        (3, "/bank", Server::Other),
+    ] {
+        d.enter_loader(LoaderId(n), purse(n as u16));
+        d.set_identity(LoaderId(n), in_server(name, server));
+    }
+    d.enter_loader(LoaderId(4), purse(4));
+    d.set_identity(LoaderId(4), LoaderIdentity::ChildOf(LoaderId(1)));
+    d.enter_scope(purse(5), "tenant".into(), LoaderId(1));
+    let with_door = |d: &Directory| -> Vec<String> {
+        let accounts = d.accounts().filter(|(_, account)| d.has_door(account));
+        accounts.map(|(name, _)| name.to_string()).collect()
+    };
+    assert!(with_door(&d).is_empty());
+
+    let tomcat = Doors {
+        tomcat: true,
+        ..Doors::default()
+    };
+    let before = d.version();
+    d.set_doors(tomcat);
+    assert!(d.version() > before);
+    assert_eq!(with_door(&d), ["all"]);
+    let fitted = d.version();
+    d.set_doors(tomcat);
+    assert_eq!(d.version(), fitted);
+
+    // Without a rule each service has its own account, and the child that of its parent.
+    d.adopt(Arc::default());
+    assert_eq!(with_door(&d), ["/shop"]);
+    d.set_identity(LoaderId(3), in_server("/bank", Server::SpringBoot));
+    assert_eq!(with_door(&d), ["/bank", "/shop"]);
 }

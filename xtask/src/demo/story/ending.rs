@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 
+use super::super::accounts::Reading;
 use super::super::applications::{APPLICATIONS, GROWING};
 use super::super::edit;
 use super::super::load::{Answers, Load};
@@ -72,9 +73,9 @@ impl Stage {
     }
 
     fn while_refused(&mut self, load: &Load) -> Result<()> {
-        println!("\n{GROWING} is over its limit and is refused:");
+        println!("\n{GROWING} is over its limit. Its door is shut to new requests:");
         let before = tally(load);
-        self.follow_for("one is refused, the others go on", load, REFUSED_FOR)?;
+        self.follow_for("one is turned away, the others go on", load, REFUSED_FOR)?;
         let log = fs::read_to_string(self.tomcat.log())?;
         for what in ["is over its limit", "was refused"] {
             if let Some(line) = logged(&log, GROWING, what) {
@@ -94,7 +95,13 @@ impl Stage {
             refused += answers.refused;
         }
         ensure!(refused > 0, "{GROWING} was refused once and then no more");
-        println!("(A thread that was refused may then allocate a little for its clean-up.)");
+        let reading = Reading::take(&self.agent)?;
+        let turned_away = reading.sum("heapwarden_account_admission_refusals_total");
+        ensure!(turned_away > 0.0, "nobody was turned away at the door");
+        println!(
+            "(200: let in one at a time, so that a request could let memory go. Errors thrown: {}.)",
+            reading.sum("heapwarden_account_refusals_total")
+        );
         Ok(())
     }
 

@@ -65,4 +65,22 @@ final class Natives {
 
     /** See {@link Bridge#settle}. */
     static native boolean settle(long millis);
+
+    /** Whether the door of any account is shut, or a verdict about one is awaited. */
+    static native boolean anyShut();
+
+    /**
+     * Asks whether a request may come in.
+     *
+     * @param loader from {@link #number}, of the service's loader
+     * @param method the request's method
+     * @param path its path inside the application
+     * @return 0: let in. More than 0: let in as the probe with this ticket, see {@link #probeEnded}.
+     *     -1: a verdict is awaited; ask again in some milliseconds. Less than -1: turned away; to be
+     *     tried again in as many milliseconds
+     */
+    static native long knock(int loader, String method, String path);
+
+    /** The request that was let in with this ticket has ended. */
+    static native void probeEnded(int loader, long ticket);
 }

@@ -1,0 +1,146 @@
+package dev.heapwarden.agent;
+
+import java.util.function.Predicate;
+
+/**
+ * The door of the services in one container: decides whether a request comes in, and answers it if not.
+ *
+ * <p>It runs on the container's thread, before the container hands the request over. It takes part only
+ * while some account is shut. Whatever goes wrong before the decision lets the request in. Thread-safe.
+ */
+abstract class Door implements Predicate<Object> {
+    /** {@link Natives#knock}: the verdict is not there yet. Less than that: turned away. */
+    private static final long AWAITED = -1;
+
+    /** How long a request waits for a verdict in all; then it goes in. */
+    private static final long PATIENCE_NANOS = 2_000_000_000L;
+
+    private static final long PAUSE_MILLIS = 5;
+
+    /** Set while the thread runs a probe: it is inside, and is not asked again. */
+    private static final ThreadLocal<Boolean> PROBING = new ThreadLocal<>();
+
+    /**
+     * Whether the guarded method is to return at once, because the request was answered, here or by a
+     * probe. Throws what a probe throws.
+     *
+     * @param guarded an array of the guarded method's object and arguments. Not of that type: the
+     *     compilers of different JDKs write different bridge methods
+     */
+    @Override
+    public final boolean test(Object guarded) {
+        Object[] call = (Object[]) guarded;
+        int loader;
+        long answer;
+        try {
+            loader = PROBING.get() == null ? asking(call) : 0;
+            if (loader == 0) {
+                return false;
+            }
+            answer = knock(loader, known(method(call)), known(path(call)));
+        } catch (Throwable failure) {
+            // Ours, or the container's in a getter. Nothing was decided, and nothing was written.
+            return false;
+        }
+        if (answer > 0) {
+            return Door.<RuntimeException>probe(this, call, loader, answer);
+        }
+        if (answer < AWAITED) {
+            turnAway(call, Math.max(1, -answer / 1_000));
+            return true;
+        }
+        return false;
+    }
+
+    /** Whether the request comes from outside, and to this service: not if it was asked before. */
+    abstract boolean isNew(Object[] call) throws Throwable;
+
+    /** The service's class loader. May be null. */
+    abstract ClassLoader service(Object[] call) throws Throwable;
+
+    /** The request's method. */
+    abstract String method(Object[] call) throws Throwable;
+
+    /** The request's path inside the application: what the container finds servlets with. */
+    abstract String path(Object[] call) throws Throwable;
+
+    /**
+     * Answers 503, so that no code of the application runs. The container ends the request when the
+     * guarded method returns, also if this throws.
+     */
+    abstract void answer(Object[] call, String retryAfterSeconds, String text) throws Throwable;
+
+    /**
+     * Calls the guarded method itself, as it was called.
+     *
+     * @return what it returns; true if it returns nothing
+     */
+    abstract boolean again(Object[] call) throws Throwable;
+
+    /** The number of the service's loader; 0 if the request is not asked. */
+    private int asking(Object[] call) throws Throwable {
+        if (!isNew(call)) {
+            return 0;
+        }
+        ClassLoader service = service(call);
+        return Loaders.plain(service) ? 0 : LoaderNumbers.of(service);
+    }
+
+    /** Asks until there is a verdict, for a bounded time. */
+    private static long knock(int loader, String method, String path) {
+        long answer = Natives.knock(loader, method, path);
+        if (answer != AWAITED) {
+            return answer;
+        }
+        long start = System.nanoTime();
+        do {
+            try {
+                Thread.sleep(PAUSE_MILLIS);
+            } catch (InterruptedException interrupted) {
+                // Somebody wants the thread: it waits no longer, and the application may find out.
+                Thread.currentThread().interrupt();
+                return 0;
+            }
+            answer = Natives.knock(loader, method, path);
+        } while (answer == AWAITED && System.nanoTime() - start < PATIENCE_NANOS);
+        return answer;
+    }
+
+    /**
+     * Runs the request inside, and says when it has ended. If it goes on asynchronously it has ended
+     * for us when the method returns: what it takes afterwards is judged with the next evidence.
+     */
+    @SuppressWarnings("unchecked")
+    private static <T extends Throwable> boolean probe(
+            Door door, Object[] call, int loader, long ticket) throws T {
+        try {
+            PROBING.set(Boolean.TRUE);
+            return door.again(call);
+        } catch (Throwable thrown) {
+            // The caller of the guarded method gets what it would get without us, checked or not.
+            throw (T) thrown;
+        } finally {
+            try {
+                PROBING.remove();
+            } finally {
+                Natives.probeEnded(loader, ticket);
+            }
+        }
+    }
+
+    private void turnAway(Object[] call, long seconds) {
+        try {
+            String retryAfter = Long.toString(seconds);
+            answer(
+                    call,
+                    retryAfter,
+                    "This service is over its memory limit. Try again in " + retryAfter + " s.\n");
+        } catch (Throwable failure) {
+            // The client is gone, or the response is. The request stays outside.
+        }
+    }
+
+    private static String known(String text) {
+        return text == null || text.isEmpty() ? "/" : text;
+    }
+}

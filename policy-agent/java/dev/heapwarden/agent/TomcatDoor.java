@@ -1,0 +1,83 @@
+package dev.heapwarden.agent;
+
+import java.io.PrintWriter;
+import java.lang.invoke.MethodHandle;
+
+/**
+ * The door of Tomcat 9 to 11, alone or embedded: at {@code StandardContextValve.invoke}, whose arguments
+ * are a request and a response of {@code org.apache.catalina.connector}.
+ *
+ * <p>The host has bound the application's loader to the thread and told its request listeners; valves and
+ * the authenticator of the context have run. Forwards, includes and error pages do not come by here.
+ */
+final class TomcatDoor extends Door {
+    private static final String REQUEST = "org.apache.catalina.connector.Request";
+    private static final String RESPONSE = "org.apache.catalina.connector.Response";
+    private static final String BYTES = "org.apache.tomcat.util.buf.MessageBytes";
+    private static final String STRING = "java.lang.String";
+
+    private final MethodHandle invoke;
+    private final MethodHandle isAsyncDispatching;
+    private final MethodHandle getMethod;
+    private final MethodHandle getRequestPath;
+    private final MethodHandle setStatus;
+    private final MethodHandle setHeader;
+    private final MethodHandle setContentType;
+    private final MethodHandle getReporter;
+
+    TomcatDoor(Container tomcat) throws ReflectiveOperationException {
+        invoke = tomcat.own("void", "invoke", REQUEST, RESPONSE);
+        isAsyncDispatching = tomcat.method(REQUEST, "boolean", "isAsyncDispatching");
+        getMethod = tomcat.method(REQUEST, STRING, "getMethod");
+        getRequestPath = tomcat.method(REQUEST, BYTES, "getRequestPathMB");
+        setStatus = tomcat.method(RESPONSE, "void", "setStatus", "int");
+        setHeader = tomcat.method(RESPONSE, "void", "setHeader", STRING, STRING);
+        setContentType = tomcat.method(RESPONSE, "void", "setContentType", STRING);
+        getReporter = tomcat.method(RESPONSE, "java.io.PrintWriter", "getReporter");
+    }
+
+    /** A request that {@code AsyncContext.dispatch} sends through the pipeline again is inside. */
+    @Override
+    boolean isNew(Object[] call) throws Throwable {
+        return !(boolean) isAsyncDispatching.invokeExact(call[1]);
+    }
+
+    @Override
+    ClassLoader service(Object[] call) {
+        return Thread.currentThread().getContextClassLoader();
+    }
+
+    @Override
+    String method(Object[] call) throws Throwable {
+        return (String) getMethod.invokeExact(call[1]);
+    }
+
+    /** What the mapper matched servlets with: decoded, without the context's path. */
+    @Override
+    String path(Object[] call) throws Throwable {
+        Object path = (Object) getRequestPath.invokeExact(call[1]);
+        return path == null ? null : path.toString();
+    }
+
+    /**
+     * {@code sendError} would run the application's error page. Tomcat closes the connection after every
+     * 503, and has read the rest of a body before up to its {@code maxSwallowSize}.
+     */
+    @Override
+    void answer(Object[] call, String retryAfterSeconds, String text) throws Throwable {
+        setStatus.invokeExact(call[2], 503);
+        setHeader.invokeExact(call[2], "Retry-After", retryAfterSeconds);
+        setContentType.invokeExact(call[2], "text/plain");
+        PrintWriter body = (PrintWriter) getReporter.invokeExact(call[2]);
+        // Null if somebody has written already.
+        if (body != null) {
+            body.print(text);
+        }
+    }
+
+    @Override
+    boolean again(Object[] call) throws Throwable {
+        invoke.invokeExact(call[0], call[1], call[2]);
+        return true;
+    }
+}

@@ -1,0 +1,106 @@
+package dev.heapwarden.agent;
+
+import java.io.PrintWriter;
+import java.lang.invoke.MethodHandle;
+
+/**
+ * The door of Undertow 2, alone or in WildFly: at {@code ServletInitialHandler.dispatchRequest}, whose
+ * arguments are the exchange, its servlet context, the chain of servlets, and the type of the dispatch.
+ */
+final class UndertowDoor extends Door {
+    private static final String EXCHANGE = "io.undertow.server.HttpServerExchange";
+    private static final String CONTEXT = "io.undertow.servlet.handlers.ServletRequestContext";
+    private static final String CHAIN = "io.undertow.servlet.handlers.ServletChain";
+    private static final String DEPLOYMENT = "io.undertow.servlet.api.Deployment";
+    private static final String INFO = "io.undertow.servlet.api.DeploymentInfo";
+    private static final String RESPONSE = "io.undertow.servlet.spec.HttpServletResponseImpl";
+    private static final String STRING = "java.lang.String";
+
+    private final MethodHandle dispatchRequest;
+    private final MethodHandle getRequestMethod;
+    private final MethodHandle getRelativePath;
+    private final MethodHandle getDeployment;
+    private final MethodHandle getDeploymentInfo;
+    private final MethodHandle getClassLoader;
+    private final MethodHandle getOriginalResponse;
+    private final MethodHandle setStatus;
+    private final MethodHandle setHeader;
+    private final MethodHandle setContentType;
+    private final MethodHandle getWriter;
+
+    UndertowDoor(Container undertow) throws ReflectiveOperationException {
+        dispatchRequest = dispatchRequest(undertow);
+        getRequestMethod =
+                undertow.method(EXCHANGE, "io.undertow.util.HttpString", "getRequestMethod");
+        getRelativePath = undertow.method(EXCHANGE, STRING, "getRelativePath");
+        getDeployment = undertow.method(CONTEXT, DEPLOYMENT, "getDeployment");
+        getDeploymentInfo = undertow.method(DEPLOYMENT, INFO, "getDeploymentInfo");
+        getClassLoader = undertow.method(INFO, "java.lang.ClassLoader", "getClassLoader");
+        getOriginalResponse = undertow.method(CONTEXT, RESPONSE, "getOriginalResponse");
+        setStatus = undertow.method(RESPONSE, "void", "setStatus", "int");
+        setHeader = undertow.method(RESPONSE, "void", "setHeader", STRING, STRING);
+        setContentType = undertow.method(RESPONSE, "void", "setContentType", STRING);
+        getWriter = undertow.method(RESPONSE, "java.io.PrintWriter", "getWriter");
+    }
+
+    private static MethodHandle dispatchRequest(Container undertow)
+            throws ReflectiveOperationException {
+        try {
+            return dispatchRequest(undertow, "jakarta.servlet.DispatcherType");
+        } catch (ClassNotFoundException | NoSuchMethodException older) {
+            // Undertow 2.2 has servlets of before Jakarta.
+            return dispatchRequest(undertow, "javax.servlet.DispatcherType");
+        }
+    }
+
+    private static MethodHandle dispatchRequest(Container undertow, String dispatcherType)
+            throws ReflectiveOperationException {
+        return undertow.own("void", "dispatchRequest", EXCHANGE, CONTEXT, CHAIN, dispatcherType);
+    }
+
+    /** Every other dispatch belongs to a request that is inside. */
+    @Override
+    boolean isNew(Object[] call) {
+        return ((Enum<?>) call[4]).name().equals("REQUEST");
+    }
+
+    @Override
+    ClassLoader service(Object[] call) throws Throwable {
+        Object deployment = (Object) getDeployment.invokeExact(call[2]);
+        Object info = (Object) getDeploymentInfo.invokeExact(deployment);
+        return (ClassLoader) getClassLoader.invokeExact(info);
+    }
+
+    @Override
+    String method(Object[] call) throws Throwable {
+        Object method = (Object) getRequestMethod.invokeExact(call[1]);
+        return method.toString();
+    }
+
+    @Override
+    String path(Object[] call) throws Throwable {
+        return (String) getRelativePath.invokeExact(call[1]);
+    }
+
+    /**
+     * {@code sendError} would run the application's error page. Closed, the answer goes out before the
+     * body has come, and nobody is told to continue with one. When the method returns, Undertow reads
+     * the rest of a body, up to the connector's limit, and keeps the connection.
+     */
+    @Override
+    void answer(Object[] call, String retryAfterSeconds, String text) throws Throwable {
+        Object response = (Object) getOriginalResponse.invokeExact(call[2]);
+        setStatus.invokeExact(response, 503);
+        setHeader.invokeExact(response, "Retry-After", retryAfterSeconds);
+        setContentType.invokeExact(response, "text/plain");
+        PrintWriter body = (PrintWriter) getWriter.invokeExact(response);
+        body.print(text);
+        body.close();
+    }
+
+    @Override
+    boolean again(Object[] call) throws Throwable {
+        dispatchRequest.invokeExact(call[0], call[1], call[2], call[3], call[4]);
+        return true;
+    }
+}

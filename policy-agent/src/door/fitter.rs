@@ -1,0 +1,232 @@
+//! Fits doors: finds the classes of containers and inserts the question. On the loader thread.
+//!
+//! The agent never calls code of a service. So a class gets a door only if its loader belongs to no
+//! service, or to the Spring Boot application whose server it is. Looking at a container's class does not
+//! initialise it.
+//!
+//! A class is tried once. If something about it is not understood, the log has one line, and the class
+//! stays as it is for good: its services over their limits get errors, as without a door.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use policy_config::Policy;
+use policy_jvm::kinds::Class;
+use policy_jvm::{ClassFile, Jni, Local, Ref, StaticMethod, Value, Weak};
+
+use crate::agent::Agent;
+use crate::capabilities;
+use crate::identity::directory::LoaderIdentity;
+use crate::identity::loaders::LoaderOwner;
+use crate::identity::names::{Doors, Server};
+use crate::jvm::recognizer::Recognizer;
+
+use super::points::{GUARD, Point};
+use super::schedule::{Schedule, wants_doors};
+
+const GUARD_FILE: ClassFile = ClassFile::new(
+    GUARD,
+    include_bytes!("../../java/classes/dev/heapwarden/door/Guard.class"),
+);
+/// The class of the Java half that prepares a door.
+const DOORS: &str = "dev/heapwarden/agent/Doors";
+
+/// See the module. The loader thread owns it.
+pub(crate) struct Fitter {
+    schedule: Schedule,
+    /// The policy that was looked at last.
+    policy: Option<Arc<Policy>>,
+    wanted: bool,
+    /// `Doors.fit`, once it was looked up; empty if no door can be fitted.
+    java_half: Option<Option<StaticMethod>>,
+    /// The classes that were tried.
+    tried: Vec<Weak<Class>>,
+    doors: Doors,
+}
+
+impl Fitter {
+    /// Has looked at nothing yet.
+    pub(crate) fn new() -> Fitter {
+        Fitter {
+            schedule: Schedule::default(),
+            policy: None,
+            wanted: false,
+            java_half: None,
+            tried: Vec::new(),
+            doors: Doors::default(),
+        }
+    }
+
+    /// A service in this server was named: its container's classes may be there now.
+    pub(crate) fn service_named(&mut self, server: Server) {
+        // Tenants can make loaders of any other sort without end.
+        if self.wanted && server != Server::Other {
+            self.schedule.begin(Instant::now());
+        }
+    }
+
+    /// Looks for classes if it is time to, and fits doors to them. Returns how long it may be left alone.
+    pub(crate) fn turn(&mut self, agent: &Agent, jni: &Jni) -> Duration {
+        self.follow_policy(agent.policy.in_force());
+        if self.schedule.take(Instant::now()) {
+            match self.java_half.take() {
+                None => self.java_half = Some(java_half(agent, jni)),
+                known => self.java_half = known,
+            }
+            if matches!(self.java_half, Some(Some(_))) {
+                self.look(agent, jni);
+            } else {
+                self.schedule.end();
+            }
+        }
+        (self.schedule.wait(Instant::now())).unwrap_or(Duration::MAX)
+    }
+
+    /// Begins to look if a new policy wants doors.
+    fn follow_policy(&mut self, policy: Arc<Policy>) {
+        if (self.policy.as_ref()).is_some_and(|known| Arc::ptr_eq(known, &policy)) {
+            return;
+        }
+        self.wanted = wants_doors(&policy);
+        self.policy = Some(policy);
+        if self.wanted {
+            self.schedule.begin(Instant::now());
+        } else {
+            self.schedule.end();
+        }
+    }
+
+    /// One pass over the loaded classes.
+    fn look(&mut self, agent: &Agent, jni: &Jni) {
+        let (gone, tried): (Vec<_>, Vec<_>) =
+            (self.tried.drain(..)).partition(|class| jni.is_cleared(class));
+        self.tried = tried;
+        for class in gone {
+            jni.release(class);
+        }
+        let mut found: Vec<(&'static Point, Weak<Class>)> = Vec::new();
+        agent.jvmti.each_loaded_class(jni, |jni, class| {
+            let Ok(signature) = agent.jvmti.signature_of(class) else {
+                return;
+            };
+            if let Some(point) = Point::of_class(&signature)
+                && !self.tried.iter().any(|tried| tried.refers_to(jni, class))
+                && may_have_door(agent, jni, class)
+                && let Some(weak) = class.weak()
+            {
+                found.push((point, weak));
+            }
+        });
+        for (point, weak) in found {
+            if let Some(class) = weak.upgrade(jni) {
+                match self.fit(agent, jni, point, &class) {
+                    Ok(()) => self.fitted(agent, point),
+                    Err(why) => tracing::warn!(
+                        "{} gets no door: {why}; requests for its services over their limits are not answered 503, and errors are thrown as with door = \"off\"",
+                        point.name
+                    ),
+                }
+            }
+            self.tried.push(weak);
+        }
+    }
+
+    /// Fits a door to a class.
+    fn fit(
+        &self,
+        agent: &Agent,
+        jni: &Jni,
+        point: &Point,
+        class: &Local<'_, Class>,
+    ) -> Result<(), String> {
+        let Some(Some(prepare)) = &self.java_half else {
+            return Err("the agent's Java half is missing".to_owned());
+        };
+        let guard = jni.define_beside(&agent.jvmti, class, &GUARD_FILE);
+        let guard = guard.ok_or(
+            "its class loader does not take the class that is asked, or has it for another server",
+        )?;
+        let values = [
+            Value::object(&guard),
+            Value::object(class),
+            Value::int(point.number),
+        ];
+        if prepare.boolean(jni, &values) != Some(true) {
+            return Err("its classes are not those of a release that is known, or its module does not let the agent in".to_owned());
+        }
+        let mut refused = None;
+        let rewritten = agent.jvmti.rewrite(jni, class, &mut |file| {
+            let inserted = point.insert(file);
+            inserted.map_err(|why| refused = Some(why)).ok()
+        });
+        match (rewritten, refused) {
+            (_, Some(why)) => Err(why.to_string()),
+            (Ok(true), None) => Ok(()),
+            (Ok(false), None) => Err("the JVM does not show its class file".to_owned()),
+            (Err(failure), None) => {
+                Err(format!("the JVM does not accept the new class ({failure})"))
+            }
+        }
+    }
+
+    /// A door was fitted: the enforcer may shut it from now on.
+    fn fitted(&mut self, agent: &Agent, point: &Point) {
+        match point.server {
+            Server::Tomcat => self.doors.tomcat = true,
+            Server::Jetty => self.doors.jetty = true,
+            Server::Undertow => self.doors.undertow = true,
+            Server::SpringBoot | Server::Other => {}
+        }
+        agent.core.directory().set_doors(self.doors);
+        agent.core.enforcer.wake();
+        tracing::info!(
+            "{} has a door: new requests for its services over their limits are answered 503",
+            point.name
+        );
+    }
+}
+
+/// `Doors.fit`. If no door can be fitted in this JVM, the log says why.
+fn java_half(agent: &Agent, jni: &Jni) -> Option<StaticMethod> {
+    let found = if !agent
+        .capabilities()
+        .contains(&(capabilities::REWRITING, true))
+    {
+        Err("the JVM does not let the agent rewrite classes")
+    } else if agent.bridge().is_none() {
+        Err("the agent's Java half could not be defined")
+    } else {
+        // By its loader: an application may have a class of this name.
+        jni.boot_class(DOORS)
+            .filter(|class| matches!(agent.jvmti.loader_of(jni, class), Ok(None)))
+            .and_then(|class| class.static_method("fit", "(Ljava/lang/Class;Ljava/lang/Class;I)Z"))
+            .ok_or("a class of the agent's Java half is missing")
+    };
+    if let Err(why) = found {
+        tracing::warn!(
+            "services have no doors: {why}; requests for services over their limits are not answered 503, and errors are thrown as with door = \"off\""
+        );
+    }
+    found.ok()
+}
+
+/// Whether a class is a container's, by its loader: see the module. A loader that was not named yet is
+/// asked about again.
+fn may_have_door(agent: &Agent, jni: &Jni, class: &Ref<'_, Class>) -> bool {
+    let Ok(loader) = agent.jvmti.loader_of(jni, class) else {
+        return false;
+    };
+    let Some(loader) = loader else {
+        return true;
+    };
+    let id = Recognizer { agent, jni }.loader(&loader);
+    match agent.core.identity.loaders.owner(id) {
+        LoaderOwner::Nobody => true,
+        LoaderOwner::Pending(_) => false,
+        LoaderOwner::Service(_) => {
+            let directory = agent.core.directory();
+            let identity = directory.loader(id).map(|loader| &loader.identity);
+            matches!(identity, Some(LoaderIdentity::Service(name)) if name.server == Server::SpringBoot)
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! When the fitter looks for container classes, and whether any account wants a door.
+
+use std::time::{Duration, Instant};
+
+use policy_config::{Door, Limit, Matcher, Mode, Policy};
+
+/// How long after a reason to look the fitter looks: at once, and again, because a container may load the
+/// class after its loader is known. A large application takes minutes to start.
+const LOOKS: [Duration; 7] = [
+    Duration::ZERO,
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(10),
+    Duration::from_secs(30),
+    Duration::from_secs(100),
+    Duration::from_secs(300),
+];
+
+/// The shortest time between two looks, each of which passes over all loaded classes.
+const SHORTEST: Duration = Duration::from_millis(250);
+
+/// Whether a policy has an account that may get a door: a service with a limit that is enforced.
+pub(super) fn wants_doors(policy: &Policy) -> bool {
+    policy.enforcement.mode == Mode::Enforce
+        && policy.accounts.iter().any(|account| {
+            matches!(account.matcher, Matcher::Service(_))
+                && account.limit != Limit::None
+                && account.door != Door::Off
+        })
+}
+
+/// When to look. See [`LOOKS`].
+#[derive(Debug, Default)]
+pub(super) struct Schedule {
+    /// When the last reason came up, and the next of [`LOOKS`] after it; empty if none is left.
+    begun: Option<(Instant, usize)>,
+    last: Option<Instant>,
+}
+
+impl Schedule {
+    /// There is a reason to look: begins [`LOOKS`] anew.
+    pub(super) fn begin(&mut self, now: Instant) {
+        self.begun = Some((now, 0));
+    }
+
+    /// There is no reason any more.
+    pub(super) fn end(&mut self) {
+        self.begun = None;
+    }
+
+    /// How long until the next look; `None` if there is none to come.
+    pub(super) fn wait(&self, now: Instant) -> Option<Duration> {
+        let (begun, next) = self.begun?;
+        let due = begun + *LOOKS.get(next)?;
+        let due = (self.last).map_or(due, |last| due.max(last + SHORTEST));
+        Some(due.saturating_duration_since(now))
+    }
+
+    /// Whether to look now. One look stands for all that were missed.
+    pub(super) fn take(&mut self, now: Instant) -> bool {
+        if self.wait(now) != Some(Duration::ZERO) {
+            return false;
+        }
+        if let Some((begun, next)) = &mut self.begun {
+            let missed = |after: &&Duration| *begun + **after <= now;
+            *next += LOOKS[*next..].iter().take_while(missed).count();
+        }
+        self.last = Some(now);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wants(text: &str) -> bool {
+        let policy = policy_config::parse(text).policy;
+        wants_doors(&policy.expect("a valid policy"))
+    }
+
+    #[test]
+    fn services_with_a_limit_that_is_enforced_want_doors() {
+        const ENFORCE: &str = "[enforcement]\nmode = \"enforce\"\n";
+        let enforced = |account: &str| wants(&format!("{ENFORCE}[[account]]\n{account}\n"));
+        assert!(enforced("service = \"/shop\"\nlimit = \"1MiB\""));
+        assert!(enforced(
+            "service = \"*\"\nlimit = \"10%\"\ndoor = \"auto\""
+        ));
+        assert!(!enforced("service = \"/shop\""));
+        assert!(!enforced("service = \"/shop\"\nsoft-limit = \"1MiB\""));
+        assert!(!enforced(
+            "service = \"/shop\"\nlimit = \"1MiB\"\ndoor = \"off\""
+        ));
+        assert!(!enforced("scope = \"tenant-*\"\nlimit = \"1MiB\""));
+        assert!(!enforced(
+            "name = \"a\"\npackages = [\"com.a.*\"]\nlimit = \"1MiB\""
+        ));
+        assert!(!wants(
+            "[[account]]\nservice = \"/shop\"\nlimit = \"1MiB\"\n"
+        ));
+        assert!(!wants(ENFORCE));
+    }
+
+    #[test]
+    fn it_looks_at_once_and_again_more_and_more_rarely() {
+        let start = Instant::now();
+        let mut schedule = Schedule::default();
+        assert_eq!(schedule.wait(start), None);
+        assert!(!schedule.take(start));
+        schedule.begin(start);
+        let mut now = start;
+        for after in LOOKS {
+            now += schedule.wait(now).expect("another look");
+            assert_eq!(now, start + after);
+            assert!(schedule.take(now));
+            assert!(!schedule.take(now));
+        }
+        assert_eq!(schedule.wait(now), None);
+    }
+
+    #[test]
+    fn reasons_without_end_make_it_look_four_times_a_second() {
+        let start = Instant::now();
+        let mut schedule = Schedule::default();
+        let mut looks = 0;
+        for ms in 0..1000 {
+            let now = start + Duration::from_millis(ms);
+            schedule.begin(now);
+            looks += u32::from(schedule.take(now));
+        }
+        assert_eq!(looks, 4);
+        schedule.end();
+        assert!(!schedule.take(start + Duration::from_secs(9)));
+    }
+
+    #[test]
+    fn one_look_stands_for_those_that_were_missed() {
+        let start = Instant::now();
+        let mut schedule = Schedule::default();
+        schedule.begin(start);
+        let late = start + Duration::from_secs(4);
+        assert!(schedule.take(late));
+        assert_eq!(schedule.wait(late), Some(Duration::from_secs(6)));
+    }
+}

@@ -1,0 +1,153 @@
+//! What is said of accounts against their limits.
+
+use super::super::test_inputs::{account, agent};
+use super::*;
+
+const MIB: u64 = 1 << 20;
+
+fn shop(state: State, refusals: u64, deferred: &[(&'static str, u64)]) -> Account {
+    let mut shop = account("service", "/shop");
+    shop.limit_bytes = Some(150 * MIB);
+    shop.live_bytes = 319 * MIB + MIB / 2;
+    shop.charged_bytes = 330 * MIB;
+    shop.state = state;
+    shop.refusals_total = refusals;
+    shop.deferred_by_reason.0 = deferred
+        .iter()
+        .map(|&(reason, count)| (reason.into(), count))
+        .collect();
+    shop
+}
+
+#[track_caller]
+fn only(mode: &str, account: Account) -> Finding {
+    let mut inputs = agent("heapwarden_samples_total 9\n", vec![account]);
+    inputs.accounts.as_mut().unwrap().policy.mode = mode.to_owned().into();
+    let all = [over, suspect, refused_before].map(|check| check(&inputs));
+    let [one] = &all.concat()[..] else {
+        panic!("{all:?}");
+    };
+    one.clone()
+}
+
+#[test]
+fn an_account_that_is_refused_is_told_with_its_share() {
+    let found = only(
+        "enforce",
+        shop(State::Over, 7, &[("grace", 2), ("jdk", 40)]),
+    );
+    assert_eq!(
+        (found.severity, found.name),
+        (Severity::Warning, "over-limit")
+    );
+    assert_eq!(
+        found.evidence,
+        "live 320 MiB, 213 % of the limit 150 MiB, 7 refusals thrown (42 deferred: jdk 40, grace 2)"
+    );
+}
+
+#[test]
+fn an_account_that_nothing_stops_is_an_error_with_its_main_reason() {
+    let deferred = [("jdk", 3), ("logging", 38_000), ("locks", 2), ("timer", 1)];
+    let found = only("enforce", shop(State::Over, 0, &deferred));
+    assert_eq!(
+        (found.severity, found.name),
+        (Severity::Error, "never-refused")
+    );
+    assert!(
+        found.sentence.ends_with("a logger was running"),
+        "{found:?}"
+    );
+    assert!(
+        found
+            .evidence
+            .ends_with("(38006 deferred: logging 38000, jdk 3, locks 2, …)"),
+        "{found:?}"
+    );
+    let idle = only("enforce", shop(State::Over, 0, &[]));
+    assert!(idle.sentence.ends_with("none was due yet"), "{idle:?}");
+    assert_eq!(idle.severity, Severity::Warning, "nothing was let through");
+}
+
+#[test]
+fn an_account_that_its_door_holds_is_a_warning() {
+    let mut account = shop(State::Over, 0, &[]);
+    account.door = Door::Shut;
+    account.admission_refusals_total = 90;
+    let found = only("enforce", account.clone());
+    assert_eq!(
+        (found.severity, found.name),
+        (Severity::Warning, "over-limit")
+    );
+    assert!(found.sentence.ends_with("answered 503"), "{found:?}");
+    assert!(
+        found
+            .evidence
+            .ends_with("limit 150 MiB, 90 requests answered 503"),
+        "{found:?}"
+    );
+    // Beyond its reserve, and nothing stops it.
+    account.deferred_by_reason.0 = vec![("jdk".into(), 5)];
+    let found = only("enforce", account.clone());
+    assert_eq!(
+        (found.severity, found.name),
+        (Severity::Error, "never-refused")
+    );
+    account.reserve_bytes = Some(200 * MIB);
+    let found = only("enforce", account.clone());
+    assert_eq!(found.name, "over-limit", "within its reserve");
+    account.deferred_by_reason.0.clear();
+    account.state = State::Open;
+    account.door = Door::Open;
+    let found = only("enforce", account);
+    assert_eq!(found.name, "refused-before");
+    assert!(
+        found
+            .evidence
+            .ends_with("0 refusals thrown, 90 requests answered 503"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn what_observe_lets_pass_is_a_warning() {
+    let mut account = shop(State::Over, 0, &[]);
+    account.would_refuse_total = 12;
+    let found = only("observe", account);
+    assert_eq!(found.severity, Severity::Warning);
+    assert!(
+        found
+            .evidence
+            .ends_with("12 refusals would have been thrown")
+    );
+}
+
+#[test]
+fn a_suspect_and_one_that_was_refused_are_notes() {
+    let found = only("enforce", shop(State::Suspect, 0, &[]));
+    assert_eq!((found.severity, found.name), (Severity::Note, "suspect"));
+    assert!(
+        found.evidence.starts_with("charged 330 MiB, 220 %"),
+        "{found:?}"
+    );
+    let before = only(
+        "enforce",
+        shop(State::Open, 0, &[("container", 12), ("grace", 99)]),
+    );
+    assert_eq!(
+        (before.severity, before.name),
+        (Severity::Note, "refused-before")
+    );
+    assert!(before.remedy.contains("interrupt-through"), "{before:?}");
+}
+
+#[test]
+fn open_accounts_are_not_listed() {
+    let inputs = agent(
+        "heapwarden_samples_total 9\n",
+        vec![shop(State::Open, 0, &[("grace", 3)])],
+    );
+    for check in [over, suspect, refused_before] {
+        assert_eq!(check(&inputs), []);
+    }
+}

@@ -1,0 +1,330 @@
+//! The door of an account: whether a new request may enter its service.
+//!
+//! A circuit breaker. While the account is over its limit the door is shut (the gate's word says so), and
+//! requests are turned away before any code of the service runs. One at a time is let in all the same, as a
+//! *probe* (half-open): otherwise no request could ever let memory go.
+//!
+//! ```text
+//!              knock, pause over ──▶ probe's ticket
+//!  ┌─────────┐ ───────────────────────────────▶ ┌───────┐
+//!  │ pausing │                                  │ busy  │  all others are turned away
+//!  └─────────┘ ◀─────────────────────────────── └───────┘
+//!              end of the probe: pause doubles
+//! ```
+//!
+//! # Rules
+//! 1. At most one probe is inside. Its place is a lease: if its end is never told (its thread was ended
+//!    by force), the place is free again after [`LEASE_MS`].
+//! 2. After a probe there is a pause, of [`FIRST_PAUSE_MS`] first, then twice the one before, up to
+//!    [`LONGEST_PAUSE_MS`]: a service that only fills up further gets little. A request that says by its
+//!    method that it lets go (`DELETE`) skips the pause, not the busy probe.
+//! 3. The enforcer begins anew ([`Door::reset`]) each time that it shuts the door, but leaves a probe that
+//!    is still inside its place.
+//! 4. The end of a probe counts only for the lease that it was given (by its ticket).
+//!
+//! Everything is one atomic word, so the rules hold whatever threads do (model: `one_probe_at_a_time`).
+
+use std::sync::Arc;
+
+use policy_config::Admit;
+
+use crate::core::Core;
+use crate::ledger::PurseId;
+use crate::sync::{AtomicU64, Ordering};
+
+/// How long a probe keeps its place at the most, in milliseconds.
+pub const LEASE_MS: u64 = 30_000;
+/// The pause after the first probe, in milliseconds.
+pub const FIRST_PAUSE_MS: u64 = 100;
+/// The longest pause, in milliseconds.
+pub const LONGEST_PAUSE_MS: u64 = 1_600;
+/// What a client is told to wait while a probe is inside, in milliseconds.
+const BUSY_RETRY_MS: u64 = 1_000;
+
+const BUSY: u64 = 1 << 62;
+const STEP: u64 = 1 << 59;
+const MOST_STEPS: u64 = 7;
+const UNTIL: u64 = STEP - 1;
+
+/// What a request is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// It goes in.
+    In,
+    /// It goes in as the probe with this ticket, which is never zero. [`Door::end`] wants it.
+    Probe(u64),
+    /// A verdict about the account is awaited: knock again in some milliseconds.
+    Wait,
+    /// It is turned away, and may come again after so many milliseconds.
+    Away {
+        /// At least 1.
+        retry_after_ms: u64,
+    },
+}
+
+/// A request as the door sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The method, such as `GET`.
+    pub method: &'a str,
+    /// The path inside the application, from `/` on.
+    pub path: &'a str,
+}
+
+impl Request<'_> {
+    /// Whether its method says that it lets something go.
+    fn lets_go(&self) -> bool {
+        self.method.eq_ignore_ascii_case("DELETE")
+    }
+}
+
+/// The breaker of one account. See the rules of the module. Any thread.
+#[derive(Debug, Default)]
+pub struct Door(AtomicU64);
+
+/// The word, unpacked.
+#[derive(Debug, Clone, Copy)]
+struct State {
+    is_busy: bool,
+    /// How often the pause was doubled.
+    step: u64,
+    /// When the pause or the lease ends.
+    until_ms: u64,
+}
+
+impl State {
+    fn of(word: u64) -> State {
+        State {
+            is_busy: word & BUSY != 0,
+            step: (word / STEP) & MOST_STEPS,
+            until_ms: word & UNTIL,
+        }
+    }
+
+    fn word(self) -> u64 {
+        let busy = if self.is_busy { BUSY } else { 0 };
+        busy | self.step.min(MOST_STEPS) * STEP | self.until_ms & UNTIL
+    }
+}
+
+impl Door {
+    /// Asks to go in as a probe: its ticket, or for how many milliseconds to stay away. `now_ms` is the
+    /// uptime.
+    ///
+    /// # Errors
+    /// The milliseconds, if a probe is inside or the pause lasts.
+    pub fn knock(&self, now_ms: u64, lets_go: bool) -> Result<u64, u64> {
+        loop {
+            let word = self.0.load(Ordering::Acquire);
+            let state = State::of(word);
+            if now_ms < state.until_ms {
+                if state.is_busy {
+                    return Err(BUSY_RETRY_MS);
+                }
+                if !lets_go {
+                    return Err(state.until_ms - now_ms);
+                }
+            }
+            let ticket = State {
+                is_busy: true,
+                until_ms: now_ms + LEASE_MS,
+                ..state
+            }
+            .word();
+            let order = (Ordering::AcqRel, Ordering::Acquire);
+            if (self.0)
+                .compare_exchange(word, ticket, order.0, order.1)
+                .is_ok()
+            {
+                return Ok(ticket);
+            }
+        }
+    }
+
+    /// The probe with this ticket has ended. Nothing if its lease was over and another has its place.
+    pub fn end(&self, ticket: u64, now_ms: u64) {
+        let state = State::of(ticket);
+        if !state.is_busy {
+            return;
+        }
+        let pause_ms = (FIRST_PAUSE_MS << state.step).min(LONGEST_PAUSE_MS);
+        let after = State {
+            is_busy: false,
+            step: state.step + 1,
+            until_ms: now_ms + pause_ms,
+        };
+        let order = (Ordering::AcqRel, Ordering::Relaxed);
+        let _ = (self.0).compare_exchange(ticket, after.word(), order.0, order.1);
+    }
+
+    /// Begins anew, without a pause. Only for the enforcer, when it shuts the door.
+    pub fn reset(&self) {
+        let anew = |word: u64| (!State::of(word).is_busy).then_some(0);
+        let _ = (self.0).fetch_update(Ordering::AcqRel, Ordering::Acquire, anew);
+    }
+}
+
+/// What a policy says about the door of an account.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DoorRules {
+    /// The reserve: in-flight requests and background threads may use this share of the limit beyond it, of
+    /// 0 to 1.
+    pub reserve_share: f64,
+    /// Which requests are let in always.
+    pub admit: Arc<[Admit]>,
+}
+
+impl DoorRules {
+    /// The reserve in bytes: the share of the limit, and at most half of what the latest collection left
+    /// free of the heap. The neighbours' share of the heap bounds it: an account that is *x* beyond its
+    /// limit has used *x* of what was free, so it uses a third of that at the most.
+    pub fn reserve_bytes(&self, limit_bytes: u64, free_heap_bytes: u64) -> u64 {
+        let share = (limit_bytes as f64 * self.reserve_share) as u64;
+        share.min(free_heap_bytes / 2)
+    }
+}
+
+impl Core {
+    /// Whether any request must [`Core::knock`]: some account's door is shut, or a verdict is awaited about
+    /// an account that has a door. One load. Any thread.
+    #[must_use]
+    pub fn any_shut(&self) -> bool {
+        self.enforcement.gates.is_any_asked()
+    }
+
+    /// What a request for the service of `payer` is answered; counts it if it is turned away. Takes no lock.
+    /// On the thread of the request.
+    pub fn knock(&self, payer: PurseId, request: Request<'_>, now_ms: u64) -> Answer {
+        let account = self.identity.representative(payer);
+        let Some(gate) = self.enforcement.gates.get(account) else {
+            return Answer::In;
+        };
+        if !gate.asks() || self.has_failed() {
+            return Answer::In;
+        }
+        let details = self.enforcement.details.get(account);
+        let is_listed = details.is_some_and(|details| {
+            let listed = |admit: &Admit| admit.matches(request.method, request.path);
+            (details.as_ref()).is_some_and(|details| details.admit.iter().any(listed))
+        });
+        if is_listed {
+            return Answer::In;
+        }
+        let answer = gate.knock(now_ms, request.lets_go());
+        // The gate may have got another account meanwhile: its word first, then whether it is still this
+        // one's (rule 6 of the gates).
+        if self.identity.representative(payer) == account {
+            return answer;
+        }
+        if let Answer::Probe(ticket) = answer {
+            gate.door().end(ticket, now_ms);
+        }
+        Answer::In
+    }
+
+    /// The probe with this ticket, let into the service of `payer`, has ended. Any thread.
+    pub fn probe_ended(&self, payer: PurseId, ticket: u64, now_ms: u64) {
+        let account = self.identity.representative(payer);
+        if let Some(gate) = self.enforcement.gates.get(account) {
+            gate.door().end(ticket, now_ms);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn one_probe_at_a_time_and_pauses_that_double() {
+        let door = Door::default();
+        let mut now_ms = 5_000;
+        for pause_ms in [100, 200, 400, 800, 1_600, 1_600, 1_600, 1_600, 1_600, 1_600] {
+            let ticket = door.knock(now_ms, false).expect("it pauses no more");
+            assert_eq!(door.knock(now_ms + 1, false), Err(BUSY_RETRY_MS));
+            assert_eq!(door.knock(now_ms + 1, true), Err(BUSY_RETRY_MS));
+            now_ms += 10;
+            door.end(ticket, now_ms);
+            assert_eq!(door.knock(now_ms, false), Err(pause_ms));
+            assert_eq!(door.knock(now_ms + pause_ms - 1, false), Err(1));
+            now_ms += pause_ms;
+        }
+        door.reset();
+        let ticket = door.knock(now_ms, false).expect("it began anew");
+        door.end(ticket, now_ms);
+        assert!(door.knock(now_ms, true).is_ok(), "a delete skips the pause");
+    }
+
+    #[test]
+    fn a_lease_ends_and_its_probe_with_it() {
+        let door = Door::default();
+        let lost = door.knock(1_000, false).expect("free");
+        door.reset();
+        assert!(door.knock(1_000 + LEASE_MS - 1, false).is_err(), "inside");
+        let next = door.knock(1_000 + LEASE_MS, false).expect("free again");
+        door.end(lost, 1_001 + LEASE_MS);
+        assert!(door.knock(1_002 + LEASE_MS, true).is_err(), "the next one");
+        door.end(next, 1_003 + LEASE_MS);
+        assert!(door.knock(1_003 + LEASE_MS, true).is_ok());
+    }
+
+    proptest! {
+        /// Whatever comes in whatever order, one probe is inside at the most while its lease lasts, and
+        /// nobody waits longer than the longest pause after it.
+        #[test]
+        fn never_two_and_never_shut_for_ever(
+            steps in proptest::collection::vec((0u64..3_000, any::<bool>(), 0u8..4), 1..80),
+        ) {
+            let door = Door::default();
+            let mut now_ms = 0;
+            let mut inside: Option<(u64, u64)> = None;
+            for (pass_ms, lets_go, kind) in steps {
+                now_ms += pass_ms;
+                match (kind, inside) {
+                    (0, Some((ticket, _))) => {
+                        door.end(ticket, now_ms);
+                        inside = None;
+                    }
+                    (1, _) => door.reset(),
+                    _ => {
+                        let answer = door.knock(now_ms, lets_go);
+                        match (answer, inside) {
+                            (Ok(_), Some((_, since_ms))) => {
+                                prop_assert!(now_ms >= since_ms + LEASE_MS);
+                            }
+                            (Err(wait_ms), None) => prop_assert!(wait_ms <= LONGEST_PAUSE_MS),
+                            _ => {}
+                        }
+                        if let Ok(ticket) = answer {
+                            prop_assert!(i64::try_from(ticket).is_ok_and(|ticket| ticket > 0));
+                            inside = Some((ticket, now_ms));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+    use loom::thread;
+
+    /// Of two requests and the end of a third, one at the most is inside with it.
+    #[test]
+    fn one_probe_at_a_time() {
+        loom::model(|| {
+            let door = Arc::new(Door::default());
+            let inside = door.knock(1, false).unwrap();
+            let other = {
+                let door = door.clone();
+                thread::spawn(move || door.knock(1_000, true).is_ok())
+            };
+            door.end(inside, 1_000);
+            let own = door.knock(1_000, true).is_ok();
+            assert!(!(own && other.join().unwrap()));
+        });
+    }
+}

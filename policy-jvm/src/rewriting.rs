@@ -1,0 +1,210 @@
+//! Rewrites the code of loaded classes.
+//!
+//! JVM TI hands out a class's bytes in the event `ClassFileLoadHook` alone. The event is enabled for all
+//! threads, since enabling it for one thread has hung or had no effect, and only while a class is
+//! rewritten. Meanwhile the VM posts it for every class that any thread loads; the trampoline leaves
+//! those calls after one comparison, without a lock or an allocation.
+
+use std::cell::Cell;
+use std::ffi::{c_char, c_uchar};
+use std::ptr;
+
+use jvmti_bindings::sys::{jni, jvmti};
+
+use crate::env::{Jni, call};
+use crate::error::JvmTiError;
+use crate::guard;
+use crate::jvmti::{JvmTi, tools_call};
+use crate::kinds::Class;
+use crate::refs::{Handle, Ref};
+
+/// What [`JvmTi::rewrite`] is doing on a thread.
+struct Rewriting<'a> {
+    tools: JvmTi,
+    class: jni::jclass,
+    edit: &'a mut dyn FnMut(&[u8]) -> Option<Vec<u8>>,
+    /// Whether new bytes were given to the VM, or why they could not be.
+    replaced: Result<bool, JvmTiError>,
+}
+
+thread_local! {
+    /// What the calling thread is rewriting; null outside of [`JvmTi::rewrite`].
+    static CURRENT: Cell<*mut Rewriting<'static>> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// Keeps [`CURRENT`] set; dropping this clears it.
+struct Announced;
+
+impl Announced {
+    fn new(rewriting: &mut Rewriting<'_>) -> Announced {
+        CURRENT.set(ptr::from_mut(rewriting).cast());
+        Announced
+    }
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        CURRENT.set(ptr::null_mut());
+    }
+}
+
+impl JvmTi {
+    /// Rewrites a loaded class: `edit` gets the bytes of its class file and returns those to replace
+    /// them, or `None` to leave the class alone. The new bytes may change the code of methods only. Calls
+    /// that begin afterwards run the new code. Returns whether the class was changed; a class whose new
+    /// bytes the VM refuses stays as it was.
+    ///
+    /// The bytes are those of the class as other agents have left it, or what the VM makes of its own
+    /// form of the class. `edit` runs on the calling thread, at most once; a panic in it is counted and
+    /// leaves the class alone. Takes milliseconds and stops the world for a moment: on a thread of the
+    /// agent, and not from two threads at once, because the first to end ends the event of both, and the
+    /// other's class may then stay as it was.
+    ///
+    /// # Errors
+    /// As JVM TI says, also if the capability is missing or the VM refuses the new bytes.
+    pub fn rewrite(
+        &self,
+        jni: &Jni,
+        class: &Ref<'_, Class>,
+        edit: &mut dyn FnMut(&[u8]) -> Option<Vec<u8>>,
+    ) -> Result<bool, JvmTiError> {
+        let mut rewriting = Rewriting {
+            tools: *self,
+            class: class.raw().0,
+            edit,
+            replaced: Ok(false),
+        };
+        self.switch_class_file_event(jvmti::JVMTI_ENABLE)?;
+        let announced = Announced::new(&mut rewriting);
+        let classes = [class.raw().0];
+        let done = tools_call!(self, RetransformClasses, 1, classes.as_ptr());
+        drop(announced);
+        // If this fails, the event goes on in vain: the trampoline does nothing outside of this function.
+        let _ = self.switch_class_file_event(jvmti::JVMTI_DISABLE);
+        // Verification may load classes through their loader, whose exceptions are not the caller's.
+        jni.clear_exception();
+        done?;
+        rewriting.replaced
+    }
+
+    fn switch_class_file_event(&self, mode: jvmti::jvmtiEventMode) -> Result<(), JvmTiError> {
+        tools_call!(
+            self,
+            SetEventNotificationMode,
+            mode,
+            jvmti::JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
+            ptr::null_mut()
+        )
+    }
+
+    /// A copy of `bytes` in memory that the VM can take over.
+    fn allocated(&self, bytes: &[u8]) -> Result<(jni::jint, *mut c_uchar), JvmTiError> {
+        let length = jni::jint::try_from(bytes.len()).map_err(|_| JvmTiError::ILLEGAL_ARGUMENT)?;
+        let mut memory = ptr::null_mut();
+        tools_call!(self, Allocate, jni::jlong::from(length), &mut memory)?;
+        // SAFETY: JVM TI has allocated as many bytes as `bytes` has, for this caller alone.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), memory, bytes.len()) };
+        Ok((length, memory))
+    }
+}
+
+/// The trampoline of `ClassFileLoadHook`. It works on classes that the calling thread is rewriting;
+/// [`JvmTi::rewrite`] says who replaces the bytes.
+pub(crate) unsafe extern "system" fn class_file_loaded(
+    _: *mut jvmti::jvmtiEnv,
+    env: *mut jni::JNIEnv,
+    redefined: jni::jclass,
+    _: jni::jobject,
+    _: *const c_char,
+    _: jni::jobject,
+    length: jni::jint,
+    bytes: *const c_uchar,
+    new_length: *mut jni::jint,
+    new_bytes: *mut *mut c_uchar,
+) {
+    if redefined.is_null() {
+        // A class is loaded, on whatever thread, perhaps before the VM can serve JNI.
+        return;
+    }
+    guard::contain(|| {
+        let current = CURRENT.try_with(Cell::get).unwrap_or(ptr::null_mut());
+        // SAFETY: a pointer that is not null was set by `JvmTi::rewrite` further down on this thread's
+        // stack, which clears it before the value ends, and uses the value only after that. The VM does
+        // not call this function from within itself: `edit` and `Allocate` load no class.
+        let Some(rewriting) = (unsafe { current.as_mut() }) else {
+            return;
+        };
+        // SAFETY: the VM passes this thread's environment, which is used in this call alone.
+        let jni = unsafe { Jni::from_raw(env) };
+        if call!(&jni, IsSameObject, redefined, rewriting.class) == 0 {
+            return;
+        }
+        let Ok(length) = usize::try_from(length) else {
+            return;
+        };
+        // Once: a panic in `edit` must not leave it half done for another call.
+        CURRENT.set(ptr::null_mut());
+        // SAFETY: the VM passes the class file and its length, readable in this call.
+        let bytes = unsafe { std::slice::from_raw_parts(bytes, length) };
+        let Some(edited) = (rewriting.edit)(bytes) else {
+            return;
+        };
+        rewriting.replaced = rewriting.tools.allocated(&edited).map(|(length, memory)| {
+            // SAFETY: the VM passes where to write both results, and frees the memory itself.
+            unsafe {
+                *new_length = length;
+                *new_bytes = memory;
+            }
+            true
+        });
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls the trampoline as the VM does for a class that is loaded or rewritten.
+    fn loaded(redefined: jni::jclass) -> (jni::jint, *mut c_uchar) {
+        let (mut new_length, mut new_bytes) = (0, ptr::null_mut());
+        // SAFETY: the environment is not touched, since nothing is rewritten on this thread.
+        unsafe {
+            class_file_loaded(
+                ptr::null_mut(),
+                ptr::null_mut(),
+                redefined,
+                ptr::null_mut(),
+                ptr::null(),
+                ptr::null_mut(),
+                4,
+                b"\xCA\xFE\xBA\xBE".as_ptr(),
+                &mut new_length,
+                &mut new_bytes,
+            );
+        }
+        (new_length, new_bytes)
+    }
+
+    #[test]
+    fn classes_that_this_thread_does_not_rewrite_stay_as_they_are() {
+        assert_eq!(loaded(ptr::null_mut()), (0, ptr::null_mut()));
+        let another = ptr::without_provenance_mut(8);
+        assert_eq!(loaded(another), (0, ptr::null_mut()));
+    }
+
+    #[test]
+    fn nothing_is_announced_after_a_panic() {
+        let gone = guard::contain(|| {
+            let mut rewriting = Rewriting {
+                // SAFETY: it is not used.
+                tools: unsafe { JvmTi::from_raw(ptr::null_mut()) },
+                class: ptr::null_mut(),
+                edit: &mut |_| None,
+                replaced: Ok(false),
+            };
+            let _announced = Announced::new(&mut rewriting);
+            panic!("while a class is rewritten");
+        });
+        assert!(gone.is_none() && CURRENT.get().is_null());
+    }
+}

@@ -1,0 +1,376 @@
+//! Real servers: a service over its limit is turned away at its door. Requests are answered 503 before the
+//! service sees them, one at a time gets in, and the service works again once it has let go.
+//!
+//! Tomcat 9 and 10.1, Jetty 12 and WildFly 37 run on the oldest JDK found, Tomcat 11 and Spring Boot 3.5 on
+//! the newest.
+
+use heapwarden_harness::http::Answer;
+use heapwarden_tests::command;
+use heapwarden_tests::jdk::{Jdk, every_jdk, newest};
+use heapwarden_tests::server::{Installation, Server};
+use heapwarden_tests::server_setup::{self, deploy};
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+const INTERVAL: &str = "8KiB";
+const LIMIT_MIB: u64 = 64;
+/// Over the limit, for sure, and within the reserve: 12.5 % of the limit.
+const FILLED_BYTES: u64 = (LIMIT_MIB << 20) + (LIMIT_MIB << 20) / 16;
+/// What a request of [`HOLD`] makes the application hold: headers of 16 bytes, references of 4.
+const STEP_BYTES: u64 = 500 * (16 + 1_000) + 16 + 4 * 500;
+const HOLD: &str = "do=hold&length=1000&count=500";
+/// A request that costs nothing worth mentioning.
+const LIGHT: &str = "do=hold&length=16&count=1";
+/// What an operator may expect, on a busy machine too.
+const SOON: Duration = Duration::from_secs(15);
+/// Requests of a client that does not give up, and how long it rests between two.
+const PERSISTENT: u32 = 30;
+const REST: Duration = Duration::from_millis(100);
+
+/// `/shelf` of the test applications for every version of the servlets: Tomcat compiles it.
+const SHELF_JSP: &str = r#"<%@ page contentType="text/plain" session="false" %><%!
+    private static final java.util.List<byte[][]> HELD = new java.util.ArrayList<>();
+%><%
+    String order = request.getParameter("do");
+    synchronized (HELD) {
+        if ("hold".equals(order)) {
+            byte[][] slots = new byte[Integer.parseInt(request.getParameter("count"))][];
+            for (int i = 0; i < slots.length; i++) {
+                slots[i] = new byte[Integer.parseInt(request.getParameter("length"))];
+            }
+            HELD.add(slots);
+        } else if ("drop".equals(order)) {
+            HELD.clear();
+        } else {
+            System.gc();
+        }
+    }
+%>done"#;
+
+/// Replaces the policy that the server was set up with.
+fn write_policy(site: &Installation, mode: &str, accounts: &str) {
+    let text = format!(
+        "[sampling]\ninterval = \"{INTERVAL}\"\ncpu-budget = \"none\"\n\n\
+         [enforcement]\nmode = \"{mode}\"\n\n{accounts}"
+    );
+    fs::write(site.folder().join("heapwarden.toml"), text).expect("writable");
+}
+
+fn account(service: &str, more: &str) -> String {
+    format!("[[account]]\nservice = \"{service}\"\nlimit = \"{LIMIT_MIB}MiB\"\n{more}\n")
+}
+
+/// Deploys the application under a name of its own.
+fn deploy_as(name: &str, webapps: &Path) {
+    deploy("shop/shop.war", webapps);
+    fs::rename(webapps.join("shop.war"), webapps.join(name)).expect("writable");
+}
+
+/// A client of one application.
+struct Client<'s> {
+    server: &'s Server,
+    /// Where the application holds and drops.
+    shelf: String,
+    account: &'s str,
+    /// Answers of the door.
+    turned_away: u64,
+}
+
+impl<'s> Client<'s> {
+    fn new(server: &'s Server, shelf: &str, account: &'s str) -> Self {
+        Self {
+            server,
+            shelf: shelf.to_owned(),
+            account,
+            turned_away: 0,
+        }
+    }
+
+    fn get(&self, query: &str) -> Answer {
+        let path = format!("{}?{query}", self.shelf);
+        (self.server.get(&path))
+            .unwrap_or_else(|error| panic!("{path}: {error}\n{}", self.server.log()))
+    }
+
+    /// Whether the request came in. Every answer but success and the door's is a failure.
+    fn comes_in(&mut self, query: &str) -> bool {
+        let answer = self.get(query);
+        if answer.status == 503 {
+            assert_turned_away(&answer);
+            self.turned_away += 1;
+            return false;
+        }
+        assert!(
+            answer.status == 200 && answer.body.contains("done"),
+            "{query}: {answer:?}\n{}",
+            self.server.log()
+        );
+        true
+    }
+
+    /// Lets the application hold more than its limit; ends at the door's first answer.
+    fn fill(&mut self) {
+        let collect = format!("{}?do=gc", self.shelf);
+        let before = self.server.settled(&collect, self.account).live_bytes as u64;
+        for _ in 0..FILLED_BYTES.saturating_sub(before) / STEP_BYTES {
+            if !self.comes_in(HOLD) {
+                return;
+            }
+        }
+    }
+
+    /// Sends the request again until `wanted`.
+    fn persist(&mut self, query: &str, wanted: bool) {
+        let done = command::poll(SOON, || {
+            let came_in = self.comes_in(query);
+            thread::sleep(REST);
+            (came_in == wanted).then_some(())
+        });
+        assert!(
+            done.is_some(),
+            "{query} within {SOON:?}: {}\n{}",
+            self.described(),
+            self.server.log()
+        );
+    }
+
+    /// Waits until the account's object in the JSON is as wanted.
+    fn wait_for(&self, what: &str, wanted: impl Fn(&serde_json::Value) -> bool) {
+        let found = command::poll(SOON, || {
+            thread::sleep(REST);
+            let accounts = self.server.accounts();
+            accounts
+                .find(self.account)
+                .is_some_and(&wanted)
+                .then_some(())
+        });
+        assert!(
+            found.is_some(),
+            "{what} within {SOON:?}: {}\n{}",
+            self.described(),
+            self.server.log()
+        );
+    }
+
+    fn described(&self) -> String {
+        let accounts = self.server.accounts();
+        let found = accounts.find(self.account).map(ToString::to_string);
+        format!("{} turned away; {found:?}", self.turned_away)
+    }
+}
+
+/// What a client gets that is turned away.
+fn assert_turned_away(answer: &Answer) {
+    let retry_after = answer.headers.get("retry-after").map(String::as_str);
+    let seconds: Option<u64> = retry_after.and_then(|text| text.parse().ok());
+    assert!(seconds >= Some(1), "{answer:?}");
+    let kind = answer.headers.get("content-type").map(String::as_str);
+    assert!(
+        kind.is_some_and(|kind| kind.starts_with("text/plain")),
+        "{answer:?}"
+    );
+    let text = format!(
+        "This service is over its memory limit. Try again in {} s.\n",
+        retry_after.expect("a number")
+    );
+    assert_eq!(answer.body, text, "{answer:?}");
+}
+
+/// The application fills up, is turned away, lets go and works again. Its neighbour always works.
+fn assert_door(server: &Server, shelf: &str, account: &str, neighbour: Option<&str>) {
+    if let Some(path) = neighbour {
+        let up = command::poll(Duration::from_secs(60), || {
+            let answer = server.get(path).ok()?;
+            (answer.status == 200).then_some(())
+        });
+        assert!(up.is_some(), "{path} is not up:\n{}", server.log());
+    }
+    let ask_neighbour = || {
+        if let Some(path) = neighbour {
+            server.ask(path);
+        }
+    };
+    let mut client = Client::new(server, shelf, account);
+    client.fill();
+    client.persist(LIGHT, false);
+    client.wait_for("the door is shut", |account| account["state"] == "over");
+    let away_before = client.turned_away;
+    let mut came_in = 0;
+    for _ in 0..PERSISTENT {
+        came_in += u32::from(client.comes_in(LIGHT));
+        ask_neighbour();
+        thread::sleep(REST);
+    }
+    eprintln!("{account}: {came_in} of {PERSISTENT} came in as probes");
+    assert!(came_in >= 1, "no probe: {}", client.described());
+    assert!(client.turned_away > away_before, "{}", client.described());
+    client.persist("do=drop", true);
+    client.wait_for("the door is open", |account| account["state"] == "open");
+    for _ in 0..PERSISTENT {
+        assert!(client.comes_in(LIGHT), "{}", client.described());
+        ask_neighbour();
+    }
+    let turned_away = client.turned_away;
+    client.wait_for("every answer is counted", |account| {
+        account["admission_refusals_total"] == turned_away
+    });
+    client.wait_for("nothing was thrown", |account| {
+        account["refusals_total"] == 0
+    });
+}
+
+const NEIGHBOUR: &str = "/other/shelf?do=hold&length=16&count=1";
+
+fn assert_tomcat(jdk: &Jdk, name: &str) {
+    let site = Installation::new();
+    let prepared = server_setup::tomcat(&site, jdk, name, INTERVAL);
+    write_policy(&site, "enforce", &account("/shop", ""));
+    let webapps = prepared.base.join("webapps");
+    deploy_as("other.war", &webapps);
+    deploy("shop/shop.war", &webapps);
+    let server = site.start(prepared.command, "/shop/shelf?do=gc");
+    assert_door(&server, "/shop/shelf", "/shop", Some(NEIGHBOUR));
+    server.finish();
+}
+
+/// Its servlets are those of before Jakarta.
+#[test]
+fn tomcat_9() {
+    let site = Installation::new();
+    let jdk = &every_jdk()[0];
+    let prepared = server_setup::tomcat(&site, jdk, "apache-tomcat-9.0.117", INTERVAL);
+    write_policy(&site, "enforce", &account("/shop", ""));
+    for name in ["shop", "other"] {
+        let folder = prepared.base.join("webapps").join(name);
+        fs::create_dir(&folder).expect("writable");
+        fs::write(folder.join("shelf.jsp"), SHELF_JSP).expect("writable");
+    }
+    let server = site.start(prepared.command, "/shop/shelf.jsp?do=gc");
+    let neighbour = NEIGHBOUR.replace("/shelf?", "/shelf.jsp?");
+    assert_door(&server, "/shop/shelf.jsp", "/shop", Some(&neighbour));
+    server.finish();
+}
+
+#[test]
+fn tomcat_10() {
+    assert_tomcat(&every_jdk()[0], "apache-tomcat-10.1.44");
+}
+
+#[test]
+fn tomcat_11() {
+    assert_tomcat(newest(), "apache-tomcat-11.0.10");
+}
+
+#[test]
+fn jetty_12() {
+    let site = Installation::new();
+    let prepared = server_setup::jetty(&site, &every_jdk()[0], INTERVAL);
+    write_policy(&site, "enforce", &account("/shop", ""));
+    let webapps = prepared.base.join("webapps");
+    deploy_as("other.war", &webapps);
+    deploy("shop/shop.war", &webapps);
+    let server = site.start(prepared.command, "/shop/shelf?do=gc");
+    assert_door(&server, "/shop/shelf", "/shop", Some(NEIGHBOUR));
+    server.finish();
+}
+
+#[test]
+fn wildfly_37() {
+    let site = Installation::new();
+    let prepared = server_setup::wildfly(&site, &every_jdk()[0], INTERVAL);
+    write_policy(&site, "enforce", &account("shop.war", ""));
+    let deployments = prepared.base.join("deployments");
+    deploy_as("other.war", &deployments);
+    deploy("shop/shop.war", &deployments);
+    let server = site.start(prepared.command, "/shop/shelf?do=gc");
+    assert_door(&server, "/shop/shelf", "shop.war", Some(NEIGHBOUR));
+    server.finish();
+}
+
+#[test]
+fn spring_boot_3() {
+    let site = Installation::new();
+    let prepared = server_setup::spring_boot(&site, newest(), INTERVAL);
+    write_policy(&site, "enforce", &account("corner-shop", ""));
+    let server = site.start(prepared.command, "/shelf?do=gc");
+    assert_door(&server, "/shelf", "corner-shop", None);
+    server.finish();
+}
+
+/// A Tomcat with the application under each of these paths.
+fn tomcat_with(paths: &[&str], mode: &str, accounts: &str) -> Server {
+    let site = Installation::new();
+    let prepared = server_setup::tomcat(&site, &every_jdk()[0], "apache-tomcat-10.1.44", INTERVAL);
+    write_policy(&site, mode, accounts);
+    for path in paths {
+        let name = format!("{}.war", path.trim_start_matches('/'));
+        deploy_as(&name, &prepared.base.join("webapps"));
+    }
+    // Tomcat deploys side by side, in no order.
+    let server = site.start(prepared.command, &format!("{}/shelf?do=gc", paths[0]));
+    for path in paths {
+        let up = command::poll(Duration::from_secs(60), || {
+            let answer = server.get(&format!("{path}/shelf?do=gc")).ok()?;
+            (answer.status == 200).then_some(())
+        });
+        assert!(up.is_some(), "{path} is not up:\n{}", server.log());
+    }
+    server
+}
+
+#[test]
+fn what_the_policy_admits_always_comes_in() {
+    let accounts = account("/listed", "admit = [\"GET /shelf\"]");
+    let server = tomcat_with(&["/listed"], "enforce", &accounts);
+    let mut client = Client::new(&server, "/listed/shelf", "/listed");
+    client.fill();
+    client.wait_for("the door is shut", |account| account["state"] == "over");
+    for _ in 0..PERSISTENT {
+        assert!(client.comes_in(LIGHT), "{}", client.described());
+    }
+    // Another path of the same application is not on the list.
+    client.shelf = "/listed/page.jsp".to_owned();
+    client.persist("length=16&count=1", false);
+    client.shelf = "/listed/shelf".to_owned();
+    assert!(client.comes_in("do=drop"), "{}", client.described());
+    client.wait_for("the door is open", |account| account["state"] == "open");
+    server.finish();
+}
+
+/// Requests come in, and the errors of a limit are thrown as ever.
+#[test]
+fn without_a_door_errors_are_thrown() {
+    let accounts = account("/off", "door = \"off\"");
+    let server = tomcat_with(&["/off"], "enforce", &accounts);
+    let client = Client::new(&server, "/off/shelf", "/off");
+    let thrown = command::poll(SOON, || {
+        let answer = client.get(HOLD);
+        assert!(matches!(answer.status, 200 | 500), "{answer:?}");
+        (answer.status == 500).then_some(())
+    });
+    assert!(thrown.is_some(), "{}", client.described());
+    client.wait_for("the refusal is counted", |account| {
+        account["refusals_total"].as_u64() >= Some(1)
+    });
+    client.wait_for("there is no door", |account| {
+        account["admission_refusals_total"] == 0
+    });
+    server.finish();
+}
+
+#[test]
+fn observation_turns_nobody_away() {
+    let server = tomcat_with(&["/seen"], "observe", &account("/seen", ""));
+    let mut client = Client::new(&server, "/seen/shelf", "/seen");
+    client.fill();
+    client.wait_for("it is over its limit", |account| account["state"] == "over");
+    for _ in 0..PERSISTENT {
+        assert!(client.comes_in(LIGHT), "{}", client.described());
+    }
+    client.wait_for("nothing is counted", |account| {
+        account["admission_refusals_total"] == 0
+    });
+    server.finish();
+}

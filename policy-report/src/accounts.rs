@@ -206,6 +206,9 @@ pub struct Account<'a> {
     /// Requests answered 503 at the door.
     #[serde(deserialize_with = "whole")]
     pub admission_refusals_total: u64,
+    /// What enforcement made its threads and requests wait, in milliseconds.
+    #[serde(deserialize_with = "whole")]
+    pub wait_milliseconds_total: u64,
     /// Times that its live bytes rose above its soft limit.
     #[serde(deserialize_with = "whole")]
     pub soft_limit_events_total: u64,

@@ -68,6 +68,7 @@ struct Counters {
     refusals: u64,
     would_refuse: u64,
     admission_refusals: u64,
+    waited_ms: u64,
     soft_limit_events: u64,
     deferred: Vec<(&'static str, u64)>,
 }
@@ -299,6 +300,7 @@ impl Counters {
             refusals: account.refusals_total,
             would_refuse: account.would_refuse_total,
             admission_refusals: account.admission_refusals_total,
+            waited_ms: account.waited_ms_total,
             soft_limit_events: account.soft_limit_events_total,
             deferred: account.deferred.clone(),
         }
@@ -310,6 +312,7 @@ impl Counters {
         account.refusals_total = self.refusals;
         account.would_refuse_total = self.would_refuse;
         account.admission_refusals_total = self.admission_refusals;
+        account.waited_ms_total = self.waited_ms;
         account.soft_limit_events_total = self.soft_limit_events;
         account.deferred = self.deferred;
     }
@@ -321,6 +324,7 @@ impl Counters {
         add(&mut self.refusals, other.refusals);
         add(&mut self.would_refuse, other.would_refuse);
         add(&mut self.admission_refusals, other.admission_refusals);
+        add(&mut self.waited_ms, other.waited_ms);
         add(&mut self.soft_limit_events, other.soft_limit_events);
         for &(reason, count) in &other.deferred {
             match self.deferred.iter_mut().find(|(known, _)| *known == reason) {
@@ -339,6 +343,7 @@ impl Counters {
             refusals: gained(self.refusals, before.refusals),
             would_refuse: gained(self.would_refuse, before.would_refuse),
             admission_refusals: gained(self.admission_refusals, before.admission_refusals),
+            waited_ms: gained(self.waited_ms, before.waited_ms),
             soft_limit_events: gained(self.soft_limit_events, before.soft_limit_events),
             deferred: self
                 .deferred

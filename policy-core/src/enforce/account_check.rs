@@ -26,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The first pause after a covering collection that acquitted the account; it doubles each time.
 const FIRST_BACK_OFF: Duration = Duration::from_millis(250);
 const MOST_DOUBLINGS: u32 = 5;
+/// Waits of so many milliseconds in all are worth a line in the log.
+const LONG_WAITS_MS: u64 = 2_000;
 /// Between two checks whether an account that is over has freed memory.
 const RECHECK: Duration = Duration::from_secs(4);
 
@@ -150,6 +152,11 @@ impl AccountCheck {
             return (Need::None, RECHECK);
         };
         let now = context.now;
+        status.counts.waited_ms += gate.take_waited_ms();
+        if status.counts.waited_ms >= status.waits_told_ms.saturating_add(LONG_WAITS_MS) {
+            log.waits(&limited.account, status, context.starved, now);
+            status.waits_told_ms = status.counts.waited_ms;
+        }
         let before = status.phase;
         self.move_state(context, epoch, limited, status, log);
         self.move_reserve(context, epoch, limited, status, log);

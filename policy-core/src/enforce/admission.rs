@@ -424,6 +424,7 @@ impl<T: CallingThread> AtGate<'_, T> {
                 slowed_ms = slowed_ms.min(self.longest_hold_ms());
             }
         }
+        self.gate.count_wait(slowed_ms);
         let until_ms = now_ms + slowed_ms;
         Ok(Some(Stage::Slowed { place, until_ms }))
     }
@@ -506,8 +507,10 @@ impl<T: CallingThread> AtGate<'_, T> {
     }
 
     fn has_waited(&mut self, wait: Wait, now_ms: u64) {
+        let waited_ms = wait.waited_ms(now_ms);
+        self.gate.count_wait(waited_ms);
         let mut grace = self.thread.grace();
-        grace.waited(wait.serial, wait.waited_ms(now_ms));
+        grace.waited(wait.serial, waited_ms);
         self.thread.remember(grace);
     }
 

@@ -38,6 +38,8 @@ pub const LEASE_MS: u64 = 30_000;
 pub const FIRST_PAUSE_MS: u64 = 100;
 /// The longest pause, in milliseconds.
 pub const LONGEST_PAUSE_MS: u64 = 1_600;
+/// How long a request that waits rests before it knocks again, in milliseconds.
+pub const KNOCK_AGAIN_MS: u64 = 5;
 /// What a client is told to wait while a probe is inside, in milliseconds.
 const BUSY_RETRY_MS: u64 = 1_000;
 
@@ -53,7 +55,7 @@ pub enum Answer {
     In,
     /// It goes in as the probe with this ticket, which is never zero. [`Door::end`] wants it.
     Probe(u64),
-    /// A verdict about the account is awaited: knock again in some milliseconds.
+    /// A verdict about the account is awaited: knock again in [`KNOCK_AGAIN_MS`].
     Wait,
     /// It is turned away, and may come again after so many milliseconds.
     Away {
@@ -103,7 +105,7 @@ impl State {
 
     fn word(self) -> u64 {
         let busy = if self.is_busy { BUSY } else { 0 };
-        busy | self.step.min(MOST_STEPS) * STEP | self.until_ms & UNTIL
+        busy | (self.step.min(MOST_STEPS) * STEP) | (self.until_ms & UNTIL)
     }
 }
 

@@ -28,6 +28,7 @@ enum Line {
     Soft,
     Refusal,
     Reserve,
+    Waits,
 }
 
 /// Which lines were written when. On the enforcer's thread.
@@ -101,6 +102,26 @@ impl EnforcementLog {
             tracing::info!(
                 "account {account} is admitted again: {} bytes survived the latest collection, the limit is {limit}{left_out}",
                 observation.survived.left.bytes,
+            );
+        }
+    }
+
+    /// Logs that the threads and requests of an account were made to wait, and for what. `starved`: the
+    /// evidence budget is used up.
+    pub fn waits(&mut self, account: &Arc<str>, status: &LimitStatus, starved: bool, now: Instant) {
+        let waited_ms = status.counts.waited_ms - status.waits_told_ms;
+        let why = match status.state() {
+            State::Over => "it is over its limit and goes on allocating",
+            _ if starved => {
+                "evidence about it is awaited, and the evidence budget is used up (see evidence-budget)"
+            }
+            _ => "evidence about it is awaited",
+        };
+        if let Some(left_out) = self.admits(account, Line::Waits, now) {
+            tracing::warn!(
+                "account {account}: its threads and requests were made to wait {:.1} s in all since the last such line; {why}{}",
+                Duration::from_millis(waited_ms).as_secs_f64(),
+                LeftOut(left_out)
             );
         }
     }

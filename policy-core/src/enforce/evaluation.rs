@@ -133,9 +133,8 @@ impl Evaluation {
                     check.judge(context, epoch, limited, status, &mut self.log, publish);
                 need = need.max(wanted);
                 again = again.min(soon);
-                is_any_asked |= context.enforced
-                    && limited.door.is_some()
-                    && status.phase != Phase::Open;
+                is_any_asked |=
+                    context.enforced && limited.door.is_some() && status.phase != Phase::Open;
             }
         });
         context.gates.set_any_asked(is_any_asked);

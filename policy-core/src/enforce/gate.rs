@@ -38,7 +38,7 @@
 use crate::ledger::{Chunks, Epoch};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, places};
 
-use super::door::{Answer, Door};
+use super::door::{Answer, Door, KNOCK_AGAIN_MS};
 
 const LIMITED: u32 = 1;
 const OVER: u32 = 2;
@@ -123,6 +123,8 @@ pub struct Counts {
     pub deferred: [u64; MOST_REASONS],
     /// Requests that were turned away at the door.
     pub admission_refusals: u64,
+    /// What enforcement made threads and requests wait, in milliseconds.
+    pub waited_ms: u64,
 }
 
 impl Counts {
@@ -131,6 +133,7 @@ impl Counts {
         self.refusals += other.refusals;
         self.would_refuse += other.would_refuse;
         self.admission_refusals += other.admission_refusals;
+        self.waited_ms += other.waited_ms;
         for (sum, more) in self.deferred.iter_mut().zip(other.deferred) {
             *sum += more;
         }
@@ -143,7 +146,7 @@ impl Counts {
 
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
-        self.due() == 0 && self.admission_refusals == 0
+        self.due() == 0 && self.admission_refusals == 0 && self.waited_ms == 0
     }
 }
 
@@ -164,6 +167,7 @@ pub struct Gate {
     would_refuse: AtomicU64,
     deferred: [AtomicU64; MOST_REASONS],
     admission_refusals: AtomicU64,
+    waited_ms: AtomicU64,
     door: Door,
     notes: [Note; NOTES],
 }
@@ -221,8 +225,10 @@ impl Gate {
         if !word.limited {
             return None;
         }
-        let is_at_rest =
-            !word.over && !word.shut && !word.naive && self.spent() <= self.trip.load(Ordering::Acquire);
+        let is_at_rest = !word.over
+            && !word.shut
+            && !word.naive
+            && self.spent() <= self.trip.load(Ordering::Acquire);
         Some(if is_at_rest {
             self.limit_bytes.load(Ordering::Relaxed)
         } else {
@@ -259,7 +265,10 @@ impl Gate {
             };
         }
         match self.is_verdict_awaited_at_door() {
-            true => Answer::Wait,
+            true => {
+                self.count_wait(KNOCK_AGAIN_MS);
+                Answer::Wait
+            }
             false => Answer::In,
         }
     }
@@ -393,6 +402,18 @@ impl Gate {
         self.masked_bytes.store(0, Ordering::Relaxed);
     }
 
+    /// Counts what a thread or a request was made to wait.
+    pub fn count_wait(&self, waited_ms: u64) {
+        if waited_ms > 0 {
+            self.waited_ms.fetch_add(waited_ms, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes out what [`Gate::count_wait`] has counted.
+    pub fn take_waited_ms(&self) -> u64 {
+        self.waited_ms.swap(0, Ordering::Relaxed)
+    }
+
     /// Counts a refusal that was thrown.
     pub fn count_refusal(&self) {
         self.refusals.fetch_add(1, Ordering::Relaxed);
@@ -417,6 +438,7 @@ impl Gate {
             would_refuse: self.would_refuse.swap(0, Ordering::Relaxed),
             deferred: std::array::from_fn(|i| self.deferred[i].swap(0, Ordering::Relaxed)),
             admission_refusals: self.admission_refusals.swap(0, Ordering::Relaxed),
+            waited_ms: self.waited_ms.swap(0, Ordering::Relaxed),
         }
     }
 }

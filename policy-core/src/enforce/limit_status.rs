@@ -58,6 +58,8 @@ pub struct LimitStatus {
     pub rechecked: Option<Instant>,
     /// Refusals, and charges that were due but not refused.
     pub counts: Counts,
+    /// How much of [`Counts::waited_ms`] the log has told of.
+    pub waits_told_ms: u64,
     history: VecDeque<Change>,
 }
 

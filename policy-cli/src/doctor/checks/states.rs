@@ -62,7 +62,12 @@ fn turned_away(account: &Account) -> Finding {
             "account {} is over its limit; new requests are answered 503",
             account.name
         ),
-        format!("{}{}", against_limit(account), answered_503(account)),
+        format!(
+            "{}{}{}",
+            against_limit(account),
+            answered_503(account),
+            waited(account)
+        ),
         REFUSED_REMEDY,
     )
 }
@@ -75,6 +80,14 @@ fn answered_503(account: &Account) -> String {
     }
 }
 
+/// `, its threads and requests waited 12.3 s`; empty if they waited less than a tenth of a second.
+fn waited(account: &Account) -> String {
+    match account.wait_milliseconds_total {
+        0..100 => String::new(),
+        ms => format!(", its threads and requests waited {:.1} s", ms as f64 / 1e3),
+    }
+}
+
 /// What to do about an account that its limit holds.
 const REFUSED_REMEDY: &str = "see what it holds (heapwarden top); if it needs that, raise its limit in the policy: it takes effect at once";
 
@@ -84,11 +97,12 @@ fn refused(account: &Account) -> Finding {
         "over-limit",
         format!("account {} is over its limit and is refused", account.name),
         format!(
-            "{}, {} refusals thrown{}{}",
+            "{}, {} refusals thrown{}{}{}",
             against_limit(account),
             account.refusals_total,
             deferred_in_brackets(account),
-            answered_503(account)
+            answered_503(account),
+            waited(account)
         ),
         REFUSED_REMEDY,
     )
@@ -117,10 +131,11 @@ fn never_refused(account: &Account) -> Finding {
             account.name
         ),
         format!(
-            "{}{}{}",
+            "{}{}{}{}",
             against_limit(account),
             deferred_in_brackets(account),
-            answered_503(account)
+            answered_503(account),
+            waited(account)
         ),
         remedy,
     )
@@ -143,7 +158,7 @@ pub(super) fn suspect(inputs: &Inputs) -> Vec<Finding> {
                      that is garbage",
                     account.name
                 ),
-                share("charged", charged, account),
+                format!("{}{}", share("charged", charged, account), waited(account)),
                 "nothing, if it is over or open within seconds; meanwhile its threads may be made to wait. If it stays \
                  suspect: runbook, HeapwardenVerdictOverdue",
             )

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use policy_config::{
-    Account, Charge, Door, Glob, Interrupts, Limit, Matcher, Mode, Policy, Throw,
-};
+use policy_config::{Account, Charge, Door, Glob, Interrupts, Limit, Matcher, Mode, Policy, Throw};
 
 use crate::core::Core;
 use crate::identity::directory::LoaderIdentity;

@@ -74,6 +74,15 @@ fn an_account_that_its_door_holds_is_a_warning() {
     let mut account = shop(State::Over, 0, &[]);
     account.door = Door::Shut;
     account.admission_refusals_total = 90;
+    account.wait_milliseconds_total = 2_340;
+    let found = only("enforce", account.clone());
+    assert!(
+        found
+            .evidence
+            .ends_with("its threads and requests waited 2.3 s"),
+        "{found:?}"
+    );
+    account.wait_milliseconds_total = 99;
     let found = only("enforce", account.clone());
     assert_eq!(
         (found.severity, found.name),

@@ -105,18 +105,24 @@ impl Fitter {
             jni.release(class);
         }
         let mut found: Vec<(&'static Point, Weak<Class>)> = Vec::new();
+        let mut is_any_pending = false;
         agent.jvmti.each_loaded_class(jni, |jni, class| {
             let Ok(signature) = agent.jvmti.signature_of(class) else {
                 return;
             };
             if let Some(point) = Point::of_class(&signature)
                 && !self.tried.iter().any(|tried| tried.refers_to(jni, class))
-                && may_have_door(agent, jni, class)
-                && let Some(weak) = class.weak()
             {
-                found.push((point, weak));
+                match may_have_door(agent, jni, class) {
+                    May::Yes => found.extend(class.weak().map(|weak| (point, weak))),
+                    May::NotYet => is_any_pending = true,
+                    May::No => {}
+                }
             }
         });
+        if is_any_pending {
+            self.schedule.soon();
+        }
         for (point, weak) in found {
             if let Some(class) = weak.upgrade(jni) {
                 match self.fit(agent, jni, point, &class) {
@@ -212,21 +218,34 @@ fn java_half(agent: &Agent, jni: &Jni) -> Option<StaticMethod> {
 
 /// Whether a class is a container's, by its loader: see the module. A loader that was not named yet is
 /// asked about again.
-fn may_have_door(agent: &Agent, jni: &Jni, class: &Ref<'_, Class>) -> bool {
+fn may_have_door(agent: &Agent, jni: &Jni, class: &Ref<'_, Class>) -> May {
     let Ok(loader) = agent.jvmti.loader_of(jni, class) else {
-        return false;
+        return May::No;
     };
     let Some(loader) = loader else {
-        return true;
+        return May::Yes;
     };
     let id = Recognizer { agent, jni }.loader(&loader);
     match agent.core.identity.loaders.owner(id) {
-        LoaderOwner::Nobody => true,
-        LoaderOwner::Pending(_) => false,
+        LoaderOwner::Nobody => May::Yes,
+        LoaderOwner::Pending(_) => May::NotYet,
         LoaderOwner::Service(_) => {
             let directory = agent.core.directory();
             let identity = directory.loader(id).map(|loader| &loader.identity);
-            matches!(identity, Some(LoaderIdentity::Service(name)) if name.server == Server::SpringBoot)
+            match identity {
+                Some(LoaderIdentity::Service(name)) if name.server == Server::SpringBoot => {
+                    May::Yes
+                }
+                _ => May::No,
+            }
         }
     }
+}
+
+/// Whether a class may get a door.
+enum May {
+    Yes,
+    No,
+    /// It is not known yet whose the loader is.
+    NotYet,
 }

@@ -19,6 +19,10 @@ const LOOKS: [Duration; 7] = [
 /// The shortest time between two looks, each of which passes over all loaded classes.
 const SHORTEST: Duration = Duration::from_millis(250);
 
+/// How many looks may come soon after another, for one reason to look: the container's own loader has no name
+/// yet, which takes the loader thread some milliseconds.
+const MOST_SOON: u32 = 8;
+
 /// Whether a policy has an account that may get a door: a service with a limit that is enforced.
 pub(super) fn wants_doors(policy: &Policy) -> bool {
     policy.enforcement.mode == Mode::Enforce
@@ -35,12 +39,20 @@ pub(super) struct Schedule {
     /// When the last reason came up, and the next of [`LOOKS`] after it; empty if none is left.
     begun: Option<(Instant, usize)>,
     last: Option<Instant>,
+    /// Whether the next look is to come soon, and how many have come so.
+    soon: (bool, u32),
 }
 
 impl Schedule {
     /// There is a reason to look: begins [`LOOKS`] anew.
     pub(super) fn begin(&mut self, now: Instant) {
         self.begun = Some((now, 0));
+        self.soon = (false, 0);
+    }
+
+    /// A class was found that may get a door in a moment: the next look comes as soon as it may.
+    pub(super) fn soon(&mut self) {
+        self.soon.0 = self.soon.1 < MOST_SOON;
     }
 
     /// There is no reason any more.
@@ -51,7 +63,10 @@ impl Schedule {
     /// How long until the next look; `None` if there is none to come.
     pub(super) fn wait(&self, now: Instant) -> Option<Duration> {
         let (begun, next) = self.begun?;
-        let due = begun + *LOOKS.get(next)?;
+        let due = match self.soon.0 {
+            true => now,
+            false => begun + *LOOKS.get(next)?,
+        };
         let due = (self.last).map_or(due, |last| due.max(last + SHORTEST));
         Some(due.saturating_duration_since(now))
     }
@@ -66,6 +81,9 @@ impl Schedule {
             *next += LOOKS[*next..].iter().take_while(missed).count();
         }
         self.last = Some(now);
+        if self.soon.0 {
+            self.soon = (false, self.soon.1 + 1);
+        }
         true
     }
 }
@@ -132,6 +150,30 @@ mod tests {
         assert_eq!(looks, 4);
         schedule.end();
         assert!(!schedule.take(start + Duration::from_secs(9)));
+    }
+
+    #[test]
+    fn it_looks_again_soon_where_a_loader_has_no_name_yet_but_not_for_ever() {
+        let start = Instant::now();
+        let mut schedule = Schedule::default();
+        schedule.begin(start);
+        let mut now = start;
+        let mut looks = Vec::new();
+        while now < start + Duration::from_secs(5) {
+            if schedule.take(now) {
+                looks.push((now - start).as_millis());
+                schedule.soon();
+            }
+            now += Duration::from_millis(50);
+        }
+        assert_eq!(
+            looks,
+            [0, 250, 500, 750, 1000, 1250, 1500, 1750, 2000, 3000]
+        );
+        schedule.begin(now);
+        assert!(schedule.take(now));
+        schedule.soon();
+        assert_eq!(schedule.wait(now), Some(SHORTEST));
     }
 
     #[test]

@@ -80,6 +80,11 @@ pub(super) fn capability_missing(inputs: &Inputs) -> Vec<Finding> {
                     "nothing is refused: the JVM does not show bytecode, so the agent knows no safe place for a throw",
                     "start the JVM with this agent only, to see which other agent interferes",
                 ),
+                "retransform_classes" => (
+                    Severity::Warning,
+                    "no doors: the JVM does not let the agent change classes; services over their limits get errors, as with door = \"off\"",
+                    "start the JVM with this agent only, to see which other agent interferes",
+                ),
                 "virtual_threads" => (
                     Severity::Note,
                     "no events of virtual threads: the agent was attached, or the JDK is older than 21; their allocations are sampled nevertheless",

@@ -2,9 +2,11 @@ package api;
 
 import dev.heapwarden.Heapwarden;
 import dev.heapwarden.Scope;
+import java.lang.reflect.Field;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.CompilerControl;
@@ -145,6 +147,32 @@ public class Enter {
     @Benchmark
     public boolean admitsInScope(InScope tenant) {
         return Heapwarden.admits();
+    }
+
+    /** What the agent asks at the entry of each request, before it looks whose the request is. */
+    @State(org.openjdk.jmh.annotations.Scope.Thread)
+    public static class Request {
+        private volatile BooleanSupplier anyShut;
+
+        @Setup
+        public void setUp() throws ReflectiveOperationException {
+            Class<?> asked;
+            try {
+                asked = Class.forName("dev.heapwarden.agent.AnyShut", true, null);
+            } catch (ClassNotFoundException withoutAgent) {
+                return;
+            }
+            Field instance = asked.getDeclaredField("ANY_SHUT");
+            instance.setAccessible(true);
+            anyShut = (BooleanSupplier) instance.get(null);
+        }
+    }
+
+    /** A request for any service while no door is shut: the code that the agent inserts. */
+    @Benchmark
+    public boolean requestAtOpenDoor(Request request) {
+        BooleanSupplier any = request.anyShut;
+        return any != null && any.getAsBoolean();
     }
 
     /** A task that was wrapped before. */

@@ -201,8 +201,8 @@ fn heap() -> Vec<Panel> {
         accounts(),
         Panel::states(
             "State",
-            "Over its limit: more than that survived a collection of all memory, and in mode enforce its \
-             allocations are refused where that is safe. Over its soft limit: a warning only.",
+            "Over its limit: more than that survived a collection of all memory, and in mode enforce new \
+             requests are answered 503, or its allocations are refused where that is safe. Over its soft limit: a warning only.",
         )
         .query(of(STATE), "{{account}}")
         .worded(&STATES)

@@ -71,6 +71,7 @@ const TABLE: &[(&str, Share)] = &[
     ("jvm_exit", shared(6, 3, 20)),
     ("prometheus_with_tls", shared(3, 2, 10)),
     ("notifier", shared(6, 2, 5)),
+    ("killed_threads", shared(6, 2, 15)),
     ("garbage_is_not_refused", alone(1, 70)),
     ("limit_overshoot", alone(1, 50)),
     ("large_arrays", alone(2, 50)),

@@ -25,6 +25,7 @@ mod references;
 pub mod report;
 mod run_file;
 mod threads;
+mod uncaught;
 
 use policy_core::{
     enforce, events, identity, interval_control, ledger, ports, pressure, reading, sampling, wakeup,

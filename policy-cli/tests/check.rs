@@ -69,12 +69,12 @@ fn an_accepted_policy_is_summed_up() {
 p.toml: ok
   Publishes on http://127.0.0.1:9464/metrics.
   Samples once in 64 KiB on average, less often where samples take over 0.5% of the CPU time.
-  Refuses allocations of accounts over their limits.
+  Answers requests of services over their limits 503; refuses allocations beyond a reserve of 12.5%.
   Collections that it asks for may take 2.5% of the time.
 
   ACCOUNT     MATCHES                       SOFT LIMIT  LIMIT    WHEN OVER
-  shop        service \"/shop\"               200 MiB     256 MiB  oom
-  (one each)  service \"*\"                   none        25%      error
+  shop        service \"/shop\"               200 MiB     256 MiB  503, then oom
+  (one each)  service \"*\"                   none        25%      503, then error
   xml         packages org.apache.xerces.*  none        none     callers pay
 "
     );

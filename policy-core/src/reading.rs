@@ -368,6 +368,7 @@ fn row(
     account.refusals_total = status.counts.refusals;
     account.would_refuse_total = status.counts.would_refuse;
     account.admission_refusals_total = status.counts.admission_refusals;
+    account.threads_killed_total = status.counts.threads_killed;
     account.waited_ms_total = status.counts.waited_ms;
     account.door = status.door;
     account.reserve_bytes = status.reserve_bytes;

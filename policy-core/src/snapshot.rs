@@ -230,6 +230,8 @@ pub struct Account {
     pub would_refuse_total: u64,
     /// Requests answered 503 at the door.
     pub admission_refusals_total: u64,
+    /// Threads that ended with an uncaught refusal.
+    pub threads_killed_total: u64,
     /// What enforcement made its threads and requests wait, in milliseconds.
     pub waited_ms_total: u64,
     /// Refusals that were due where a throw is not safe, by reason.

@@ -209,14 +209,14 @@ impl Method {
 
     /// Calls this class's own method on an instance of the class or a sub class, even if the sub class
     /// overrides it, and returns its object. `None` if that is null, and as for [`Method::long`].
-    pub fn own_object<'j, R: JavaClass>(
+    pub fn own_object<'j, R: JavaType>(
         &self,
         on: &Ref<'j, impl JavaType>,
         values: &[Value<'_>],
     ) -> Option<Local<'j, R>> {
         let jni = on.jni();
         let arguments = self.declared.arguments(values)?;
-        if !self.declared.returns::<R>() || !on.is_a(&self.class) {
+        if self.declared.returns != R::descriptor() || !on.is_a(&self.class) {
             return None;
         }
         let value = call!(

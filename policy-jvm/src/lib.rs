@@ -100,6 +100,7 @@ mod jvmti;
 pub mod kinds;
 mod members;
 mod methods;
+mod modules;
 mod natives;
 mod refs;
 mod rewriting;

@@ -206,6 +206,9 @@ pub struct Account<'a> {
     /// Requests answered 503 at the door.
     #[serde(deserialize_with = "whole")]
     pub admission_refusals_total: u64,
+    /// Threads that ended with an uncaught refusal.
+    #[serde(deserialize_with = "whole")]
+    pub threads_killed_total: u64,
     /// What enforcement made its threads and requests wait, in milliseconds.
     #[serde(deserialize_with = "whole")]
     pub wait_milliseconds_total: u64,

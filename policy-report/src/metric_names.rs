@@ -32,6 +32,7 @@ metric_names! {
     ACCOUNT_REFUSALS = "heapwarden_account_refusals_total";
     ACCOUNT_WOULD_REFUSE = "heapwarden_account_would_refuse_total";
     ACCOUNT_ADMISSION_REFUSALS = "heapwarden_account_admission_refusals_total";
+    ACCOUNT_THREADS_KILLED = "heapwarden_account_threads_killed_total";
     ACCOUNT_WAIT = "heapwarden_account_wait_seconds_total";
     ACCOUNT_DEFERRED_REFUSALS = "heapwarden_account_deferred_refusals_total";
     ACCOUNT_OVER_LIMIT = "heapwarden_account_over_limit";

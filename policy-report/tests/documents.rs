@@ -58,6 +58,7 @@ fn the_document_is_written_as_the_contract_says() {
             state: State::Suspect,
             door: Door::Shut,
             admission_refusals_total: 4,
+            threads_killed_total: 6,
             wait_milliseconds_total: 5,
             principals: vec![Principal {
                 name: "_unaccounted".into(),
@@ -89,6 +90,7 @@ fn the_document_is_written_as_the_contract_says() {
         r#""soft_limit_bytes":null,"limit_bytes":268435456,"reserve_bytes":33554432,"#,
         r#""state":"suspect","door":"shut","#,
         r#""refusals_total":0,"would_refuse_total":0,"admission_refusals_total":4,"#,
+        r#""threads_killed_total":6,"#,
         r#""wait_milliseconds_total":5,"#,
         r#""soft_limit_events_total":0,"#,
         r#""deferred_total":0,"deferred_by_reason":{},"retired_loaders":0,"#,
@@ -128,7 +130,10 @@ fn an_older_agent_is_read() {
     assert_eq!(shop.percent_of_limit(), Some(25.0));
     assert_eq!(shop.state, State::Suspect);
     assert_eq!((shop.door, shop.reserve_bytes), (Door::None, None));
-    assert_eq!(shop.admission_refusals_total, 0);
+    assert_eq!(
+        (shop.admission_refusals_total, shop.threads_killed_total),
+        (0, 0)
+    );
     assert_eq!(shop.classes[0].class, "byte[]");
     assert_eq!(shop.principals[0].name, "_unaccounted");
     assert_eq!(shop.whole().live_error_bytes(), 2, "the charged error");
@@ -294,7 +299,7 @@ prop_compose! {
         names in [text(), text(), text()],
         parent in prop::option::of(text()),
         tree in prop::option::of(tree()),
-        amounts in any::<[u64; 15]>(),
+        amounts in any::<[u64; 16]>(),
         optional in any::<[Option<u64>; 5]>(),
         state in state(),
         door in door(),
@@ -325,6 +330,7 @@ prop_compose! {
             refusals_total: amounts[6],
             would_refuse_total: amounts[7],
             admission_refusals_total: amounts[13],
+            threads_killed_total: amounts[15],
             wait_milliseconds_total: amounts[14],
             soft_limit_events_total: amounts[8],
             deferred_total: amounts[9],

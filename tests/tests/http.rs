@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// Families of the contract that every agent publishes; those with a limit or a refusal to tell of
 /// are checked where there is one.
-const CONTRACT: [&str; 40] = [
+const CONTRACT: [&str; 41] = [
     "heapwarden_account_live_bytes",
     "heapwarden_account_charged_bytes",
     "heapwarden_account_standard_error_bytes",
@@ -32,6 +32,7 @@ const CONTRACT: [&str; 40] = [
     "heapwarden_account_refusals_total",
     "heapwarden_account_would_refuse_total",
     "heapwarden_account_admission_refusals_total",
+    "heapwarden_account_threads_killed_total",
     "heapwarden_account_wait_seconds_total",
     "heapwarden_account_over_limit",
     "heapwarden_principal_live_bytes",
@@ -234,6 +235,7 @@ fn the_json_is_as_the_contract_says() {
             "refusals_total",
             "would_refuse_total",
             "admission_refusals_total",
+            "threads_killed_total",
             "wait_milliseconds_total",
             "deferred_total",
         ] {

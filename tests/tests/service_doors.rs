@@ -271,6 +271,22 @@ fn tomcat_11() {
     assert_tomcat(newest(), "apache-tomcat-11.0.10");
 }
 
+/// Log4j's filter is a frame of every request, below which nothing is thrown: the door stops it all the same.
+#[test]
+fn behind_a_logging_filter() {
+    let site = Installation::new();
+    let prepared = server_setup::tomcat(&site, &every_jdk()[0], "apache-tomcat-10.1.44", INTERVAL);
+    write_policy(&site, "enforce", &account("/logged", ""));
+    let webapps = prepared.base.join("webapps");
+    deploy_as("other.war", &webapps);
+    deploy("logged/logged.war", &webapps);
+    let server = site.start(prepared.command, "/logged/shelf?do=gc");
+    let frames = server.get("/logged/frames.jsp").expect("an answer").body;
+    assert!(frames.contains("Log4jServletFilter"), "{frames}");
+    assert_door(&server, "/logged/shelf", "/logged", Some(NEIGHBOUR));
+    server.finish();
+}
+
 #[test]
 fn jetty_12() {
     let site = Installation::new();

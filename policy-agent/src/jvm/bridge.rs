@@ -17,7 +17,7 @@ use super::thread_scopes::ThreadScopes;
 
 /// All classes but [`NATIVES`], which comes first: its native methods are bound before another class can be
 /// initialised. Superclasses and interfaces come before the classes that need them.
-const CLASSES: [ClassFile; 27] = [
+const CLASSES: [ClassFile; 28] = [
     class_file!("agent/Agent"),
     class_file!("agent/NativeAgent"),
     class_file!("agent/Inherited"),
@@ -36,6 +36,7 @@ const CLASSES: [ClassFile; 27] = [
     class_file!("agent/JettyDoor"),
     class_file!("agent/UndertowDoor"),
     class_file!("agent/Doors"),
+    class_file!("agent/Uncaught"),
     class_file!("agent/Home"),
     class_file!("agent/ScopeName"),
     class_file!("agent/Names"),
@@ -46,6 +47,8 @@ const CLASSES: [ClassFile; 27] = [
     class_file!("agent/Subscriptions"),
     class_file!("agent/Bridge"),
 ];
+/// The place after `Cells`.
+const CELLS_END: usize = 6;
 const NATIVES: ClassFile = class_file!("agent/Natives");
 
 /// `java.lang.Long`.
@@ -76,17 +79,22 @@ impl Bridge {
         let bound = (jni.define_new_in_boot(&NATIVES))
             .ok_or("another copy of the agent in this JVM serves it, or it cannot be defined")?;
         natives::bind(jni, &bound)?;
+        // By their places, not by name: other loaders may have classes of these names. References to the
+        // others are dropped at once, since the VM promises room for few.
+        let [first @ .., bridge] = &CLASSES;
         let mut classes = Vec::new();
-        for file in &CLASSES {
+        for (place, file) in first.iter().enumerate() {
             let class = jni.define_in_boot(jvmti, file);
-            classes.push(class.map_err(|why| why.to_string())?);
+            let class = class.map_err(|why| why.to_string())?;
+            if place < CELLS_END {
+                classes.push(class);
+            }
         }
-        // By their places, not by name: other loaders may have classes of these names.
-        let [.., inherited, _, cell, cells] = &classes[..6] else {
-            unreachable!("there are more classes")
+        let [.., inherited, _, cell, cells] = &classes[..] else {
+            return Err("a class of the bridge is missing".to_owned());
         };
         let thread_scopes = ThreadScopes::find(jni, jvmti, cells, cell, inherited)?;
-        let last = &classes[classes.len() - 1];
+        let last = &(jni.define_in_boot(jvmti, bridge)).map_err(|why| why.to_string())?;
         let method = |class: &Ref<'_, Class>, name, descriptor| {
             (class.static_method(name, descriptor))
                 .ok_or_else(|| "a method of the bridge is missing".to_owned())

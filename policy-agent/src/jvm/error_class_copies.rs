@@ -178,6 +178,14 @@ impl ErrorClassCopies {
         ClassFields::find(class, FIELDS)
     }
 
+    // ---- on a thread that ends ------------------------------------------------------
+
+    /// Whether this class is a copy of which the agent can make errors.
+    pub(super) fn has_made(&self, jni: &Jni, class: &Ref<'_, Class>) -> bool {
+        (self.known.load().iter())
+            .any(|copy| copy.fields.get().is_some() && copy.class.refers_to(jni, class))
+    }
+
     // ---- on the thread that is being refused ---------------------------------------
 
     /// The copy that the code on the calling thread's stack means, the nearest to the allocation

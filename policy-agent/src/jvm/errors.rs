@@ -167,6 +167,22 @@ impl Errors {
         self.heap.room_bytes(jni) < ROOM_FOR_ERROR_BYTES || copies.is_ready(jni, jvmti, methods)
     }
 
+    /// Whether an error is of a class that the agent throws, and the account that it names: `None` within if
+    /// it was made beforehand. Looks up names: not on an allocating thread.
+    pub(crate) fn account_of(
+        &self,
+        jni: &Jni,
+        error: &Ref<'_, Throwable>,
+    ) -> Option<Option<String>> {
+        let class = error.class();
+        let is_thrown = (self.kinds.iter())
+            .any(|kind| class.is_same(&kind.class) || kind.copies.has_made(jni, &class));
+        is_thrown.then(|| {
+            let account = error.get_named("account", "Ljava/lang/String;");
+            account.and_then(|account| account.text())
+        })
+    }
+
     fn kind(&self, kind: Throw) -> &Kind {
         &self.kinds[match kind {
             Throw::Oom => 0,

@@ -7,7 +7,9 @@
 
 use std::time::{Duration, Instant};
 
-use policy_jvm::kinds::{Anything, Array, Class, ClassLoader, JavaString, LongArray};
+use policy_jvm::kinds::{
+    Anything, Array, Class, ClassLoader, JavaString, LongArray, Thread, Throwable,
+};
 use policy_jvm::{Jni, Local, NativeMethod, Ref};
 
 use crate::agent::Agent;
@@ -17,6 +19,7 @@ use crate::identity::scopes::{Misuse, NewScope};
 use crate::ledger::{PurseId, Tag};
 use crate::report::UNACCOUNTED;
 use crate::sampling::standard_error_bytes;
+use crate::uncaught;
 
 use super::bridge::Bridge;
 use super::recognizer::Recognizer;
@@ -51,6 +54,7 @@ pub(super) fn bind(jni: &Jni, class: &Ref<'_, Class>) -> Result<(), String> {
         NativeMethod::of0::<bool, _>("anyShut", any_shut),
         NativeMethod::of3::<i32, JavaString, JavaString, i64, _>("knock", knock),
         NativeMethod::of2::<i32, i64, (), _>("probeEnded", probe_ended),
+        NativeMethod::of2::<Thread, Throwable, (), _>("threadEnded", thread_ended),
         NativeMethod::of1::<bool, (), _>("listen", listen),
         NativeMethod::of1::<i32, LongArray, _>("figures", figures),
         NativeMethod::of2::<i32, bool, (), _>("watch", watch),
@@ -260,6 +264,12 @@ fn probe_ended(_: &Jni, loader: i32, ticket: i64) {
     };
     if let Some(payer) = service_of(agent, loader) {
         agent.core.probe_ended(payer, ticket, agent.uptime_ms());
+    }
+}
+
+fn thread_ended(jni: &Jni, thread: Option<Ref<'_, Thread>>, error: Option<Ref<'_, Throwable>>) {
+    if let (Some(agent), Some(thread), Some(error)) = (Agent::get(), thread, error) {
+        uncaught::ended(agent, jni, &thread, &error);
     }
 }
 

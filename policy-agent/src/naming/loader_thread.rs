@@ -7,7 +7,7 @@
 //!
 //! It has a thread of its own because it alone calls code of containers. If such a call hangs, new
 //! loaders stay unnamed and their bytes stay `_unaccounted`; everything else goes on. For the same reason it
-//! fits the [`crate::door`]s.
+//! fits the [`crate::door`]s, and has [`crate::uncaught`] errors noticed.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -20,6 +20,7 @@ use crate::identity::directory::LoaderIdentity;
 use crate::identity::loaders::{LoaderId, LoaderOwner};
 use crate::jvm::recognizer::Recognizer;
 use crate::ledger::{PurseId, Tag};
+use crate::uncaught::UncaughtWatch;
 
 use super::rules::{self, Found};
 
@@ -67,6 +68,7 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
         checks: HashMap::new(),
         fitter: Fitter::new(),
     };
+    let mut uncaught = UncaughtWatch::new();
     while !agent.stopping() {
         while let Some(id) = agent.core.identity.new_loaders.pop() {
             loader_thread.meet(jni, id);
@@ -79,6 +81,7 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
         }
         let next = loader_thread.check(jni);
         let next = next.min(loader_thread.fitter.turn(agent, jni));
+        uncaught.turn(agent, jni);
         agent.costs.thread_is("loaders");
         agent.loader_thread.wait(next);
     }

@@ -126,6 +126,8 @@ catalog! {
         "Refusals that were due but not thrown, because the policy only observes.";
     ACCOUNT_ADMISSION_REFUSALS = Counter None ["account"]
         "Requests answered 503 at the door while the account was over its limit.";
+    ACCOUNT_THREADS_KILLED = Counter None ["account"]
+        "Threads that ended with an uncaught refusal.";
     ACCOUNT_WAIT = Counter Seconds ["account"]
         "What enforcement made the account's threads and requests wait, in seconds.";
     ACCOUNT_DEFERRED_REFUSALS = Counter None ["account", "reason"]
@@ -264,6 +266,7 @@ mod tests {
             ("heapwarden_account_refusals_total", &["account"]),
             ("heapwarden_account_would_refuse_total", &["account"]),
             ("heapwarden_account_admission_refusals_total", &["account"]),
+            ("heapwarden_account_threads_killed_total", &["account"]),
             ("heapwarden_account_wait_seconds_total", &["account"]),
             (
                 "heapwarden_account_deferred_refusals_total",

@@ -138,6 +138,9 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
     each(&catalog::ACCOUNT_ADMISSION_REFUSALS, |a| {
         Some(a.admission_refusals_total.into())
     });
+    each(&catalog::ACCOUNT_THREADS_KILLED, |a| {
+        Some(a.threads_killed_total.into())
+    });
     each(&catalog::ACCOUNT_WAIT, |a| {
         Some(Value::from(a.waited_ms_total as f64 / 1e3))
     });

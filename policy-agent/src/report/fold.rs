@@ -68,6 +68,7 @@ struct Counters {
     refusals: u64,
     would_refuse: u64,
     admission_refusals: u64,
+    threads_killed: u64,
     waited_ms: u64,
     soft_limit_events: u64,
     deferred: Vec<(&'static str, u64)>,
@@ -300,6 +301,7 @@ impl Counters {
             refusals: account.refusals_total,
             would_refuse: account.would_refuse_total,
             admission_refusals: account.admission_refusals_total,
+            threads_killed: account.threads_killed_total,
             waited_ms: account.waited_ms_total,
             soft_limit_events: account.soft_limit_events_total,
             deferred: account.deferred.clone(),
@@ -312,6 +314,7 @@ impl Counters {
         account.refusals_total = self.refusals;
         account.would_refuse_total = self.would_refuse;
         account.admission_refusals_total = self.admission_refusals;
+        account.threads_killed_total = self.threads_killed;
         account.waited_ms_total = self.waited_ms;
         account.soft_limit_events_total = self.soft_limit_events;
         account.deferred = self.deferred;
@@ -324,6 +327,7 @@ impl Counters {
         add(&mut self.refusals, other.refusals);
         add(&mut self.would_refuse, other.would_refuse);
         add(&mut self.admission_refusals, other.admission_refusals);
+        add(&mut self.threads_killed, other.threads_killed);
         add(&mut self.waited_ms, other.waited_ms);
         add(&mut self.soft_limit_events, other.soft_limit_events);
         for &(reason, count) in &other.deferred {
@@ -343,6 +347,7 @@ impl Counters {
             refusals: gained(self.refusals, before.refusals),
             would_refuse: gained(self.would_refuse, before.would_refuse),
             admission_refusals: gained(self.admission_refusals, before.admission_refusals),
+            threads_killed: gained(self.threads_killed, before.threads_killed),
             waited_ms: gained(self.waited_ms, before.waited_ms),
             soft_limit_events: gained(self.soft_limit_events, before.soft_limit_events),
             deferred: self

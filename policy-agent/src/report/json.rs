@@ -129,6 +129,7 @@ fn account<'a>(
         refusals_total: account.refusals_total,
         would_refuse_total: account.would_refuse_total,
         admission_refusals_total: account.admission_refusals_total,
+        threads_killed_total: account.threads_killed_total,
         wait_milliseconds_total: account.waited_ms_total,
         soft_limit_events_total: account.soft_limit_events_total,
         deferred_total: deferred_by_reason.sum(),

@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use policy_config::{Account, Charge, Interval, Limit, Listen, Mode, Policy, Principals};
+use policy_config::{
+    Account, Charge, Door, Interval, Limit, Listen, Matcher, Mode, Policy, Principals,
+};
 
 /// Most accounts that are listed.
 const MAX_LISTED: usize = 20;
@@ -34,7 +36,11 @@ pub(crate) fn write(policy: &Policy, out: &mut dyn Write) -> io::Result<()> {
     }
     match policy.enforcement.mode {
         Mode::Observe => writeln!(out, "  Refuses nothing, and counts what it would refuse.")?,
-        Mode::Enforce => writeln!(out, "  Refuses allocations of accounts over their limits.")?,
+        Mode::Enforce => writeln!(
+            out,
+            "  Answers requests of services over their limits 503; refuses allocations beyond a reserve of {}%.",
+            policy.enforcement.reserve_percent
+        )?,
     }
     writeln!(
         out,
@@ -78,16 +84,19 @@ fn row(account: &Account) -> [String; 5] {
         None => "(one each)".into(),
     };
     let when_over = match (account.charge, account.limit) {
-        (Charge::Caller, _) => "callers pay",
-        (Charge::SelfPays, Limit::None) => "-",
-        (Charge::SelfPays, _) => account.throw.as_str(),
+        (Charge::Caller, _) => "callers pay".to_owned(),
+        (Charge::SelfPays, Limit::None) => "-".to_owned(),
+        (Charge::SelfPays, _) => match (&account.matcher, account.door) {
+            (Matcher::Service(_), Door::Auto) => format!("503, then {}", account.throw),
+            _ => account.throw.to_string(),
+        },
     };
     [
         cut(&name),
         cut(&account.matcher.to_string()),
         account.soft_limit.to_string(),
         account.limit.to_string(),
-        when_over.into(),
+        when_over,
     ]
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 use crate::snapshot::{DoorState, State};
 
 use super::gate::{Counts, Gates};
+use super::killed_threads::KilledThreads;
 use super::limit_status::LimitStatuses;
 use super::refusal_details::RefusalDetailsTable;
 
@@ -15,6 +16,8 @@ pub struct Enforcement {
     pub gates: Gates,
     /// What refusals say. Lock-free; the enforcer writes it.
     pub details: RefusalDetailsTable,
+    /// How often the log told of threads that a refusal ended. Any thread that ends.
+    pub killed_threads: KilledThreads,
     statuses: Mutex<LimitStatuses>,
     mask_bytes: AtomicU64,
     /// A share of wall time, of 0 to 1, as the bits of an `f64`.
@@ -42,6 +45,7 @@ impl Enforcement {
         Enforcement {
             gates: Gates::new(),
             details: RefusalDetailsTable::new(),
+            killed_threads: KilledThreads::default(),
             statuses: Mutex::new(LimitStatuses::default()),
             mask_bytes: AtomicU64::new(0),
             evidence_share: AtomicU64::new(super::budget::SHARE.to_bits()),
@@ -85,6 +89,14 @@ impl Enforcement {
     /// Adds the gates' counts to the statuses, so that [`Enforcement::status`] is up to date.
     pub fn drain(&self) {
         self.statuses().drain(&self.gates);
+    }
+
+    /// Counts a thread that ended with an uncaught refusal of this account, if the account has or had a
+    /// limit. Takes the lock: on a thread that ends, not in an event.
+    pub fn count_killed_thread(&self, account: &str) {
+        if let Some(status) = self.statuses().known_mut(account) {
+            status.counts.threads_killed += 1;
+        }
     }
 
     /// Where an account stands, for a report. Takes the lock.

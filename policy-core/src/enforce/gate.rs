@@ -123,6 +123,8 @@ pub struct Counts {
     pub deferred: [u64; MOST_REASONS],
     /// Requests that were turned away at the door.
     pub admission_refusals: u64,
+    /// Threads that ended with an uncaught refusal. No gate counts them: their errors name the account.
+    pub threads_killed: u64,
     /// What enforcement made threads and requests wait, in milliseconds.
     pub waited_ms: u64,
 }
@@ -133,6 +135,7 @@ impl Counts {
         self.refusals += other.refusals;
         self.would_refuse += other.would_refuse;
         self.admission_refusals += other.admission_refusals;
+        self.threads_killed += other.threads_killed;
         self.waited_ms += other.waited_ms;
         for (sum, more) in self.deferred.iter_mut().zip(other.deferred) {
             *sum += more;
@@ -146,7 +149,10 @@ impl Counts {
 
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
-        self.due() == 0 && self.admission_refusals == 0 && self.waited_ms == 0
+        self.due() == 0
+            && self.admission_refusals == 0
+            && self.threads_killed == 0
+            && self.waited_ms == 0
     }
 }
 
@@ -438,6 +444,7 @@ impl Gate {
             would_refuse: self.would_refuse.swap(0, Ordering::Relaxed),
             deferred: std::array::from_fn(|i| self.deferred[i].swap(0, Ordering::Relaxed)),
             admission_refusals: self.admission_refusals.swap(0, Ordering::Relaxed),
+            threads_killed: 0,
             waited_ms: self.waited_ms.swap(0, Ordering::Relaxed),
         }
     }

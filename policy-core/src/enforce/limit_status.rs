@@ -239,6 +239,11 @@ impl LimitStatuses {
         self.by_account.values().map(|status| &status.counts)
     }
 
+    /// The status of an account, if it has or had a limit.
+    pub fn known_mut(&mut self, account: &str) -> Option<&mut LimitStatus> {
+        self.by_account.get_mut(account)
+    }
+
     /// The status of an account, made if it is missing.
     pub fn status_mut(&mut self, account: &Arc<str>) -> &mut LimitStatus {
         self.by_account.entry(account.clone()).or_default()
@@ -353,8 +358,12 @@ mod tests {
         // A thread that had read the gate before it was closed.
         gate.count_refusal();
         statuses.drain(&gates);
+        statuses.known_mut("b").unwrap().counts.threads_killed += 1;
+        statuses.forget();
         let status = statuses.status("b").unwrap();
         assert_eq!((status.state(), status.counts.refusals), (State::Open, 2));
+        assert_eq!(status.counts.threads_killed, 1);
+        assert!(statuses.known_mut("nobody").is_none());
     }
 
     #[test]

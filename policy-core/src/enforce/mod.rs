@@ -13,6 +13,8 @@
 //! * [`admission`]: the path of one charge past its gates: admitted, delayed, deferred or refused.
 //! * [`refusal_details`]: what a refusal's error says, made ready by the enforcer.
 //!
+//! On threads that end: [`killed_threads`], what the log says of those that a refusal ended.
+//!
 //! On the enforcer's thread:
 //! * [`enforcer`]: one turn of that thread.
 //! * [`limited_accounts`]: the accounts that have limits; [`evaluation`] goes through all of them
@@ -35,6 +37,7 @@ pub mod evaluation;
 pub mod evidence;
 pub mod gate;
 pub mod grace;
+pub mod killed_threads;
 pub mod limit_status;
 pub mod limited_accounts;
 pub mod overdraft;

@@ -40,6 +40,7 @@ fn beyond_the_cap_the_smallest_make_up_other() {
     small.live_standard_error_bytes = 6.0;
     small.refusals_total = 2;
     small.admission_refusals_total = 3;
+    small.threads_killed_total = 1;
     small.waited_ms_total = 30;
     small.door = DoorState::Shut;
     small.deferred = vec![("clinit", 5)];
@@ -48,6 +49,7 @@ fn beyond_the_cap_the_smallest_make_up_other() {
     tiny.live_standard_error_bytes = 8.0;
     tiny.state = State::Over;
     tiny.admission_refusals_total = 4;
+    tiny.threads_killed_total = 5;
     tiny.waited_ms_total = 40;
     tiny.door = DoorState::Open;
     tiny.deferred = vec![("clinit", 1), ("lock", 1)];
@@ -62,6 +64,7 @@ fn beyond_the_cap_the_smallest_make_up_other() {
     assert_eq!((other.kind, other.state), (Kind::Reserved, State::Over));
     assert_eq!(other.refusals_total, 2);
     assert_eq!(other.admission_refusals_total, 7);
+    assert_eq!(other.threads_killed_total, 6);
     assert_eq!(other.waited_ms_total, 70);
     assert_eq!(other.door, DoorState::Shut);
     assert_eq!(other.deferred, [("clinit", 6), ("lock", 1)]);

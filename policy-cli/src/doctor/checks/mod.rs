@@ -11,9 +11,10 @@ use super::finding::Finding;
 use super::inputs::Inputs;
 
 /// Every check, in the order in which its findings are listed.
-const CHECKS: [fn(&Inputs) -> Vec<Finding>; 30] = [
+const CHECKS: [fn(&Inputs) -> Vec<Finding>; 31] = [
     states::over,
     states::suspect,
+    states::threads_killed,
     states::refused_before,
     loading::no_jvm,
     loading::not_loaded,

@@ -205,6 +205,34 @@ pub(super) fn refused_before(inputs: &Inputs) -> Vec<Finding> {
     .collect()
 }
 
+/// Accounts of which a refusal ended threads: their work may have stopped for good, whatever the account's
+/// state is now.
+pub(super) fn threads_killed(inputs: &Inputs) -> Vec<Finding> {
+    let accounts = inputs.accounts.iter().flat_map(|all| &all.accounts);
+    let killed = accounts.filter(|account| account.threads_killed_total > 0);
+    killed
+        .map(|account| {
+            let threads = match account.threads_killed_total {
+                1 => "a thread".to_owned(),
+                count => format!("{count} threads"),
+            };
+            Finding::new(
+                Severity::Warning,
+                "threads-killed",
+                format!(
+                    "account {}: {threads} ended with an uncaught refusal; what they did may not be done any more",
+                    account.name
+                ),
+                format!(
+                    "{} threads ended, {} refusals thrown",
+                    account.threads_killed_total, account.refusals_total
+                ),
+                "spare such threads by never-interrupt in the account's section of the policy; the agent's log names each and the line",
+            )
+        })
+        .collect()
+}
+
 /// `live 319.5 MiB, 213 % of the limit 150 MiB`
 fn against_limit(account: &Account) -> String {
     let live = account

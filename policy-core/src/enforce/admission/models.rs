@@ -106,6 +106,7 @@ fn publish(core: &Core, purse: PurseId, account: &str) {
         limit_bytes: 1000,
         live_bytes: 0,
         standard_error_bytes: 0,
+        admit: Arc::default(),
     };
     let number = u32::from(purse.get());
     core.enforcement

@@ -9,8 +9,8 @@ import java.util.function.Consumer;
  *
  * <p>The agent defines the classes in this order, superclasses first: Natives, Agent, NativeAgent,
  * Inherited, Context, Cell, Cells, Loaders, LoaderKey, LoaderProbe, LoaderNumbers, AnyShut, Container,
- * Door, TomcatDoor, JettyDoor, UndertowDoor, Doors, Home, ScopeName, Names, Services, Misuse,
- * Subscription, Delivery, Subscriptions, Bridge.
+ * Door, TomcatDoor, JettyDoor, UndertowDoor, Doors, Uncaught, Home, ScopeName, Names, Services,
+ * Misuse, Subscription, Delivery, Subscriptions, Bridge.
  *
  * <p>Anybody in the JVM can call these methods. None gives power over another's account: what is
  * handed in is checked, and tokens are good on the thread alone that got them.

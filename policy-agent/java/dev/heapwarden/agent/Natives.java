@@ -83,4 +83,7 @@ final class Natives {
 
     /** The request that was let in with this ticket has ended. */
     static native void probeEnded(int loader, long ticket);
+
+    /** See {@link Uncaught#ended}: counts and logs the thread if the agent threw this error. */
+    static native void threadEnded(Thread thread, Throwable error);
 }

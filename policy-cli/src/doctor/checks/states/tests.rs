@@ -119,6 +119,27 @@ fn an_account_that_its_door_holds_is_a_warning() {
 }
 
 #[test]
+fn threads_that_a_refusal_ended_are_a_warning_whatever_the_state() {
+    let mut account = shop(State::Open, 7, &[]);
+    let inputs = |account: &Account| agent("", vec![account.clone()]);
+    assert!(threads_killed(&inputs(&account)).is_empty());
+    account.threads_killed_total = 3;
+    let found = threads_killed(&inputs(&account));
+    let [found] = &found[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!(
+        (found.severity, found.name),
+        (Severity::Warning, "threads-killed")
+    );
+    assert!(
+        found.sentence.starts_with("account /shop: 3 threads ended"),
+        "{found:?}"
+    );
+    assert!(found.remedy.contains("never-interrupt"), "{found:?}");
+}
+
+#[test]
 fn what_observe_lets_pass_is_a_warning() {
     let mut account = shop(State::Over, 0, &[]);
     account.would_refuse_total = 12;

@@ -217,21 +217,6 @@ impl Server {
         http::send(self.http, method, path, headers)
     }
 
-    /// Sends the application a `POST` or `PUT` with a body of this type.
-    ///
-    /// # Errors
-    /// Where the server closes the connection without an answer.
-    pub fn send_body(
-        &self,
-        method: &str,
-        path: &str,
-        content_type: &str,
-        body: &str,
-    ) -> std::io::Result<http::Answer> {
-        let headers = [("content-type", content_type)];
-        http::send_body(self.http, method, path, &headers, body.as_bytes())
-    }
-
     /// Asks the application and expects it to say `done`.
     ///
     /// # Panics

@@ -90,20 +90,6 @@ impl Client {
     /// # Errors
     /// If there is no whole answer.
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> io::Result<Answer> {
-        self.send_body(method, path, headers, &[])
-    }
-
-    /// `POST` or `PUT` with header lines and a body. Other methods are sent without one.
-    ///
-    /// # Errors
-    /// If there is no whole answer.
-    pub fn send_body(
-        &self,
-        method: &str,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: &[u8],
-    ) -> io::Result<Answer> {
         let url = format!("http://{}{path}", self.address);
         let explain = |kind, error: &dyn std::fmt::Display| {
             io::Error::new(kind, format!("{method} {url}: {error}"))
@@ -115,7 +101,7 @@ impl Client {
             request = request.header(*name, *value);
         }
         let answer = if method == "POST" || method == "PUT" {
-            self.agent.run(request.body(body).map_err(invalid)?)
+            self.agent.run(request.body(&[][..]).map_err(invalid)?)
         } else {
             self.agent.run(request.body(()).map_err(invalid)?)
         };
@@ -141,21 +127,7 @@ pub fn send(
     path: &str,
     headers: &[(&str, &str)],
 ) -> io::Result<Answer> {
-    send_body(address, method, path, headers, &[])
-}
-
-/// `POST` or `PUT` with header lines and a body, over a connection of its own; may take 30 seconds.
-///
-/// # Errors
-/// If there is no whole answer.
-pub fn send_body(
-    address: SocketAddr,
-    method: &str,
-    path: &str,
-    headers: &[(&str, &str)],
-    body: &[u8],
-) -> io::Result<Answer> {
-    Client::configured(address, PATIENCE, 0).send_body(method, path, headers, body)
+    Client::configured(address, PATIENCE, 0).send(method, path, headers)
 }
 
 /// What kind of failure it is: of the connection, of time, or an answer that is not HTTP.

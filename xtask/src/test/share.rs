@@ -76,7 +76,6 @@ const TABLE: &[(&str, Share)] = &[
     ("limit_overshoot", alone(1, 50)),
     ("large_arrays", alone(2, 50)),
     ("stated_errors", alone(2, 80)),
-    ("door_on_real_applications", alone(1, 50)),
 ];
 
 /// The share of the program with this name.

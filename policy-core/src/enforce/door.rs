@@ -38,7 +38,7 @@ pub const LEASE_MS: u64 = 30_000;
 pub const FIRST_PAUSE_MS: u64 = 100;
 /// The longest pause, in milliseconds.
 pub const LONGEST_PAUSE_MS: u64 = 1_600;
-/// How long a request that waits rests before it knocks again, in milliseconds.
+/// How long a request that waits rests before it knocks again, in milliseconds: `PAUSE_MILLIS` of the Java half.
 pub const KNOCK_AGAIN_MS: u64 = 5;
 /// What a client is told to wait while a probe is inside, in milliseconds.
 const BUSY_RETRY_MS: u64 = 1_000;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use policy_config::Throw;
 
 use super::*;
-use crate::enforce::door::{Answer, DoorRules};
+use crate::enforce::door::{Answer, DoorRules, KNOCK_AGAIN_MS};
 use crate::enforce::gate::{Due, Gate};
 use crate::ledger::watched::during_scans;
 use crate::ledger::{Capacity, Sample, UNKNOWN_CLASS};
@@ -228,6 +228,12 @@ fn the_door_shuts_at_the_limit_and_errors_begin_at_the_reserve() {
     assert_eq!(account.keep(1), Some(Due::Over));
     let counts = account.gate().drain();
     assert_eq!(counts.admission_refusals, 1);
+    let statuses = account.enforcement.statuses();
+    let status = statuses.status("a").expect("it has a limit");
+    assert_eq!(
+        status.counts.waited_ms, KNOCK_AGAIN_MS,
+        "one request waited once"
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use policy_config::Door;
 
 use crate::core::Core;
 use crate::enforce::admission::Level;
-use crate::enforce::door::{Answer, LEASE_MS, LONGEST_PAUSE_MS};
+use crate::enforce::door::{Answer, KNOCK_AGAIN_MS, LEASE_MS, LONGEST_PAUSE_MS};
 use crate::enforce::grace::{GRACE_BYTES, SLOW_BYTES_PER_MS, WAIT_MS, WAITS_MS};
 use crate::enforce::overdraft::Survival;
 use crate::enforce::state::Phase;
@@ -103,6 +103,8 @@ pub(super) struct Oracle {
     pub(super) is_exact: bool,
     /// Counts that went to gates.
     pub(super) counted: u64,
+    /// What threads and requests have waited for verdicts and look-ups, in milliseconds.
+    pub(super) waited_ms: u64,
     pub(super) refusals: u64,
     pub(super) convictions: u64,
     /// Convictions of accounts that held no more than their limit.
@@ -150,7 +152,8 @@ impl Oracle {
                     "two probes are inside"
                 );
             }
-            Answer::In | Answer::Wait => {}
+            Answer::Wait => self.waited_ms += KNOCK_AGAIN_MS,
+            Answer::In => {}
         }
     }
 
@@ -213,6 +216,8 @@ impl Oracle {
     }
 
     pub(super) fn waited(&mut self, thread: usize, serial: u32, ms: u64, charged_bytes: u64) {
+        // A thread's grace counts a wait of 0 ms as 1.
+        self.waited_ms += if ms > 1 { ms } else { 0 };
         assert!(ms <= WAIT_MS + TICK_MS, "waited {ms} ms");
         let (word, left_ms) = self.waits.entry(thread).or_default();
         if *word != serial {

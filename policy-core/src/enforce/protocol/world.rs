@@ -234,9 +234,17 @@ impl World {
 
     /// What holds when a history is over.
     pub(super) fn end(&mut self) {
-        let counted = self.counted();
+        let sum = self.counted();
         let state = self.jvm.state.borrow();
+        let counted = sum.due() + sum.admission_refusals;
         assert_eq!(counted, state.oracle.counted, "counts were lost");
+        // What threads were slowed after refusals comes on top.
+        assert!(
+            sum.waited_ms >= state.oracle.waited_ms,
+            "of {} ms that was waited, {} ms was counted",
+            state.oracle.waited_ms,
+            sum.waited_ms
+        );
     }
 
     /// A turn of the enforcer, and how long it would rest.
@@ -314,13 +322,13 @@ impl World {
     }
 
     /// All that the statuses and the gates have counted.
-    fn counted(&mut self) -> u64 {
+    fn counted(&mut self) -> Counts {
         self.jvm.core.enforcement.drain();
         let mut sum = Counts::default();
         for counts in self.jvm.core.enforcement.statuses().all_counts() {
             sum.add(counts);
         }
-        sum.due() + sum.admission_refusals
+        sum
     }
 }
 

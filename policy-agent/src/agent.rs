@@ -8,13 +8,14 @@
 //! Stop: at `VMDeath` the run file is removed and the threads are woken to end. Nobody waits for them:
 //! they are daemons, and the VM may hold them.
 
-use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
 use policy_core::Core;
 use policy_core::core::Setup;
+use policy_core::snapshot::Process;
 use policy_jvm::kinds::Class;
 use policy_jvm::{Event, Global, Jni, JvmTi, guard};
 
@@ -23,7 +24,7 @@ use crate::capabilities::Capabilities;
 use crate::collector::refund_threads::RefundThreads;
 use crate::cost::Costs;
 use crate::enforcer_thread;
-use crate::http;
+use crate::http::{self, retry::Bound};
 use crate::interval_control;
 use crate::jvm::bridge::Bridge;
 use crate::jvm::errors::Errors;
@@ -37,6 +38,7 @@ use crate::options::Options;
 use crate::policy::enact;
 use crate::policy::store::PolicyStore;
 use crate::policy::watch::{self, Observation};
+use crate::process;
 use crate::published::Published;
 use crate::references::References;
 use crate::report::EventRecorder;
@@ -66,6 +68,8 @@ pub(crate) struct Agent {
     pub(crate) loader_thread: Wakeup,
     pub(crate) metadata_thread: Wakeup,
     options: Options,
+    /// The run file, once it is written.
+    run_file: OnceLock<PathBuf>,
     capabilities: Capabilities,
     java: OnceLock<JavaHandles>,
     /// Empty if the errors of a refusal could not be defined: nothing is refused then.
@@ -78,6 +82,7 @@ pub(crate) struct Agent {
     threads: Mutex<Vec<Box<dyn std::any::Any + Send>>>,
     release: u32,
     started: Instant,
+    process: OnceLock<Process>,
     build: Vec<(&'static str, String)>,
 }
 
@@ -117,6 +122,7 @@ impl Agent {
             loader_thread: Wakeup::default(),
             metadata_thread: Wakeup::default(),
             options,
+            run_file: OnceLock::new(),
             capabilities,
             java: OnceLock::new(),
             errors: OnceLock::new(),
@@ -125,6 +131,7 @@ impl Agent {
             failed_thread: OnceLock::new(),
             threads: Mutex::new(Vec::new()),
             release,
+            process: OnceLock::new(),
             build,
         };
         AGENT.set(agent).ok()?;
@@ -135,6 +142,7 @@ impl Agent {
 
     /// Continues the load: at once in a running VM, at its `VMInit` otherwise.
     pub(crate) fn begin(&'static self, live: bool) {
+        let _ = self.process.set(process::describe(&self.jvmti, !live));
         // A thread draws its first countdown when it is made, and the sampler does not see what is
         // allocated in a thread-local buffer that was filled before the event was on (JDK-8264411).
         // So both come before the VM makes its first Java thread.
@@ -174,7 +182,7 @@ impl Agent {
         }
         self.define_bridge(jni);
         let _ = self.java.set(java);
-        enter_builtin_loaders(&self.core, &self.jvmti, jni);
+        enter_builtin_loaders(self, jni);
         self.switch_events(&[Event::ClassPrepare]);
         enact::apply(self, jni, self.policy.in_force());
         if self.core.samples_are_taken() && self.release < FIRST_WITHOUT_BLIND_BUFFER {
@@ -285,12 +293,11 @@ impl Agent {
                     .map_err(std::io::Error::other),
             );
         }
-        if let Some(address) = self
-            .options
-            .listen_address(&self.policy.in_force().agent.listen)
-        {
+        let of_policy = &self.policy.in_force().agent;
+        if let Some(address) = self.options.listen_address(&of_policy.listen) {
             let serving = http::retry::spawn(
                 address,
+                self.options.port_taken(of_policy.listen_strict),
                 http::Config {
                     events: self.events.clone(),
                     ..http::Config::default()
@@ -326,7 +333,7 @@ impl Agent {
     /// Stops: wakes the agent's threads, which then end and call into the VM no more.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
-        if let Some(file) = &self.options.run_file {
+        if let Some(file) = self.run_file.get() {
             run_file::remove(file);
         }
         self.core.enforcer.wake();
@@ -341,17 +348,35 @@ impl Agent {
     }
 
     /// The listener is bound. On its thread.
-    fn listens(&self, bound: SocketAddr) {
-        tracing::info!("metrics are served on http://{bound}/metrics");
-        let Some(file) = &self.options.run_file else {
+    fn listens(&self, bound: Bound) {
+        let address = bound.address;
+        tracing::info!("metrics are served on http://{address}/metrics");
+        let Some(given) = &self.options.run_file else {
             return;
         };
-        if let Err(error) = run_file::write(file, bound) {
+        // The JVM that has the port has the run file as well, if both were started with the same options.
+        let other = (bound.is_substitute)
+            .then(|| run_file::running_owner(given))
+            .flatten();
+        let file = match other {
+            None => given.clone(),
+            Some(other) => {
+                let own = run_file::beside(given);
+                tracing::warn!(
+                    "the run file {} is that of process {other}, which runs; this JVM's is {}",
+                    given.display(),
+                    own.display()
+                );
+                own
+            }
+        };
+        if let Err(error) = run_file::write(&file, address) {
             tracing::error!(
                 "the run file {} cannot be written ({error})",
                 file.display()
             );
         }
+        let file = self.run_file.get_or_init(|| file);
         if self.stopping() {
             run_file::remove(file);
         }
@@ -430,6 +455,11 @@ impl Agent {
         let sees_scopes = self.bridge().is_some_and(Bridge::sees_scopes);
         capabilities.push(("scopes", sees_scopes));
         capabilities
+    }
+
+    /// The process that the agent is in.
+    pub(crate) fn process(&self) -> &Process {
+        self.process.get_or_init(Process::default)
     }
 
     /// The labels of `heapwarden_build_info`.

@@ -10,6 +10,7 @@ use policy_jvm::kinds::{Anything, Array, Class};
 use policy_jvm::{Global, Handle, Jni};
 
 use crate::agent::Agent;
+use crate::collector::collector_threads::CollectorThreads;
 use crate::collector::g1_marking::G1MarkingThread;
 use crate::enforce::enforcer::Enforcer;
 use crate::identity::loaders::LoaderId;
@@ -19,8 +20,8 @@ use crate::jvm::errors::{AccountName, Errors};
 use crate::jvm::method_inspection;
 use crate::options::TestPanic;
 use crate::ports::{
-    Canaries, Clock, Collector, CollectorInfo, Delivery, Heap, LoggedRefusal, Means, Offer,
-    References, Sampler, Token,
+    BarringFrame, Canaries, Clock, Collector, CollectorInfo, Delivery, Heap, LoggedRefusal, Means,
+    Offer, References, Sampler, Token,
 };
 
 /// Runs until the agent stops. On an attached thread of the agent's own.
@@ -66,6 +67,7 @@ pub(crate) struct AttachedJvm<'a> {
     /// Found at the first question about it.
     collections: OnceCell<RefCell<Collections>>,
     g1_marking: OnceCell<Option<G1MarkingThread>>,
+    collector_threads: RefCell<CollectorThreads>,
     classes: RefCell<VecDeque<Global<Class>>>,
     arrays: RefCell<Option<[Global<Array<Anything>>; 2]>>,
     /// Names of accounts as Java strings.
@@ -79,6 +81,7 @@ impl<'a> AttachedJvm<'a> {
             jni,
             collections: OnceCell::new(),
             g1_marking: OnceCell::new(),
+            collector_threads: RefCell::default(),
             classes: RefCell::default(),
             arrays: RefCell::default(),
             names: RefCell::default(),
@@ -155,6 +158,14 @@ impl Collector for AttachedJvm<'_> {
             .get_or_init(G1MarkingThread::find)
             .as_ref()?
             .activity()
+    }
+
+    fn find_collector_threads(&self) {
+        *self.collector_threads.borrow_mut() = CollectorThreads::find();
+    }
+
+    fn collector_time(&self) -> Option<Duration> {
+        self.collector_threads.borrow().time()
     }
 
     fn collect(&self, means: Means) -> bool {
@@ -263,6 +274,17 @@ impl References for AttachedJvm<'_> {
 
     fn forget_loader(&self, loader: LoaderId) -> bool {
         self.agent.references.loaders.forget(loader)
+    }
+
+    fn take_barring_frame(&self) -> Option<BarringFrame> {
+        let barring = self.agent.references.barring.pop()?;
+        let frame = (barring.frame.as_ref())
+            .and_then(|frame| method_inspection::name_of(&self.agent.jvmti, self.jni, frame));
+        Some(BarringFrame {
+            gate: barring.gate,
+            reason: barring.reason,
+            frame: frame.map(|name| names::printable(&name)),
+        })
     }
 
     fn take_refusal(&self) -> Option<LoggedRefusal> {

@@ -20,6 +20,7 @@ mod log;
 mod naming;
 pub mod options;
 pub mod policy;
+mod process;
 mod published;
 mod references;
 pub mod report;

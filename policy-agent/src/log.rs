@@ -10,18 +10,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
-/// Seconds since the agent was loaded: a calendar would need a time zone.
-struct Uptime(std::time::Instant);
+/// `[heapwarden 2026-11-23T21:42:17.123456Z]`: whose line it is among those of the program, and the wall
+/// clock after RFC 3339, in UTC.
+struct Stamp;
 
-impl FormatTime for Uptime {
+impl FormatTime for Stamp {
     fn format_time(&self, writer: &mut Writer<'_>) -> std::fmt::Result {
-        write!(
-            writer,
-            "[heapwarden {:.3}s]",
-            self.0.elapsed().as_secs_f64()
-        )
+        writer.write_str("[heapwarden ")?;
+        SystemTime.format_time(writer)?;
+        writer.write_str("]")
     }
 }
 
@@ -44,7 +43,7 @@ impl<W: Write> Write for Unfailing<W> {
 /// error and says so.
 pub(crate) fn install(file: Option<&Path>) {
     let builder = tracing_subscriber::fmt()
-        .with_timer(Uptime(std::time::Instant::now()))
+        .with_timer(Stamp)
         .with_target(false)
         .with_ansi(false)
         .log_internal_errors(false);
@@ -79,6 +78,19 @@ pub(crate) fn install(file: Option<&Path>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_begins_with_the_wall_clock() {
+        let mut text = String::new();
+        Stamp.format_time(&mut Writer::new(&mut text)).unwrap();
+        let time = (text.strip_prefix("[heapwarden ")).and_then(|text| text.strip_suffix("Z]"));
+        let time = time.unwrap_or_else(|| panic!("{text}"));
+        let shape: String = (time.chars())
+            .map(|c| if c.is_ascii_digit() { '9' } else { c })
+            .collect();
+        assert_eq!(shape, "9999-99-99T99:99:99.999999", "{text}");
+        assert!(time > "2025", "{text}");
+    }
 
     #[test]
     fn a_line_that_cannot_be_written_is_lost_without_an_error() {

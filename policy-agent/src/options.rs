@@ -10,6 +10,9 @@ use std::path::PathBuf;
 use policy_config::Listen;
 use policy_core::enforce::TestRefuse;
 
+use crate::http::retry::PortTaken;
+use crate::run_file;
+
 /// The agent's options.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
@@ -17,6 +20,8 @@ pub struct Options {
     pub config: Option<PathBuf>,
     /// Where to listen; beats `[agent] listen` of the policy.
     pub listen: Option<String>,
+    /// Whether a port that is taken is waited for; beats `[agent] listen-strict` of the policy.
+    pub listen_strict: Option<bool>,
     /// The file that receives the address that was bound.
     pub run_file: Option<PathBuf>,
     /// `false` makes the agent inert; `true` makes it run even in the JDK's own tools.
@@ -43,9 +48,10 @@ pub enum TestPanic {
 }
 
 /// The options by name, with what each expects.
-const KEYS: [(&str, &str); 5] = [
+const KEYS: [(&str, &str); 6] = [
     ("config", "the absolute path of a policy file"),
     ("listen", "host:port, or off"),
+    ("listen-strict", "true or false"),
     ("run-file", "an absolute path"),
     ("enabled", "true or false"),
     ("log", "the absolute path of a log file"),
@@ -92,24 +98,42 @@ impl Options {
         }
     }
 
+    /// What to do if another process has the port, `strict_of_policy` being what the policy says.
+    pub(crate) fn port_taken(&self, strict_of_policy: bool) -> PortTaken {
+        match self.listen_strict.unwrap_or(strict_of_policy) {
+            true => PortTaken::Wait,
+            false => PortTaken::TakeFree,
+        }
+    }
+
+    fn set_switch(
+        &mut self,
+        value: &str,
+        shown: &str,
+        switch: impl Fn(&mut Options) -> &mut Option<bool>,
+    ) {
+        match value {
+            "true" => *switch(self) = Some(true),
+            "false" => *switch(self) = Some(false),
+            other => self.warnings.push(format!(
+                "{shown} is {other:?}, which is neither true nor false, and is ignored"
+            )),
+        }
+    }
+
     fn set(&mut self, key: &str, value: &str, shown: &str) {
         match key {
             "config" => self.config = Some(value.into()),
             "listen" => self.listen = Some(value.to_owned()),
-            "run-file" => self.run_file = Some(value.into()),
+            "listen-strict" => self.set_switch(value, shown, |options| &mut options.listen_strict),
+            "run-file" => self.run_file = Some(run_file::path(value)),
             "log" => self.log = Some(value.into()),
             "test-refuse" if value == "naive" => self.test_refuse = Some(TestRefuse::Naive),
             "test-refuse" if value == "storm" => self.test_refuse = Some(TestRefuse::Storm),
             "test-panic" if value == "enforcer" => self.test_panic = Some(TestPanic::Enforcer),
             "test-panic" if value == "metadata" => self.test_panic = Some(TestPanic::Metadata),
             "test-panic" if value == "notifier" => self.test_panic = Some(TestPanic::Notifier),
-            "enabled" => match value {
-                "true" => self.enabled = Some(true),
-                "false" => self.enabled = Some(false),
-                other => self.warnings.push(format!(
-                    "{shown} is {other:?}, which is neither true nor false, and is ignored"
-                )),
-            },
+            "enabled" => self.set_switch(value, shown, |options| &mut options.enabled),
             unknown => {
                 let known: Vec<String> = KEYS
                     .iter()
@@ -152,6 +176,20 @@ mod tests {
             "{:?}",
             options.warnings
         );
+    }
+
+    #[test]
+    fn a_taken_port_is_waited_for_only_if_the_option_or_else_the_policy_says_so() {
+        let of = |text: &str| Options::read(text, |_| None);
+        assert_eq!(of("").port_taken(false), PortTaken::TakeFree);
+        assert_eq!(of("").port_taken(true), PortTaken::Wait);
+        assert_eq!(of("listen-strict=true").port_taken(false), PortTaken::Wait);
+        assert_eq!(
+            of("listen-strict=false").port_taken(true),
+            PortTaken::TakeFree
+        );
+        let wrong = of("listen-strict=yes");
+        assert_eq!((wrong.listen_strict, wrong.warnings.len()), (None, 1));
     }
 
     #[test]

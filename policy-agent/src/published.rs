@@ -12,6 +12,9 @@ use crate::report::{Snapshot, Source};
 /// reading, so that many scrapes cost no more than a few.
 const SNAPSHOT_AGE: Duration = Duration::from_millis(200);
 
+/// The longest pause between two collections that have not used up the evidence budget, in milliseconds.
+const PAUSE_MS: u64 = 1_000;
+
 /// The source of the listener's answers.
 pub(crate) struct Published {
     agent: &'static Agent,
@@ -58,6 +61,11 @@ pub(crate) fn read(agent: &Agent) -> Taken {
     snapshot.sampling.callback_p99_ns = agent.costs.sample_ns(0.99);
     snapshot.heap.live_age_seconds = (agent.core.ledger.epochs().confirmed_ms())
         .map(|then| agent.uptime_ms().saturating_sub(then) as f64 / 1e3);
+    let until_allowed_ms =
+        (agent.core.enforcement.evidence_allowed_ms()).saturating_sub(agent.uptime_ms());
+    snapshot.evidence_budget_used_up_seconds =
+        (until_allowed_ms > PAUSE_MS).then_some(until_allowed_ms as f64 / 1e3);
+    snapshot.process = agent.process().clone();
     snapshot.capabilities = agent.capabilities();
     snapshot.cpu_seconds = agent.costs.seconds();
     snapshot.build = agent.build();

@@ -10,6 +10,7 @@ use policy_jvm::kinds::{Class, Thread};
 use policy_jvm::{HeldMethod, Jni, Weak, WeakSlot};
 
 use crate::enforce::refusal_details::RefusalDetails;
+use crate::enforce::throw_points::Reason;
 use crate::identity::classes::ClassId;
 use crate::identity::loaders::LoaderId;
 use crate::jvm::stack_judge::OwnFrame;
@@ -22,6 +23,8 @@ const MOST_CLASSES: usize = 16 * 1024;
 const MOST_METHODS: usize = 2048;
 /// Refusals that wait to be logged; more are only counted.
 const MOST_REFUSALS: usize = 16;
+/// Frames that barred refusals; the enforcer asks for one at a time.
+const MOST_BARRING: usize = 16;
 /// Loaders at the most.
 const MOST_LOADERS: u32 = 1 << 18;
 
@@ -42,12 +45,22 @@ pub(crate) struct Refused {
     pub(crate) thread: Option<Weak<Thread>>,
 }
 
+/// A frame that barred a refusal.
+pub(crate) struct Barring {
+    /// The number of the account's gate.
+    pub(crate) gate: u32,
+    pub(crate) reason: Reason,
+    pub(crate) frame: Option<OwnFrame>,
+}
+
 /// See the module.
 pub(crate) struct References {
     pub(crate) new_classes: ArrayQueue<NewClass>,
     /// Methods that a due thread has met, to be inspected.
     pub(crate) new_methods: ArrayQueue<HeldMethod>,
     pub(crate) refused: ArrayQueue<Refused>,
+    /// Frames that the enforcer has asked for.
+    pub(crate) barring: ArrayQueue<Barring>,
     pub(crate) loaders: LoaderReferences,
 }
 
@@ -57,6 +70,7 @@ impl References {
             new_classes: ArrayQueue::new(MOST_CLASSES),
             new_methods: ArrayQueue::new(MOST_METHODS),
             refused: ArrayQueue::new(MOST_REFUSALS),
+            barring: ArrayQueue::new(MOST_BARRING),
             loaders: LoaderReferences {
                 unmet: Chunks::new(MOST_LOADERS),
                 met: Mutex::default(),

@@ -52,6 +52,69 @@ pub(crate) fn fitted(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
+/// As [`fitted`], for names that share long beginnings: the packages of a class are shortened to their first
+/// letters from the left (`c.a.shop.internal.CartEntry`), and what is still too wide is cut in the middle, so
+/// that both ends are seen.
+pub(crate) fn fitted_name(text: &str, columns: usize) -> Cow<'_, str> {
+    let text = escaped(text);
+    if text.width() <= columns {
+        return text;
+    }
+    let mut name = String::new();
+    let mut rest: &str = &text;
+    if is_qualified(rest) {
+        while name.width() + rest.width() > columns
+            && let Some((package, after)) = rest.split_once('.')
+        {
+            name.extend(package.chars().take(1));
+            name.push('.');
+            rest = after;
+        }
+    }
+    name.push_str(rest);
+    if name.width() > columns {
+        name = cut_in_the_middle(&name, columns);
+    }
+    Cow::Owned(name)
+}
+
+/// Whether it is a class in a package, or the name of a package.
+fn is_qualified(name: &str) -> bool {
+    let is_package = |part: &str| {
+        part.starts_with(|first: char| first.is_ascii_lowercase())
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let packages = name.rsplit_once('.').map(|(packages, _)| packages);
+    packages.is_some_and(|packages| packages.split('.').all(is_package))
+}
+
+/// Keeps as much of the end as of the beginning.
+fn cut_in_the_middle(text: &str, columns: usize) -> String {
+    let Some(room) = columns.checked_sub(1) else {
+        return String::new();
+    };
+    let fitting = |characters: &mut dyn Iterator<Item = char>, room: usize| {
+        let mut used = 0;
+        let kept = characters.take_while(|character| {
+            used += character.width().unwrap_or(0);
+            used <= room
+        });
+        kept.collect::<Vec<char>>()
+    };
+    let start = fitting(&mut text.chars(), room / 2);
+    let mut end = fitting(&mut text.chars().rev(), room - room / 2);
+    // A mark must not stand on the ellipsis.
+    while end.last().is_some_and(|last| last.width() == Some(0)) {
+        end.pop();
+    }
+    let ellipsis = std::iter::once('…');
+    start
+        .into_iter()
+        .chain(ellipsis)
+        .chain(end.into_iter().rev())
+        .collect()
+}
+
 /// Columns of a terminal that `text` takes, which must be [`escaped`].
 pub(crate) fn columns(text: &str) -> usize {
     text.width()
@@ -128,7 +191,48 @@ mod tests {
         assert_eq!(fitted("catalogue", 0), "");
     }
 
+    #[test]
+    fn names_with_a_common_beginning_are_told_apart() {
+        let package = "com.example.commerce.application.persistence.internal";
+        let of = |class: &str, room| fitted_name(&format!("{package}.{class}"), room).into_owned();
+        let classes = [
+            "Customer",
+            "CustomerOrder",
+            "CustomerOrderLine",
+            "Invoice",
+            "Invoice$Line[]",
+        ];
+        let mut shown: Vec<String> = classes.iter().map(|class| of(class, 37)).collect();
+        assert_eq!(shown[0], "c.e.c.a.persistence.internal.Customer");
+        for (class, shown) in classes.iter().zip(&shown) {
+            assert!(shown.ends_with(&format!(".{class}")), "{shown}");
+        }
+        shown.dedup();
+        assert_eq!(shown.len(), 5);
+        assert_eq!(of("Customer", 18), "c.e.c.a.….Customer");
+        assert_eq!(
+            fitted_name("/shop-of-the-future/tenant-42", 16),
+            "/shop-o…enant-42"
+        );
+        assert_eq!(
+            fitted_name("shop-service-1.2.10-SNAPSHOT.jar", 16),
+            "shop-se…SHOT.jar"
+        );
+        assert_eq!(fitted_name("a.b.C", 5), "a.b.C");
+        assert_eq!(fitted_name("catalogue", 1), "…");
+        assert_eq!(fitted_name("catalogue", 0), "");
+    }
+
     proptest! {
+        #[test]
+        fn no_name_is_wider_than_allowed_or_moves_the_cursor(
+            text in "([a-z]{1,6}\\.){0,6}\\PC{0,20}", room in 0_usize..40
+        ) {
+            let shown = fitted_name(&text, room);
+            prop_assert!(columns(&shown) <= room, "{shown:?}");
+            prop_assert!(!shown.chars().any(is_hidden));
+        }
+
         #[test]
         fn nothing_is_wider_than_allowed_or_moves_the_cursor(
             text in any::<String>(), room in 0_usize..40

@@ -39,6 +39,20 @@ fn assert_err(text: &str, expected: &str) {
     assert_eq!((run.code, run.out.as_str()), (1, ""));
 }
 
+/// The policies that users copy for the servers they run.
+#[test]
+fn the_servers_policies_are_accepted() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/policies/servers");
+    let mut policies = 0;
+    for entry in std::fs::read_dir(folder).expect("the policies") {
+        let path = entry.expect("a readable folder").path();
+        let run = check(std::fs::read(&path).expect("a readable policy"));
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{}", path.display());
+        policies += 1;
+    }
+    assert!(policies >= 6, "{policies}");
+}
+
 #[test]
 fn an_accepted_policy_is_summed_up() {
     let run = check(
@@ -68,14 +82,14 @@ fn an_accepted_policy_is_summed_up() {
         "\
 p.toml: ok
   Publishes on http://127.0.0.1:9464/metrics.
-  Samples once in 64 KiB on average, less often where samples take over 0.5% of the CPU time.
+  Samples once in 64KiB on average, less often where samples take over 0.5% of the CPU time.
   Answers requests of services over their limits 503; refuses allocations beyond a reserve of 12.5%.
   Collections that it asks for may take 2.5% of the time.
 
-  ACCOUNT     MATCHES                       SOFT LIMIT  LIMIT    WHEN OVER
-  shop        service \"/shop\"               200 MiB     256 MiB  503, then oom
-  (one each)  service \"*\"                   none        25%      503, then error
-  xml         packages org.apache.xerces.*  none        none     callers pay
+  ACCOUNT     MATCHES                       SOFT LIMIT  LIMIT   WHEN OVER
+  shop        service \"/shop\"               200MiB      256MiB  503, then oom
+  (one each)  service \"*\"                   none        25%     503, then error
+  xml         packages org.apache.xerces.*  none        none    callers pay
 "
     );
 }
@@ -265,7 +279,7 @@ fn an_endless_file_is_given_up() {
     let directory = tempfile::tempdir().unwrap();
     let run = heapwarden(&["check", "/dev/zero"], &directory);
     assert_eq!(run.code, 1);
-    assert!(run.err.contains("larger than 1 MiB"), "{}", run.err);
+    assert!(run.err.contains("larger than 1MiB"), "{}", run.err);
 }
 
 #[test]

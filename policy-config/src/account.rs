@@ -59,6 +59,7 @@ fn read(section: &Section<'_, '_>, rules: &mut Rules, sink: &mut Sink) -> Option
             "throw",
             "interrupt-through",
             "never-interrupt",
+            "work",
         ] {
             if let Some(span) = section.key_span(key) {
                 sink.warning(span, format!("`{key}` has no effect where the callers pay"))
@@ -94,8 +95,11 @@ fn check_door(section: &Section<'_, '_>, door: Option<Door>, sink: &mut Sink) {
         }
     }
     if let (Some(span), Some(Door::Off), true) = (section.key_span("admit"), door, is_service) {
-        sink.warning(span, "`admit` has no effect where the door is off")
-            .hint("remove it, or use door = \"auto\"");
+        sink.warning(
+            span,
+            "with door = \"off\", `admit` is only for a program that asks by the Java API",
+        )
+        .hint("remove it if yours does not, or use door = \"auto\"");
     }
 }
 

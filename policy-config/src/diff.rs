@@ -14,7 +14,7 @@ const MAX_LINES: usize = 100;
 
 impl Policy {
     /// What changed from `old` to `new`, one printable line each, such as
-    /// `account shop: limit 256 MiB -> 512 MiB (raised)`; empty if nothing did. At most
+    /// `account shop: limit 256MiB -> 512MiB (raised)`; empty if nothing did. At most
     /// 100 lines, and one that counts the rest.
     ///
     /// Accounts are recognised by name, those without one by what they match; one whose
@@ -23,6 +23,12 @@ impl Policy {
         let mut lines = Vec::new();
         let from = lines.len();
         change(&mut lines, "listen", &old.agent.listen, &new.agent.listen);
+        change(
+            &mut lines,
+            "listen-strict",
+            &old.agent.listen_strict,
+            &new.agent.listen_strict,
+        );
         at_the_next_start(&mut lines[from..]);
         change(
             &mut lines,
@@ -269,6 +275,7 @@ fn diff_account(lines: &mut Vec<String>, old: &Account, new: &Account) {
     ] {
         change_list(&mut changes, key, before, after);
     }
+    change_list(&mut changes, "work", &before.work, &after.work);
     lines.extend(
         changes
             .into_iter()

@@ -7,6 +7,7 @@ use std::ops::Range;
 use crate::diagnostic::{Sink, quote};
 use crate::pattern::{PackagePattern, PackageTable, PatternError};
 use crate::tree::{Located, Section};
+use crate::work::{self, WorkPattern, WorkTable};
 
 /// Packages whose code is never interrupted, for any account: an error there would break state that
 /// all share. `interrupt-through` does not change this; nor does it allow refusals in static
@@ -30,7 +31,7 @@ pub const NEVER_INTERRUPTED: &[&str] = &[
     "sun.instrument",
 ];
 
-/// An account's rules for the code between an allocation and its own frames.
+/// An account's rules for the code on the stack of a refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Interrupts {
     /// `interrupt-through`: packages that keep their invariants when an allocation inside
@@ -38,6 +39,8 @@ pub struct Interrupts {
     pub through: Vec<PackagePattern>,
     /// `never-interrupt`: packages of which no frame may be on the stack of a refusal.
     pub never: Vec<PackagePattern>,
+    /// `work`: code with which a unit of work begins, in addition to what the agent knows.
+    pub work: Vec<WorkPattern>,
 }
 
 /// The rule for one package.
@@ -52,14 +55,17 @@ pub enum Interrupt {
 impl Interrupts {
     /// True if there is no rule.
     pub fn is_empty(&self) -> bool {
-        self.through.is_empty() && self.never.is_empty()
+        self.through.is_empty() && self.never.is_empty() && self.work.is_empty()
     }
 
-    /// Both lists compiled for look-up.
+    /// The lists compiled for look-up.
     pub fn table(&self) -> InterruptTable {
         let through = self.through.iter().map(|pattern| (pattern, THROUGH));
         let never = self.never.iter().map(|pattern| (pattern, NEVER));
-        InterruptTable(PackageTable::new(never.chain(through)))
+        InterruptTable {
+            packages: PackageTable::new(never.chain(through)),
+            work: WorkTable::new(&self.work),
+        }
     }
 }
 
@@ -68,16 +74,24 @@ const NEVER: usize = 1;
 
 /// An account's [`Interrupts`], compiled.
 #[derive(Debug, Clone, Default)]
-pub struct InterruptTable(PackageTable);
+pub struct InterruptTable {
+    packages: PackageTable,
+    work: WorkTable,
+}
 
 impl InterruptTable {
     /// The rule of the most specific pattern that matches `package`, which is written with dots or
     /// slashes.
     pub fn lookup(&self, package: &str) -> Option<Interrupt> {
-        self.0.lookup(package).map(|number| match number {
+        self.packages.lookup(package).map(|number| match number {
             THROUGH => Interrupt::Through,
             _ => Interrupt::Never,
         })
+    }
+
+    /// Whether a unit of work begins with a method of a class, whose name is written with dots.
+    pub fn is_work(&self, class: &str, method: &str) -> bool {
+        self.work.matches(class, method)
     }
 }
 
@@ -102,7 +116,7 @@ impl<T: fmt::Display> fmt::Display for Listed<'_, T> {
     }
 }
 
-/// Reads `interrupt-through` and `never-interrupt` of an account.
+/// Reads `interrupt-through`, `never-interrupt` and `work` of an account.
 pub(crate) fn read(section: &Section<'_, '_>, sink: &mut Sink) -> Interrupts {
     let mut seen = HashMap::new();
     let through = read_list(section, "interrupt-through", &mut seen, sink);
@@ -121,6 +135,7 @@ pub(crate) fn read(section: &Section<'_, '_>, sink: &mut Sink) -> Interrupts {
     Interrupts {
         through: patterns(through),
         never: patterns(never),
+        work: work::read(section, sink),
     }
 }
 
@@ -186,6 +201,7 @@ mod tests {
         let interrupts = Interrupts {
             through: patterns(&["java.util.concurrent.*", "com.acme.tx.log"]),
             never: patterns(&["com.acme.tx.*", "java.util.concurrent.atomic"]),
+            work: Vec::new(),
         };
         let table = interrupts.table();
         for (package, expected) in [

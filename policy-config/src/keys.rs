@@ -3,7 +3,7 @@
 /// The tables themselves.
 pub(crate) const ROOT: &[&str] = &["agent", "sampling", "enforcement", "account"];
 /// `[agent]`
-pub(crate) const AGENT: &[&str] = &["listen"];
+pub(crate) const AGENT: &[&str] = &["listen", "listen-strict"];
 /// `[sampling]`
 pub(crate) const SAMPLING: &[&str] = &["interval", "principals", "max-tracked", "cpu-budget"];
 /// `[enforcement]`
@@ -22,6 +22,7 @@ pub(crate) const ACCOUNT: &[&str] = &[
     "admit",
     "interrupt-through",
     "never-interrupt",
+    "work",
 ];
 
 /// The header that `key` belongs under, for the hint about a misplaced key.

@@ -143,6 +143,7 @@ fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
     Policy {
         agent: agent.map_or_else(AgentSection::default, |section| AgentSection {
             listen: listen(&section, sink).unwrap_or_default(),
+            listen_strict: section.switch("listen-strict", sink).unwrap_or_default(),
         }),
         sampling: sampling.map_or_else(Sampling::default, |section| read_sampling(&section, sink)),
         enforcement: enforcement.map_or_else(Enforcement::default, |section| {
@@ -165,8 +166,10 @@ fn listen(section: &Section<'_, '_>, sink: &mut Sink) -> Option<Listen> {
 
 fn read_sampling(section: &Section<'_, '_>, sink: &mut Sink) -> Sampling {
     let default = Sampling::default();
+    let interval = interval(section, sink);
     Sampling {
-        interval: interval(section, sink).unwrap_or(default.interval),
+        interval: interval.unwrap_or(default.interval),
+        interval_is_default: interval.is_none(),
         principals: word(
             section,
             "principals",

@@ -27,6 +27,8 @@ pub const MAX_EVIDENCE_BUDGET_PERCENT: f64 = 50.0;
 pub const MIN_CPU_BUDGET_PERCENT: f64 = 0.01;
 /// Largest share of the process's CPU time that can be set for samples, in percent.
 pub const MAX_CPU_BUDGET_PERCENT: f64 = 50.0;
+/// The finest interval that the agent chooses for small limits, in bytes, where the policy names none.
+pub const FINEST_DEFAULT_INTERVAL_BYTES: u64 = 8 << 10;
 /// How often the interval is doubled at most, if samples cost more than their budget.
 pub const MAX_INTERVAL_DOUBLINGS: u32 = 6;
 /// Default of `mask`, in bytes.
@@ -95,6 +97,9 @@ impl Policy {
 pub struct AgentSection {
     /// `listen`: where `/metrics` is served; by default `127.0.0.1:9464`.
     pub listen: Listen,
+    /// `listen-strict`: whether the agent waits for its port if another process has it; by default it
+    /// takes a free one.
+    pub listen_strict: bool,
 }
 
 /// `[sampling]`: what is measured, and how precisely.
@@ -102,6 +107,8 @@ pub struct AgentSection {
 pub struct Sampling {
     /// `interval`: mean bytes between samples; by default 64 KiB.
     pub interval: Interval,
+    /// Whether the policy leaves the interval to the agent, which then samples finer for small limits.
+    pub interval_is_default: bool,
     /// `principals`: how far a stack is walked; by default [`Principals::Full`].
     pub principals: Principals,
     /// `max-tracked`: most sampled objects that are tracked at the same time; further samples are
@@ -116,6 +123,7 @@ impl Default for Sampling {
     fn default() -> Self {
         Sampling {
             interval: Interval::default(),
+            interval_is_default: true,
             principals: Principals::default(),
             max_tracked: 1_000_000,
             cpu_budget_percent: Some(0.5),
@@ -206,7 +214,7 @@ words!(Principals { Full = "full", Payer = "payer" });
 pub struct Enforcement {
     /// `mode`: by default [`Mode::Observe`].
     pub mode: Mode,
-    /// `evidence-budget`: the share of wall time, in percent, that the collections which
+    /// `evidence-budget`: the share of the machine's time, in percent, that the collections which
     /// the agent asks for may take, from [`MIN_EVIDENCE_BUDGET_PERCENT`] to
     /// [`MAX_EVIDENCE_BUDGET_PERCENT`]; by default 5.
     pub evidence_budget_percent: f64,
@@ -262,7 +270,7 @@ pub struct Account {
     pub door: Door,
     /// `admit`: requests that the door always lets in; empty but for services.
     pub admit: Vec<Admit>,
-    /// `interrupt-through` and `never-interrupt`: where its threads may be refused.
+    /// `interrupt-through`, `never-interrupt` and `work`: where its threads may be refused.
     pub interrupts: Interrupts,
 }
 

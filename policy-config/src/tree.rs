@@ -114,6 +114,20 @@ impl<'t, 'i> Section<'t, 'i> {
         self.string(key, example, sink)
     }
 
+    /// The `true` or `false` at `key`.
+    pub(crate) fn switch(&self, key: &str, sink: &mut Sink) -> Option<bool> {
+        let value = self.value(key)?;
+        match value.get_ref() {
+            DeValue::Boolean(switch) => Some(*switch),
+            other => {
+                wrong_type(key, "true or false", other, value.span(), sink).hint(format!(
+                    "write {key} = true or {key} = false, without quotes"
+                ));
+                None
+            }
+        }
+    }
+
     /// The whole number at `key`, from `least` to `most`.
     pub(crate) fn integer(&self, key: &str, least: u32, most: u32, sink: &mut Sink) -> Option<u32> {
         let value = self.value(key)?;

@@ -162,8 +162,8 @@ fn fraction_of(digits: &str, unit_bytes: u64) -> Option<u64> {
     u64::try_from(product / denominator).ok()
 }
 
-/// Writes a size with the largest unit that states it exactly, such as `256 MiB`,
-/// `1.5 GiB` or `4097 B`.
+/// Writes a size as a policy has it, with the largest unit that states it exactly, such as `256MiB`,
+/// `1.5GiB` or `4097B`.
 pub fn format_bytes(bytes: u64) -> String {
     for (name, unit_bytes) in UNITS.iter().rev() {
         if bytes < *unit_bytes {
@@ -178,12 +178,25 @@ pub fn format_bytes(bytes: u64) -> String {
         let thousandths = scaled / unit;
         let (whole, part) = (thousandths / 1000, thousandths % 1000);
         if part == 0 {
-            return format!("{whole} {name}");
+            return format!("{whole}{name}");
         }
         let part = format!("{part:03}");
-        return format!("{whole}.{} {name}", part.trim_end_matches('0'));
+        return format!("{whole}.{}{name}", part.trim_end_matches('0'));
     }
-    format!("{bytes} B")
+    format!("{bytes}B")
+}
+
+/// Writes a measured size as a policy would have it, to one decimal: `86.2MiB`, `256MiB`.
+pub fn format_rounded_bytes(bytes: u64) -> String {
+    // Tenths of a unit; the next larger unit from the size on that would be shown as 1024 of this one.
+    let tenths = |unit: u64| (u128::from(bytes) * 10 + u128::from(unit) / 2) / u128::from(unit);
+    let fits = |unit: u64| tenths(unit) < 10_240;
+    let (name, unit) =
+        (UNITS.iter().find(|(_, unit)| fits(*unit))).unwrap_or(&UNITS[UNITS.len() - 1]);
+    match tenths(*unit) {
+        tenths if tenths % 10 == 0 => format!("{}{name}", tenths / 10),
+        tenths => format!("{}.{}{name}", tenths / 10, tenths % 10),
+    }
 }
 
 /// Why a text is not a percentage.
@@ -329,13 +342,29 @@ mod tests {
 
     #[test]
     fn formatting_is_exact() {
-        assert_eq!(format_bytes(0), "0 B");
-        assert_eq!(format_bytes(1023), "1023 B");
-        assert_eq!(format_bytes(4097), "4097 B");
-        assert_eq!(format_bytes(1536), "1.5 KiB");
-        assert_eq!(format_bytes(256 << 20), "256 MiB");
-        assert_eq!(format_bytes(3 << 29), "1.5 GiB");
-        assert_eq!(format_bytes(u64::MAX), "18446744073709551615 B");
+        assert_eq!(format_bytes(0), "0B");
+        assert_eq!(format_bytes(1023), "1023B");
+        assert_eq!(format_bytes(4097), "4097B");
+        assert_eq!(format_bytes(1536), "1.5KiB");
+        assert_eq!(format_bytes(256 << 20), "256MiB");
+        assert_eq!(format_bytes(3 << 29), "1.5GiB");
+        assert_eq!(format_bytes(u64::MAX), "18446744073709551615B");
+    }
+
+    #[test]
+    fn measured_sizes_are_short() {
+        for (bytes, shown) in [
+            (0, "0B"),
+            (1023, "1023B"),
+            (1 << 10, "1KiB"),
+            (90_433_153, "86.2MiB"),
+            (192 << 20, "192MiB"),
+            ((1 << 20) - 1, "1MiB"),
+            ((1 << 30) - (50 << 10), "1GiB"),
+            (u64::MAX, "16777216TiB"),
+        ] {
+            assert_eq!(format_rounded_bytes(bytes), shown);
+        }
     }
 
     proptest! {

@@ -116,7 +116,7 @@ fn an_empty_file_is_the_default_policy() {
 #[test]
 fn every_setting_is_taken() {
     let policy = policy(
-        "[agent]\nlisten = 'off'\n\
+        "[agent]\nlisten = 'off'\nlisten-strict = true\n\
          [sampling]\ninterval = 'exact'\nprincipals = 'payer'\nmax-tracked = 4_096\n\
          [enforcement]\nevidence-budget = '12.5%'\nreserve = '20%'\n\
          [[account]]\nservice = '/a*'\nlimit = 'none'\nthrow = 'exception'\n\
@@ -127,6 +127,7 @@ fn every_setting_is_taken() {
     assert_eq!(policy.enforcement.evidence_budget_percent, 12.5);
     assert_eq!(policy.enforcement.reserve_percent, 20.0);
     assert_eq!(policy.agent.listen, Listen::Off);
+    assert!(policy.agent.listen_strict && !Policy::default().agent.listen_strict);
     assert_eq!(policy.sampling.interval, Interval::Exact);
     assert_eq!(policy.sampling.principals, Principals::Payer);
     assert_eq!(policy.sampling.max_tracked, 4096);
@@ -243,7 +244,9 @@ fn keys_in_the_wrong_place_are_sent_home() {
     );
     assert_lines(
         "[agent]\ncolour = 1",
-        &["p:2:1: unknown key `colour` in [agent] (the keys here are `listen`)"],
+        &[
+            "p:2:1: unknown key `colour` in [agent] (the keys here are `listen` and `listen-strict`)",
+        ],
     );
 }
 
@@ -259,7 +262,7 @@ fn unprintable_text_of_the_user_is_escaped() {
 
 #[test]
 fn sampling_bounds() {
-    let bounds = "the interval must be from 64 B to 64 MiB (\"64KiB\" suits most; \"exact\" takes every allocation)";
+    let bounds = "the interval must be from 64B to 64MiB (\"64KiB\" suits most; \"exact\" takes every allocation)";
     for size in ["63B", "0", "64.5MiB", "1GiB"] {
         assert_lines(
             &format!("[sampling]\ninterval = '{size}'"),
@@ -402,6 +405,16 @@ fn the_cpu_budget_has_bounds_and_can_be_none() {
 }
 
 #[test]
+fn a_switch_is_true_or_false() {
+    assert_lines(
+        "[agent]\nlisten-strict = 'yes'",
+        &[
+            "p:2:17: `listen-strict` must be true or false, not a string (write listen-strict = true or listen-strict = false, without quotes)",
+        ],
+    );
+}
+
+#[test]
 fn listen_addresses() {
     assert_lines(
         "[agent]\nlisten = ':9464'",
@@ -447,7 +460,7 @@ fn limits() {
     assert_lines(
         &account("soft-limit = '2MiB'\nlimit = '1MiB'"),
         &[
-            "p:4:9: the limit of 1 MiB is below the soft limit of 2 MiB (the soft limit warns before the limit refuses: exchange the two)",
+            "p:4:9: the limit of 1MiB is below the soft limit of 2MiB (the soft limit warns before the limit refuses: exchange the two)",
         ],
     );
     assert_lines(
@@ -667,7 +680,7 @@ fn warnings_do_not_reject() {
         ),
         (
             "[[account]]\nservice = '*'\ndoor = 'off'\nadmit = ['DELETE *']",
-            "p:4:1: warning: `admit` has no effect where the door is off (remove it, or use door = \"auto\")",
+            "p:4:1: warning: with door = \"off\", `admit` is only for a program that asks by the Java API (remove it if yours does not, or use door = \"auto\")",
         ),
         (
             "[[account]]\nservice = '*'\nadmit = ['* /*']",
@@ -694,6 +707,14 @@ fn warnings_do_not_reject() {
             "p:5:1: warning: `never-interrupt` has no effect where the callers pay (limit the callers' accounts, or use charge = \"self\")",
         ),
         (
+            "[[account]]\nname = 'x'\npackages = ['x']\ncharge = 'caller'\nwork = ['y']",
+            "p:5:1: warning: `work` has no effect where the callers pay (limit the callers' accounts, or use charge = \"self\")",
+        ),
+        (
+            "[[account]]\nservice = '*'\nwork = ['a.C#m', 'a.C#m']",
+            "p:3:18: warning: `a.C#m` is given twice (remove one)",
+        ),
+        (
             "[[account]]\nservice = '*'\ninterrupt-through = ['java.lang.invoke.*']",
             "p:3:22: warning: `java.lang.invoke.*` is never interrupted (remove it: an error there would harm other accounts too)",
         ),
@@ -710,6 +731,27 @@ fn warnings_do_not_reject() {
         assert_eq!(parse(text).diagnostics[0].severity, Severity::Warning);
         assert!(parse(text).policy.is_some());
     }
+}
+
+#[test]
+fn units_of_work_are_read_and_checked() {
+    let text = "[[account]]\nservice = '*'\nwork = ['org.h2.server.TcpServerThread#process', 'com.acme.jobs.*']";
+    let policy = parse(text).policy.unwrap();
+    let table = policy.accounts[0].interrupts.table();
+    assert!(table.is_work("org.h2.server.TcpServerThread", "process"));
+    assert!(!table.is_work("org.h2.server.TcpServerThread", "run"));
+    assert!(table.is_work("com.acme.jobs.nightly.Job", "run"));
+    assert_lines(
+        "[[account]]\nservice = '*'\nwork = ['a.b#m', 'a.C.D']",
+        &[
+            "p:3:9: `a.b` is not the name of a class (write the full name of the class: \"com.acme.Loop#step\")",
+            "p:3:18: `a.C.D`: a class inside a class is written with a `$` (write \"a.C$D\")",
+        ],
+    );
+    assert_lines(
+        "[[account]]\nservice = '*'\nwork = []",
+        &["p:3:8: `work` is empty (write work = [\"com.acme.Loop#step\"])"],
+    );
 }
 
 #[test]
@@ -758,7 +800,7 @@ fn floods_are_bounded() {
     assert_eq!(error.line(&text), 20_001);
 
     let text = format!("#{}", "x".repeat(policy_config::MAX_FILE_BYTES));
-    let expected = "p:1:1: the file is larger than 1 MiB (use globs and package patterns that cover several at once)";
+    let expected = "p:1:1: the file is larger than 1MiB (use globs and package patterns that cover several at once)";
     assert_lines(&text, &[expected]);
     let (source, parsed) = parse_bytes(text.as_bytes());
     assert_eq!(parsed.diagnostics[0].render("p", &source), expected);

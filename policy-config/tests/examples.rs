@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use policy_config::{Mode, Policy, parse};
+use policy_config::{Matcher, Mode, Policy, WorkPattern, parse};
 
 fn text(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/policies");
@@ -11,7 +11,11 @@ fn text(name: &str) -> String {
 }
 
 fn examples() -> BTreeMap<String, Policy> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/policies");
+    policies_in("../examples/policies")
+}
+
+fn policies_in(folder: &str) -> BTreeMap<String, Policy> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let entries = std::fs::read_dir(&folder).expect("the examples");
     entries
         .map(|entry| entry.expect("a readable folder").path())
@@ -47,6 +51,43 @@ fn every_example_is_accepted_without_a_warning() {
             "tenants"
         ]
     );
+}
+
+/// What users copy for a server that they run: it measures first, and says which of its methods begin a
+/// unit of work.
+#[test]
+fn the_servers_policies_observe_and_name_their_units_of_work() {
+    let servers = policies_in("../examples/policies/servers");
+    let names: Vec<_> = servers.keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        ["artemis", "h2", "kafka", "quartz", "zipkin", "zookeeper"]
+    );
+    for (name, policy) in &servers {
+        assert_eq!(policy.enforcement.mode, Mode::Observe, "{name}");
+        let [account] = policy.accounts.as_slice() else {
+            panic!("{name} has {} accounts", policy.accounts.len());
+        };
+        let Matcher::Packages(packages) = &account.matcher else {
+            panic!("{name} is not an account of packages");
+        };
+        let own = |class: &str| {
+            let package = class.rsplit_once('.').expect("a package").0;
+            packages.iter().any(|pattern| pattern.matches(package))
+        };
+        for work in &account.interrupts.work {
+            let WorkPattern::Method { class, .. } = work else {
+                panic!("{name}: {work} is not a method");
+            };
+            assert!(own(class), "{name}: {work} is not the server's");
+        }
+        for never in &account.interrupts.never {
+            assert!(own(&format!("{}.X", never.prefix())), "{name}: {never}");
+        }
+        // These two need none, or have none that is safe.
+        let has_none = ["quartz", "zookeeper"].contains(&name.as_str());
+        assert_eq!(account.interrupts.work.is_empty(), has_none, "{name}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::enforce::evidence::EvidenceLog;
+use crate::enforce::gate::Gate;
 use crate::enforce::throw_points::ThrowPoints;
 use crate::enforce::{Enforcement, TestRefuse};
 use crate::identity::Identity;
@@ -109,20 +110,20 @@ impl Core {
     /// refused. Some loads, no lock. Any thread.
     #[must_use]
     pub fn refuses(&self, payer: PurseId) -> bool {
-        let own = self.identity.representative(payer);
-        let around = self
-            .identity
-            .above(payer)
-            .map(|purse| u32::from(purse.get()));
-        let mut accounts = std::iter::once(own).chain(around);
-        accounts.any(|account| {
-            let word = self
-                .enforcement
-                .gates
-                .get(account)
-                .map(|gate| gate.word().0);
-            word.is_some_and(|word| (word.over || word.shut) && word.enforced)
-        })
+        self.refuser(payer).is_some()
+    }
+
+    /// The account that [`Core::refuses`] means, as a purse of it. If both are over their limits, it is the
+    /// service: it is the wider one. Some loads, no lock. Any thread.
+    #[must_use]
+    pub fn refuser(&self, payer: PurseId) -> Option<PurseId> {
+        let is_refused = |purse: &PurseId| {
+            let account = self.identity.representative(*purse);
+            let gate = self.enforcement.gates.get(account);
+            gate.is_some_and(Gate::refuses)
+        };
+        let accounts = [self.identity.above(payer), Some(payer)];
+        accounts.into_iter().flatten().find(is_refused)
     }
 
     /// To be called when a thread of the agent has failed: nobody is refused from now on. Otherwise a

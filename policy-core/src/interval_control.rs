@@ -55,6 +55,7 @@ pub fn adopt(core: &Core, sampler: &(impl Sampler + ?Sized), sampling: &Sampling
     let max_tracked = *(state.max_tracked).get_or_insert(u64::from(sampling.max_tracked));
     let bytes = state.governor.adopt(Wanted {
         interval_bytes: sampling.interval.bytes(),
+        may_be_finer: sampling.interval_is_default,
         budget: sampling.cpu_budget_percent.map(|percent| percent / 100.0),
         most_tracked: max_tracked,
     });
@@ -98,6 +99,7 @@ pub fn look(core: &Core, jvm: &dyn Jvm, smallest_limit_bytes: Option<u64>, now: 
             "the heap holds so much that collections would take too long over finer samples"
         }
         Why::Calm => "it need not be wider",
+        Why::Limit => "a small limit is to be known closely",
     };
     let more = match state.unlogged {
         0 => String::new(),

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::enforce::admission::{Barred, Level};
 use crate::enforce::grace::Grace;
 use crate::enforce::refusal_details::RefusalDetails;
+use crate::enforce::throw_points::Reason;
 use crate::identity::loaders::LoaderId;
 
 /// A Java object that the core keeps without knowing what it is. Only the adapter that made it can
@@ -181,6 +182,11 @@ pub trait Collector {
     /// A number that grows when a cycle of G1 begins and while it runs, and is constant otherwise;
     /// `None` if the kernel does not show it.
     fn cycle_activity(&self) -> Option<u64>;
+    /// Finds the collector's threads for [`Collector::collector_time`]; it starts some of them late.
+    fn find_collector_threads(&self);
+    /// How long all processors together would have worked so far on what the collector's threads and the
+    /// calling thread have done; a pause counts as long as it lasts. `None` if the kernel does not show it.
+    fn collector_time(&self) -> Option<Duration>;
     /// Asks for a collection by means that wait for its end. False if the VM refuses.
     fn collect(&self, means: Means) -> bool;
     /// Forces a collection of whatever kind this collector does, and waits for it.
@@ -245,6 +251,19 @@ pub trait References {
     fn forget_loader(&self, loader: LoaderId) -> bool;
     /// The next refusal that the log must report, with the names of its thread and method.
     fn take_refusal(&self) -> Option<LoggedRefusal>;
+    /// The next frame that barred a refusal, of those that were asked for.
+    fn take_barring_frame(&self) -> Option<BarringFrame>;
+}
+
+/// A frame that barred a refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BarringFrame {
+    /// The number of the account's gate.
+    pub gate: u32,
+    /// Why.
+    pub reason: Reason,
+    /// Its method, made safe for a log; `None` if that is gone.
+    pub frame: Option<String>,
 }
 
 /// A refusal as the log reports it.

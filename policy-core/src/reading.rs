@@ -23,8 +23,8 @@ use crate::sampling::weight::OBJECT_UNIT;
 use crate::uncertainty::Survivors;
 
 use crate::snapshot::{
-    Account, Class, Heap, Kind, OTHER, PolicyStatus, Principal, Sampling, Snapshot, State, Tree,
-    UNACCOUNTED,
+    Account, Class, Heap, Ineffective, Kind, OTHER, PolicyStatus, Principal, Sampling, Snapshot,
+    State, Tree, UNACCOUNTED,
 };
 
 /// The most classes listed per account; the rest is summed.
@@ -94,8 +94,9 @@ fn read_accounts<G>(core: &Core, policy: impl FnOnce() -> (G, PolicyStatus)) -> 
     let mut accounts = Vec::new();
     for mut of_account in seen.accounts {
         let found = live.remove(&of_account.name).unwrap_or_default();
+        let of_purse = |purse: &PurseId| live_of_purses.get(purse).map_or(0, |live| live.bytes);
+        of_account.account.left_behind_bytes = of_account.left.iter().map(of_purse).sum();
         if let Some(tree) = &mut of_account.account.tree {
-            let of_purse = |purse| live_of_purses.get(purse).map_or(0, |live| live.bytes);
             let bytes: u64 = of_account.tree.iter().map(of_purse).sum();
             tree.live_bytes = bytes.min(tree.charged_bytes);
         }
@@ -204,6 +205,8 @@ struct SeenAccount {
     purses: Vec<PurseId>,
     /// Its purses and those of the scopes inside it; empty if it has no scopes.
     tree: Vec<PurseId>,
+    /// Those of its purses whose loader is gone.
+    left: Vec<PurseId>,
 }
 
 fn look<G>(core: &Core, counted: &mut Counted, policy: impl FnOnce() -> (G, PolicyStatus)) -> Seen {
@@ -262,6 +265,7 @@ fn look<G>(core: &Core, counted: &mut Counted, policy: impl FnOnce() -> (G, Poli
         SeenAccount {
             name: name.clone(),
             tree: (account.tree.iter()).flat_map(|_| entry.tree()).collect(),
+            left: directory.left_purses(entry).collect(),
             account,
             purses,
         }
@@ -372,6 +376,10 @@ fn row(
     account.waited_ms_total = status.counts.waited_ms;
     account.door = status.door;
     account.reserve_bytes = status.reserve_bytes;
+    account.ineffective = status.ineffective.map(|found| Ineffective {
+        reason: found.reason.name(),
+        frame: found.frame.map(|frame| frame.to_string()),
+    });
     account.deferred = Reason::ALL
         .iter()
         .map(|reason| (reason.name(), status.counts.deferred[*reason as usize]))

@@ -12,6 +12,8 @@ pub const OTHER: &str = "_other";
 /// One reading of everything that Heapwarden publishes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Snapshot {
+    /// The process that the agent is in.
+    pub process: Process,
     /// The heap as a whole.
     pub heap: Heap,
     /// The sampler.
@@ -27,12 +29,31 @@ pub struct Snapshot {
     pub scope_misuses: Vec<(&'static str, u64)>,
     /// Collections that the agent asked for, by kind.
     pub evidence: Vec<Evidence>,
+    /// For how long the evidence budget allows no collection, in seconds; `None` if it allows one
+    /// within a second.
+    pub evidence_budget_used_up_seconds: Option<f64>,
     /// CPU seconds used by each part of the agent since it was loaded.
     pub cpu_seconds: Vec<(&'static str, f64)>,
     /// Native bytes held by each part of the agent.
     pub memory_bytes: Vec<(&'static str, u64)>,
     /// Versions of the agent and the JVM: label name and value, for `heapwarden_build_info`; `version` first.
     pub build: Vec<(&'static str, String)>,
+}
+
+/// The process that the agent is in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Process {
+    /// Its id, as it sees itself (in a container: the container's number).
+    pub id: u32,
+    /// The main class, `module/class`, or the file name of the jar; without arguments. Empty if the virtual
+    /// machine does not tell.
+    pub program: String,
+    /// The virtual machine: `OpenJDK 64-Bit Server VM`.
+    pub vm: String,
+    /// Its version: `21.0.5+11-LTS`.
+    pub version: String,
+    /// Whether the agent was loaded by a start-up flag; false: into a running process.
+    pub loaded_at_start: bool,
 }
 
 /// The heap as a whole.
@@ -236,12 +257,25 @@ pub struct Account {
     pub waited_ms_total: u64,
     /// Refusals that were due where a throw is not safe, by reason.
     pub deferred: Vec<(&'static str, u64)>,
-    /// Undeployed services of this account that still hold bytes.
+    /// What bars its refusals, if it stays over its limit and they do not stop it.
+    pub ineffective: Option<Ineffective>,
+    /// Undeployed services of this account whose class loader still lives and holds bytes.
     pub retired_loaders: u64,
+    /// The part of `live_bytes` that undeployed versions have left: their class loader is gone.
+    pub left_behind_bytes: u64,
     /// The live bytes that its code allocated, by principal.
     pub principals: Vec<Principal>,
     /// What it holds, by class, largest live bytes first.
     pub classes: Vec<Class>,
+}
+
+/// What bars the refusals of an account.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ineffective {
+    /// The most frequent reason, as the metrics name it.
+    pub reason: &'static str,
+    /// The method of a frame that barred one of them; `None` if it is not known.
+    pub frame: Option<String>,
 }
 
 /// The sums of an account and the scopes inside it.

@@ -10,6 +10,9 @@ use crate::number::{optional, whole};
 /// The whole answer. Only `accounts` must be there: without it the answer is another server's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Accounts<'a> {
+    /// The process that the agent is in. An older agent does not say.
+    #[serde(default)]
+    pub jvm: Jvm<'a>,
     /// The heap as a whole.
     #[serde(default)]
     pub heap: Heap,
@@ -19,11 +22,42 @@ pub struct Accounts<'a> {
     /// The policy in force.
     #[serde(default)]
     pub policy: Policy<'a>,
+    /// The collections that the agent asks for.
+    #[serde(default)]
+    pub evidence: Evidence,
     /// The accounts, largest live bytes first.
     pub accounts: Vec<Account<'a>>,
     /// Accounts that the agent left out of the document to bound its size.
     #[serde(default, deserialize_with = "whole")]
     pub accounts_omitted: u64,
+}
+
+/// The process that the agent is in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Jvm<'a> {
+    /// Its process id, as it sees itself (in a container: the container's number); 0 where the agent does
+    /// not say.
+    #[serde(deserialize_with = "whole")]
+    pub pid: u64,
+    /// Its main class, `module/class`, or the file name of its jar, without arguments.
+    pub name: Cow<'a, str>,
+    /// The virtual machine: `OpenJDK 64-Bit Server VM`.
+    pub vm: Cow<'a, str>,
+    /// The version of the JDK: `21.0.5+11-LTS`.
+    pub version: Cow<'a, str>,
+    /// Whether the agent was loaded by a start-up flag; false: into the running JVM. `None`: the agent does
+    /// not say.
+    pub loaded_at_start: Option<bool>,
+}
+
+/// The collections that the agent asks for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Evidence {
+    /// For how long the evidence budget allows none, in seconds. `None`: it allows one within a second, or
+    /// the agent does not say.
+    pub budget_used_up_seconds: Option<f64>,
 }
 
 /// The heap as a whole.
@@ -143,6 +177,16 @@ impl Door {
     }
 }
 
+/// What bars the refusals of an account.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ineffective<'a> {
+    /// The most frequent reason, as the metrics name it.
+    pub reason: Cow<'a, str>,
+    /// The method of a frame that barred one of them; `None` if it is not known.
+    pub frame: Option<Cow<'a, str>>,
+}
+
 /// One account. All amounts but those of [`Account::tree`] are without the scopes inside it, so
 /// that a sum over accounts counts nothing twice; its limits and its state are about the tree.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -220,9 +264,14 @@ pub struct Account<'a> {
     pub deferred_total: u64,
     /// The same by reason.
     pub deferred_by_reason: Counts<'a>,
-    /// Undeployed services of this account that still hold bytes.
+    /// What bars its refusals, if it stays over its limit and they do not stop it.
+    pub ineffective: Option<Ineffective<'a>>,
+    /// Undeployed services of this account whose class loader still lives and holds bytes.
     #[serde(deserialize_with = "whole")]
     pub retired_loaders: u64,
+    /// The part of its live bytes that undeployed versions have left: their class loader is gone.
+    #[serde(deserialize_with = "whole")]
+    pub left_behind_bytes: u64,
     /// On whose behalf its live bytes were allocated, largest first.
     pub principals: Vec<Principal<'a>>,
     /// Principals that the agent left out.

@@ -36,7 +36,9 @@ metric_names! {
     ACCOUNT_WAIT = "heapwarden_account_wait_seconds_total";
     ACCOUNT_DEFERRED_REFUSALS = "heapwarden_account_deferred_refusals_total";
     ACCOUNT_OVER_LIMIT = "heapwarden_account_over_limit";
+    ACCOUNT_INEFFECTIVE = "heapwarden_account_ineffective";
     ACCOUNT_RETIRED_LOADERS = "heapwarden_account_retired_loaders";
+    ACCOUNT_LEFT_BEHIND_BYTES = "heapwarden_account_left_behind_bytes";
     ACCOUNT_INFO = "heapwarden_account_info";
     ACCOUNTS_FOLDED = "heapwarden_accounts_folded";
     PRINCIPAL_LIVE_BYTES = "heapwarden_principal_live_bytes";

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use policy_report::{
-    Account, Accounts, Class, Counts, Door, Heap, Policy, Principal, RunFile, Sampling, State,
-    Tree, metric_names,
+    Account, Accounts, Class, Counts, Door, Evidence, Heap, Ineffective, Jvm, Policy, Principal,
+    RunFile, Sampling, State, Tree, metric_names,
 };
 use proptest::prelude::*;
 
@@ -17,6 +17,16 @@ fn read(text: &str) -> Accounts<'static> {
 #[test]
 fn the_document_is_written_as_the_contract_says() {
     let document = Accounts {
+        jvm: Jvm {
+            pid: 4711,
+            name: "app.jar".into(),
+            vm: "OpenJDK 64-Bit Server VM".into(),
+            version: "21.0.5+11".into(),
+            loaded_at_start: Some(true),
+        },
+        evidence: Evidence {
+            budget_used_up_seconds: Some(2.5),
+        },
         heap: Heap {
             used_after_gc_bytes: 1,
             max_bytes: u64::MAX,
@@ -75,13 +85,16 @@ fn the_document_is_written_as_the_contract_says() {
         accounts_omitted: 0,
     };
     let expected = concat!(
-        r#"{"heap":{"used_after_gc_bytes":1,"max_bytes":18446744073709551615,"gc_epoch":3,"#,
+        r#"{"jvm":{"pid":4711,"name":"app.jar","vm":"OpenJDK 64-Bit Server VM","#,
+        r#""version":"21.0.5+11","loaded_at_start":true},"#,
+        r#""heap":{"used_after_gc_bytes":1,"max_bytes":18446744073709551615,"gc_epoch":3,"#,
         r#""live_gc_epoch":2,"live_age_seconds":1.5},"#,
         r#""sampling":{"interval_bytes":65536,"samples":9,"dropped":5,"#,
         r#""dropped_by_reason":{"table_full":2,"reentry":3},"#,
         r#""callback_p50_ns":900,"callback_p99_ns":4000},"#,
         r#""policy":{"generation":1,"mode":"enforce","last_reload_successful":true,"#,
         r#""last_error":null},"#,
+        r#""evidence":{"budget_used_up_seconds":2.5},"#,
         r#""accounts":[{"name":"shop","kind":"service","service":"/shop","parent":null,"#,
         r#""tree":{"live_bytes":1,"live_at_most_bytes":null,"charged_bytes":2,"standard_error_bytes":3},"#,
         r#""live_bytes":10,"live_standard_error_bytes":1,"live_at_most_bytes":null,"#,
@@ -93,7 +106,8 @@ fn the_document_is_written_as_the_contract_says() {
         r#""threads_killed_total":6,"#,
         r#""wait_milliseconds_total":5,"#,
         r#""soft_limit_events_total":0,"#,
-        r#""deferred_total":0,"deferred_by_reason":{},"retired_loaders":0,"#,
+        r#""deferred_total":0,"deferred_by_reason":{},"ineffective":null,"retired_loaders":0,"#,
+        r#""left_behind_bytes":0,"#,
         r#""principals":[{"name":"_unaccounted","live_bytes":10}],"principals_omitted":0,"#,
         r#""classes":[{"class":"byte[]","live_bytes":10,"live_objects":1,"#,
         r#""allocated_bytes_total":30}],"classes_omitted":0}],"#,
@@ -299,13 +313,16 @@ prop_compose! {
         names in [text(), text(), text()],
         parent in prop::option::of(text()),
         tree in prop::option::of(tree()),
-        amounts in any::<[u64; 16]>(),
+        amounts in any::<[u64; 17]>(),
         optional in any::<[Option<u64>; 5]>(),
         state in state(),
         door in door(),
         deferred_by_reason in counts(),
         principals in prop::collection::vec(principal(), 0..3),
         classes in prop::collection::vec(class(), 0..3),
+        ineffective in prop::option::of((text(), prop::option::of(text())).prop_map(
+            |(reason, frame)| Ineffective { reason, frame },
+        )),
     ) -> Account<'static> {
         let [name, kind, service] = names;
         Account {
@@ -335,7 +352,9 @@ prop_compose! {
             soft_limit_events_total: amounts[8],
             deferred_total: amounts[9],
             deferred_by_reason,
+            ineffective,
             retired_loaders: amounts[10],
+            left_behind_bytes: amounts[16],
             principals,
             principals_omitted: amounts[11],
             classes,
@@ -347,9 +366,12 @@ prop_compose! {
 prop_compose! {
     fn accounts()(
         heap in any::<[u64; 3]>(),
+        pid in any::<u64>(),
+        jvm in [text(), text(), text()],
+        loaded_at_start in any::<Option<bool>>(),
         live_gc_epoch in any::<Option<u64>>(),
         // Eighths are exact in text, too.
-        live_age_eighths in prop::option::of(0_u32..1 << 30),
+        [live_age_eighths, budget_eighths] in prop::array::uniform2(prop::option::of(0_u32..1 << 30)),
         sampling in any::<[u64; 5]>(),
         dropped_by_reason in counts(),
         generation in any::<u64>(),
@@ -359,7 +381,12 @@ prop_compose! {
         accounts in prop::collection::vec(account(), 0..4),
         accounts_omitted in any::<u64>(),
     ) -> Accounts<'static> {
+        let [name, vm, version] = jvm;
         Accounts {
+            jvm: Jvm { pid, name, vm, version, loaded_at_start },
+            evidence: Evidence {
+                budget_used_up_seconds: budget_eighths.map(|eighths| f64::from(eighths) / 8.0),
+            },
             heap: Heap {
                 used_after_gc_bytes: heap[0],
                 max_bytes: heap[1],

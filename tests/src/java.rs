@@ -71,7 +71,7 @@ fn compile(sources: &Path, into: &Path) {
     );
 }
 
-fn run_compiler(command: &mut Command) {
+pub(crate) fn run_compiler(command: &mut Command) {
     let output = command
         .output()
         .expect("javac of a JDK that was found can be started");

@@ -40,6 +40,7 @@ pub struct Builder {
     heap: String,
     class_path: Option<String>,
     agent: bool,
+    own_address: bool,
     policy: Option<String>,
     options: Vec<String>,
     standard_error_full: bool,
@@ -58,6 +59,7 @@ pub fn victim(vm: &Vm, main: &str) -> Builder {
         heap: "256m".to_owned(),
         class_path: None,
         agent: true,
+        own_address: true,
         policy: None,
         options: Vec::new(),
         standard_error_full: false,
@@ -125,6 +127,14 @@ impl Builder {
         self
     }
 
+    /// Leaves out the harness's own `listen=` and `run-file=`, so that the policy and the options of the
+    /// case decide.
+    #[must_use]
+    pub fn without_own_address(mut self) -> Self {
+        self.own_address = false;
+        self
+    }
+
     /// Adds an agent option, `key=value`; later ones follow the harness's own.
     #[must_use]
     pub fn option(mut self, option: &str) -> Self {
@@ -161,10 +171,12 @@ impl Builder {
     /// The text after `-agentpath:LIBRARY=`.
     #[must_use]
     pub fn agent_options(&self) -> String {
-        let mut options = vec![
-            "listen=127.0.0.1:0".to_owned(),
-            format!("run-file={}", self.folder.path().join("run.json").display()),
-        ];
+        let mut options = Vec::new();
+        if self.own_address {
+            options.push("listen=127.0.0.1:0".to_owned());
+            let run_file = self.folder.path().join("run.json");
+            options.push(format!("run-file={}", run_file.display()));
+        }
         if self.policy.is_some() {
             options.push(format!("config={}", self.policy_path().display()));
         }
@@ -372,7 +384,8 @@ impl Jvm {
     /// Collects garbage and reads the accounts once the refunds have come to rest: nothing moves
     /// any more, and what is charged is live.
     ///
-    /// `_unaccounted` is not waited for: the JVM's own threads always move it a little. Where
+    /// `_unaccounted` and the program's own account are not waited for: the JVM's own threads always move
+    /// them a little. Where
     /// nothing sampled dies and the machine is too busy for the enforcer to plant its canary
     /// before the collection, that collection proves nothing and the next one does, as in any
     /// server: so it is asked for, at most four times in all.

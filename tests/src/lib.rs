@@ -12,6 +12,7 @@
 
 pub mod artifacts;
 pub mod command;
+pub mod doorless;
 pub mod examples;
 pub mod fixture;
 pub mod grafana;

@@ -2,7 +2,7 @@
 //! folder of its own on ports that were free.
 
 use crate::fixture::up_to_date;
-use crate::jdk::Jdk;
+use crate::jdk::{Collector, Jdk};
 use crate::scrape::{self, Accounts};
 use crate::{artifacts, command, jvm_output};
 use heapwarden_harness::http;
@@ -59,6 +59,7 @@ pub struct Installation {
     folder: TempDir,
     http_port: u16,
     heap: &'static str,
+    collector: Collector,
 }
 
 impl Installation {
@@ -75,7 +76,15 @@ impl Installation {
             folder: tempfile::tempdir().expect("a temporary folder can be made"),
             http_port: ports::free(),
             heap,
+            collector: Collector::G1,
         }
+    }
+
+    /// With this collector instead of G1.
+    #[must_use]
+    pub fn collector(mut self, collector: Collector) -> Self {
+        self.collector = collector;
+        self
     }
 
     /// The server's own folder.
@@ -117,12 +126,13 @@ impl Installation {
     #[must_use]
     pub fn jvm_flags_without_agent(&self) -> Vec<String> {
         let folder = self.folder.path().display();
-        vec![
+        let mut flags = vec![
             format!("-Xmx{}", self.heap),
-            "-XX:+UseG1GC".to_owned(),
             "-Xcheck:jni".to_owned(),
             format!("-XX:ErrorFile={folder}/hs_err_%p.log"),
-        ]
+        ];
+        flags.extend(self.collector.flags().iter().map(ToString::to_string));
+        flags
     }
 
     /// Starts it and waits until `path` answers 200.
@@ -214,7 +224,21 @@ impl Server {
         path: &str,
         headers: &[(&str, &str)],
     ) -> std::io::Result<http::Answer> {
-        http::send(self.http, method, path, headers)
+        self.send_body(method, path, headers, &[])
+    }
+
+    /// Asks the application, with header lines and a body.
+    ///
+    /// # Errors
+    /// Where the server closes the connection without an answer.
+    pub fn send_body(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> std::io::Result<http::Answer> {
+        http::send_body(self.http, method, path, headers, body)
     }
 
     /// Asks the application and expects it to say `done`.
@@ -245,6 +269,15 @@ impl Server {
     #[must_use]
     pub fn accounts(&self) -> Accounts {
         scrape::accounts(self.agent())
+    }
+
+    /// The metrics as they are now.
+    ///
+    /// # Panics
+    /// If the agent has no listener.
+    #[must_use]
+    pub fn metrics(&self) -> scrape::Metrics {
+        scrape::metrics(self.agent())
     }
 
     /// Where the agent listens.

@@ -1,7 +1,7 @@
 //! The servers that [`installed`] has unpacked, each set up in a folder of its own as its
 //! documentation says.
 
-use crate::jdk::Jdk;
+use crate::jdk::{Jdk, compiler};
 use crate::server::{Installation, installed, script};
 use heapwarden_harness::ports;
 use std::fs;
@@ -55,6 +55,21 @@ pub fn tomcat(site: &Installation, jdk: &Jdk, name: &str, interval: &str) -> Pre
 /// If it cannot be set up.
 #[must_use]
 pub fn jetty(site: &Installation, jdk: &Jdk, interval: &str) -> Prepared {
+    jetty_for(site, jdk, interval, "ee10")
+}
+
+/// The same for applications of another version of the servlets: `ee8` for those of before Jakarta.
+///
+/// # Panics
+/// If it cannot be set up.
+#[must_use]
+pub fn jetty_for(site: &Installation, jdk: &Jdk, interval: &str, servlets: &str) -> Prepared {
+    // Looking for annotations in the many libraries of an older application takes minutes.
+    let annotations = if servlets == "ee8" {
+        String::new()
+    } else {
+        format!(",{servlets}-annotations")
+    };
     let start = installed().join("jetty-home-12.0.25/start.jar");
     let base = site.folder().join("base");
     fs::create_dir(&base).expect("writable");
@@ -62,7 +77,9 @@ pub fn jetty(site: &Installation, jdk: &Jdk, interval: &str) -> Prepared {
     let set_up = Command::new(&java)
         .arg("-jar")
         .arg(&start)
-        .arg("--add-modules=server,http,ee10-deploy,ee10-annotations")
+        .arg(format!(
+            "--add-modules=server,http,{servlets}-deploy{annotations}"
+        ))
         .current_dir(&base)
         .output()
         .expect("java runs");
@@ -128,6 +145,33 @@ pub fn spring_boot(site: &Installation, jdk: &Jdk, interval: &str) -> Prepared {
         command,
         base: site.folder().to_owned(),
     }
+}
+
+/// The Spring Boot application, unpacked, with its main class started from the class path.
+///
+/// # Panics
+/// If it cannot be unpacked.
+#[must_use]
+pub fn spring_boot_from_a_class_path(site: &Installation, jdk: &Jdk, interval: &str) -> Prepared {
+    let base = site.folder().to_owned();
+    let unpacked = Command::new(compiler().program("jar"))
+        .arg("--extract")
+        .arg("--file")
+        .arg(installed().join("boot/shop-boot.jar"))
+        .current_dir(&base)
+        .status();
+    assert!(unpacked.is_ok_and(|status| status.success()), "jar unpacks");
+    let mut command = Command::new(jdk.program("java"));
+    command
+        .args(site.jvm_flags(interval))
+        .args([
+            "-cp",
+            "BOOT-INF/classes:BOOT-INF/lib/*",
+            "shop.ShopApplication",
+        ])
+        .arg("--server.address=127.0.0.1")
+        .arg(format!("--server.port={}", site.http_port()));
+    Prepared { command, base }
 }
 
 /// Copies what Maven built, by its path there, into a folder.

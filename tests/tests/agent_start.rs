@@ -125,11 +125,11 @@ fn another_jvm_with_the_same_options_leaves_the_run_file_alone() {
 }
 
 #[test]
-fn a_busy_port_is_said_once_and_retried_until_it_is_free() {
+fn a_busy_port_is_said_once_and_retried_until_it_is_free_if_the_listener_is_strict() {
     on_each(&g1(), |vm| {
         let busy = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
         let address = busy.local_addr().expect("bound");
-        let option = format!("listen={address}");
+        let option = format!("listen={address},listen-strict=true");
         let lines = run_unharmed(&victim(vm, "victim.Plain").option(&option));
         assert_one_line(&lines, &address.to_string());
 

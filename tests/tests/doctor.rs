@@ -72,7 +72,7 @@ fn a_healthy_jvm_has_nothing_but_notes_by_id_and_by_address() {
 #[test]
 fn patterns_that_match_nothing_and_vague_limits_are_found() {
     on_each(&g1(), |vm| {
-        let policy = "[[account]]\nname = \"typo\"\npackages = [\"com.acme.oders\"]\nlimit = \"1MiB\"\n\
+        let policy = "[sampling]\ninterval = \"64KiB\"\n[[account]]\nname = \"typo\"\npackages = [\"com.acme.oders\"]\nlimit = \"1MiB\"\n\
                       [[account]]\nservice = \"/shpo\"\n";
         let mut jvm = holder(vm).policy(policy).start();
         jvm.ask("hold com.acme.orders bytes:100000*200");
@@ -86,10 +86,14 @@ fn patterns_that_match_nothing_and_vague_limits_are_found() {
         assert!(service, "{all:#?}");
         let coarse = found(&jvm, "interval-too-coarse");
         assert!(
-            text(&coarse, "evidence").contains("256 KiB (25 %)"),
+            text(&coarse, "evidence").contains("256KiB (25 %)"),
             "{coarse}"
         );
-        found(&jvm, "services-not-recognised");
+        // The program itself has an account.
+        assert!(
+            all.iter()
+                .all(|one| text(one, "name") != "services-not-recognised")
+        );
         jvm.finish();
     });
 }
@@ -98,7 +102,7 @@ fn patterns_that_match_nothing_and_vague_limits_are_found() {
 fn leaking(vm: &Vm, more: &str) -> Jvm {
     let policy = format!(
         "[enforcement]\nmode = \"enforce\"\n[[account]]\nname = \"tenant\"\n\
-         packages = [\"com.acme.tenant\"]\nlimit = \"32MiB\"\n{more}"
+         packages = [\"com.acme.tenant\"]\nwork = [\"com.acme.tenant\"]\nlimit = \"32MiB\"\n{more}"
     );
     let mut jvm = victim(vm, "victim.LimitedTenant").policy(&policy).start();
     jvm.ask("leak 1 1000 60000000 0");
@@ -128,12 +132,110 @@ fn an_account_that_is_over_is_the_first_thing_told() {
 #[test]
 fn an_account_that_nothing_stops_is_an_error() {
     on_each(&g1(), |vm| {
-        let jvm = leaking(vm, "never-interrupt = [\"com.acme.tenant.*\"]\n");
-        let never = found(&jvm, "never-refused");
-        assert_eq!(never["severity"], "error");
+        let mut jvm = leaking(vm, "never-interrupt = [\"com.acme.tenant.*\"]\n");
+        found(&jvm, "never-refused");
+        // It goes on after the verdict: only from then on are refusals due.
+        jvm.ask("leak 1 1000 20000000 0");
+        let id = jvm.id().to_string();
+        let never = command::poll(LIMIT, || {
+            let (_, found) = findings(&id);
+            let mut never = found
+                .into_iter()
+                .filter(|one| one["name"] == "never-refused");
+            never.find(|one| one["severity"] == "error")
+        });
+        let never = never.unwrap_or_else(|| panic!("{:#?}\n{}", findings(&id), jvm.log()));
         assert!(
             text(&never, "sentence").contains("never-interrupt in the policy"),
             "{never}"
+        );
+        jvm.finish();
+    });
+}
+
+/// Two servers with one configuration, and one that insists on the port of the first.
+#[test]
+fn who_holds_the_port_that_a_jvm_was_given_is_told() {
+    on_each(&g1(), |vm| {
+        let first = holder(vm).start();
+        let address = first.address();
+        let holds = format!("{address} is held by process {}: ", first.id());
+        let policy = format!("[agent]\nlisten = \"{address}\"\n");
+        let second = holder(vm).policy(&policy).without_own_address().start();
+        let taken = found(&second, "port-taken");
+        assert_eq!(taken["severity"], "warning");
+        let evidence = text(&taken, "evidence");
+        assert!(
+            evidence.starts_with(&holds) && evidence.contains("victim.Holder"),
+            "{taken}"
+        );
+        assert!(
+            text(&taken, "sentence").contains(&format!("instead of {address}")),
+            "{taken}"
+        );
+        second.finish();
+        let strict = format!("{policy}listen-strict = true\n");
+        let strict = holder(vm).policy(&strict).without_own_address().start();
+        strict.until_logged("metrics are not served yet");
+        let unread = found(&strict, "unread");
+        assert!(text(&unread, "evidence").starts_with(&holds), "{unread}");
+        strict.finish();
+        first.finish();
+    });
+}
+
+/// A port of another server, named by its address.
+#[test]
+fn who_answers_instead_of_an_agent_is_told() {
+    let other = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+    let address = other.local_addr().expect("bound").to_string();
+    let answering = std::thread::spawn(move || {
+        use std::io::{Read as _, Write as _};
+        for mut stream in other.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let answer = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    let (code, all) = findings(&address);
+    assert_eq!(code, Some(1));
+    let holds = format!("the port is held by process {}: ", std::process::id());
+    assert!(text(&all[0], "evidence").contains(&holds), "{all:#?}");
+    assert!(!answering.is_finished());
+}
+
+#[test]
+fn a_jvm_that_never_collects_is_told_as_such() {
+    on_each(&g1(), |vm| {
+        let jvm = holder(vm)
+            .flag("-XX:+UnlockExperimentalVMOptions")
+            .flag("-XX:-UseG1GC")
+            .flag("-XX:+UseEpsilonGC")
+            .start();
+        let never = found(&jvm, "never-collects");
+        assert!(text(&never, "sentence").contains("Epsilon"), "{never}");
+        let told = doctor(&[&jvm.id().to_string()]).stdout;
+        let head = told.lines().next().unwrap_or_default();
+        assert!(
+            head.contains("Epsilon") && !head.contains("Serial"),
+            "{told}"
+        );
+        jvm.finish();
+    });
+}
+
+/// What the start-up flag gives is not asked for again, and what comes before it is named.
+#[test]
+fn a_jvm_that_was_started_with_the_flag_is_not_told_to_use_it() {
+    let jdks = every_jdk_with(Collector::G1);
+    on_each(&jdks, |vm| {
+        let jvm = holder(vm).start();
+        let _ = jvm.address();
+        let told = doctor(&[&jvm.id().to_string()]).stdout;
+        assert!(told.contains("agent on "), "{told}");
+        assert!(
+            !told.contains("was attached") && !told.contains("with -agentpath"),
+            "{told}"
         );
         jvm.finish();
     });

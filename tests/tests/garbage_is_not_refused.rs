@@ -29,6 +29,7 @@ mode = "enforce"
 [[account]]
 name = "tenant"
 packages = ["com.acme.tenant"]
+work = ["com.acme.tenant"]
 limit = "256MiB"
 "#;
 

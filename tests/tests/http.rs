@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// Families of the contract that every agent publishes; those with a limit or a refusal to tell of
 /// are checked where there is one.
-const CONTRACT: [&str; 41] = [
+const CONTRACT: [&str; 43] = [
     "heapwarden_account_live_bytes",
     "heapwarden_account_charged_bytes",
     "heapwarden_account_standard_error_bytes",
@@ -35,9 +35,11 @@ const CONTRACT: [&str; 41] = [
     "heapwarden_account_threads_killed_total",
     "heapwarden_account_wait_seconds_total",
     "heapwarden_account_over_limit",
+    "heapwarden_account_ineffective",
     "heapwarden_principal_live_bytes",
     "heapwarden_account_info",
     "heapwarden_account_retired_loaders",
+    "heapwarden_account_left_behind_bytes",
     "heapwarden_heap_used_after_gc_bytes",
     "heapwarden_heap_max_bytes",
     "heapwarden_gc_epoch",
@@ -238,6 +240,8 @@ fn the_json_is_as_the_contract_says() {
             "threads_killed_total",
             "wait_milliseconds_total",
             "deferred_total",
+            "retired_loaders",
+            "left_behind_bytes",
         ] {
             whole(account, &format!("/{key}"));
         }
@@ -249,6 +253,7 @@ fn the_json_is_as_the_contract_says() {
         assert!(["open", "suspect", "over"].contains(&account["state"].as_str().expect("text")));
         assert_eq!(account["door"], "none", "no container, so no doors");
         assert!(account["reserve_bytes"].is_null());
+        assert!(account["ineffective"].is_null());
         for principal in account["principals"].as_array().expect("a list") {
             assert!(principal["name"].is_string());
             whole(principal, "/live_bytes");
@@ -292,6 +297,49 @@ fn the_run_file_names_process_and_address() {
     assert_eq!(scrape::get(address, "/-/ready").status, 200);
     assert_eq!(scrape::get(address, "/nothing").status, 404);
     jvm.finish();
+}
+
+/// Two servers with one configuration, as from one unit file: both can be read, and each has its own
+/// run file.
+#[test]
+fn the_second_jvm_with_the_same_options_serves_on_a_free_port() {
+    let vm = every_jdk_with(Collector::G1).pop().expect("never empty");
+    let first = holder();
+    let address = first.address();
+    let policy = format!("[agent]\nlisten = \"{address}\"\n");
+    let given = first.run_file();
+    // The same run file, and an own one: %p is the process id.
+    let second = |run_file: &str| {
+        victim(&vm, "victim.Holder")
+            .policy(&policy)
+            .without_own_address()
+            .option(&format!("run-file={run_file}"))
+            .start()
+    };
+    let same = second(&given.display().to_string());
+    let other = second(&given.with_file_name("of-%p.json").display().to_string());
+    let beside = given.with_file_name(format!("run-{}.json", same.id()));
+    let own = given.with_file_name(format!("of-{}.json", other.id()));
+    for (jvm, file) in [(&same, &beside), (&other, &own)] {
+        let text = command::poll(command::PATIENCE, || std::fs::read_to_string(file).ok());
+        let text = text.unwrap_or_else(|| panic!("no {}:\n{}", file.display(), jvm.log()));
+        let json: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(json["pid"], jvm.id());
+        let free: SocketAddr = json["listen"].as_str().unwrap().parse().unwrap();
+        assert_eq!(free.ip(), address.ip());
+        assert_ne!(free.port(), address.port());
+        assert_eq!(scrape::get(free, "/-/healthy").status, 200);
+        jvm.until_logged(&format!(
+            "another process has the port of {address}, so metrics are served on the free port {}",
+            free.port()
+        ));
+    }
+    same.until_logged("the run file");
+    assert_eq!(first.address(), address, "the first one's run file, still");
+    same.finish();
+    other.finish();
+    assert!(!beside.exists() && !own.exists(), "removed at the end");
+    first.finish();
 }
 
 #[test]
@@ -432,6 +480,7 @@ mode = "enforce"
 [[account]]
 service = "svc-a"
 limit = "8MiB"
+work = ["victim.ServiceHost#main"]
 throw = "exception"
 "#;
     let vm = every_jdk_with(Collector::G1).pop().expect("never empty");

@@ -11,7 +11,7 @@ const ERROR: &str = "dev.heapwarden.MemoryQuotaExceededError";
 fn policy(mode: &str) -> String {
     format!(
         "[enforcement]\nmode = \"{mode}\"\n\n[[account]]\nname = \"tenant\"\n\
-         packages = [\"com.acme.tenant\"]\nlimit = \"32MiB\"\n"
+         packages = [\"com.acme.tenant\"]\nwork = [\"com.acme.tenant\"]\nlimit = \"32MiB\"\n"
     )
 }
 

@@ -21,6 +21,7 @@ mode = "{mode}"
 [[account]]
 name = "tenant"
 packages = ["com.acme.tenant"]
+work = ["com.acme.tenant"]
 limit = "{limit}"
 throw = "{throw}"
 "#
@@ -39,6 +40,13 @@ fn refused(answer: &[String]) -> (&str, u64) {
     let words: Vec<&str> = answer[0].split(' ').collect();
     assert_eq!(words[0], "refused", "{answer:?}");
     (words[1], words[3].parse().expect("a number of bytes"))
+}
+
+/// The first line of the agent's log with these words.
+fn log_line<'a>(log: &'a str, words: &str) -> &'a str {
+    let mut lines = log.lines();
+    let line = lines.find(|line| line.starts_with("[heapwarden ") && line.contains(words));
+    line.unwrap_or_else(|| panic!("no line with {words}:\n{log}"))
 }
 
 #[test]
@@ -61,8 +69,27 @@ fn a_leak_is_refused_and_its_message_tells_why() {
             let account = accounts.find("tenant").expect("it is listed");
             assert_eq!(account["state"], "over", "{vm}");
             assert!(account["refusals_total"].as_u64() >= Some(1), "{account}");
+            jvm.until_logged("account tenant: ");
             let log = jvm.finish();
-            assert!(log.contains("account tenant is over its limit"), "{log}");
+            let verdict = log_line(&log, "account tenant is over its limit of 64MiB: ");
+            assert!(
+                verdict.contains(" ± ") && verdict.contains("; states: suspect "),
+                "{verdict}"
+            );
+            // One short line, with the wall clock before it.
+            let refusal = log_line(&log, "account tenant: ");
+            assert!(
+                refusal.contains(" was refused in ") && refusal.contains(" of 64MiB"),
+                "{refusal}"
+            );
+            assert!(!refusal.contains("states"), "{refusal}");
+            let time = refusal
+                .strip_prefix("[heapwarden 2")
+                .and_then(|line| line.split_once("Z]  WARN "));
+            assert!(
+                time.is_some_and(|(time, _)| time.contains('T')),
+                "{refusal}"
+            );
         }
     });
 }

@@ -48,7 +48,7 @@ fn holder(vm: &heapwarden_tests::jdk::Vm, policy: &str) -> Builder {
 }
 
 /// Holds a batch along `path` and asserts that exactly its bytes and objects came to `payer`, and
-/// nothing to any other account but `_unaccounted`.
+/// nothing to any other account but the program's.
 fn assert_payer(jvm: &mut Jvm, path: &str, payer: &str) -> u64 {
     let before = jvm.settled();
     let truth = Truth::of(&jvm.ask(&format!("hold {path} bytes:1000*200 node*300 grid:9*10")));
@@ -93,7 +93,7 @@ fn a_package_without_star_does_not_cover_those_below() {
         let policy = "[sampling]\ninterval = \"exact\"\n\
                       [[account]]\nname = \"orders\"\npackages = [\"com.acme.orders\"]\n";
         let mut jvm = holder(vm, policy).start();
-        assert_payer(&mut jvm, "com.acme.orders.deep", "_unaccounted");
+        assert_payer(&mut jvm, "com.acme.orders.deep", "victim.Holder");
         assert_payer(&mut jvm, "com.acme.orders", "orders");
         jvm.finish();
     });
@@ -108,11 +108,10 @@ fn a_library_passes_the_bill_to_its_caller_however_deep() {
         assert_payer(&mut jvm, "com.acme.orders>+3>org.lib.xml>+3", "orders");
         assert_payer(&mut jvm, "com.acme.orders>+60>org.lib.xml>+60", "orders");
         assert_payer(&mut jvm, "com.acme.orders>org.lib.json>org.lib.xml", "json");
-        // Called by nobody that has an account, a library has no one to pass the bill to.
+        // Called by nobody that the policy names, it passes the bill to the program.
         let truth = Truth::of(&jvm.ask("hold org.lib.xml bytes:1000*5000"));
         let accounts = jvm.settled();
-        let charged =
-            accounts.holding("xml").live_bytes + accounts.holding("_unaccounted").live_bytes;
+        let charged = accounts.holding("victim.Holder").live_bytes;
         assert!(
             charged >= truth.bytes as f64,
             "{charged} of {}",

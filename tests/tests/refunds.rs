@@ -3,7 +3,7 @@
 use heapwarden_tests::command::PATIENCE;
 use heapwarden_tests::jdk::{Collector, every_vm, on_each, some_vms};
 use heapwarden_tests::jvm::victim;
-use heapwarden_tests::scrape::Accounts;
+use heapwarden_tests::scrape::{Accounts, is_background};
 use heapwarden_tests::truth::{JDK_KINDS, JDK_OWN_BYTES, JDK_OWN_OBJECTS, PLAIN_KINDS};
 
 const POLICY: &str = r#"
@@ -145,11 +145,13 @@ fn what_the_agent_allocates_is_charged_to_nobody() {
             .policy("[sampling]\ninterval = \"exact\"\n")
             .start();
         let plain_objects = |accounts: &Accounts| -> f64 {
-            let account = accounts.find("_unaccounted").expect("always listed");
-            account["classes"]
-                .as_array()
-                .expect("listed with its classes")
+            let background = accounts
+                .list()
                 .iter()
+                .filter(|account| is_background(account));
+            background
+                .filter_map(|account| account["classes"].as_array())
+                .flatten()
                 .filter(|class| class["class"] == "java.lang.Object")
                 .filter_map(|class| class["live_objects"].as_f64())
                 .sum()

@@ -49,21 +49,25 @@ mode = "{mode}"
 [[account]]
 name = "compiler"
 packages = ["com.sun.tools.javac.*"]
+work = ["java.lang.Thread#run"]
 limit = "64KiB"
 
 [[account]]
 name = "transformer"
 packages = ["com.sun.org.apache.*"]
+work = ["java.lang.Thread#run"]
 limit = "64KiB"
 
 [[account]]
 name = "bazaar"
 service = "bazaar"
+work = ["java.lang.Thread#run"]
 limit = "64KiB"
 
 [[account]]
 name = "database"
 service = "database"
+work = ["java.lang.Thread#run"]
 limit = "64KiB"
 # H2's Transaction.rollback swallows whatever error comes out of it (2.3.232), a plain one of the JVM
 # too, and then the next update of the same row waits for ever: the operator's remedy.

@@ -53,7 +53,7 @@ struct Outcome {
 fn policy(interval: &str, limit: &str) -> String {
     format!(
         "[sampling]\ninterval = \"{interval}\"\ncpu-budget = \"none\"\n[enforcement]\nmode = \"enforce\"\n\
-         [[account]]\nname = \"tenant\"\npackages = [\"victim.tenant.*\"]\n{limit}\
+         [[account]]\nname = \"tenant\"\npackages = [\"victim.tenant.*\"]\nwork = [\"victim.tenant.*\"]\n{limit}\
          [[account]]\nname = \"observer\"\npackages = [\"victim.invariants.*\"]\n"
     )
 }

@@ -327,8 +327,8 @@ fn thousands_of_edits_leave_the_last_good_policy_and_never_half_of_one() {
 fn assert_log(jvm: &Jvm, lasted: Duration, last: u64) {
     // As a change, or as an account that the policy before did not have.
     let (changed, added) = (
-        format!("-> {} B (", LIMIT + last),
-        format!("limit {} B)", LIMIT + last),
+        format!("-> {}B (", LIMIT + last),
+        format!("limit {}B)", LIMIT + last),
     );
     let begin = Instant::now();
     let is_told = |log: String| log.contains(&changed) || log.contains(&added);

@@ -27,7 +27,7 @@ fn start(vm: &Vm, policy: &str) -> Jvm {
 fn limits(mode: &str, service: &str, scope: &str) -> String {
     format!(
         "[enforcement]\nmode = \"{mode}\"\nmask = \"8MiB\"\n\n\
-         [[account]]\nname = \"shop\"\nservice = \"shop\"\nlimit = \"{service}\"\n\n\
+         [[account]]\nname = \"shop\"\nservice = \"shop\"\nwork = [\"java.lang.Thread#run\", \"victim.*\"]\nlimit = \"{service}\"\n\n\
          [[account]]\nscope = \"tenant-*\"\nlimit = \"{scope}\"\n"
     )
 }
@@ -189,7 +189,7 @@ fn a_tenant_over_its_limit_is_refused_and_its_neighbour_is_not() {
 #[test]
 fn a_listener_is_not_refused_while_it_makes_room() {
     let policy = "[enforcement]\nmode = \"enforce\"\nmask = \"64MiB\"\n\n\
-                  [[account]]\nname = \"program\"\npackages = [\"victim\"]\nlimit = \"64MiB\"\n";
+                  [[account]]\nname = \"program\"\npackages = [\"victim\"]\nwork = [\"victim\"]\nlimit = \"64MiB\"\n";
     on_each(&one_jdk_with(Collector::G1, 1), |vm| {
         let mut jvm = api_user(vm, "victim.PressureListener")
             .heap("512m")
@@ -236,7 +236,7 @@ fn misuse_is_tolerated_and_counted() {
             [
                 "inner pays inner",
                 "here pays here",
-                "then pays _unaccounted",
+                "then pays victim.ScopedTenants",
                 "refused a bad name",
                 "refused a bad name",
                 "refused a bad name",

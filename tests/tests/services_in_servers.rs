@@ -2,7 +2,7 @@
 //! holds what the application holds.
 //!
 //! Each server runs once, on one JDK that it supports: Tomcat 10.1, Jetty 12 and WildFly 37 on the
-//! oldest found, Tomcat 11 and Spring Boot 3.5 on the newest.
+//! oldest found, Tomcat 11 and Spring Boot 3.5 on the newest, as an executable jar and from a class path.
 
 use heapwarden_tests::jdk::{Jdk, every_jdk, newest};
 use heapwarden_tests::scrape::Holding;
@@ -20,7 +20,7 @@ const TRUTH_BYTES: u64 = COUNT * (16 + LENGTH) + 16 + 4 * COUNT;
 /// Batches held over each path.
 const BATCHES: usize = 3;
 /// Comparisons of a whole run: two paths of each Tomcat, one of each other server.
-const COMPARISONS: usize = 7 * BATCHES;
+const COMPARISONS: usize = 8 * BATCHES;
 
 /// How many standard errors of the difference lie between what came to the account and the truth.
 fn z_score(before: Holding, after: Holding) -> f64 {
@@ -127,6 +127,26 @@ fn spring_boot_3() {
     let prepared = server_setup::spring_boot(&site, newest(), INTERVAL);
     let server = site.start(prepared.command, "/shelf?do=gc");
     let before = assert_held(&server, "", "corner-shop", "/shelf?do=hold&");
+    assert_let_go(&server, "", "corner-shop", before);
+    server.finish();
+}
+
+/// The application's classes and libraries are on the class path, and its program's account and that of the
+/// embedded Tomcat's loader are one.
+#[test]
+fn spring_boot_3_from_a_class_path() {
+    let site = Installation::new();
+    let prepared = server_setup::spring_boot_from_a_class_path(&site, newest(), INTERVAL);
+    let server = site.start(prepared.command, "/shelf?do=gc");
+    let before = assert_held(&server, "", "corner-shop", "/shelf?do=hold&");
+    let accounts = server.accounts();
+    let services = accounts
+        .list()
+        .iter()
+        .filter(|account| account["kind"] == "service");
+    let names: Vec<_> = services.map(|account| account["name"].clone()).collect();
+    assert_eq!(names, ["corner-shop"], "{}", accounts.brief());
+    assert!(before.live_bytes > 4e6, "the framework's own: {before:?}");
     assert_let_go(&server, "", "corner-shop", before);
     server.finish();
 }

@@ -97,6 +97,54 @@ fn status_once_as_text_and_as_json() {
     other.finish();
 }
 
+/// Other JVMs of the machine may be listed as well.
+#[test]
+fn status_without_an_address_lists_the_jvms_of_this_machine() {
+    let (one, other) = two();
+    let text = heapwarden(&["status"]).stdout;
+    let mut lines = text.lines();
+    let head: Vec<&str> = lines
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    assert_eq!(&head[..4], ["PID", "JVM", "JDK", "ADDRESS"], "{text}");
+    for jvm in [&one, &other] {
+        let (id, address) = (jvm.id().to_string(), jvm.address().to_string());
+        let row = line_of(&text, &id);
+        assert_eq!(row[1], "victim.Holder", "{text}");
+        assert!(
+            row[2].starts_with(|first: char| first.is_ascii_digit()),
+            "{text}"
+        );
+        assert_eq!(row[3], address, "{text}");
+        // And its accounts, with the process again.
+        assert!(text.contains(&format!("{address}: heap ")), "{text}");
+        assert!(
+            text.contains(&format!("PID {id}, victim.Holder, OpenJDK ")),
+            "{text}"
+        );
+    }
+    let json = heapwarden(&["status", "--json"]).stdout;
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let all = json.as_array().expect("a list");
+    for jvm in [&one, &other] {
+        let entry = all.iter().find(|entry| entry["pid"] == jvm.id());
+        let entry = entry.unwrap_or_else(|| panic!("{} is not listed: {json}", jvm.id()));
+        assert_eq!(entry["address"], jvm.address().to_string());
+        let process = &entry["answer"]["jvm"];
+        assert_eq!(process["pid"], jvm.id());
+        assert_eq!(process["name"], "victim.Holder", "without its arguments");
+        assert_eq!(process["loaded_at_start"], true);
+        assert!(
+            process["vm"].as_str().is_some_and(|vm| vm.contains("VM")),
+            "{process}"
+        );
+    }
+    one.finish();
+    other.finish();
+}
+
 #[test]
 fn top_in_a_pipe_writes_a_table_for_each_interval() {
     let (one, other) = two();
@@ -230,6 +278,10 @@ fn top_in_a_terminal_filters_sorts_opens_and_quits() {
         text.matches(" of 256 MiB").count() == 2 && has_row(text, "orders")
     });
     assert!(screen.starts_with("heapwarden top  2 JVMs"), "{screen}");
+    for jvm in [&one, &other] {
+        let process = format!("PID {} Holder, JDK ", jvm.id());
+        assert!(screen.contains(&process), "{process}: {screen}");
+    }
     assert!(screen.contains("LIVE ± ERROR▼"), "{screen}");
 
     terminal.press(&["/"]);

@@ -66,6 +66,6 @@ pub(crate) fn policy(limited: bool) -> String {
     };
     format!(
         "[enforcement]\nmode = \"enforce\"\n\n\
-         [[account]]\nname = \"tenant\"\npackages = [\"enforcement.tenant\"]\nlimit = \"{limit}\"\n"
+         [[account]]\nname = \"tenant\"\npackages = [\"enforcement.tenant\"]\nwork = [\"enforcement.tenant\"]\nlimit = \"{limit}\"\n"
     )
 }

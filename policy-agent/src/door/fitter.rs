@@ -227,7 +227,8 @@ fn may_have_door(agent: &Agent, jni: &Jni, class: &Ref<'_, Class>) -> May {
     };
     let id = Recognizer { agent, jni }.loader(&loader);
     match agent.core.identity.loaders.owner(id) {
-        LoaderOwner::Nobody => May::Yes,
+        // A server that is embedded in a program has its classes from the class path.
+        LoaderOwner::Nobody | LoaderOwner::Program(_) => May::Yes,
         LoaderOwner::Pending(_) => May::NotYet,
         LoaderOwner::Service(_) => {
             let directory = agent.core.directory();

@@ -4,7 +4,7 @@ use policy_jvm::{Jni, JvmTi, LiveMethod};
 
 use crate::agent::Agent;
 use crate::enforce::throw_points::bytecode::Code;
-use crate::enforce::throw_points::judge::MethodRule;
+use crate::enforce::throw_points::judge::{MethodRule, Unit};
 use crate::enforce::throw_points::method_info::{MethodInfo, class_name, is_of_jdk};
 use crate::enforce::throw_points::methods::{Judged, Meant, MethodKey};
 use crate::enforce::throw_points::{Reason, ThrowPoints};
@@ -40,7 +40,8 @@ fn judged(throw_points: &ThrowPoints, jvmti: &JvmTi, jni: &Jni, method: &LiveMet
         return Judged {
             method: MethodKey(method.id().key()),
             rule: MethodRule::Anywhere(Reason::Unresolved),
-            said: exceptions.of(""),
+            unit: Unit::None,
+            said: exceptions.of("", ""),
             native: false,
             code: Code::unknown(),
             meant: Meant::default(),
@@ -53,10 +54,18 @@ fn judged(throw_points: &ThrowPoints, jvmti: &JvmTi, jni: &Jni, method: &LiveMet
             .bytecodes()
             .map_or_else(Code::unknown, |bytes| Code::read(&bytes))
     };
+    let code = if method_info.makes_instances() {
+        code.with_calls_for_instances()
+    } else {
+        code
+    };
     Judged {
         method: MethodKey(method.id().key()),
         rule: method_info.rule(throw_points.rules),
-        said: exceptions.of(method_info.package()),
+        unit: throw_points
+            .units
+            .of(&method_info.class, &method_info.method),
+        said: exceptions.of(&method_info.class, &method_info.method),
         native: method_info.native,
         code,
         meant: Meant::default(),

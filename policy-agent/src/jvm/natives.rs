@@ -54,6 +54,9 @@ pub(super) fn bind(jni: &Jni, class: &Ref<'_, Class>) -> Result<(), String> {
         NativeMethod::of0::<bool, _>("anyShut", any_shut),
         NativeMethod::of3::<i32, JavaString, JavaString, i64, _>("knock", knock),
         NativeMethod::of2::<i32, i64, (), _>("probeEnded", probe_ended),
+        NativeMethod::of2::<i32, i32, i32, _>("refuser", refuser),
+        NativeMethod::of3::<i32, JavaString, JavaString, i64, _>("ask", ask),
+        NativeMethod::of2::<i32, i64, (), _>("askedEnded", asked_ended),
         NativeMethod::of2::<Thread, Throwable, (), _>("threadEnded", thread_ended),
         NativeMethod::of1::<bool, (), _>("listen", listen),
         NativeMethod::of1::<i32, LongArray, _>("figures", figures),
@@ -137,6 +140,7 @@ fn open_purse(agent: &Agent, token: &Ref<'_>, name: String, loader: LoaderId) ->
     };
     identity.set_representative(purse, purse);
     // From the loader's present owner, until the enforcer has read the directory.
+    // Not the program's: its scopes stand beside it.
     let service = identity.loaders.owner(loader).purse();
     let above = service.map(|service| PurseId::new(identity.representative(service) as u16));
     identity.set_above(purse, above);
@@ -197,13 +201,21 @@ fn read<'j>(
 }
 
 fn refuses(_: &Jni, purse: i32, loader: i32) -> bool {
-    let Some(agent) = Agent::get() else {
-        return false;
-    };
+    let payer = Agent::get().and_then(|agent| Some((agent, payer_of(agent, purse, loader)?)));
+    payer.is_some_and(|(agent, payer)| agent.core.refuses(payer))
+}
+
+fn refuser(_: &Jni, purse: i32, loader: i32) -> i32 {
+    let payer = Agent::get().and_then(|agent| Some((agent, payer_of(agent, purse, loader)?)));
+    let refuser = payer.and_then(|(agent, payer)| agent.core.refuser(payer));
+    refuser.map_or(0, |purse| i32::from(purse.get()))
+}
+
+/// The purse of a scope; if there is none, of the service that the loader with this number belongs to.
+fn payer_of(agent: &Agent, purse: i32, loader: i32) -> Option<PurseId> {
     let loader = || u32::try_from(loader).ok().map(LoaderId);
-    let service = || agent.core.identity.loaders.owner(loader()?).purse();
-    let payer = purse_of(purse).or_else(service);
-    payer.is_some_and(|payer| agent.core.refuses(payer))
+    let service = || agent.core.identity.loaders.owner(loader()?).any_purse();
+    purse_of(purse).or_else(service)
 }
 
 fn number(jni: &Jni, loader: Option<Ref<'_, ClassLoader>>) -> i32 {
@@ -218,10 +230,15 @@ fn any_shut(_: &Jni) -> bool {
     Agent::get().is_some_and(|agent| agent.core.any_shut())
 }
 
-/// The purse of the service that the loader with this number belongs to.
+/// The purse of the service, or of the program, that the loader with this number belongs to.
 fn service_of(agent: &Agent, loader: i32) -> Option<PurseId> {
     let loader = u32::try_from(loader).ok().filter(|&number| number != 0)?;
-    agent.core.identity.loaders.owner(LoaderId(loader)).purse()
+    agent
+        .core
+        .identity
+        .loaders
+        .owner(LoaderId(loader))
+        .any_purse()
 }
 
 fn knock(
@@ -230,14 +247,38 @@ fn knock(
     method: Option<Ref<'_, JavaString>>,
     path: Option<Ref<'_, JavaString>>,
 ) -> i64 {
-    const IN: i64 = 0;
+    let payer = Agent::get().and_then(|agent| Some((agent, service_of(agent, loader)?)));
+    payer.map_or(IN, |(agent, payer)| {
+        answer(method, path, |request| {
+            agent.core.knock(payer, request, agent.uptime_ms())
+        })
+    })
+}
+
+fn ask(
+    _: &Jni,
+    purse: i32,
+    method: Option<Ref<'_, JavaString>>,
+    path: Option<Ref<'_, JavaString>>,
+) -> i64 {
+    Agent::get()
+        .zip(purse_of(purse))
+        .map_or(IN, |(agent, payer)| {
+            answer(method, path, |request| {
+                agent.core.ask(payer, request, agent.uptime_ms())
+            })
+        })
+}
+
+/// The door's answer, as the Java half reads it.
+const IN: i64 = 0;
+
+fn answer(
+    method: Option<Ref<'_, JavaString>>,
+    path: Option<Ref<'_, JavaString>>,
+    ask: impl FnOnce(Request<'_>) -> Answer,
+) -> i64 {
     const WAIT: i64 = -1;
-    let Some(agent) = Agent::get() else {
-        return IN;
-    };
-    let Some(payer) = service_of(agent, loader) else {
-        return IN;
-    };
     let text = |text: Option<Ref<'_, JavaString>>| text.and_then(|text| text.text());
     let (method, path) = (
         text(method).unwrap_or_default(),
@@ -247,7 +288,7 @@ fn knock(
         method: &method,
         path: &path,
     };
-    match agent.core.knock(payer, request, agent.uptime_ms()) {
+    match ask(request) {
         Answer::In => IN,
         Answer::Probe(ticket) => i64::try_from(ticket).unwrap_or(IN),
         Answer::Wait => WAIT,
@@ -263,6 +304,13 @@ fn probe_ended(_: &Jni, loader: i32, ticket: i64) {
         return;
     };
     if let Some(payer) = service_of(agent, loader) {
+        agent.core.probe_ended(payer, ticket, agent.uptime_ms());
+    }
+}
+
+fn asked_ended(_: &Jni, purse: i32, ticket: i64) {
+    let ticket = u64::try_from(ticket).ok();
+    if let (Some(agent), Some(payer), Some(ticket)) = (Agent::get(), purse_of(purse), ticket) {
         agent.core.probe_ended(payer, ticket, agent.uptime_ms());
     }
 }
@@ -284,12 +332,12 @@ fn current(jni: &Jni, purse: i32) -> Option<Local<'_, JavaString>> {
     jni.new_string(name.unwrap_or(UNACCOUNTED))
 }
 
-/// The purse of the service that the calling thread's context class loader names.
+/// The purse of the service, or of the program, that the calling thread's context class loader names.
 fn context_service(agent: &Agent, jni: &Jni) -> Option<PurseId> {
     let thread = agent.jvmti.current_thread(jni)?;
     let loader = thread.get(agent.context_loader_field()?)?;
     let id = Recognizer { agent, jni }.loader(loader.any());
-    agent.core.identity.loaders.owner(id).purse()
+    agent.core.identity.loaders.owner(id).any_purse()
 }
 
 fn listen(_: &Jni, any: bool) {

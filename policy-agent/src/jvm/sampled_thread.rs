@@ -8,6 +8,7 @@ use std::time::Duration;
 use policy_jvm::kinds::JavaString;
 use policy_jvm::{Frame, Global, SampledAllocation};
 
+use crate::agent::Agent;
 use crate::cost::thread_cpu_time;
 use crate::enforce::admission::{Admission, Barred, Charged, Level, Step};
 use crate::enforce::grace::Grace;
@@ -15,11 +16,11 @@ use crate::enforce::refusal_details::RefusalDetails;
 use crate::enforce::throw_points::Reason;
 use crate::identity::classes::Side;
 use crate::ports::CallingThread;
-use crate::references::Refused;
+use crate::references::{Barring, Refused};
 
 use super::errors::Figures;
 use super::recognizer::Recognizer;
-use super::stack_judge::{self, OwnFrame};
+use super::stack_judge::{self, Blocked, OwnFrame};
 
 thread_local! {
     static GRACE: Cell<Grace> = const { Cell::new(Grace::NONE) };
@@ -100,7 +101,11 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
         let Due {
             recognizer, side, ..
         } = *self.due;
-        let place = stack_judge::judge(recognizer, side, level.payer, level.above, self.event)?;
+        let judged = stack_judge::judge(recognizer, side, level.payer, level.above, self.event);
+        let place = judged.map_err(|blocked| {
+            note_barring(recognizer.agent, level, &blocked);
+            blocked.barred
+        })?;
         if !self.error_is_ready(level) {
             recognizer.agent.metadata_thread.wake();
             return Err(Barred {
@@ -168,5 +173,18 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
             let _ =
                 (self.due.recognizer.agent.references.refused).push(Refused { thrown, ..noted });
         }
+    }
+}
+
+/// Keeps the frame that barred a refusal, if the enforcer asks for it.
+fn note_barring(agent: &Agent, level: Level, blocked: &Blocked<'_>) {
+    if let (Some(frame), false) = (blocked.frame, blocked.barred.passing)
+        && agent.core.enforcement.gates.takes_frame(level.account)
+    {
+        let _ = agent.references.barring.push(Barring {
+            gate: level.account,
+            reason: blocked.barred.reason,
+            frame: OwnFrame::keep(&agent.jvmti, frame),
+        });
     }
 }

@@ -52,20 +52,22 @@ fn enter(recognizer: Recognizer<'_>, class: &Ref<'_, Class>, classify: bool) {
     }
 }
 
-/// Enters the loaders that the JDK itself makes: they belong to no account. At the start.
-pub(crate) fn enter_builtin_loaders(core: &Core, jvmti: &JvmTi, jni: &Jni) {
+/// Enters the loaders that the JDK itself makes, at the start: the platform's belongs to no account, and the
+/// loader thread finds out what program the system class loader has.
+pub(crate) fn enter_builtin_loaders(agent: &Agent, jni: &Jni) {
     let Some(class) = jni.boot_class("java/lang/ClassLoader") else {
         return;
     };
-    for getter in ["getSystemClassLoader", "getPlatformClassLoader"] {
-        let loader = jni.static_object(&class, getter, "()Ljava/lang/ClassLoader;");
-        if let Some(loader) = loader {
-            enter_builtin_loader(core, jvmti, &loader);
-        }
+    let loader = |getter| jni.static_object(&class, getter, "()Ljava/lang/ClassLoader;");
+    if let Some(platform) = loader("getPlatformClassLoader") {
+        enter_nobodys(&agent.core, &agent.jvmti, &platform);
+    }
+    if let Some(system) = loader("getSystemClassLoader") {
+        Recognizer { agent, jni }.loader(&system);
     }
 }
 
-fn enter_builtin_loader(core: &Core, jvmti: &JvmTi, loader: &Local<'_>) {
+fn enter_nobodys(core: &Core, jvmti: &JvmTi, loader: &Local<'_>) {
     let loaders = &core.identity.loaders;
     let tag = jvmti.tag(loader).unwrap_or(0);
     if let Some(id) = loaders.open(LoaderOwner::Nobody, tag)

@@ -6,8 +6,9 @@ use std::cell::Cell;
 use policy_jvm::kinds::Thread;
 use policy_jvm::{Frame, Ref};
 
-use crate::identity::attribution::{AllocatingThread, Claim, Scope};
+use crate::identity::attribution::{AllocatingThread, Claim, Context, Scope};
 use crate::identity::classes::{ClassId, Side};
+use crate::identity::loaders::LoaderOwner;
 use crate::ledger::PurseId;
 
 use super::recognizer::Recognizer;
@@ -89,17 +90,18 @@ impl AllocatingThread for JavaThread<'_> {
         })
     }
 
-    fn context_service(&mut self) -> Option<PurseId> {
-        let field = self.recognizer.agent.context_loader_field()?;
-        let loader = self.thread?.get(field)?;
+    fn context(&mut self) -> Context {
+        let agent = self.recognizer.agent;
+        let loader = (agent.context_loader_field()).and_then(|field| self.thread?.get(field));
+        let Some(loader) = loader else {
+            return Context::Nobody;
+        };
         let id = self.recognizer.loader(loader.any());
-        self.recognizer
-            .agent
-            .core
-            .identity
-            .loaders
-            .owner(id)
-            .purse()
+        match agent.core.identity.loaders.owner(id) {
+            LoaderOwner::Pending(purse) | LoaderOwner::Service(purse) => Context::Service(purse),
+            LoaderOwner::Program(purse) => Context::Program(purse),
+            LoaderOwner::Nobody => Context::Nobody,
+        }
     }
 
     #[inline]
@@ -119,11 +121,11 @@ pub(super) fn claim(recognizer: Recognizer<'_>, side: Side, frame: Frame<'_>) ->
     let class = class_of(recognizer, frame);
     let identity = &recognizer.agent.core.identity;
     match identity.classes.claim(class, side) {
-        Claim::Nobody => identity
-            .loaders
-            .owner(identity.classes.loader(class))
-            .purse()
-            .map_or(Claim::Nobody, Claim::Account),
+        Claim::Nobody => match identity.loaders.owner(identity.classes.loader(class)) {
+            LoaderOwner::Pending(purse) | LoaderOwner::Service(purse) => Claim::Account(purse),
+            LoaderOwner::Program(purse) => Claim::Program(purse),
+            LoaderOwner::Nobody => Claim::Nobody,
+        },
         claim => claim,
     }
 }

@@ -12,7 +12,9 @@ use crate::enforce::admission::Barred;
 use crate::enforce::throw_points::Reason;
 use crate::enforce::throw_points::bytecode::Site;
 use crate::enforce::throw_points::exceptions::Payer;
-use crate::enforce::throw_points::judge::{Frame, FrameOwner, MethodRule, Object, judge as rule};
+use crate::enforce::throw_points::judge::{
+    Barrier, Frame, FrameOwner, MethodRule, Object, Unit, judge_frames,
+};
 use crate::enforce::throw_points::methods::{MethodKey, Table};
 use crate::identity::attribution::{Claim, MOST_FRAMES};
 use crate::identity::classes::{ClassId, Kind, Side};
@@ -40,6 +42,26 @@ impl OwnFrame {
     }
 }
 
+/// Why no error may be thrown at a place.
+pub(super) struct Blocked<'a> {
+    pub(super) barred: Barred,
+    /// The frame that bars it, if one does.
+    pub(super) frame: Option<StackFrame<'a>>,
+}
+
+impl From<Barred> for Blocked<'_> {
+    fn from(barred: Barred) -> Self {
+        let frame = None;
+        Blocked { barred, frame }
+    }
+}
+
+impl From<Reason> for Blocked<'_> {
+    fn from(reason: Reason) -> Self {
+        Barred::from(reason).into()
+    }
+}
+
 /// Judges the stack of the calling thread, whose allocation is charged to `payer`. `above`: the refusal
 /// is for the service around the payer, which is a scope.
 ///
@@ -52,7 +74,7 @@ pub(super) fn judge<'a>(
     payer: PurseId,
     above: bool,
     event: &SampledAllocation<'_>,
-) -> Result<StackFrame<'a>, Barred> {
+) -> Result<StackFrame<'a>, Blocked<'a>> {
     let agent = recognizer.agent;
     let service = agent.core.identity.above(payer);
     let payer = service.filter(|_| above).unwrap_or(payer);
@@ -68,6 +90,8 @@ pub(super) fn judge<'a>(
         kind: agent.core.identity.classes.kind(class),
         size_bytes: event.size_bytes,
     };
+    // The program has delimited the work of an open scope.
+    let in_unit = !above && agent.core.identity.scopes.is_live(payer);
     let table = agent.core.throw_points.methods.table();
     let mut walk = Walk {
         recognizer,
@@ -84,7 +108,7 @@ pub(super) fn judge<'a>(
         unknown: false,
         asked: false,
     };
-    let ruled = rule(&mut walk, object);
+    let ruled = judge_frames(&mut walk, object, in_unit);
     if walk.asked {
         agent.metadata_thread.wake();
     }
@@ -93,13 +117,21 @@ pub(super) fn judge<'a>(
     }
     // A class without a number never gets a kind, so there is nothing to wait for.
     let unseen = object.kind == Kind::Unknown && class != ClassId::UNKNOWN;
-    if walk.unknown || unseen && ruled == Err(Reason::Unresolved) {
+    let is_unresolved = |barrier: Barrier| barrier.reason == Reason::Unresolved;
+    if walk.unknown || unseen && ruled.is_err_and(is_unresolved) {
         return Err(Barred {
             reason: Reason::Unresolved,
             passing: true,
-        });
+        }
+        .into());
     }
-    Ok(ruled.and(walk.own.ok_or(Reason::NoOwnFrame))?)
+    match ruled {
+        Ok(_) => Ok(walk.own.ok_or(Reason::NoOwnFrame)?),
+        Err(Barrier { reason, depth }) => Err(Blocked {
+            barred: reason.into(),
+            frame: depth.and_then(|depth| walk.stack.fetched(depth)),
+        }),
+    }
 }
 
 /// The frames of the calling thread, from the top.
@@ -161,6 +193,7 @@ impl<'a> Walk<'a, '_> {
                 rule: MethodRule::Transparent,
                 in_handler: false,
                 site: Site::Call,
+                unit: Unit::None,
             };
         };
         let site = match bci {
@@ -173,14 +206,21 @@ impl<'a> Walk<'a, '_> {
             rule,
             in_handler: bci.is_some_and(|bci| judged.code.in_handler(bci)),
             site,
+            unit: judged.unit_for(self.payer),
         }
     }
 
     fn owner(&mut self, frame: StackFrame<'a>, rule: Option<MethodRule>) -> FrameOwner {
         let hosted = self.hosted && rule == Some(MethodRule::Outside);
         let is_own = match stack::claim(self.recognizer, self.side, frame) {
-            Claim::Nobody if hosted => true,
-            Claim::Nobody => return FrameOwner::Nobody,
+            // The program gives way: to another account its code is nobody's.
+            Claim::Program(purse)
+                if self.recognizer.agent.core.identity.representative(purse) == self.account =>
+            {
+                true
+            }
+            Claim::Nobody | Claim::Program(_) if hosted => true,
+            Claim::Nobody | Claim::Program(_) => return FrameOwner::Nobody,
             Claim::Library(_) => return FrameOwner::Library,
             Claim::Account(purse) => {
                 let account = self.recognizer.agent.core.identity.representative(purse);
@@ -192,7 +232,10 @@ impl<'a> Walk<'a, '_> {
         if !is_own {
             return FrameOwner::Foreign;
         }
-        self.own = Some(frame);
+        // As the judge does: the frames of a framework receive no error.
+        if rule != Some(MethodRule::Framework) {
+            self.own = Some(frame);
+        }
         FrameOwner::Own
     }
 

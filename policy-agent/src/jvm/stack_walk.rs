@@ -53,6 +53,12 @@ impl<'a> StackWalk<'a> {
         self.frames.frame(depth.checked_sub(self.base)?)
     }
 
+    /// The frame at `depth`, if it is in the batch at hand.
+    pub(super) fn fetched(&self, depth: usize) -> Option<Frame<'a>> {
+        let is_at_hand = self.has_fetched(depth);
+        (self.frames).frame(depth.checked_sub(self.base).filter(|_| is_at_hand)?)
+    }
+
     /// Whether the VM did not give the frames that it was asked for.
     pub(super) fn has_failed(&self) -> bool {
         self.has_failed

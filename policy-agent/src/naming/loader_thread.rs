@@ -154,6 +154,7 @@ impl LoaderThread {
                 }
                 LoaderIdentity::Service(name)
             }
+            Found::Program(name) => LoaderIdentity::Program(name),
             Found::Nobody => LoaderIdentity::Nobody,
             Found::ChildOf(_) if parents == 0 => LoaderIdentity::Nobody,
             Found::ChildOf(parent) => {
@@ -207,6 +208,11 @@ impl LoaderThread {
                 tracing::debug!(service = %name.name, "service found");
                 self.fitter.service_named(name.server);
                 LoaderOwner::Service(own)
+            }
+            LoaderIdentity::Program(name) => {
+                tracing::debug!(program = %name.name, "program found");
+                self.fitter.service_named(name.server);
+                LoaderOwner::Program(own)
             }
             LoaderIdentity::ChildOf(parent) => agent.core.identity.loaders.owner(*parent),
             LoaderIdentity::Nobody => LoaderOwner::Nobody,

@@ -2,5 +2,6 @@
 
 pub(crate) mod loader_thread;
 pub(crate) mod metadata_thread;
+pub(crate) mod program;
 pub(crate) mod rules;
 pub(crate) mod spring_boot;

@@ -7,10 +7,11 @@
 //! | loader class | named by |
 //! | --- | --- |
 //! | Tomcat's `WebappClassLoaderBase` and subclasses | context path of `resources.getContext()` |
-//! | the same, embedded in Spring Boot | the application: see [`super::spring_boot`] |
+//! | the same, embedded in Spring Boot | the application: see [`super::program`] |
 //! | Jetty's `*.WebAppClassLoader` | `getContext().getContextPath()` |
 //! | WildFly's `ModuleClassLoader` | its JDK name `deployment.<name>`; other modules are the container's |
-//! | Spring Boot's launcher | the application: see [`super::spring_boot`] |
+//! | Spring Boot's launcher | the application: see [`super::program`] |
+//! | the application class loader | the program: see [`super::program`]; nobody's where that is a container |
 //! | `jdk.internal.loader.*` | nobody |
 //! | any other | its JDK name, else the service of its parent (JSP and other child loaders) |
 
@@ -22,12 +23,14 @@ use crate::identity::names::{Server, ServiceName, java_name, service};
 use crate::jvm::handles::JavaHandles;
 use crate::jvm::recognizer::Recognizer;
 
-use super::spring_boot;
+use super::program;
 
 /// What the rules found.
 pub(crate) enum Found<'j> {
     /// A service.
     Service(ServiceName),
+    /// The program itself, which pays for what nobody else does.
+    Program(ServiceName),
     /// Belongs to the same service as this loader.
     ChildOf(Local<'j>),
     /// Belongs to no service.
@@ -47,12 +50,15 @@ pub(crate) fn find<'j>(agent: &Agent, jni: &'j Jni, loader: &Local<'j>) -> Found
     let own_class = lineage.first().map_or("", String::as_str);
     let is = |class: &str| lineage.iter().any(|c| c == class);
 
+    if own_class == "jdk.internal.loader.ClassLoaders$AppClassLoader" {
+        return program::program(jni, jvmti).map_or(Found::Nobody, Found::Program);
+    }
     if own_class.starts_with("jdk.internal.loader.") {
         return Found::Nobody;
     }
     if is("org.apache.catalina.loader.WebappClassLoaderBase") {
         if own_class.starts_with("org.springframework.boot.") {
-            return Found::Service(spring_boot::application(jni, jvmti));
+            return Found::Service(program::spring_boot_application(jni, jvmti));
         }
         return tomcat(&container, loader);
     }
@@ -63,7 +69,7 @@ pub(crate) fn find<'j>(agent: &Agent, jni: &'j Jni, loader: &Local<'j>) -> Found
         return wildfly(agent.java(), loader);
     }
     if own_class.starts_with("org.springframework.boot.loader.") {
-        return Found::Service(spring_boot::application(jni, jvmti));
+        return Found::Service(program::spring_boot_application(jni, jvmti));
     }
     if let Some(name) = jdk_name(agent.java(), loader) {
         return Found::Service(service(vec![name], false));
@@ -118,7 +124,8 @@ impl<'j> Container<'_, 'j> {
                         .identity
                         .loaders
                         .owner(recognizer.loader(&loader));
-                    owner == LoaderOwner::Nobody
+                    // A container that is embedded in a program has its classes from the class path.
+                    matches!(owner, LoaderOwner::Nobody | LoaderOwner::Program(_))
                 }
                 Ok(None) => true,
                 Err(_) => false,

@@ -1,64 +1,26 @@
-//! Spring Boot: the name of the one application in the JVM.
-//!
-//! In this order: the system property or environment variable `spring.application.name`;
-//! `spring.application.name` in the `application.properties` or `application.yml` of the
-//! executable jar; the jar's own name; the main class.
+//! Spring Boot: the name that an application has in its own configuration.
 
-use policy_jvm::{Jni, JvmTi};
+use super::program::Elements;
 
-use crate::identity::names::{Server, ServiceName, service};
+/// Where the configuration lies, in an executable jar or war and on a class path.
+const FOLDERS: [&str; 4] = ["BOOT-INF/classes/", "WEB-INF/classes/", "config/", ""];
 
-/// The name of the program.
-pub(crate) fn application(jni: &Jni, jvmti: &JvmTi) -> ServiceName {
-    let command = jvmti
-        .system_property("sun.java.command")
-        .unwrap_or_default();
-    let program = command.split(' ').next().unwrap_or_default().to_owned();
-    let file = program.rsplit('/').next().unwrap_or_default();
-    let fallback = match file.strip_suffix(".jar").or(file.strip_suffix(".war")) {
-        Some(stem) => stem.to_owned(),
-        None => program.rsplit('.').next().unwrap_or_default().to_owned(),
-    };
-    let configured = jvmti
-        .system_property("spring.application.name")
-        .or_else(|| std::env::var("SPRING_APPLICATION_NAME").ok())
-        .or_else(|| {
-            let jar = program.ends_with(".jar") || program.ends_with(".war");
-            jar.then(|| configured_in(jni, &program)).flatten()
-        })
-        .filter(|name| !name.trim().is_empty());
-    let mut names: Vec<String> = configured.into_iter().collect();
-    if !fallback.is_empty() {
-        names.push(fallback);
-    }
-    if names.is_empty() {
-        names.push("application".to_owned());
-    }
-    ServiceName {
-        server: Server::SpringBoot,
-        ..service(names, false)
-    }
-}
-
-/// Reads the application's name out of its executable jar, with the JDK's own zip reader.
-fn configured_in(jni: &Jni, jar: &str) -> Option<String> {
-    for (entry, read) in [
+/// `spring.application.name` of the application's configuration in an element of the class path.
+pub(crate) fn configured_in(element: &str, elements: &dyn Elements) -> Option<String> {
+    let files = [
         (
-            "BOOT-INF/classes/application.properties",
+            "application.properties",
             from_properties as fn(&str) -> Option<String>,
         ),
-        ("BOOT-INF/classes/application.yml", from_yaml),
-        ("BOOT-INF/classes/application.yaml", from_yaml),
-        ("WEB-INF/classes/application.properties", from_properties),
-        ("WEB-INF/classes/application.yml", from_yaml),
-    ] {
-        if let Some(text) = jni.zip_entry(jar, entry)
-            && let Some(name) = read(&text)
-        {
-            return Some(name);
-        }
-    }
-    None
+        ("application.yml", from_yaml),
+        ("application.yaml", from_yaml),
+    ];
+    FOLDERS.iter().find_map(|folder| {
+        files.iter().find_map(|(file, read)| {
+            let text = elements.text(element, &format!("{folder}{file}"))?;
+            read(&text)
+        })
+    })
 }
 
 /// `spring.application.name` of a properties file. A placeholder is not resolved.

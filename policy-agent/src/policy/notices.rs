@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(
             notices.take_lines(&policy(2), 2, Some("bad"), now),
             [Notice::Info(
-                "policy 2 is in force: account a: limit 1 MiB -> 2 MiB (raised)".into()
+                "policy 2 is in force: account a: limit 1MiB -> 2MiB (raised)".into()
             )]
         );
         assert_eq!(notices.take_lines(&policy(2), 2, Some("bad"), now), []);
@@ -243,7 +243,7 @@ mod tests {
             [
                 Notice::Error("bad 999 (errors before it, not shown: 979)".into()),
                 Notice::Info(
-                    "policy 1001 is in force: account a: limit 21 MiB -> 1001 MiB (raised) (since policy 21; policies between, not shown: 979)"
+                    "policy 1001 is in force: account a: limit 21MiB -> 1001MiB (raised) (since policy 21; policies between, not shown: 979)"
                         .into()
                 ),
                 Notice::Warning(

@@ -134,8 +134,12 @@ catalog! {
         "Refusals due where throwing was not safe, by reason.";
     ACCOUNT_OVER_LIMIT = Gauge None ["account"]
         "1 while the account is over its limit (in _other: while any account folded into it is), else 0.";
+    ACCOUNT_INEFFECTIVE = Gauge None ["account"]
+        "1 while the account stays over its limit and refusals do not stop it (in _other: any account folded into it), else 0.";
     ACCOUNT_RETIRED_LOADERS = Gauge None ["account"]
-        "Undeployed services of the account that still hold bytes.";
+        "Undeployed services of the account whose class loader still lives and holds bytes.";
+    ACCOUNT_LEFT_BEHIND_BYTES = Gauge Bytes ["account"]
+        "Live bytes that undeployed versions of the account have left; their class loader is gone.";
     ACCOUNT_INFO = Info None ["account", "kind", "service"]
         "What the account stands for; `parent` is the account of the service around a scope.";
     ACCOUNTS_FOLDED = Gauge None []
@@ -273,9 +277,11 @@ mod tests {
                 &["account", "reason"],
             ),
             ("heapwarden_account_over_limit", &["account"]),
+            ("heapwarden_account_ineffective", &["account"]),
             ("heapwarden_principal_live_bytes", &["principal", "agent"]),
             ("heapwarden_account_info", &["account", "kind", "service"]),
             ("heapwarden_account_retired_loaders", &["account"]),
+            ("heapwarden_account_left_behind_bytes", &["account"]),
             ("heapwarden_heap_used_after_gc_bytes", &[]),
             ("heapwarden_heap_max_bytes", &[]),
             ("heapwarden_gc_epoch", &[]),

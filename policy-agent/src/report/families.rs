@@ -165,8 +165,14 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
     each(&catalog::ACCOUNT_OVER_LIMIT, |a| {
         (a.state == State::Over).into()
     });
+    each(&catalog::ACCOUNT_INEFFECTIVE, |a| {
+        a.ineffective.is_some().into()
+    });
     each(&catalog::ACCOUNT_RETIRED_LOADERS, |a| {
         a.retired_loaders.into()
+    });
+    each(&catalog::ACCOUNT_LEFT_BEHIND_BYTES, |a| {
+        a.left_behind_bytes.into()
     });
     list.many(
         &catalog::ACCOUNT_INFO,

@@ -189,6 +189,7 @@ fn without_details(account: &Account) -> Account {
         name: account.name.clone(),
         service: account.service.clone(),
         parent: account.parent.clone(),
+        ineffective: account.ineffective.clone(),
         deferred: account.deferred.clone(),
         principals: Vec::new(),
         classes: Vec::new(),
@@ -203,6 +204,7 @@ fn absorb_gauges(into: &mut Account, from: &Account) {
     add(&mut into.charged_bytes, from.charged_bytes);
     add(&mut into.live_objects, from.live_objects);
     add(&mut into.retired_loaders, from.retired_loaders);
+    add(&mut into.left_behind_bytes, from.left_behind_bytes);
     // Variances of independent estimates add.
     into.standard_error_bytes = into.standard_error_bytes.hypot(from.standard_error_bytes);
     into.live_standard_error_bytes =
@@ -210,6 +212,7 @@ fn absorb_gauges(into: &mut Account, from: &Account) {
     // One bound holds for the unseen bytes of two accounts as for those of one.
     into.live_at_most_bytes =
         (into.live_at_most_bytes.zip(from.live_at_most_bytes)).map(|(a, b)| a.max(b));
+    into.ineffective = into.ineffective.take().or_else(|| from.ineffective.clone());
     into.state = match (into.state, from.state) {
         (State::Over, _) | (_, State::Over) => State::Over,
         (State::Suspect, _) | (_, State::Suspect) => State::Suspect,

@@ -42,6 +42,7 @@ pub fn render(snapshot: &Snapshot, classes: Classes) -> Result<Vec<u8>, serde_js
 
 fn accounts(snapshot: &Snapshot, classes: Classes) -> Accounts<'_> {
     let Snapshot {
+        process,
         heap,
         sampling,
         policy,
@@ -56,6 +57,13 @@ fn accounts(snapshot: &Snapshot, classes: Classes) -> Accounts<'_> {
     let dropped_by_reason = Counts::of(&sampling.dropped);
     let mut rows_left = MAX_DETAIL_ROWS;
     Accounts {
+        jvm: document::Jvm {
+            pid: process.id.into(),
+            name: clip(&process.program),
+            vm: clip(&process.vm),
+            version: clip(&process.version),
+            loaded_at_start: Some(process.loaded_at_start),
+        },
         heap: document::Heap {
             used_after_gc_bytes: heap.used_after_gc_bytes,
             max_bytes: heap.max_bytes,
@@ -76,6 +84,9 @@ fn accounts(snapshot: &Snapshot, classes: Classes) -> Accounts<'_> {
             mode: policy.mode.as_str().into(),
             last_reload_successful: policy.last_reload_successful,
             last_error: policy.last_error.as_deref().map(Into::into),
+        },
+        evidence: document::Evidence {
+            budget_used_up_seconds: snapshot.evidence_budget_used_up_seconds,
         },
         accounts: accounts
             .into_iter()
@@ -134,7 +145,12 @@ fn account<'a>(
         soft_limit_events_total: account.soft_limit_events_total,
         deferred_total: deferred_by_reason.sum(),
         deferred_by_reason,
+        ineffective: (account.ineffective.as_ref()).map(|found| document::Ineffective {
+            reason: found.reason.into(),
+            frame: found.frame.as_deref().map(clip),
+        }),
         retired_loaders: account.retired_loaders,
+        left_behind_bytes: account.left_behind_bytes,
         principals_omitted: (account.principals.len() - principals.len()) as u64,
         principals: principals.into_iter().map(principal).collect(),
         classes_omitted: (account.classes.len() - classes.len()) as u64,

@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
 
-    /// An option of the agent: listen, run-file, log, enabled
+    /// An option of the agent: listen, listen-strict, run-file, log, enabled
     #[arg(long = "option", value_name = "KEY=VALUE")]
     options: Vec<String>,
 

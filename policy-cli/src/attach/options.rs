@@ -3,9 +3,10 @@
 use std::path::Path;
 
 /// The agent's options, and what each expects.
-const KEYS: [(&str, &str); 5] = [
+const KEYS: [(&str, &str); 6] = [
     ("config", "--config FILE does that"),
     ("listen", "host:port, port 0 picks one, or off"),
+    ("listen-strict", "true or false"),
     ("run-file", "an absolute path"),
     ("enabled", "true or false"),
     ("log", "the absolute path of a log file"),
@@ -32,9 +33,9 @@ pub(crate) enum OptionError {
     /// `listen` is not an address.
     #[error("listen={value}: {why}")]
     Listen { value: String, why: String },
-    /// `enabled` is neither true nor false.
-    #[error("enabled={0} is neither true nor false")]
-    NoSwitch(String),
+    /// A switch is neither true nor false.
+    #[error("{key}={value} is neither true nor false")]
+    NoSwitch { key: String, value: String },
     /// Not text.
     #[error("{0:?} is not UTF-8, as the agent's options must be")]
     NoText(std::path::PathBuf),
@@ -93,8 +94,9 @@ impl AgentOptions {
                     return Err(OptionError::Listen { value, why });
                 }
             }
-            "enabled" if !matches!(value, "true" | "false") => {
-                return Err(OptionError::NoSwitch(value.to_owned()));
+            "enabled" | "listen-strict" if !matches!(value, "true" | "false") => {
+                let (key, value) = (key.to_owned(), value.to_owned());
+                return Err(OptionError::NoSwitch { key, value });
             }
             "config" | "run-file" | "log" if !value.starts_with('/') => {
                 let (key, value) = (key.to_owned(), value.to_owned());
@@ -162,6 +164,7 @@ mod tests {
         assert!(error("log=/a,b").contains("comma"));
         assert!(error("log=a.log").contains("absolute"));
         assert!(error("enabled=yes").contains("neither"));
+        assert!(error("listen-strict=1").contains("neither"));
         assert!(error("listen=9464").contains("9464"));
         let twice = AgentOptions::parse(["listen=off", "listen=off"]);
         assert_eq!(twice, Err(OptionError::Twice("listen".to_owned())));

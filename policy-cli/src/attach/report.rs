@@ -55,8 +55,8 @@ impl Attached<'_> {
         let Some(address) = address else {
             writeln!(
                 out,
-                "The agent did not start to listen on {} within {BINDING:?}. Its log says why: if another process \
-                 uses the address, the agent waits for it; or the agent is disabled in this JVM.",
+                "The agent did not start to listen on {} within {BINDING:?}. Its log says why: the address \
+                 cannot be bound (heapwarden doctor says who has it), or the agent is disabled in this JVM.",
                 self.listen
             )?;
             return Ok(false);

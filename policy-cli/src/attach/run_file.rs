@@ -42,6 +42,8 @@ impl RunFilePlace {
         }
         let option = options.get("run-file");
         if let Some(path) = option.or(process.info.environment.run_file.as_deref()) {
+            // As the agent reads it.
+            let path = path.replace("%p", &process.info.status.own_id().to_string());
             return Ok(RunFilePlace::Known(path.into()));
         }
         let temporary = process.root.folder(Path::new("/tmp"))?;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use policy_config::Listen;
 
-use crate::process::{Collector, ProcessInfo, printable};
+use crate::process::{Collector, ProcessInfo, keeps_from, printable};
 
 /// The first JDK that warns of a dynamically loaded agent (JEP 451).
 const FIRST_TO_WARN: u32 = 21;
@@ -86,8 +86,8 @@ pub(crate) fn warnings(info: &ProcessInfo, plan: &Plan<'_>) -> Vec<String> {
     }
     if let Some(address) = taken(plan) {
         warnings.push(format!(
-            "Another process listens on {address}: the agent waits until the address is free, and cannot be read \
-             before. Give --option listen=127.0.0.1:0 to pick a free port."
+            "Another process listens on {address}: the agent takes a free port after some seconds. With \
+             listen-strict = true it waits until the address is free, and cannot be read before."
         ));
     }
     warnings
@@ -96,13 +96,9 @@ pub(crate) fn warnings(info: &ProcessInfo, plan: &Plan<'_>) -> Vec<String> {
 /// The address that the agent wants, if it is not free.
 fn taken(plan: &Plan<'_>) -> Option<SocketAddr> {
     let wanted: SocketAddr = plan.listen.to_string().parse().ok()?;
-    let is_taken = |taken: &&SocketAddr| {
-        taken.port() == wanted.port()
-            && (taken.ip() == wanted.ip()
-                || taken.ip().is_unspecified()
-                || wanted.ip().is_unspecified())
-    };
-    plan.taken.iter().find(is_taken).map(|_| wanted)
+    let mut all = plan.taken.iter();
+    all.any(|&taken| keeps_from(taken, wanted))
+        .then_some(wanted)
 }
 
 #[cfg(test)]

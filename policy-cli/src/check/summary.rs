@@ -16,7 +16,14 @@ const MAX_CELL_CHARS: usize = 40;
 pub(crate) fn write(policy: &Policy, out: &mut dyn Write) -> io::Result<()> {
     match &policy.agent.listen {
         Listen::Off => writeln!(out, "  Publishes nothing over HTTP.")?,
-        address => writeln!(out, "  Publishes on http://{address}/metrics.")?,
+        address => {
+            let wanted = matches!(address, Listen::Address { port: 1.., .. });
+            let strictly = match policy.agent.listen_strict && wanted {
+                true => ", and waits for the port if another process has it",
+                false => "",
+            };
+            writeln!(out, "  Publishes on http://{address}/metrics{strictly}.")?;
+        }
     }
     match policy.sampling.interval {
         Interval::Exact => write!(out, "  Samples every allocation")?,

@@ -1,14 +1,17 @@
 //! Everything that the checks look at, gathered once.
 
 use std::io;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use policy_config::{MAX_FILE_BYTES, Policy};
+use policy_config::{Listen, MAX_FILE_BYTES, Policy};
 
 use super::metrics::Metrics;
 use crate::live::{Accounts, Address, Classes, Client};
-use crate::process::{Process, ProcessInfo, agents_listeners, printable};
+use crate::process::{
+    PortHolder, Process, ProcessInfo, agents_listeners, port_holder, printable, wanted_address,
+};
 
 /// What is known of one JVM.
 #[derive(Debug, Default)]
@@ -25,8 +28,19 @@ pub(super) struct Inputs {
     pub(super) accounts: Option<Accounts>,
     /// The policy file, if its path is known.
     pub(super) file: Option<PolicyFile>,
+    /// The address that the agent should have, if it has another one or none.
+    pub(super) port: Option<Port>,
     /// Seconds since the Unix epoch.
     pub(super) now_seconds: f64,
+}
+
+/// An address that the agent should have and has not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Port {
+    /// As it was configured.
+    pub(super) wanted: SocketAddr,
+    /// Who listens there.
+    pub(super) holder: Option<PortHolder>,
 }
 
 /// A policy file as it lies on disk now.
@@ -59,7 +73,64 @@ impl Inputs {
         {
             inputs.read(&listener.to_string());
         }
+        inputs.port = inputs.missed_port();
         inputs
+    }
+
+    /// The address that the agent should have, if it has another one or none.
+    fn missed_port(&self) -> Option<Port> {
+        let info = self.info.as_ref()?;
+        info.files.libheapwarden()?;
+        // The options of an attach, and those in an argument file, are not seen.
+        info.arguments.heapwarden()?;
+        if !info.shares_network {
+            return None;
+        }
+        let policy = match &self.file {
+            Some(file) => Some(file.policy.as_ref().ok()?),
+            None => None,
+        };
+        let wanted = wanted_address(info, policy);
+        let Listen::Address { port: 1.., .. } = wanted else {
+            return None;
+        };
+        let wanted = wanted.to_string().to_socket_addrs().ok()?.next()?;
+        let actual = self.address.as_ref().and_then(|text| text.parse().ok());
+        if actual.is_some_and(|actual: SocketAddr| actual.port() == wanted.port()) {
+            return None;
+        }
+        Some(Port {
+            wanted,
+            holder: port_holder(info.pid, wanted, &[info.pid]),
+        })
+    }
+
+    /// Whether the agent was loaded by a start-up flag, as far as that is known.
+    pub(super) fn loaded_at_start(&self) -> Option<bool> {
+        let of_agent = self
+            .accounts
+            .as_ref()
+            .and_then(|all| all.jvm.loaded_at_start);
+        // An older agent does not say. The arguments may be in a file that is not read.
+        let is_argument = || {
+            let info = self.info.as_ref()?;
+            info.arguments.heapwarden().map(|_| true)
+        };
+        of_agent.or_else(is_argument)
+    }
+
+    /// The feature release of the JDK.
+    pub(super) fn release(&self) -> Option<u32> {
+        let of_agent = || {
+            let version = &self.accounts.as_ref()?.jvm.version;
+            version
+                .split(|c: char| !c.is_ascii_digit())
+                .next()?
+                .parse()
+                .ok()
+        };
+        let of_process = self.info.as_ref().and_then(ProcessInfo::feature);
+        of_process.or_else(of_agent)
     }
 
     /// Of an agent of which only the address is known.
@@ -71,6 +142,9 @@ impl Inputs {
             ..Inputs::default()
         };
         inputs.read(address);
+        if inputs.accounts.is_none() {
+            inputs.port = of_this_machine(address);
+        }
         inputs
     }
 
@@ -114,6 +188,17 @@ impl PolicyFile {
             policy,
         }
     }
+}
+
+/// Who listens at an address of this machine.
+fn of_this_machine(address: &str) -> Option<Port> {
+    let address: Address = address.parse().ok()?;
+    let wanted = address.to_string().to_socket_addrs().ok()?.next()?;
+    if !wanted.ip().is_loopback() {
+        return None;
+    }
+    let holder = Some(port_holder(std::process::id(), wanted, &[])?);
+    Some(Port { wanted, holder })
 }
 
 fn now_seconds() -> f64 {

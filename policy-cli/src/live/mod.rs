@@ -8,17 +8,21 @@ mod address;
 mod client;
 mod error;
 mod reading;
+mod waits;
 
 pub(crate) use address::{Address, MAX_RUN_FILE_BYTES};
 pub(crate) use client::{Classes, Client};
 pub(crate) use error::LiveError;
 #[cfg(test)]
 pub(crate) use policy_report::Tree;
-pub(crate) use policy_report::{Door, Heap, State};
+pub(crate) use policy_report::{Door, Evidence, Heap, State};
 pub(crate) use reading::Reading;
+pub(crate) use waits::{NOTICEABLE_MS, wait_reason};
 
 /// The answer of an agent, with owned strings.
 pub(crate) type Accounts = policy_report::Accounts<'static>;
+/// The process that it is about.
+pub(crate) type Jvm = policy_report::Jvm<'static>;
 /// One account of the answer.
 pub(crate) type Account = policy_report::Account<'static>;
 #[cfg(test)]

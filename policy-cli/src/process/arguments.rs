@@ -106,7 +106,18 @@ pub(crate) fn variable(environ: &[u8], name: &str) -> Option<String> {
 
 /// The words before the main class.
 fn of_the_launcher(cmdline: &[u8]) -> Vec<String> {
+    options_and_program(cmdline).0
+}
+
+/// What the launcher runs: the main class, `module/class`, or the file name of the jar. Empty if the command
+/// line does not tell.
+pub(crate) fn program(cmdline: &[u8]) -> String {
+    options_and_program(cmdline).1
+}
+
+fn options_and_program(cmdline: &[u8]) -> (Vec<String>, String) {
     let mut options = Vec::new();
+    let mut program = String::new();
     let mut given = cmdline
         .split(|byte| *byte == 0)
         .map(|word| String::from_utf8_lossy(word).into_owned())
@@ -114,15 +125,24 @@ fn of_the_launcher(cmdline: &[u8]) -> Vec<String> {
     while let Some(word) = given.next() {
         if WITH_VALUE.contains(&word.as_str()) {
             given.next();
-        } else if ["-jar", "-m", "--module"].contains(&word.as_str()) {
+        } else if word == "-jar" {
+            let jar = given.next().unwrap_or_default();
+            jar.rsplit('/')
+                .next()
+                .unwrap_or_default()
+                .clone_into(&mut program);
+            break;
+        } else if ["-m", "--module"].contains(&word.as_str()) {
+            program = given.next().unwrap_or_default();
             break;
         } else if word.starts_with('-') {
             options.push(word);
         } else if !word.starts_with('@') {
+            program = word;
             break;
         }
     }
-    options
+    (options, program)
 }
 
 /// Splits at unquoted blanks, as the JVM splits its variables.
@@ -203,6 +223,22 @@ mod tests {
         assert_eq!(arguments.flag("DisableAttachMechanism"), None);
         assert!(!of(&["java", "-jar", "a.jar", "-Xrs"], &[]).has("-Xrs"));
         assert!(of(&["java", "@options", "-Xrs", "Main"], &[]).has("-Xrs"));
+    }
+
+    #[test]
+    fn a_program_is_named_by_its_class_or_jar() {
+        let of = |cmdline: &[&str]| program(cmdline.join("\0").as_bytes());
+        assert_eq!(
+            of(&["java", "-cp", "a.jar", "-Xmx1g", "com.acme.Main", "x"]),
+            "com.acme.Main"
+        );
+        assert_eq!(
+            of(&["java", "-jar", "/opt/my apps/shop.jar", "secret"]),
+            "shop.jar"
+        );
+        assert_eq!(of(&["java", "-m", "a.module/a.Main"]), "a.module/a.Main");
+        assert_eq!(of(&["java", "@options"]), "");
+        assert_eq!(program(b""), "");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is known of a process: gathered once, and then only read.
 
-use super::arguments::{Arguments, variable};
+use super::arguments::{Arguments, program, variable};
 use super::elf::Machine;
 use super::maps::MappedFiles;
 use super::printable;
@@ -77,6 +77,11 @@ impl ProcessInfo {
         let words = self.command.split(|byte| *byte == 0);
         let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
         printable(words.join(" ").trim_end())
+    }
+
+    /// What it runs: the main class, `module/class`, or the file name of the jar. As it came.
+    pub(crate) fn program(&self) -> String {
+        program(&self.command)
     }
 
     /// Whether a JVM's library is mapped.

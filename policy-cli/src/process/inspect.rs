@@ -95,15 +95,18 @@ impl Process {
         let root = Root::of(pid).map_err(unreadable("root folder"))?;
         let command = read(pid, "cmdline").map_err(unreadable("command line"))?;
         let environ = read(pid, "environ").map_err(unreadable("environment"))?;
+        let arguments = Arguments::parse(&command, &environ);
+        let threads = thread_names(pid);
+        let collector = Collector::of(&arguments, threads.iter().map(String::as_str));
         let info = ProcessInfo {
             pid,
             machine: executable_head(pid).and_then(|head| elf::machine(&head)),
-            arguments: Arguments::parse(&command, &environ),
+            arguments,
             environment: Environment::parse(&environ),
             release: files
                 .libjvm()
                 .and_then(|path| release(&root, Path::new(path))),
-            collector: Collector::of_threads(thread_names(pid).iter().map(String::as_str)),
+            collector,
             shares_files: root.is_ours(),
             shares_network: same_namespace(pid, "net"),
             container: read(pid, "cgroup")
@@ -121,8 +124,7 @@ impl Process {
     /// # Errors
     /// The process has ended.
     pub(crate) fn mapped_files(&self) -> io::Result<MappedFiles> {
-        let maps = read(self.info.pid, "maps")?;
-        Ok(MappedFiles::parse(&String::from_utf8_lossy(&maps)))
+        mapped(self.info.pid)
     }
 
     /// Whether the permissions of a file let the process read it, as far as the file's own bits
@@ -175,13 +177,7 @@ impl Process {
     /// If its open files cannot be read.
     pub(crate) fn listening(&self) -> io::Result<Vec<SocketAddr>> {
         let pid = self.info.pid;
-        let mut inodes = BTreeSet::new();
-        for entry in std::fs::read_dir(format!("/proc/{pid}/fd"))? {
-            let link = entry.and_then(|entry| std::fs::read_link(entry.path()));
-            // A file that was closed meanwhile.
-            let Ok(link) = link else { continue };
-            inodes.extend(sockets::socket_inode(&link.to_string_lossy()));
-        }
+        let inodes = socket_inodes(pid)?;
         let mut found = BTreeSet::new();
         for table in ["net/tcp", "net/tcp6"] {
             // There is no tcp6 without IPv6.
@@ -202,12 +198,40 @@ impl Process {
     }
 }
 
-fn read(pid: u32, name: &str) -> io::Result<Vec<u8>> {
+/// The files that a process has mapped.
+///
+/// # Errors
+/// The process has ended, or the kernel denies access.
+pub(super) fn mapped(pid: u32) -> io::Result<MappedFiles> {
+    let maps = read(pid, "maps")?;
+    Ok(MappedFiles::parse(&String::from_utf8_lossy(&maps)))
+}
+
+/// A text of `/proc/PID`, within bounds.
+///
+/// # Errors
+/// The process has ended, or the kernel denies access.
+pub(super) fn read(pid: u32, name: &str) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(format!("/proc/{pid}/{name}"))?
         .take(MAX_PROC_BYTES)
         .read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// The sockets that a process has open.
+///
+/// # Errors
+/// The process has ended, or the kernel denies access.
+pub(super) fn socket_inodes(pid: u32) -> io::Result<BTreeSet<u64>> {
+    let mut inodes = BTreeSet::new();
+    for entry in std::fs::read_dir(format!("/proc/{pid}/fd"))? {
+        let link = entry.and_then(|entry| std::fs::read_link(entry.path()));
+        // A file that was closed meanwhile.
+        let Ok(link) = link else { continue };
+        inodes.extend(sockets::socket_inode(&link.to_string_lossy()));
+    }
+    Ok(inodes)
 }
 
 /// The first bytes of the executable.

@@ -3,9 +3,11 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
-use super::inspect::Process;
+use policy_config::{Listen, Policy};
 use policy_report::RunFile;
 
+use super::info::ProcessInfo;
+use super::inspect::Process;
 use crate::live::{Address, Client, MAX_RUN_FILE_BYTES};
 
 /// Most listeners of a JVM that are asked whether they are the agent's.
@@ -41,27 +43,33 @@ fn of_run_file(process: &Process) -> Option<SocketAddr> {
         .arguments
         .heapwarden()
         .and_then(|options| option(options, "run-file"));
-    let path = option_value.or(info.environment.run_file.as_deref())?;
+    let given = option_value.or(info.environment.run_file.as_deref())?;
+    let path = given.replace("%p", &info.status.own_id().to_string());
     let bytes = process
         .root
-        .read(Path::new(path), MAX_RUN_FILE_BYTES)
+        .read(Path::new(&path), MAX_RUN_FILE_BYTES)
         .ok()?;
     let run: RunFile = serde_json::from_slice(&bytes).ok()?;
     (run.pid == info.status.own_id()).then(|| reachable(run.listen))
 }
 
 fn wanted_port(process: &Process) -> Option<u16> {
-    let info = &process.info;
-    let option_value = info
-        .arguments
-        .heapwarden()
-        .and_then(|options| option(options, "listen"));
-    let text = option_value.or(info.environment.listen.as_deref());
-    let listen = text.and_then(|text| text.parse().ok()).unwrap_or_default();
-    match listen {
-        policy_config::Listen::Address { port, .. } => Some(port),
-        policy_config::Listen::Off => None,
+    match wanted_address(&process.info, None) {
+        Listen::Address { port, .. } => Some(port),
+        Listen::Off => None,
     }
+}
+
+/// Where the agent in this JVM was told to listen: by its option, its environment, its policy, or nowhere.
+/// What the policy says now need not be what it said when the JVM was started.
+pub(crate) fn wanted_address(info: &ProcessInfo, policy: Option<&Policy>) -> Listen {
+    let options = info.arguments.heapwarden();
+    let option_value = options.and_then(|options| option(options, "listen"));
+    let text = option_value.or(info.environment.listen.as_deref());
+    let given = text.and_then(|text| text.parse().ok());
+    given
+        .or_else(|| policy.map(|policy| policy.agent.listen.clone()))
+        .unwrap_or_default()
 }
 
 /// The value of one of the agent's options; the last one counts.

@@ -10,7 +10,9 @@ mod elf;
 mod info;
 mod inspect;
 mod listeners;
+mod local_agents;
 mod maps;
+mod port_holder;
 mod release;
 mod root;
 mod sockets;
@@ -24,10 +26,12 @@ pub(crate) use elf::{Machine, read as read_elf};
 pub(crate) use info::Environment;
 pub(crate) use info::ProcessInfo;
 pub(crate) use inspect::Process;
-pub(crate) use listeners::{agents_listeners, option};
+pub(crate) use listeners::{agents_listeners, option, wanted_address};
+pub(crate) use local_agents::{LocalAgent, LocalAgents};
 pub(crate) use maps::Libc;
 #[cfg(test)]
 pub(crate) use maps::MappedFiles;
+pub(crate) use port_holder::{PortHolder, keeps_from, port_holder};
 #[cfg(test)]
 pub(crate) use release::Release;
 pub(crate) use root::Folder;

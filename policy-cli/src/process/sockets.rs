@@ -16,13 +16,19 @@ pub(crate) fn socket_inode(link: &str) -> Option<u64> {
 
 /// The listening addresses in the text of `/proc/PID/net/tcp` or `tcp6`, with their inodes.
 pub(crate) fn listening(text: &str) -> impl Iterator<Item = (SocketAddr, u64)> + '_ {
+    listening_of_users(text).map(|(address, inode, _)| (address, inode))
+}
+
+/// As [`listening`], with the user of each socket.
+pub(crate) fn listening_of_users(text: &str) -> impl Iterator<Item = (SocketAddr, u64, u32)> + '_ {
     text.lines().skip(1).filter_map(|line| {
         let mut fields = line.split_whitespace();
         let local = fields.nth(1)?;
         let state = fields.nth(1)?;
-        let inode = fields.nth(5)?.parse().ok()?;
+        let user = fields.nth(3)?.parse().ok()?;
+        let inode = fields.nth(1)?.parse().ok()?;
         (state == LISTEN).then_some(())?;
-        Some((address(local)?, inode))
+        Some((address(local)?, inode, user))
     })
 }
 
@@ -62,7 +68,7 @@ mod tests {
 
     const TCP: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n   \
         0: 0100007F:24F8 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 21573 1 0 100 0 0 10 0\n   \
-        1: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 20001 1 0 100 0 0 10 0\n   \
+        1: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000   998        0 20001 1 0 100 0 0 10 0\n   \
         2: 0100007F:24F8 0100007F:B1C2 01 00000000:00000000 00:00000000 00000000     0        0 21573 1 0 20 4 30 10 -1\n";
     const TCP6: &str = "  sl  local_address remote_address st tx_queue rx_queue tr tm->when retrnsmt uid timeout inode\n   \
         0: 00000000000000000000000001000000:24F8 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 7 1\n   \
@@ -76,6 +82,8 @@ mod tests {
         );
         assert_eq!(owned(TCP, &[1].into()), []);
         assert_eq!(listening(TCP).count(), 2);
+        let users: Vec<u32> = listening_of_users(TCP).map(|(_, _, user)| user).collect();
+        assert_eq!(users, [0, 998]);
         let six: Vec<SocketAddr> = listening(TCP6).map(|(address, _)| address).collect();
         assert_eq!(
             six,

@@ -1,4 +1,6 @@
-//! Recognises the collector of a HotSpot by the names of its threads.
+//! Recognises the collector of a HotSpot by the names of its threads, and Epsilon by its flag.
+
+use super::arguments::Arguments;
 
 /// HotSpot's collectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +17,8 @@ pub(crate) enum Collector {
     GenerationalZ,
     /// `-XX:+UseShenandoahGC`
     Shenandoah,
+    /// `-XX:+UseEpsilonGC`, which never collects. It has no threads of its own, so only its flag tells.
+    Epsilon,
 }
 
 impl Collector {
@@ -27,12 +31,24 @@ impl Collector {
             Collector::Z => "ZGC",
             Collector::GenerationalZ => "generational ZGC",
             Collector::Shenandoah => "Shenandoah",
+            Collector::Epsilon => "Epsilon (never collects)",
+        }
+    }
+
+    /// The collector of a JVM with these arguments and threads.
+    pub(crate) fn of<'a>(
+        arguments: &Arguments,
+        threads: impl IntoIterator<Item = &'a str>,
+    ) -> Option<Collector> {
+        match arguments.flag("UseEpsilonGC") {
+            Some(true) => Some(Collector::Epsilon),
+            _ => Collector::of_threads(threads),
         }
     }
 
     /// The collector that has these threads. Flags do not suffice: without one, the JVM chooses by the
     /// size of the machine. Linux keeps 15 bytes of a thread's name.
-    pub(crate) fn of_threads<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<Collector> {
+    fn of_threads<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<Collector> {
         let mut found = None;
         let mut is_hotspot = false;
         for name in names {
@@ -60,6 +76,20 @@ impl Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn epsilon_has_no_threads_and_is_told_by_its_flag() {
+        let with = |flag: &str| {
+            let command = ["java", flag, "Main"].join("\0");
+            Collector::of(&Arguments::parse(command.as_bytes(), b""), ["VM Thread\n"])
+        };
+        let shown = with("-XX:+UseEpsilonGC").map(Collector::as_str);
+        assert!(
+            shown.is_some_and(|name| name.contains("Epsilon")),
+            "{shown:?}"
+        );
+        assert_eq!(with("-XX:-UseEpsilonGC"), Some(Collector::Serial));
+    }
 
     #[test]
     fn each_collector_has_threads_of_its_own() {

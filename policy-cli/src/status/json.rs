@@ -12,8 +12,10 @@ use crate::printable;
 /// One address.
 #[derive(Serialize)]
 struct Entry {
-    /// As given, a bare port completed.
-    address: String,
+    /// As given, a bare port completed. Null: a JVM of this machine whose agent cannot be reached.
+    address: Option<String>,
+    /// The process id, as this machine sees it or else the agent.
+    pid: Option<u64>,
     reachable: bool,
     /// Why it is not.
     error: Option<String>,
@@ -24,20 +26,21 @@ struct Entry {
 }
 
 /// Writes the list in one line.
-pub(super) fn write(found: &[Asked<'_>], out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(found: &[Asked], out: &mut dyn Write) -> io::Result<()> {
     let entries: Vec<Entry> = found.iter().map(Entry::of).collect();
     entries.serialize(&mut Serializer::with_formatter(&mut *out, Printable))?;
     writeln!(out)
 }
 
 impl Entry {
-    fn of(one: &Asked<'_>) -> Entry {
+    fn of(one: &Asked) -> Entry {
         let (answer, error) = match &one.answer {
             Ok(answer) => (Some(answer), None),
-            Err(error) => (None, Some(error.to_string())),
+            Err(error) => (None, Some(error.clone())),
         };
         Entry {
-            address: one.address.to_string(),
+            address: one.target.address.as_ref().map(ToString::to_string),
+            pid: one.pid(),
             reachable: answer.is_some(),
             error,
             not_ready: answer.and_then(|answer| answer.not_ready.clone()),
@@ -76,27 +79,13 @@ impl Formatter for Printable {
 mod tests {
     use super::super::Answer;
     use super::*;
-    use crate::live::{Address, LiveError};
 
     #[test]
     fn every_field_of_the_agent_passes_and_nothing_drives_the_terminal() {
-        let document = "{\"accounts\":[{\"name\":\"a\u{202e}\u{9b}\u{e0001}ä\",\"newer\":1.5}]}";
-        let address = Address::default();
+        let document = "{\"jvm\":{\"pid\":7},\"accounts\":[{\"name\":\"a\u{202e}\u{9b}\u{e0001}ä\",\"newer\":1.5}]}";
         let found = [
-            Asked {
-                address: &address,
-                answer: Ok(Answer {
-                    accounts: serde_json::from_str(document).unwrap(),
-                    document: document.into(),
-                    not_ready: Some("why".into()),
-                }),
-            },
-            Asked {
-                address: &address,
-                answer: Err(LiveError::NoAgent {
-                    listener: "a:1".into(),
-                }),
-            },
+            Asked::at("9464", Ok(Answer::of(document, Some("why")))),
+            Asked::at("a:1", Err("a:1 is no Heapwarden agent".into())),
         ];
         let mut out = Vec::new();
         write(&found, &mut out).unwrap();
@@ -104,6 +93,10 @@ mod tests {
         assert!(text.contains(r"a\u202e\u009b\udb40\udc01ä"), "{text}");
         let json: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(json[0]["address"], "127.0.0.1:9464");
+        assert_eq!(
+            (&json[0]["pid"], &json[1]["pid"]),
+            (&Value::from(7), &Value::Null)
+        );
         assert_eq!(json[0]["reachable"], true);
         assert_eq!(json[0]["error"], Value::Null);
         assert_eq!(json[0]["not_ready"], "why");

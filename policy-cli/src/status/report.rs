@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Asked;
 use crate::clock;
-use crate::live::{Accounts, Heap};
+use crate::live::{Accounts, Heap, Jvm, NOTICEABLE_MS, State, wait_reason};
 use crate::printable;
 use crate::table::{Column, Rates, Row, amount, write_rows};
 
@@ -13,18 +13,20 @@ use crate::table::{Column, Rates, Row, amount, write_rows};
 const MAX_ROWS: usize = 1000;
 /// Widest remark, in columns.
 const MAX_REMARK_COLUMNS: usize = 300;
+/// Widest name of a program, in columns.
+const MAX_NAME_COLUMNS: usize = 60;
+/// Widest name of a virtual machine with its version, in columns.
+const MAX_VM_COLUMNS: usize = 60;
+/// Most accounts whose waits are told.
+const MAX_WAITS: usize = 5;
 /// Spaces before the rows of a JVM.
 const INDENT: usize = 2;
 
 /// Writes each JVM's heap and accounts to `out`, and to `err` why others could not be read.
-pub(super) fn write(
-    found: &[Asked<'_>],
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> io::Result<()> {
+pub(super) fn write(found: &[Asked], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
     let mut is_first = true;
     for one in found {
-        let address = one.address.to_string();
+        let address = one.name();
         let answer = match &one.answer {
             Ok(answer) => answer,
             Err(error) => {
@@ -37,6 +39,9 @@ pub(super) fn write(
         }
         is_first = false;
         writeln!(out, "{address}: {}", heap_line(&answer.accounts))?;
+        if let Some(line) = jvm_line(&one.jvm()) {
+            writeln!(out, "  {line}")?;
+        }
         if let Some(line) = live_line(&answer.accounts.heap, Duration::ZERO) {
             writeln!(out, "  {line}")?;
         }
@@ -70,6 +75,20 @@ fn write_accounts(address: &str, accounts: &Accounts, out: &mut dyn Write) -> io
         writeln!(out, "  and {} more accounts", amount::count(omitted))?;
     }
     Ok(())
+}
+
+/// Which process it is: `PID 4711, app.jar, OpenJDK 64-Bit Server VM 21.0.5+11-LTS`. `None`: the agent does
+/// not say (an older one).
+pub(crate) fn jvm_line(jvm: &Jvm) -> Option<String> {
+    let mut parts = Vec::new();
+    if jvm.pid > 0 {
+        parts.push(format!("PID {}", jvm.pid));
+    }
+    parts.push(printable::fitted_name(&jvm.name, MAX_NAME_COLUMNS).into_owned());
+    let machine = format!("{} {}", jvm.vm, jvm.version);
+    parts.push(printable::fitted(machine.trim(), MAX_VM_COLUMNS).into_owned());
+    parts.retain(|part| !part.is_empty());
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Heap, mode and sampling in one line.
@@ -143,6 +162,18 @@ pub(crate) fn remarks(accounts: &Accounts, not_ready: Option<&str>) -> Vec<Strin
             amount::percent(share)
         ));
     }
+    let waiting = accounts.accounts.iter().filter(|account| {
+        account.wait_milliseconds_total >= NOTICEABLE_MS && account.state == State::Suspect
+    });
+    for account in waiting.take(MAX_WAITS) {
+        if let Some(reason) = wait_reason(account, &accounts.evidence) {
+            remarks.push(format!(
+                "{}: its threads and requests waited {} in all; {reason}",
+                account.name,
+                amount::wait(account.wait_milliseconds_total)
+            ));
+        }
+    }
     for remark in &mut remarks {
         *remark = printable::fitted(remark, MAX_REMARK_COLUMNS).into_owned();
     }
@@ -153,23 +184,14 @@ pub(crate) fn remarks(accounts: &Accounts, not_ready: Option<&str>) -> Vec<Strin
 mod tests {
     use super::super::Answer;
     use super::*;
-    use crate::live::{Address, LiveError};
 
-    fn written(found: &[Asked<'_>]) -> (String, String) {
+    fn written(found: &[Asked]) -> (String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         write(found, &mut out, &mut err).unwrap();
         (
             String::from_utf8(out).unwrap(),
             String::from_utf8(err).unwrap(),
         )
-    }
-
-    fn answer(text: &str, not_ready: Option<&str>) -> Answer {
-        Answer {
-            accounts: serde_json::from_str(text).unwrap(),
-            document: text.into(),
-            not_ready: not_ready.map(str::to_owned),
-        }
     }
 
     const TEXT: &str = r#"{"heap":{"used_after_gc_bytes":67108864,"max_bytes":268435456,
@@ -183,11 +205,10 @@ mod tests {
 
     #[test]
     fn a_jvm_with_everything_to_say() {
-        let address: Address = "9464".parse().unwrap();
-        let found = [Asked {
-            address: &address,
-            answer: Ok(answer(TEXT, Some("no sampling\ncapability"))),
-        }];
+        let found = [Asked::at(
+            "9464",
+            Ok(Answer::of(TEXT, Some("no sampling\ncapability"))),
+        )];
         let (out, err) = written(&found);
         let lines: Vec<&str> = out.lines().collect();
         assert_eq!(
@@ -222,6 +243,8 @@ mod tests {
                 "0",
                 "3",
                 "0",
+                "0",
+                "s",
                 "12"
             ]
         );
@@ -252,11 +275,7 @@ mod tests {
 
         let text = r#"{"heap":{"gc_epoch":43,"live_gc_epoch":41,"live_age_seconds":12},
             "accounts":[{"name":"a","live_at_most_bytes":200000}]}"#;
-        let address = Address::default();
-        let found = [Asked {
-            address: &address,
-            answer: Ok(answer(text, None)),
-        }];
+        let found = [Asked::at("9464", Ok(Answer::of(text, None)))];
         let (out, _) = written(&found);
         let lines: Vec<&str> = out.lines().collect();
         assert_eq!(lines[1], "  live as of 12 s ago (collection 41)");
@@ -265,18 +284,9 @@ mod tests {
 
     #[test]
     fn one_that_cannot_be_read_does_not_hide_the_others() {
-        let address: Address = "9464".parse().unwrap();
         let found = [
-            Asked {
-                address: &address,
-                answer: Err(LiveError::NobodyListens {
-                    listener: "127.0.0.1:9464".into(),
-                }),
-            },
-            Asked {
-                address: &address,
-                answer: Ok(answer(r#"{"accounts":[]}"#, None)),
-            },
+            Asked::at("9464", Err("nothing listens on 127.0.0.1:9464".into())),
+            Asked::at("9464", Ok(Answer::of(r#"{"accounts":[]}"#, None))),
         ];
         let (out, err) = written(&found);
         assert!(err.contains("nothing listens on 127.0.0.1:9464"), "{err}");
@@ -287,14 +297,36 @@ mod tests {
     }
 
     #[test]
+    fn the_process_is_named_as_far_as_it_is_known() {
+        let jvm = Jvm {
+            pid: 4711,
+            name: "app.jar".into(),
+            vm: "OpenJDK 64-Bit Server VM".into(),
+            version: "21.0.5+11\u{1b}".into(),
+            loaded_at_start: Some(true),
+        };
+        let line = jvm_line(&jvm).unwrap();
+        let expected = r"PID 4711, app.jar, OpenJDK 64-Bit Server VM 21.0.5+11\u{1b}";
+        assert_eq!(line, expected);
+        assert_eq!(jvm_line(&Jvm::default()), None, "an older agent");
+    }
+
+    #[test]
+    fn an_account_that_waits_is_told_with_the_reason() {
+        let text = r#"{"evidence":{"budget_used_up_seconds":12.5},"accounts":[
+            {"name":"shop","state":"suspect","wait_milliseconds_total":31700},
+            {"name":"cart","state":"suspect","wait_milliseconds_total":100}]}"#;
+        let told = remarks(&serde_json::from_str(text).unwrap(), None);
+        let expected = "shop: its threads and requests waited 31 s in all; evidence about it is awaited, and \
+                        the evidence budget is used up for another 12 s";
+        assert_eq!(told, [expected]);
+    }
+
+    #[test]
     fn rows_are_bounded() {
         let rows: Vec<String> = (0..3000).map(|n| format!(r#"{{"name":"{n}"}}"#)).collect();
         let text = format!(r#"{{"accounts":[{}]}}"#, rows.join(","));
-        let address = Address::default();
-        let found = [Asked {
-            address: &address,
-            answer: Ok(answer(&text, None)),
-        }];
+        let found = [Asked::at("9464", Ok(Answer::of(&text, None)))];
         let (out, _) = written(&found);
         assert!(out.ends_with("  and 2000 more accounts\n"));
         assert_eq!(out.lines().count(), MAX_ROWS + 3);

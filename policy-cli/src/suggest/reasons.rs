@@ -107,7 +107,7 @@ fn no_limit(pooled: &Pooled, settings: &Settings) -> Option<String> {
                         0 => Interval::Exact,
                         bytes => Interval::Bytes(bytes),
                     };
-                    format!("interval = \"{}\" would do", compact(&interval.to_string()))
+                    format!("interval = \"{}\" would do", interval)
                 }
                 _ => "a smaller interval would do".into(),
             };
@@ -173,11 +173,7 @@ pub(super) fn of_account(pooled: &Pooled, demand: &Demand, settings: &Settings) 
 
 /// A limit as the policy file has it: `208MiB`.
 pub(super) fn size(bytes: u64) -> String {
-    compact(&format_bytes(bytes))
-}
-
-fn compact(size: &str) -> String {
-    size.replace(' ', "")
+    format_bytes(bytes)
 }
 
 /// A measured size.

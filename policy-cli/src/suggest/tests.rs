@@ -98,9 +98,9 @@ fn a_policy_from_nothing_gives_reasons_and_refuses_nothing() {
     assert_eq!(
         brief,
         [
-            "scope \"tenant-7\" scope \"tenant-7\" 44 MiB 56 MiB",
-            "service \"/shop\" service \"/shop\" 208 MiB 288 MiB",
-            "store service \"/store\" 44 MiB 56 MiB",
+            "scope \"tenant-7\" scope \"tenant-7\" 44MiB 56MiB",
+            "service \"/shop\" service \"/shop\" 208MiB 288MiB",
+            "store service \"/store\" 44MiB 56MiB",
         ]
     );
     for said in [

@@ -49,6 +49,16 @@ pub(crate) fn change(amount: f64) -> String {
     }
 }
 
+/// A time that threads waited in all: `0 s`, `0.3 s`, `12 s`, `2m 10s`.
+pub(crate) fn wait(milliseconds: u64) -> String {
+    match milliseconds {
+        0 => "0 s".into(),
+        1..9_950 => format!("{:.1} s", (milliseconds as f64 / 1e3).max(0.1)),
+        9_950..120_000 => format!("{} s", milliseconds / 1000),
+        _ => crate::clock::format_duration(milliseconds / 1000),
+    }
+}
+
 /// A number of things: exact up to six digits, then `12.3 M`.
 pub(crate) fn count(amount: u64) -> String {
     if amount <= MAX_EXACT_COUNT {
@@ -146,6 +156,19 @@ mod tests {
         assert_eq!(change(-1536.0), "-1.5 KiB");
         assert_eq!(change(1536.0), "+1.5 KiB");
         assert_eq!(change(-0.4), "0 B");
+    }
+
+    #[test]
+    fn waits_are_short_texts() {
+        for (milliseconds, expected) in [
+            (0, "0 s"),
+            (20, "0.1 s"),
+            (1_500, "1.5 s"),
+            (12_300, "12 s"),
+            (130_000, "2m 10s"),
+        ] {
+            assert_eq!(wait(milliseconds), expected, "{milliseconds}");
+        }
     }
 
     #[test]

@@ -50,13 +50,15 @@ pub(crate) enum Column {
     WouldRefuse,
     /// Refusals due where a throw was not safe.
     Deferred,
+    /// What enforcement made its threads and requests wait, in all.
+    Waited,
     /// Live objects.
     Objects,
 }
 
 impl Column {
     /// All, from left to right.
-    pub(crate) const ALL: [Column; 15] = [
+    pub(crate) const ALL: [Column; 16] = [
         Column::Jvm,
         Column::Account,
         Column::Kind,
@@ -71,11 +73,12 @@ impl Column {
         Column::Refused,
         Column::WouldRefuse,
         Column::Deferred,
+        Column::Waited,
         Column::Objects,
     ];
 
     /// The columns that a single reading of one JVM can fill.
-    pub(crate) const OF_ONE_READING: [Column; 12] = [
+    pub(crate) const OF_ONE_READING: [Column; 13] = [
         Column::Account,
         Column::Kind,
         Column::Live,
@@ -87,6 +90,7 @@ impl Column {
         Column::Refused,
         Column::WouldRefuse,
         Column::Deferred,
+        Column::Waited,
         Column::Objects,
     ];
 
@@ -107,6 +111,7 @@ impl Column {
             Column::Refused => "REFUSED",
             Column::WouldRefuse => "WOULD",
             Column::Deferred => "DEFERRED",
+            Column::Waited => "WAITED",
             Column::Objects => "OBJECTS",
         }
     }
@@ -128,6 +133,7 @@ impl Column {
             Column::Refused => "refused",
             Column::WouldRefuse => "would refuse",
             Column::Deferred => "deferred",
+            Column::Waited => "waited",
             Column::Objects => "objects",
         }
     }
@@ -146,7 +152,7 @@ impl Column {
         let none = || "-".to_owned();
         match self {
             Column::Jvm => printable::fitted(row.address, MAX_NAME_COLUMNS).into_owned(),
-            Column::Account => printable::fitted(&account.name, MAX_NAME_COLUMNS).into_owned(),
+            Column::Account => printable::fitted_name(&account.name, MAX_NAME_COLUMNS).into_owned(),
             Column::Kind => printable::fitted(&account.kind, MAX_KIND_COLUMNS).into_owned(),
             Column::Live => {
                 let whole = account.whole();
@@ -174,6 +180,7 @@ impl Column {
             Column::Refused => amount::count(account.refusals_total),
             Column::WouldRefuse => amount::count(account.would_refuse_total),
             Column::Deferred => amount::count(account.deferred_total),
+            Column::Waited => amount::wait(account.wait_milliseconds_total),
             Column::Objects => amount::count(account.live_objects),
         }
     }
@@ -198,6 +205,7 @@ impl Column {
             Column::Refused => most_first(|row| row.account.refusals_total),
             Column::WouldRefuse => most_first(|row| row.account.would_refuse_total),
             Column::Deferred => most_first(|row| row.account.deferred_total),
+            Column::Waited => most_first(|row| row.account.wait_milliseconds_total),
             Column::Objects => most_first(|row| row.account.live_objects),
             Column::Limit => optional(|row| row.account.limit_bytes.map(|bytes| bytes as f64)),
             Column::Percent => optional(|row| row.account.percent_of_limit()),

@@ -17,6 +17,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::live::Address;
+use crate::process::LocalAgents;
 use model::Model;
 use poller::Pollers;
 use view::Palette;
@@ -32,7 +33,8 @@ const MAX_INTERVAL: f64 = 3600.0;
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Where agents listen: host:port, a port of this machine, http://host:port/, or an agent's
-    /// run file (a path with a slash or ending in .json) [default: 127.0.0.1:9464]
+    /// run file (a path with a slash or ending in .json) [default: all JVMs of this machine that
+    /// run the agent, or 127.0.0.1:9464 if there is none]
     #[arg(value_name = "ADDRESS")]
     addresses: Vec<Address>,
 
@@ -51,6 +53,11 @@ pub(crate) struct Arguments {
 /// Output that cannot be written; JVMs that cannot be read are shown as such.
 pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
     let mut addresses = arguments.addresses.clone();
+    if addresses.is_empty() {
+        let local = LocalAgents::find().found.into_iter();
+        addresses.extend(local.filter_map(|one| one.address?.to_string().parse().ok()));
+        addresses.truncate(MAX_JVMS);
+    }
     if addresses.is_empty() {
         addresses.push(Address::default());
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::model::Model;
 use super::poller::Pollers;
 use crate::printable;
-use crate::status::{heap_line, live_line, remarks};
+use crate::status::{heap_line, jvm_line, live_line, remarks};
 use crate::table::{Row, write_rows};
 
 /// Most rows of one table.
@@ -61,6 +61,9 @@ fn write_table(model: &Model, out: &mut dyn Write) -> io::Result<()> {
             }
             (None, Some(reading)) => {
                 writeln!(out, "{address}: {}", heap_line(&reading.accounts))?;
+                if let Some(line) = jvm_line(&reading.accounts.jvm) {
+                    writeln!(out, "  {line}")?;
+                }
                 let since = model.now.saturating_sub(jvm.read_at);
                 if let Some(line) = live_line(&reading.accounts.heap, since) {
                     writeln!(out, "  {line}")?;

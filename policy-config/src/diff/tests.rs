@@ -24,32 +24,34 @@ fn nothing_changed_says_nothing() {
 fn every_setting_has_its_line() {
     let lines = diff(
         "[[account]]\nname = 'shop'\nservice = '/shop'\nlimit = '256MiB'",
-        "[agent]\nlisten = 'off'\n\
+        "[agent]\nlisten = 'off'\nlisten-strict = true\n\
          [sampling]\ninterval = 'exact'\nprincipals = 'payer'\nmax-tracked = 2000\ncpu-budget = 'none'\n\
          [enforcement]\nmode = 'enforce'\nevidence-budget = '2.5%'\nmask = '1MiB'\nreserve = '0%'\n\
          [[account]]\nname = 'shop'\nservice = '/shop*'\nlimit = '50%'\n\
          soft-limit = '1.5GiB'\nthrow = 'error'\ndoor = 'off'\ninterrupt-through = ['a.*']\n\
-         never-interrupt = ['b', 'c', 'd', 'e', 'f']",
+         never-interrupt = ['b', 'c', 'd', 'e', 'f']\nwork = ['a.C#m', 'a.b.*']",
     );
     assert_eq!(
         lines,
         [
             "listen 127.0.0.1:9464 -> off (when the JVM is started again)",
-            "sampling interval 64 KiB -> exact",
+            "listen-strict false -> true (when the JVM is started again)",
+            "sampling interval 64KiB -> exact",
             "sampling principals full -> payer",
             "sampling max-tracked 1000000 -> 2000 (when the JVM is started again)",
             "sampling cpu-budget 0.5% -> none",
             "enforcement mode observe -> enforce (from now on accounts over their limits are refused)",
             "enforcement evidence-budget 5% -> 2.5%",
-            "enforcement mask 8 MiB -> 1 MiB",
+            "enforcement mask 8MiB -> 1MiB",
             "enforcement reserve 12.5% -> 0%",
             "account shop: service \"/shop\" -> service \"/shop*\"",
-            "account shop: soft-limit none -> 1.5 GiB (added)",
-            "account shop: limit 256 MiB -> 50% (of the maximum heap)",
+            "account shop: soft-limit none -> 1.5GiB (added)",
+            "account shop: limit 256MiB -> 50% (of the maximum heap)",
             "account shop: throw oom -> error",
             "account shop: door auto -> off",
             "account shop: interrupt-through none -> a.*",
             "account shop: never-interrupt none -> b, c, d, e and 1 more",
+            "account shop: work none -> a.C#m, a.b.*",
         ]
     );
 }
@@ -59,23 +61,23 @@ fn a_limit_says_which_way_it_went() {
     let account =
         |limit: &str| format!("[[account]]\nname = 'a'\nservice = '/a'\nlimit = '{limit}'");
     for (old, new, line) in [
-        ("2MiB", "1MiB", "limit 2 MiB -> 1 MiB (lowered)"),
-        ("1MiB", "1.5MiB", "limit 1 MiB -> 1.5 MiB (raised)"),
+        ("2MiB", "1MiB", "limit 2MiB -> 1MiB (lowered)"),
+        ("1MiB", "1.5MiB", "limit 1MiB -> 1.5MiB (raised)"),
         ("10%", "5%", "limit 10% -> 5% (lowered)"),
         ("10%", "12.5%", "limit 10% -> 12.5% (raised)"),
-        ("1MiB", "none", "limit 1 MiB -> none (removed)"),
+        ("1MiB", "none", "limit 1MiB -> none (removed)"),
         ("10%", "none", "limit 10% -> none (removed)"),
-        ("none", "1MiB", "limit none -> 1 MiB (added)"),
+        ("none", "1MiB", "limit none -> 1MiB (added)"),
         (
             "none",
             "5%",
             "limit none -> 5% (added, of the maximum heap)",
         ),
-        ("1MiB", "5%", "limit 1 MiB -> 5% (of the maximum heap)"),
+        ("1MiB", "5%", "limit 1MiB -> 5% (of the maximum heap)"),
         (
             "5%",
             "1MiB",
-            "limit 5% -> 1 MiB (no longer a share of the heap)",
+            "limit 5% -> 1MiB (no longer a share of the heap)",
         ),
     ] {
         let lines = diff(&account(old), &account(new));
@@ -104,7 +106,7 @@ fn a_new_name_for_the_same_is_a_renaming() {
         diff(&account("shop", "1MiB"), &account("store", "2MiB")),
         [
             "account shop renamed to store",
-            "account store: limit 1 MiB -> 2 MiB (raised)"
+            "account store: limit 1MiB -> 2MiB (raised)"
         ]
     );
     // Which of two became the third?
@@ -119,7 +121,7 @@ fn a_new_name_for_the_same_is_a_renaming() {
         [
             "account a removed",
             "account b removed",
-            "account c added (service \"/shop\", limit 1 MiB)"
+            "account c added (service \"/shop\", limit 1MiB)"
         ]
     );
     // Two names exchanged: each account stays, and what it matches changes.
@@ -149,7 +151,7 @@ fn accounts_come_and_go() {
         [
             "account service \"/old\" removed",
             "account xml added (packages a.b, callers pay)",
-            "account scope \"t-*\" added (limit 64 MiB)",
+            "account scope \"t-*\" added (limit 64MiB)",
         ]
     );
 }

@@ -39,6 +39,7 @@ fn line() -> impl Strategy<Value = String> {
         "door",
         "admit",
         "listen",
+        "listen-strict",
         "interval",
         "principals",
         "max-tracked",

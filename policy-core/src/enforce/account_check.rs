@@ -5,16 +5,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use policy_config::Throw;
+use policy_config::{Admit, Throw};
 
 use crate::enforce::TestRefuse;
 use crate::ledger::{Epoch, Ledger, PurseId};
 
+use super::back_off::{BackOff, MOST_DOUBLINGS};
 use super::collection_planner::Need;
 use super::door::DoorRules;
 use super::enforcement_log::EnforcementLog;
 use super::gate::{Gate, Gates, Word};
-use super::limit_status::{BackOff, LimitStatus};
+use super::limit_status::LimitStatus;
 use super::overdraft::{MarkInputs, Marks, marks};
 use super::state::{Estimate, Observation, Phase, Proof, next, soft};
 
@@ -23,9 +24,6 @@ const NEAR: f64 = 0.5;
 /// The enforcer asks for a young collection for a suspect account after this, or earlier if its
 /// charge has used up half of the overdraft.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The first pause after a covering collection that acquitted the account; it doubles each time.
-const FIRST_BACK_OFF: Duration = Duration::from_millis(250);
-const MOST_DOUBLINGS: u32 = 5;
 /// Waits of so many milliseconds in all are worth a line in the log.
 const LONG_WAITS_MS: u64 = 2_000;
 /// Between two checks whether an account that is over has freed memory.
@@ -48,6 +46,8 @@ pub struct LimitedAccount {
     pub throw: Throw,
     /// The rules of its door; `None` if it has none.
     pub door: Option<DoorRules>,
+    /// Which requests are let in always: at the door, and when the program itself asks.
+    pub admit: Arc<[Admit]>,
 }
 
 /// The inputs that all checks of one turn share.
@@ -168,6 +168,7 @@ impl AccountCheck {
             gate.set_word(Word::default());
             return (Need::None, RECHECK);
         };
+        self.follow_effect(context, limited, gate, status, log);
         let marks = context.marks(limit_bytes, self.charged, status);
         // Beyond these the account's own threads are stopped. With a door, new requests stop at the marks of
         // the limit, and what is inside goes on within the reserve.
@@ -183,7 +184,11 @@ impl AccountCheck {
             naive: context.test_refuse == Some(TestRefuse::Naive),
             shut: status.reserve.is_some() && matches!(status.phase, Phase::Over { .. }),
         };
-        if word.shut && !gate.word().0.shut {
+        let closes = |now: Word, before: Word| now.shut && !before.shut;
+        // Without a door, the program may ask: its breaker begins when errors do.
+        let begins = |now: Word, before: Word| status.reserve.is_none() && now.over && !before.over;
+        let previous = gate.word().0;
+        if closes(word, previous) || begins(word, previous) {
             gate.door().reset();
         }
         // If the charge is already beyond a mark, the mark lies below `spent`: waiting threads
@@ -225,6 +230,27 @@ impl AccountCheck {
         (need.max(more), again.min(sooner))
     }
 
+    /// Finds out whether refusals stop the account, and tells if they do not.
+    fn follow_effect(
+        &self,
+        context: &CheckContext<'_>,
+        limited: &LimitedAccount,
+        gate: &Gate,
+        status: &mut LimitStatus,
+        log: &mut EnforcementLog,
+    ) {
+        let is_refused = context.enforced && context.test_refuse.is_none() && status.is_refused();
+        let mut counts = status.counts;
+        counts.add(&gate.counts());
+        (status.effect).look(is_refused, &counts, context.now);
+        if status.effect.wants_frame() {
+            context.gates.want_frame(limited.gate);
+        }
+        if let Some(ineffective) = status.effect.tell(context.now) {
+            log.ineffective(&limited.account, ineffective);
+        }
+    }
+
     fn move_state(
         &self,
         context: &CheckContext<'_>,
@@ -247,7 +273,7 @@ impl AccountCheck {
                 .limit_bytes
                 .map_or(Phase::Open, |limit_bytes| Phase::Over { limit_bytes });
         }
-        (status.back_off).moved(before, after, status.covered.upto, context.now);
+        (status.back_off).moved(before, after, status.covered, context.now);
         if status.enter(after, self.charged, context.now) {
             status.recheck = None;
             log.changed(
@@ -295,7 +321,7 @@ impl AccountCheck {
         };
         let (before, was_refused) = (reserve.phase, status.is_refused());
         let after = next(before, &observation);
-        (reserve.back_off).moved(before, after, status.covered.upto, context.now);
+        (reserve.back_off).moved(before, after, status.covered, context.now);
         if std::mem::discriminant(&before) != std::mem::discriminant(&after) {
             reserve.since = Some(context.now);
         }
@@ -348,23 +374,6 @@ impl AccountCheck {
             log.soft(&limited.account, limit, left, now);
         }
         status.above_soft = above_soft;
-    }
-}
-
-impl BackOff {
-    /// The phase has moved. `covered` is the youngest epoch that a covering collection has proved.
-    fn moved(&mut self, before: Phase, after: Phase, covered: Option<Epoch>, now: Instant) {
-        match (before, after) {
-            (Phase::Suspect { since: old }, Phase::Suspect { since: new }) => {
-                if old != new && covered >= Some(old) {
-                    self.acquittals = self.acquittals.saturating_add(1);
-                    let doublings = self.acquittals.saturating_sub(1).min(MOST_DOUBLINGS);
-                    self.not_before = Some(now + FIRST_BACK_OFF * (1 << doublings));
-                }
-            }
-            (_, Phase::Open | Phase::Over { .. }) => *self = BackOff::default(),
-            (_, Phase::Suspect { .. }) => {}
-        }
     }
 }
 

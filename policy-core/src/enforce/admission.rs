@@ -13,6 +13,7 @@
 //!            ▼ judge the stack
 //!         look up ──not known yet: sleep 1 ms, judge again──▶ …
 //!            │ ──barred────────────────────────────────────────────────────▶ deferred
+//!            │ ──no unit of work: sleep, by what was charged───────────────▶ deferred
 //!            ▼ safe
 //!         verdict ──overdraft used up and no verdict yet: sleep 1 ms──▶ …
 //!            │ ──not over────────────────────────────────────────────────▶ admitted
@@ -26,7 +27,13 @@
 //! 2. Before a refusal the gate's word is read, *then* whether the gate is still this account's (rule 6
 //!    of [`super::gate`]).
 //! 3. Waits are bounded by the thread's [`Grace`], and by [`CARRIER_MS`] on a virtual thread.
-//! 4. The grace of the refusal is remembered before the error is thrown: its handlers allocate.
+//! 4. A thread that would be refused, but has no unit of work, is slowed and then goes on: at most
+//!    [`SLOWEST_MS`] at a charge, and [`CARRIER_MS`] on a virtual thread. It may hold locks of its
+//!    program, but only where it could also wait for a verdict.
+//! 5. The grace of the refusal is remembered before the error is thrown: its handlers allocate.
+//! 6. A deferral is counted where a refusal was due. Beyond the overdraft of an account that is not over, a
+//!    thread that cannot wait at its place goes on uncounted: its charges may all be garbage. (On generational
+//!    ZGC they pile up until a major collection; thousands were counted for accounts far below their limits.)
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +47,8 @@ use super::gate::{Due, Gate};
 use super::grace::CARRIER_MS;
 #[cfg(any(doc, all(test, loom)))]
 use super::grace::Grace;
+#[cfg(doc)]
+use super::grace::SLOWEST_MS;
 use super::refusal_details::RefusalDetails;
 use super::throw_points::Reason;
 
@@ -140,6 +149,12 @@ enum Stage<P> {
     Verdict { place: P, wait: Wait },
     /// The thread is slowed before it is refused.
     Slowed { place: P, until_ms: u64 },
+    /// The thread has no unit of work: it is slowed instead of being refused.
+    Spared {
+        reason: Reason,
+        since_ms: u64,
+        until_ms: u64,
+    },
 }
 
 /// A bounded wait.
@@ -221,6 +236,12 @@ impl<P: Copy> Admission<P> {
         matches!(self.stage, Stage::Verdict { .. })
     }
 
+    /// Whether the thread is slowed because it has no unit of work.
+    #[must_use]
+    pub fn is_spared(&self) -> bool {
+        matches!(self.stage, Stage::Spared { .. })
+    }
+
     fn current(&self) -> Option<(Level, Due)> {
         self.due.iter().rev().find_map(|due| *due)
     }
@@ -247,8 +268,11 @@ impl<P: Copy> Admission<P> {
                 Ok(Some(sleep)) => return Step::Sleep(sleep),
                 Ok(None) => self.leave(),
                 Err(Ended::Deferred(reason)) => {
-                    gate.count_deferred(reason as usize);
-                    self.deferred += 1;
+                    // Before a verdict only a wait was due, and no refusal was deferred (rule 6).
+                    if due != Due::Overdrawn || gate.is_still_due(due, self.charged.size_bytes) {
+                        gate.count_deferred(reason as usize);
+                        self.deferred += 1;
+                    }
                     self.leave();
                 }
                 Err(Ended::Refused) => return Step::Done { refused: true },
@@ -339,8 +363,7 @@ impl<T: CallingThread> AtGate<'_, T> {
                         *stage = Stage::LookUp { wait };
                         return Ok(Some(LOOK));
                     }
-                    let place = found.map_err(|barred| barred.reason)?;
-                    match self.at_safe_place(place)? {
+                    match self.judged(found)? {
                         Some(next) => *stage = next,
                         None => return Ok(None),
                     }
@@ -355,8 +378,7 @@ impl<T: CallingThread> AtGate<'_, T> {
                         return Ok(Some(LOOK));
                     }
                     self.has_waited(wait, now_ms);
-                    let place = found.map_err(|barred| barred.reason)?;
-                    match self.at_safe_place(place)? {
+                    match self.judged(found)? {
                         Some(next) => *stage = next,
                         None => return Ok(None),
                     }
@@ -385,8 +407,57 @@ impl<T: CallingThread> AtGate<'_, T> {
                     }
                     return self.refuse(place)?.into();
                 }
+                Stage::Spared {
+                    reason,
+                    since_ms,
+                    until_ms,
+                } => {
+                    let now_ms = self.thread.uptime_ms();
+                    if now_ms < until_ms && self.goes_on_waiting() {
+                        return Ok(Some(Duration::from_millis(until_ms - now_ms)));
+                    }
+                    self.gate.count_wait(now_ms.saturating_sub(since_ms));
+                    return Err(reason.into());
+                }
             }
         }
+    }
+
+    /// The next stage with a stack that was judged; `None` if the thread is admitted.
+    fn judged(
+        &mut self,
+        found: Result<T::Place, Barred>,
+    ) -> Result<Option<Stage<T::Place>>, Reason> {
+        match found {
+            Ok(place) => self.at_safe_place(place),
+            Err(barred) if barred.reason.is_slowed() => self.spare(barred.reason).map(Some),
+            Err(barred) => Err(barred.reason),
+        }
+    }
+
+    /// Slows a thread that has no unit of work, by what it was charged.
+    fn spare(&mut self, reason: Reason) -> Result<Stage<T::Place>, Reason> {
+        if self.due == Due::Overdrawn {
+            self.core.enforcer.wake();
+        }
+        let is_due = self.gate.is_still_due(self.due, self.charged.size_bytes)
+            || self.gate.is_verdict_awaited();
+        if !is_due || !self.gate.word().0.enforced || self.is_storm() {
+            return Err(reason);
+        }
+        let mut grace = self.thread.grace();
+        let slowed_ms = grace.slowed_without_unit_ms(self.charged.bytes);
+        self.thread.remember(grace);
+        if slowed_ms == 0 {
+            return Err(reason);
+        }
+        let since_ms = self.thread.uptime_ms();
+        let until_ms = since_ms + slowed_ms.min(self.longest_hold_ms());
+        Ok(Stage::Spared {
+            reason,
+            since_ms,
+            until_ms,
+        })
     }
 
     fn is_storm(&self) -> bool {
@@ -479,7 +550,9 @@ impl<T: CallingThread> AtGate<'_, T> {
         } = self.charged;
         let thread = &mut *self.thread;
         if grace.echoes(|| thread.cpu_time(), size_bytes, bytes)
-            || !self.is_storm() && grace.spend(self.level.outermost, now_ms, bytes)
+            || !self.is_storm()
+                && grace.spend(self.level.outermost, now_ms, bytes)
+                && (self.due != Due::Over || self.gate.spend_grace(bytes))
         {
             self.thread.remember(grace);
             return Err(Reason::Grace);
@@ -536,3 +609,5 @@ impl<T: CallingThread> AtGate<'_, T> {
 
 #[cfg(all(test, loom))]
 mod models;
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -3,6 +3,10 @@
 //! They may take a share of wall time, with a credit: a verdict often needs two or three collections
 //! in a row, so the agent may spend the share of the next [`CREDIT`] ahead. Over any time `t`
 //! collections take at most `share · (t + CREDIT)`, plus the one that uses the credit up.
+//!
+//! A verdict that is overdue may overdraw this, up to [`OVERDUE_SHARES`] times the share and without a
+//! credit. Over any time `t` collections then take at most `OVERDUE_SHARES · share · t`, plus the credit
+//! and the one that uses it up. What is overdrawn is a debt like any other.
 
 use std::time::{Duration, Instant};
 
@@ -14,6 +18,8 @@ const SMALLEST_SHARE: f64 = 1e-6;
 pub const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 /// The wall time whose share may be spent ahead.
 pub const CREDIT: Duration = Duration::from_secs(60);
+/// The share that an overdue verdict may use, as a multiple of the policy's.
+pub const OVERDUE_SHARES: f64 = 4.0;
 /// The longest pause after a collection, however long it took.
 const LONGEST_PAUSE: Duration = Duration::from_secs(24 * 3600);
 
@@ -24,6 +30,8 @@ pub struct Budget {
     share: f64,
     /// When the time spent so far will have been earned.
     earned_at: Option<Instant>,
+    /// The same at the share of what is overdue.
+    overdue_earned_at: Option<Instant>,
     /// The end of the rest after the last one.
     rests_until: Option<Instant>,
 }
@@ -33,6 +41,7 @@ impl Default for Budget {
         Budget {
             share: SHARE,
             earned_at: None,
+            overdue_earned_at: None,
             rests_until: None,
         }
     }
@@ -50,12 +59,24 @@ impl Budget {
         self.wait(now).is_zero()
     }
 
+    /// Whether the share is used up, and not only a rest is due after the last collection.
+    pub fn is_used_up(&self, now: Instant) -> bool {
+        !until(self.earned_at, now + CREDIT).is_zero()
+    }
+
     /// How long until one may be asked for.
     pub fn wait(&self, now: Instant) -> Duration {
-        let until = |then: Option<Instant>, now| {
-            then.map_or(Duration::ZERO, |then| then.saturating_duration_since(now))
-        };
         until(self.earned_at, now + CREDIT).max(until(self.rests_until, now))
+    }
+
+    /// Whether a collection may be asked for now for a verdict that is overdue.
+    pub fn allows_overdue(&self, now: Instant) -> bool {
+        self.overdue_wait(now).is_zero()
+    }
+
+    /// How long until one may be asked for if the verdict is overdue.
+    pub fn overdue_wait(&self, now: Instant) -> Duration {
+        until(self.overdue_earned_at, now).max(until(self.rests_until, now))
     }
 
     /// A collection took `took` and ended `now`.
@@ -65,14 +86,22 @@ impl Budget {
 
     /// As [`Budget::spent`], with another shortest pause.
     pub fn spent_resting(&mut self, now: Instant, took: Duration, shortest: Duration) {
-        let earned = took.as_secs_f64() / self.share;
-        let earned = Duration::try_from_secs_f64(earned).unwrap_or(LONGEST_PAUSE);
+        let earned = |share: f64| {
+            let earned = Duration::try_from_secs_f64(took.as_secs_f64() / share);
+            earned.unwrap_or(LONGEST_PAUSE).min(LONGEST_PAUSE)
+        };
         // Time is earned while the collection runs too; earlier debts come first.
         let began = now.checked_sub(took).unwrap_or(now);
-        let from = self.earned_at.map_or(began, |then| then.max(began));
-        self.earned_at = Some(from + earned.min(LONGEST_PAUSE));
+        let from = |then: Option<Instant>| then.map_or(began, |then| then.max(began));
+        self.earned_at = Some(from(self.earned_at) + earned(self.share));
+        let overdue_share = (self.share * OVERDUE_SHARES).min(1.0);
+        self.overdue_earned_at = Some(from(self.overdue_earned_at) + earned(overdue_share));
         self.rests_until = self.rests_until.max(Some(now + shortest));
     }
+}
+
+fn until(then: Option<Instant>, now: Instant) -> Duration {
+    then.map_or(Duration::ZERO, |then| then.saturating_duration_since(now))
 }
 
 #[cfg(test)]
@@ -103,6 +132,27 @@ mod tests {
         budget.set_share(0.2);
         let share = share_taken(&mut budget, Duration::from_millis(700));
         assert!(share <= 0.214 && share > 0.16, "{share}");
+    }
+
+    #[test]
+    fn what_is_overdue_takes_more_and_is_bounded_too() {
+        let mut budget = Budget::default();
+        let took = Duration::from_millis(700);
+        let start = Instant::now();
+        let (mut now, mut spent) = (start, Duration::ZERO);
+        while now < start + Duration::from_secs(1000) {
+            if budget.allows_overdue(now) {
+                now += took;
+                spent += took;
+                budget.spent(now, took);
+            } else {
+                now += Duration::from_millis(50);
+            }
+        }
+        let share = spent.as_secs_f64() / (now - start).as_secs_f64();
+        let most = SHARE * OVERDUE_SHARES;
+        assert!(share <= most * 1.01 && share > most * 0.9, "{share}");
+        assert!(!budget.allows(now), "it is a debt");
     }
 
     #[test]

@@ -5,9 +5,15 @@
 //! there is a [`Need`] and ends with its answer. The [`Budget`] must have paid for all collections
 //! of one request before the next request may ask for any. One collection is in flight at a time.
 //!
-//! The cost of a collection is its duration if the caller waits for it or the world stops. A cycle
-//! that G1 runs for a changed flag costs from its beginning to the proof; the time until G1's
-//! service thread reads the flag (up to a second) costs nothing.
+//! A full collection costs its duration. Any other costs the time that all processors together would
+//! have worked for it, if the kernel shows that, and never more than its duration: a concurrent cycle, and
+//! the garbage that provokes a young collection, use a part of the machine, and on a busy machine they last
+//! several times as long as their work. A budget of wall time would be used up by waiting. The
+//! duration of a cycle that G1 runs for a changed flag is from its beginning to the proof; the time until
+//! G1's service thread reads the flag (up to a second) costs nothing.
+//!
+//! A need that has waited for the budget for `OVERDUE` may overdraw it, by the budget's own rule
+//! ([`Budget::allows_overdue`]): otherwise a suspicion could last for a minute.
 
 use std::time::{Duration, Instant};
 
@@ -28,6 +34,8 @@ const IDLE: Duration = Duration::from_secs(1);
 const REFUNDS: Duration = Duration::from_secs(5);
 /// The longest time to allocate garbage until a young collection begins.
 const LONGEST_PROVOCATION: Duration = Duration::from_secs(1);
+/// A need that has waited so long may overdraw the budget.
+const OVERDUE: Duration = Duration::from_secs(4);
 /// The shortest pause after a young collection, and after one that could not be provoked.
 const YOUNG_REST: Duration = Duration::from_millis(250);
 const PROVOCATION_REST: Duration = Duration::from_secs(5);
@@ -94,6 +102,9 @@ pub struct CollectorStatus {
     /// Whether a concurrent cycle has run since the last request; `None` if the kernel does not
     /// show it.
     pub cycle_ran: Option<bool>,
+    /// How long all processors together would have worked on collections so far; `None` if the kernel
+    /// does not show it.
+    pub collector_time: Option<Duration>,
 }
 
 /// A collection that the budget has paid for.
@@ -101,8 +112,10 @@ pub struct CollectorStatus {
 pub struct Done {
     /// `young`, `concurrent` or `full`, the label in the metrics.
     pub kind: &'static str,
-    /// Its cost: see the module.
+    /// How long it took, by the clock.
     pub took: Duration,
+    /// What the budget was charged: see the module.
+    pub cost: Duration,
 }
 
 /// Decides which collection to ask for next. See the module. On the enforcer's thread.
@@ -142,6 +155,8 @@ struct InFlight {
     /// The epoch in which it was asked for; the proof must reach it.
     epoch: Epoch,
     asked: Instant,
+    /// [`CollectorStatus::collector_time`] when it was asked for.
+    collector_time: Option<Duration>,
     stage: Stage,
     /// When the death that proves it was first seen; its refunds arrive from then on.
     proved: Option<Instant>,
@@ -166,6 +181,17 @@ enum Stage {
     },
     /// Paid for; its refunds are awaited.
     Over { at: Instant },
+}
+
+impl InFlight {
+    /// What the budget is charged for it, if it took so long by the clock.
+    fn cost(&self, took: Duration, collector_time: Option<Duration>) -> Duration {
+        match (self.collection, self.collector_time, collector_time) {
+            (Collection::Covering(Means::Full), ..) => took,
+            (_, Some(before), Some(after)) => after.saturating_sub(before).min(took),
+            _ => took,
+        }
+    }
 }
 
 fn reaches(proof: Option<Epoch>, epoch: Epoch) -> bool {
@@ -197,25 +223,33 @@ impl CollectionPlanner {
     }
 
     /// The collection of [`Step::Start`] was asked for, with an old canary of `epoch`.
-    pub fn started(&mut self, means: Means, epoch: Epoch, now: Instant) {
+    pub fn started(
+        &mut self,
+        means: Means,
+        epoch: Epoch,
+        now: Instant,
+        collector_time: Option<Duration>,
+    ) {
         self.flag_changed |= means == Means::Periodic;
         self.in_flight = Some(InFlight {
             collection: Collection::Covering(means),
             epoch,
             asked: now,
+            collector_time,
             stage: Stage::Asked { looked: now },
             proved: None,
         });
     }
 
     /// The call that waited for the collection has returned.
-    pub fn returned(&mut self, now: Instant) {
+    pub fn returned(&mut self, now: Instant, collector_time: Option<Duration>) {
         if let Some(in_flight) = &mut self.in_flight
             && let Collection::Covering(means) = in_flight.collection
         {
-            let took = now.saturating_duration_since(in_flight.asked);
             in_flight.stage = Stage::Over { at: now };
-            self.pay(means.kind(), now, took);
+            let took = now.saturating_duration_since(in_flight.asked);
+            let cost = in_flight.cost(took, collector_time);
+            self.pay(means, now, took, cost);
         }
     }
 
@@ -244,13 +278,12 @@ impl CollectionPlanner {
     }
 
     /// Allocating garbage did not cause a young collection, or there was no room to try.
-    pub fn gave_up(&mut self, now: Instant) {
-        let started = self
-            .in_flight
-            .take()
-            .map_or(now, |in_flight| in_flight.asked);
-        let took = now.saturating_duration_since(started);
-        self.budget.spent_resting(now, took, PROVOCATION_REST);
+    pub fn gave_up(&mut self, now: Instant, collector_time: Option<Duration>) {
+        let cost = self.in_flight.take().map_or(Duration::ZERO, |in_flight| {
+            let took = now.saturating_duration_since(in_flight.asked);
+            in_flight.cost(took, collector_time)
+        });
+        self.budget.spent_resting(now, cost, PROVOCATION_REST);
         self.no_young_for_a_while(now);
     }
 
@@ -294,9 +327,10 @@ impl CollectionPlanner {
         self.fruitless.take()
     }
 
-    fn pay(&mut self, kind: &'static str, now: Instant, took: Duration) {
-        self.budget.spent(now, took);
-        self.done = Some(Done { kind, took });
+    fn pay(&mut self, means: Means, now: Instant, took: Duration, cost: Duration) {
+        self.budget.spent(now, cost);
+        let kind = means.kind();
+        self.done = Some(Done { kind, took, cost });
     }
 
     /// Whether the changed flag has nothing more to do.
@@ -330,10 +364,11 @@ impl CollectionPlanner {
                 if let Stage::Running { began, .. } = in_flight.stage {
                     let ended = in_flight.proved.unwrap_or(now);
                     let took = ended.saturating_duration_since(began);
-                    self.pay(means.kind(), now, took);
+                    let cost = in_flight.cost(took, status.collector_time);
+                    self.pay(means, now, took, cost);
                     if status.cycle_ran.is_none() {
                         // The flag stayed changed until the proof: another cycle may have begun.
-                        self.budget.spent(now, took);
+                        self.budget.spent(now, cost);
                     }
                 }
                 self.setbacks = 0;
@@ -352,7 +387,9 @@ impl CollectionPlanner {
                 Stage::Running { began, .. } => {
                     if now >= began + LONGEST_CYCLE {
                         let ended = in_flight.proved.unwrap_or(now);
-                        self.pay(means.kind(), now, ended.saturating_duration_since(began));
+                        let took = ended.saturating_duration_since(began);
+                        let cost = in_flight.cost(took, status.collector_time);
+                        self.pay(means, now, took, cost);
                         // Cycles may run one after the other and prove nothing (G1 without
                         // `ClassUnloadingWithConcurrentMark`): then another means is needed.
                         self.end(in_flight, means, now);
@@ -379,20 +416,23 @@ impl CollectionPlanner {
                 self.no_young_for_a_while(now);
             }
         } else if status.epoch > in_flight.epoch {
-            self.budget.spent_resting(now, took, YOUNG_REST);
+            let cost = in_flight.cost(took, status.collector_time);
+            self.budget.spent_resting(now, cost, YOUNG_REST);
             self.done = Some(Done {
                 kind: "young",
                 took,
+                cost,
             });
             self.in_flight = Some(InFlight {
                 stage: Stage::Over { at: now },
                 ..in_flight
             });
         } else if need == Need::None {
-            self.budget.spent_resting(now, took, YOUNG_REST);
+            let cost = in_flight.cost(took, status.collector_time);
+            self.budget.spent_resting(now, cost, YOUNG_REST);
             self.in_flight = None;
         } else if took >= LONGEST_PROVOCATION {
-            self.gave_up(now);
+            self.gave_up(now, status.collector_time);
         }
     }
 
@@ -519,8 +559,12 @@ impl CollectionPlanner {
         {
             return Step::Wait(then - now);
         }
-        if !request.allowed && !self.budget.allows(now) {
-            return Step::Wait(self.budget.wait(now));
+        let overdue = request.since + OVERDUE;
+        let may_overdraw = now >= overdue && self.budget.allows_overdue(now);
+        if !request.allowed && !self.budget.allows(now) && !may_overdraw {
+            let until_overdue = overdue.saturating_duration_since(now);
+            let overdue = until_overdue.max(self.budget.overdue_wait(now));
+            return Step::Wait(self.budget.wait(now).min(overdue));
         }
         if young_is_next {
             request.allowed = true;
@@ -528,6 +572,7 @@ impl CollectionPlanner {
                 collection: Collection::Young,
                 epoch: status.epoch,
                 asked: now,
+                collector_time: status.collector_time,
                 stage: Stage::Asked { looked: now },
                 proved: None,
             });

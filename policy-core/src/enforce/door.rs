@@ -22,13 +22,14 @@
 //!    is still inside its place.
 //! 4. The end of a probe counts only for the lease that it was given (by its ticket).
 //!
+//! The same breaker answers programs that ask themselves ([`Core::ask`]), also for accounts without a door.
+//!
 //! Everything is one atomic word, so the rules hold whatever threads do (model: `one_probe_at_a_time`).
-
-use std::sync::Arc;
 
 use policy_config::Admit;
 
 use crate::core::Core;
+use crate::enforce::gate::Gate;
 use crate::ledger::PurseId;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -167,13 +168,11 @@ impl Door {
 }
 
 /// What a policy says about the door of an account.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DoorRules {
     /// The reserve: in-flight requests and background threads may use this share of the limit beyond it, of
     /// 0 to 1.
     pub reserve_share: f64,
-    /// Which requests are let in always.
-    pub admit: Arc<[Admit]>,
 }
 
 impl DoorRules {
@@ -197,11 +196,29 @@ impl Core {
     /// What a request for the service of `payer` is answered; counts it if it is turned away. Takes no lock.
     /// On the thread of the request.
     pub fn knock(&self, payer: PurseId, request: Request<'_>, now_ms: u64) -> Answer {
+        self.answer(payer, request, now_ms, Gate::asks, Gate::knock)
+    }
+
+    /// What a program is answered that asks whether to take on new work for the account of `payer`; counts
+    /// it if it is turned away. `payer` is what [`Core::refuser`] found. Never [`Answer::Wait`]. Takes no
+    /// lock. Any thread.
+    pub fn ask(&self, payer: PurseId, request: Request<'_>, now_ms: u64) -> Answer {
+        self.answer(payer, request, now_ms, Gate::refuses, Gate::ask)
+    }
+
+    fn answer(
+        &self,
+        payer: PurseId,
+        request: Request<'_>,
+        now_ms: u64,
+        is_shut: fn(&Gate) -> bool,
+        ask: fn(&Gate, u64, bool) -> Answer,
+    ) -> Answer {
         let account = self.identity.representative(payer);
         let Some(gate) = self.enforcement.gates.get(account) else {
             return Answer::In;
         };
-        if !gate.asks() || self.has_failed() {
+        if !is_shut(gate) || self.has_failed() {
             return Answer::In;
         }
         let details = self.enforcement.details.get(account);
@@ -212,7 +229,7 @@ impl Core {
         if is_listed {
             return Answer::In;
         }
-        let answer = gate.knock(now_ms, request.lets_go());
+        let answer = ask(gate, now_ms, request.lets_go());
         // The gate may have got another account meanwhile: its word first, then whether it is still this
         // one's (rule 6 of the gates).
         if self.identity.representative(payer) == account {
@@ -313,6 +330,7 @@ mod tests {
 mod models {
     use super::*;
     use loom::thread;
+    use std::sync::Arc;
 
     /// Of two requests and the end of a third, one at the most is inside with it.
     #[test]

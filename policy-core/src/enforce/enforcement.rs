@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::snapshot::{DoorState, State};
 
+use super::effect::Ineffective;
 use super::gate::{Counts, Gates};
 use super::killed_threads::KilledThreads;
 use super::limit_status::LimitStatuses;
@@ -22,10 +23,12 @@ pub struct Enforcement {
     mask_bytes: AtomicU64,
     /// A share of wall time, of 0 to 1, as the bits of an `f64`.
     evidence_share: AtomicU64,
+    /// When the evidence budget allows the next collection, in milliseconds of uptime.
+    evidence_allowed_ms: AtomicU64,
 }
 
 /// Where an account stands, for a report.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Status {
     /// Open, suspect or over.
     pub state: State,
@@ -37,6 +40,8 @@ pub struct Status {
     pub door: DoorState,
     /// Its reserve in bytes, if it has a door.
     pub reserve_bytes: Option<u64>,
+    /// What bars its refusals, if they do not stop it.
+    pub ineffective: Option<Ineffective>,
 }
 
 impl Enforcement {
@@ -49,6 +54,7 @@ impl Enforcement {
             statuses: Mutex::new(LimitStatuses::default()),
             mask_bytes: AtomicU64::new(0),
             evidence_share: AtomicU64::new(super::budget::SHARE.to_bits()),
+            evidence_allowed_ms: AtomicU64::new(0),
         }
     }
 
@@ -73,6 +79,17 @@ impl Enforcement {
     pub fn set_evidence_share(&self, share: f64) {
         self.evidence_share
             .store(share.to_bits(), Ordering::Relaxed);
+    }
+
+    /// When the evidence budget allows the next collection, in milliseconds of uptime; in the past if it
+    /// does now. Any thread.
+    pub fn evidence_allowed_ms(&self) -> u64 {
+        self.evidence_allowed_ms.load(Ordering::Relaxed)
+    }
+
+    /// Sets [`Enforcement::evidence_allowed_ms`]. On the enforcer's thread.
+    pub fn set_evidence_allowed_ms(&self, uptime_ms: u64) {
+        self.evidence_allowed_ms.store(uptime_ms, Ordering::Relaxed);
     }
 
     /// Locks what is known of each limited account. Never on an allocating thread.
@@ -115,6 +132,7 @@ impl Enforcement {
                 (Some(_), State::Open | State::Suspect) => DoorState::Open,
             },
             reserve_bytes: status.reserve.map(|reserve| reserve.bytes),
+            ineffective: status.effect.ineffective().cloned(),
         }
     }
 

@@ -8,11 +8,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use policy_config::format_rounded_bytes as size;
+
 use crate::ports::LoggedRefusal;
 use crate::snapshot::State;
 
+use super::effect::Ineffective;
 use super::limit_status::LimitStatus;
 use super::state::{Estimate, Observation};
+use super::throw_points::Reason;
 
 /// The shortest time between two lines of one kind about one account.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -61,7 +65,7 @@ impl EnforcementLog {
         Some(left_out.map_or(0, |(_, count)| count))
     }
 
-    /// Logs a change of an account's published state.
+    /// Logs a change of an account's published state, with the states that led to it.
     pub fn changed(
         &mut self,
         account: &Arc<str>,
@@ -84,6 +88,7 @@ impl EnforcementLog {
             return;
         };
         let left_out = LeftOut(left_out);
+        let (limit, history) = (size(limit), status.history(now));
         if over {
             let live = observation.covered.left;
             let effect = match enforced {
@@ -94,14 +99,13 @@ impl EnforcementLog {
                 false => "observed only, nothing is refused",
             };
             tracing::warn!(
-                "account {account} is over its limit: {} bytes (standard error {:.0}) survived a collection of all memory, the limit is {limit}; {effect}{left_out}",
-                live.bytes,
-                live.standard_error_bytes(),
+                "account {account} is over its limit of {limit}: {} survived a collection of all memory; {effect}; states: {history}{left_out}",
+                measured(live),
             );
         } else {
             tracing::info!(
-                "account {account} is admitted again: {} bytes survived the latest collection, the limit is {limit}{left_out}",
-                observation.survived.left.bytes,
+                "account {account} is admitted again: {} survived the latest collection, the limit is {limit}; states: {history}{left_out}",
+                measured(observation.survived.left),
             );
         }
     }
@@ -126,6 +130,31 @@ impl EnforcementLog {
         }
     }
 
+    /// Logs that refusals do not stop an account. Not among the lines that may be left out: it comes once for
+    /// each time that an account is over its limit.
+    pub fn ineffective(&mut self, account: &Arc<str>, ineffective: &Ineffective) {
+        let at =
+            (ineffective.frame.as_ref()).map_or_else(String::new, |frame| format!(" (in {frame})"));
+        let (why, remedy) = match ineffective.reason {
+            Reason::NoUnit => (
+                "its threads have no unit of work that an error could end",
+                "name one by work = [\"…\"] in its section of the policy, or give its memory a bound of its own",
+            ),
+            Reason::Policy => (
+                "never-interrupt forbids it",
+                "narrow never-interrupt in its section of the policy",
+            ),
+            _ => (
+                "an error would do harm there",
+                "see docs/enforcement.md, or give its memory a bound of its own",
+            ),
+        };
+        tracing::warn!(
+            "account {account} stays over its limit and refusals do not stop it: they are put off, mostly for the reason {}{at}: {why}; {remedy}",
+            ineffective.reason.name(),
+        );
+    }
+
     /// Logs that an account has used up its reserve, of `reserve_bytes`.
     pub fn reserve_used_up(
         &mut self,
@@ -136,8 +165,9 @@ impl EnforcementLog {
     ) {
         if let Some(left_out) = self.admits(account, Line::Reserve, now) {
             tracing::warn!(
-                "account {account} has used up its reserve of {reserve_bytes} bytes: {} bytes survived a collection of all memory; its allocations are refused where that is safe{}",
-                observation.covered.left.bytes,
+                "account {account} has used up its reserve of {}: {} survived a collection of all memory; its allocations are refused where that is safe{}",
+                size(reserve_bytes),
+                measured(observation.covered.left),
                 LeftOut(left_out)
             );
         }
@@ -147,23 +177,24 @@ impl EnforcementLog {
     pub fn soft(&mut self, account: &Arc<str>, limit: u64, live: Estimate, now: Instant) {
         if let Some(left_out) = self.admits(account, Line::Soft, now) {
             tracing::warn!(
-                "account {account} is above its soft limit: {} bytes live, the soft limit is {limit}; nothing is refused for that{}",
-                live.bytes,
+                "account {account} is above its soft limit of {}: {} live; nothing is refused for that{}",
+                size(limit),
+                measured(live),
                 LeftOut(left_out)
             );
         }
     }
 
-    /// Logs a refusal that was thrown, or would have been. `history` is the account's latest states.
-    pub fn refused(&mut self, refused: &LoggedRefusal, history: &str, now: Instant) {
+    /// Logs a refusal that was thrown, or would have been, in one short line.
+    pub fn refused(&mut self, refused: &LoggedRefusal, now: Instant) {
         let details = &refused.details;
         let Some(left_out) = self.admits(&details.account, Line::Refusal, now) else {
             return;
         };
         tracing::warn!(
-            "account {}: an allocation of {} bytes {} in {} on thread {}; live {} (standard error {}), limit {}; states: {history}{}",
+            "account {}: {} {} in {} on thread {}; live {} of {}{}",
             details.account,
-            refused.requested_bytes,
+            size(refused.requested_bytes),
             if refused.thrown {
                 "was refused"
             } else {
@@ -171,12 +202,17 @@ impl EnforcementLog {
             },
             refused.frame.as_deref().unwrap_or("a method that is gone"),
             refused.thread.as_deref().unwrap_or("that is gone"),
-            details.live_bytes,
-            details.standard_error_bytes,
-            details.limit_bytes,
+            size(details.live_bytes),
+            size(details.limit_bytes),
             LeftOut(left_out)
         );
     }
+}
+
+/// An estimate with its standard error: `86.2MiB ± 1.8MiB`.
+fn measured(estimate: Estimate) -> String {
+    let error_bytes = estimate.standard_error_bytes() as u64;
+    format!("{} ± {}", size(estimate.bytes), size(error_bytes))
 }
 
 /// "(12 such lines left out)", or nothing.

@@ -28,6 +28,7 @@ use crate::sampling::standard_error_bytes;
 
 use super::account_check::LimitedAccount;
 use super::collection_planner::Need;
+use super::coverage::Coverage;
 use super::evidence::{Evidence, EvidenceNeed};
 use super::limited_accounts::LimitedAccounts;
 
@@ -60,6 +61,7 @@ pub struct Enforcer {
     /// The boundary at the last pass: without a collection since then nothing can be gone.
     cleaned_in: Option<Epoch>,
     limited_accounts: LimitedAccounts,
+    coverage: Coverage,
     evidence: Evidence,
 }
 
@@ -73,6 +75,7 @@ impl Enforcer {
             clean_again_at: now,
             cleaned_in: None,
             limited_accounts: LimitedAccounts::new(),
+            coverage: Coverage::default(),
             evidence: Evidence::default(),
         }
     }
@@ -116,8 +119,15 @@ impl Enforcer {
         // Before the accounts are checked: gates of purses that end go to other accounts then.
         self.clean(core, jvm);
         let now = jvm.now();
-        let starved = !self.evidence.budget().allows(now);
+        let starved = self.evidence.budget().is_used_up(now);
+        let until_allowed = self.evidence.budget().wait(now);
+        let allowed_ms = (jvm.uptime_ms()).saturating_add(until_allowed.as_millis() as u64);
+        core.enforcement.set_evidence_allowed_ms(allowed_ms);
         let (need, again) = self.limited_accounts.turn(core, jvm, now, starved);
+        let uncovered = (self.coverage).look(&core.directory(), &core.ledger, now);
+        for line in uncovered {
+            tracing::warn!("{line}");
+        }
         if core.thinning.has_undecided() {
             self.evidence.prepare(core, jvm, now);
         }
@@ -212,11 +222,17 @@ impl Enforcer {
         if surely <= core.heap.max_bytes() as f64 {
             return;
         }
+        jvm.find_collector_threads();
+        let before = jvm.collector_time();
         match jvm.force() {
             Ok(()) => {
                 let took = jvm.now().saturating_duration_since(now);
-                core.evidence.add("refunds", took);
-                self.evidence.budget().spent(jvm.now(), took);
+                let work = before.zip(jvm.collector_time());
+                let cost = work.map_or(took, |(before, after)| {
+                    after.saturating_sub(before).min(took)
+                });
+                core.evidence.add("refunds", took, cost);
+                self.evidence.budget().spent(jvm.now(), cost);
                 tracing::debug!(
                     charged_bytes = charged,
                     "charges exceeded the heap; a collection was asked for, it took {took:?}"

@@ -17,7 +17,8 @@ use super::canaries::{Arrays, OldCanaries, PlantedFor};
 use super::collection_planner::{CollectionPlanner, CollectorStatus, Need, Step};
 use super::refund_wait::RefundWait;
 
-/// Counts the collections that the agent asked for, by kind. Any agent thread; takes a lock.
+/// Counts the collections that the agent asked for, by kind, and what the budget was charged for them. Any
+/// agent thread; takes a lock.
 #[derive(Debug)]
 pub struct EvidenceLog(Mutex<Vec<(&'static str, u64, Duration)>>);
 
@@ -32,16 +33,16 @@ impl Default for EvidenceLog {
 }
 
 impl EvidenceLog {
-    /// Adds a collection of this kind, which took so long.
-    pub fn add(&self, kind: &'static str, took: Duration) {
+    /// Adds a collection of this kind, which took so long by the clock and cost the budget so much.
+    pub fn add(&self, kind: &'static str, took: Duration, cost: Duration) {
         events::evidence_collection(kind, took);
         let mut log = self.0.lock().unwrap_or_else(|e| e.into_inner());
         match log.iter_mut().find(|(k, ..)| *k == kind) {
             Some((_, count, sum)) => {
                 *count += 1;
-                *sum += took;
+                *sum += cost;
             }
-            None => log.push((kind, 1, took)),
+            None => log.push((kind, 1, cost)),
         }
     }
 
@@ -49,10 +50,10 @@ impl EvidenceLog {
     pub fn read(&self) -> Vec<report::Evidence> {
         let log = self.0.lock().unwrap_or_else(|e| e.into_inner());
         log.iter()
-            .map(|&(kind, collections, took)| report::Evidence {
+            .map(|&(kind, collections, cost)| report::Evidence {
                 kind,
                 collections,
-                seconds: took.as_secs_f64(),
+                seconds: cost.as_secs_f64(),
             })
             .collect()
     }
@@ -169,6 +170,9 @@ impl Evidence {
         } else {
             jvm.offer()
         };
+        if need != Need::None && self.planner.is_at_rest() {
+            jvm.find_collector_threads();
+        }
         let status = self.status(core, jvm, now);
         let step = self.planner.step(need, &offer, &status);
         if !has_new_proof {
@@ -187,8 +191,13 @@ impl Evidence {
             Step::PutBack => self.put_back(jvm),
         };
         if let Some(done) = self.planner.take_done() {
-            core.evidence.add(done.kind, done.took);
-            tracing::debug!("evidence: a {} collection, {:?}", done.kind, done.took);
+            core.evidence.add(done.kind, done.took, done.cost);
+            tracing::debug!(
+                "evidence: a {} collection, {:?}, charged as {:?}",
+                done.kind,
+                done.took,
+                done.cost
+            );
         }
         if let Some(means) = self.planner.take_fruitless() {
             self.say(means, "collections brought no proof");
@@ -268,7 +277,15 @@ impl Evidence {
                 (Some(now), Some(before)) => Some(now != before),
                 _ => None,
             },
+            collector_time: self.collector_time(jvm),
         }
+    }
+
+    /// Read only when it matters: some files of the kernel's.
+    fn collector_time(&self, jvm: &dyn Jvm) -> Option<Duration> {
+        (!self.planner.is_at_rest())
+            .then(|| jvm.collector_time())
+            .flatten()
     }
 
     /// Confirms what is covered once all refunds have arrived. Returns when to look again.
@@ -355,6 +372,7 @@ impl Evidence {
         let waiting =
             wanted.and_then(|wanted| self.waiting_since(core, jvm, wanted, PlantedFor::Request));
         let planted = waiting.or_else(|| self.plant(core, jvm, PlantedFor::Request));
+        let collector_time = jvm.collector_time();
         let asked = jvm.now();
         let (Some(epoch), Some(collector)) = (planted, self.collector) else {
             self.refused(means, "no canary can be planted", asked);
@@ -362,7 +380,7 @@ impl Evidence {
         };
         if means == Means::Periodic {
             if self.request(jvm) {
-                self.planner.started(means, epoch, asked);
+                self.planner.started(means, epoch, asked, collector_time);
             } else {
                 self.refused(means, "the VM does not let its flag be set", asked);
             }
@@ -376,8 +394,8 @@ impl Evidence {
             );
         }
         if jvm.collect(means) {
-            self.planner.started(means, epoch, asked);
-            self.planner.returned(jvm.now());
+            self.planner.started(means, epoch, asked, collector_time);
+            self.planner.returned(jvm.now(), jvm.collector_time());
         } else {
             self.refused(means, "the VM refuses", asked);
         }
@@ -455,7 +473,8 @@ impl Evidence {
             self.provoked_bytes += PROVOCATION_BYTES as u64;
         }
         self.provoked_bytes = 0;
-        self.planner.gave_up(jvm.now());
+        let collector_time = self.collector_time(jvm);
+        self.planner.gave_up(jvm.now(), collector_time);
         Duration::ZERO
     }
 }

@@ -32,13 +32,17 @@
 //!    that is about to refuse reads the word, *then* whether the gate is still its own. If the word
 //!    was about another account, the thread finds that the gate is not its own (model:
 //!    `a_verdict_hits_its_own_account`).
-//! 7. Counts are taken out with a swap: none is lost or counted twice (model:
+//! 7. What masked threads and graces let through is counted until the account has recovered. A charge
+//!    is let through only if the sum stays within its bound: a read-modify-write, so no two threads
+//!    get the same bytes (model: `graces_together_stay_within_their_bound`).
+//! 8. Counts are taken out with a swap: none is lost or counted twice (model:
 //!    `no_count_is_lost`). The counts of a closed gate go to its last account.
 
 use crate::ledger::{Chunks, Epoch};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, places};
 
 use super::door::{Answer, Door, KNOCK_AGAIN_MS};
+use super::grace::account_grace_bytes;
 
 const LIMITED: u32 = 1;
 const OVER: u32 = 2;
@@ -169,6 +173,7 @@ pub struct Gate {
     door_stop: AtomicU64,
     limit_bytes: AtomicU64,
     masked_bytes: AtomicU64,
+    graced_bytes: AtomicU64,
     refusals: AtomicU64,
     would_refuse: AtomicU64,
     deferred: [AtomicU64; MOST_REASONS],
@@ -262,13 +267,7 @@ impl Gate {
             return Answer::In;
         }
         if word.shut {
-            return match self.door.knock(now_ms, lets_go) {
-                Ok(ticket) => Answer::Probe(ticket),
-                Err(retry_after_ms) => {
-                    self.admission_refusals.fetch_add(1, Ordering::Relaxed);
-                    Answer::Away { retry_after_ms }
-                }
-            };
+            return self.probe_or_turn_away(now_ms, lets_go);
         }
         match self.is_verdict_awaited_at_door() {
             true => {
@@ -276,6 +275,31 @@ impl Gate {
                 Answer::Wait
             }
             false => Answer::In,
+        }
+    }
+
+    /// Whether the account is over its limit and refused: at its door, or by errors.
+    pub fn refuses(&self) -> bool {
+        let (word, _) = self.word();
+        word.enforced && (word.over || word.shut)
+    }
+
+    /// As [`Gate::knock`], for a program that asks before it takes work on. The account needs no door for
+    /// that, and nobody waits: while a verdict is awaited, work is let in.
+    pub fn ask(&self, now_ms: u64, lets_go: bool) -> Answer {
+        match self.refuses() {
+            true => self.probe_or_turn_away(now_ms, lets_go),
+            false => Answer::In,
+        }
+    }
+
+    fn probe_or_turn_away(&self, now_ms: u64, lets_go: bool) -> Answer {
+        match self.door.knock(now_ms, lets_go) {
+            Ok(ticket) => Answer::Probe(ticket),
+            Err(retry_after_ms) => {
+                self.admission_refusals.fetch_add(1, Ordering::Relaxed);
+                Answer::Away { retry_after_ms }
+            }
         }
     }
 
@@ -393,19 +417,22 @@ impl Gate {
     /// is not enough. All masked threads of the account together have `most_bytes` until the account
     /// has recovered. Any thread.
     pub fn spend_masked(&self, charged_bytes: u64, most_bytes: u64) -> bool {
-        let spare = |masked: u64| {
-            let sum = masked.saturating_add(charged_bytes);
-            (sum <= most_bytes).then_some(sum)
-        };
-        // A charge that does not fit uses nothing up: a smaller one may still fit, and free memory.
-        (self.masked_bytes)
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, spare)
-            .is_ok()
+        spend(&self.masked_bytes, charged_bytes, most_bytes)
     }
 
-    /// The account has recovered: masked threads have the full amount again. Only for the enforcer.
+    /// Takes `charged_bytes` from what the graces of refused threads may let through; false if that is
+    /// not enough. All threads of the account together have [`account_grace_bytes`] until the account
+    /// has recovered. Any thread.
+    pub fn spend_grace(&self, charged_bytes: u64) -> bool {
+        let most_bytes = account_grace_bytes(self.limit_bytes.load(Ordering::Relaxed));
+        spend(&self.graced_bytes, charged_bytes, most_bytes)
+    }
+
+    /// The account has recovered: masked threads and graces have the full amounts again. Only for the
+    /// enforcer.
     pub fn forget_masked(&self) {
         self.masked_bytes.store(0, Ordering::Relaxed);
+        self.graced_bytes.store(0, Ordering::Relaxed);
     }
 
     /// Counts what a thread or a request was made to wait.
@@ -437,7 +464,19 @@ impl Gate {
         }
     }
 
-    /// Takes the counts out (rule 7).
+    /// The counts that are not taken out yet; [`Gate::drain`] may take them at any time.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            refusals: self.refusals.load(Ordering::Relaxed),
+            would_refuse: self.would_refuse.load(Ordering::Relaxed),
+            deferred: std::array::from_fn(|i| self.deferred[i].load(Ordering::Relaxed)),
+            admission_refusals: self.admission_refusals.load(Ordering::Relaxed),
+            threads_killed: 0,
+            waited_ms: self.waited_ms.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Takes the counts out (rule 8).
     pub fn drain(&self) -> Counts {
         Counts {
             refusals: self.refusals.swap(0, Ordering::Relaxed),
@@ -448,6 +487,18 @@ impl Gate {
             waited_ms: self.waited_ms.swap(0, Ordering::Relaxed),
         }
     }
+}
+
+/// Adds to what was let through if the sum is within the bound. A charge that does not fit uses nothing
+/// up: a smaller one may still fit, and free memory.
+fn spend(let_through: &AtomicU64, charged_bytes: u64, most_bytes: u64) -> bool {
+    let spare = |before: u64| {
+        let sum = before.saturating_add(charged_bytes);
+        (sum <= most_bytes).then_some(sum)
+    };
+    let_through
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, spare)
+        .is_ok()
 }
 
 #[cfg(not(loom))]
@@ -463,6 +514,8 @@ pub struct Gates {
     watched: [AtomicU32; MOST_WATCHED],
     /// Not 0 while some account with a door is suspect or over its limit.
     asked: AtomicU32,
+    /// Number + 1 of the gate of which the frame that bars a refusal is wanted; 0 for none.
+    frame_wanted: AtomicU32,
 }
 
 impl Gates {
@@ -472,7 +525,23 @@ impl Gates {
             gates: Chunks::new(places(1 << u16::BITS)),
             watched: std::array::from_fn(|_| AtomicU32::new(0)),
             asked: AtomicU32::new(0),
+            frame_wanted: AtomicU32::new(0),
         }
+    }
+
+    /// Asks for the frame that bars a refusal at this gate. Only for the enforcer.
+    pub fn want_frame(&self, number: u32) {
+        self.frame_wanted.store(number + 1, Ordering::Relaxed);
+    }
+
+    /// Whether the calling thread, whose refusal at this gate was barred, shall say by which frame: true
+    /// once for each time that it is asked for. One load, if it is not. Any thread.
+    pub fn takes_frame(&self, number: u32) -> bool {
+        let wanted = number + 1;
+        self.frame_wanted.load(Ordering::Relaxed) == wanted
+            && (self.frame_wanted)
+                .compare_exchange(wanted, 0, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
     }
 
     /// Whether new requests must knock at their services' doors. One load. Any thread.
@@ -578,6 +647,21 @@ mod tests {
         gate.forget_masked();
         assert!(gate.spend_masked(100, 100));
         assert!(gate.spend_masked(u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn graces_of_all_threads_together_are_bounded_until_the_account_recovers() {
+        const LIMIT: u64 = 256 << 20;
+        let gate = Gate::default();
+        gate.set_word(Word { over: true, ..OPEN });
+        gate.set_marks(LIMIT, 0, 0);
+        let spend = |times| (0..times).filter(|_| gate.spend_grace(1 << 20)).count();
+        assert_eq!(spend(1000), 16, "a sixteenth of the limit");
+        gate.forget_masked();
+        assert_eq!(spend(1000), 16);
+        gate.set_marks(1 << 20, 0, 0);
+        gate.forget_masked();
+        assert_eq!(spend(1000), 4, "a few threads' graces");
     }
 
     #[test]

@@ -24,7 +24,13 @@
 //!    thousand refusals that directly followed another. The allocation comes within microseconds of
 //!    the thread's CPU time, but perhaps much later by the clock, if the thread loses its processor.
 //!    So the rule counts CPU time from the throw on.
-//! 7. Each native thread has one such memory, for one account at a time. A virtual thread uses
+//! 7. Threads without a unit of work are never refused (see [`super::throw_points`]). While they would
+//!    be, they are slowed to [`SLOW_BYTES_PER_MS`], at most [`SLOWEST_MS`] at a time: such a thread may
+//!    serve everybody, and hold locks that others need.
+//! 8. All threads of an account that is over its limit together have [`account_grace_bytes`] for their
+//!    graces until it has recovered. The gate counts them. A leak that is refused again and again would
+//!    otherwise grow by its graces. What rule 6 lets through is not counted.
+//! 9. Each native thread has one such memory, for one account at a time. A virtual thread uses
 //!    its carrier's; it is slowed and made to wait at most [`CARRIER_MS`] at a time, because other
 //!    tenants need the carrier too.
 
@@ -44,7 +50,8 @@ pub const WAIT_MS: u64 = 2_000;
 pub const WAITS_MS: u64 = 5_000;
 /// The longest wait at one allocation until its place is looked up.
 pub const FIND_OUT_MS: u64 = 100;
-/// What a thread whose waits are used up may be charged: 4 MiB a second.
+/// What a thread whose waits are used up may be charged: 4 MiB a second. A thread without a unit of work
+/// as well.
 pub const SLOW_BYTES_PER_MS: u64 = 4 << 10;
 /// For so much of the thread's CPU time after a throw, small allocations may be the VM's own (rule 6).
 pub const ECHO_CPU: Duration = Duration::from_millis(2);
@@ -57,6 +64,12 @@ pub const ECHO_SAMPLES: u32 = 2;
 pub const ECHO_BYTES: u64 = 16 << 10;
 /// The longest that a carrier of virtual threads is held.
 pub const CARRIER_MS: u64 = 10;
+
+/// What all graces of an account that is over its limit may let through until it has recovered: a
+/// sixteenth of its limit, but the graces of a few threads in any case.
+pub fn account_grace_bytes(limit_bytes: u64) -> u64 {
+    (limit_bytes / 16).max(4 * GRACE_BYTES)
+}
 
 /// What a native thread remembers of its refusals. All zero at first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,6 +86,8 @@ pub struct Grace {
     /// How long the thread has waited so far, for the gate's word with this serial number.
     waited_ms: u64,
     waited_for: u32,
+    /// Charges without a unit of work that the thread has not been slowed for yet.
+    unpaid_bytes: u64,
 }
 
 impl Grace {
@@ -87,6 +102,7 @@ impl Grace {
         echo_bytes: 0,
         waited_ms: 0,
         waited_for: 0,
+        unpaid_bytes: 0,
     };
 
     /// Takes `charged_bytes` from the grace; false if not so much is left.
@@ -134,6 +150,14 @@ impl Grace {
             0 | 1 => 0,
             streak => (1u64 << (streak - 1).min(16)).min(SLOWEST_MS),
         }
+    }
+
+    /// How long to slow the thread for a charge that is not refused because it has no unit of work, in
+    /// milliseconds. What is less than a millisecond counts at the next charge.
+    pub fn slowed_without_unit_ms(&mut self, charged_bytes: u64) -> u64 {
+        let bytes = self.unpaid_bytes.saturating_add(charged_bytes);
+        self.unpaid_bytes = bytes % SLOW_BYTES_PER_MS;
+        (bytes / SLOW_BYTES_PER_MS).min(SLOWEST_MS)
     }
 
     /// Starts a new grace: the thread is refused now.
@@ -202,6 +226,7 @@ impl Grace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::enforce::gate::Gate;
     use proptest::prelude::*;
 
     #[test]
@@ -277,6 +302,16 @@ mod tests {
         assert_eq!(grace.slowed_ms(7, 5 + CALM_MS), 0);
     }
 
+    #[test]
+    fn who_has_no_unit_of_work_is_slowed_to_a_rate_and_never_for_long() {
+        let mut grace = Grace::default();
+        assert_eq!(grace.slowed_without_unit_ms(64 << 10), 16);
+        assert_eq!(grace.slowed_without_unit_ms(1 << 30), SLOWEST_MS);
+        let mut grace = Grace::default();
+        let slowed: u64 = (0..1 << 18).map(|_| grace.slowed_without_unit_ms(16)).sum();
+        assert_eq!(slowed, 1024, "4 MiB of small charges");
+    }
+
     proptest! {
         /// A thread that catches everything gets at most two first graces in any calm time.
         #[test]
@@ -292,6 +327,29 @@ mod tests {
                 }
             }
             prop_assert!(granted <= 2 * GRACE_BYTES);
+        }
+
+        /// However many threads an account has, and however often they are refused, their graces let
+        /// through no more than the account's until it recovers.
+        #[test]
+        fn the_graces_of_an_account_are_bounded(
+            steps in proptest::collection::vec((0usize..20, 0u64..200, 1u64..1 << 20), 1..2000),
+            limit_bytes in 1u64..1 << 30,
+        ) {
+            let gate = Gate::default();
+            gate.set_marks(limit_bytes, 0, 0);
+            let mut threads = [Grace::default(); 20];
+            let (mut now, mut granted) = (0, 0u64);
+            for (thread, pause, bytes) in steps {
+                now += pause;
+                let grace = &mut threads[thread];
+                if grace.spend(1, now, bytes) && gate.spend_grace(bytes) {
+                    granted += bytes;
+                } else {
+                    grace.refused(1, now);
+                }
+            }
+            prop_assert!(granted <= account_grace_bytes(limit_bytes));
         }
 
         /// For one word a thread waits a bounded time, and is then only slowed.

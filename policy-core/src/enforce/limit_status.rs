@@ -8,10 +8,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use policy_config::format_rounded_bytes;
+
 use crate::events;
 use crate::ledger::{Epoch, Ledger, PurseId};
 use crate::snapshot::State;
 
+use super::back_off::BackOff;
+use super::effect::Effect;
 use super::gate::{Counts, Gate, Gates};
 use super::overdraft::Survival;
 use super::state::{Estimate, Phase, Proof};
@@ -58,18 +62,11 @@ pub struct LimitStatus {
     pub rechecked: Option<Instant>,
     /// Refusals, and charges that were due but not refused.
     pub counts: Counts,
+    /// Whether refusals stop it.
+    pub effect: Effect,
     /// How much of [`Counts::waited_ms`] the log has told of.
     pub waits_told_ms: u64,
     history: VecDeque<Change>,
-}
-
-/// The pauses between covering collections that acquit an account.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct BackOff {
-    /// How many in a row acquitted it.
-    pub acquittals: u32,
-    /// The enforcer asks for no covering collection for it before this.
-    pub not_before: Option<Instant>,
 }
 
 /// The reserve of an account that has a door: its charge against limit + reserve.
@@ -194,10 +191,10 @@ impl fmt::Display for History {
             let comma = if index == 0 { "" } else { ", " };
             write!(
                 f,
-                "{comma}{} {:.1} s ago at {} bytes charged",
+                "{comma}{} {:.1} s ago with {} charged",
                 change.to.as_str(),
                 (self.now - change.at).as_secs_f64(),
-                change.charged_bytes
+                format_rounded_bytes(change.charged_bytes)
             )?;
         }
         Ok(())
@@ -400,9 +397,6 @@ mod tests {
         }
         let text = status.history(now).to_string();
         assert_eq!(text.matches("ago").count(), MOST_HISTORY);
-        assert!(
-            text.ends_with("open 0.0 s ago at 9 bytes charged"),
-            "{text}"
-        );
+        assert!(text.ends_with("open 0.0 s ago with 9B charged"), "{text}");
     }
 }

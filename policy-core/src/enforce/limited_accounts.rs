@@ -70,8 +70,24 @@ impl LimitedAccounts {
                 publish_details(core, jvm, limited, limit_bytes, status);
             },
         );
-        self.log_refusals(core, jvm, now);
+        self.log_refusals(jvm, now);
+        self.name_frames(core, jvm);
         wanted
+    }
+
+    /// Notes the frames that barred refusals.
+    fn name_frames(&self, core: &Core, jvm: &dyn Jvm) {
+        while let Some(barring) = jvm.take_barring_frame() {
+            let mut limited = self.evaluation.limited().iter();
+            let Some(frame) = barring.frame else {
+                continue;
+            };
+            if let Some(limited) = limited.find(|limited| limited.gate == barring.gate)
+                && let Some(status) = core.enforcement.statuses().known_mut(&limited.account)
+            {
+                status.effect.barred(barring.reason, frame.into());
+            }
+        }
     }
 
     /// The accounts that have limits, as of the latest turn.
@@ -127,8 +143,8 @@ impl LimitedAccounts {
                     door: (rule.door == policy_config::Door::Auto && directory.has_door(entry))
                         .then(|| DoorRules {
                             reserve_share: policy.enforcement.reserve_percent / 100.0,
-                            admit: rule.admit.as_slice().into(),
                         }),
+                    admit: rule.admit.as_slice().into(),
                 };
                 (limited.limit_bytes.is_some() || limited.soft_limit_bytes.is_some())
                     .then_some(limited)
@@ -160,14 +176,9 @@ impl LimitedAccounts {
     }
 
     /// Logs the refusals since the last turn.
-    fn log_refusals(&mut self, core: &Core, jvm: &dyn Jvm, now: Instant) {
+    fn log_refusals(&mut self, jvm: &dyn Jvm, now: Instant) {
         while let Some(refused) = jvm.take_refusal() {
-            let statuses = core.enforcement.statuses();
-            let history = (statuses.status(&refused.details.account))
-                .map(|status| status.history(now).to_string())
-                .unwrap_or_default();
-            drop(statuses);
-            self.evaluation.log.refused(&refused, &history, now);
+            self.evaluation.log.refused(&refused, now);
         }
     }
 }
@@ -188,7 +199,7 @@ fn publish_details(
     };
     let (live_bytes, standard_error_bytes) =
         (proof.left.bytes, proof.left.standard_error_bytes() as u64);
-    let admit = (limited.door.as_ref()).map_or_else(Arc::default, |door| door.admit.clone());
+    let admit = limited.admit.clone();
     let table = &core.enforcement.details;
     let is_unchanged = table.get(limited.gate).is_some_and(|published| {
         published.as_ref().is_some_and(|published| {

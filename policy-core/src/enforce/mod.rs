@@ -4,8 +4,9 @@
 //! * [`state`]: the state of an account (open, suspect, over), as a pure transition function.
 //! * [`overdraft`]: at which charge the enforcer must look, and at which charge threads wait.
 //! * [`collection_planner`]: which collection to ask for next, within a [`budget`] of time.
+//! * [`back_off`]: how long an account that was acquitted is left alone.
 //! * [`grace`]: what a refused thread may allocate, and how long a thread may be kept waiting.
-//! * [`throw_points`]: where a throw is safe.
+//! * [`throw_points`]: where a throw is safe; [`effect`]: whether throws stop an account at all.
 //!
 //! On allocating threads, without locks:
 //! * [`gate`]: what they see of an account's limit.
@@ -22,14 +23,18 @@
 //! * [`evidence`]: asks the collector for collections that prove what is held, with [`canaries`];
 //!   [`refund_wait`]: waits until the refunds of such a collection are in.
 //! * [`limit_status`]: what is known of each limited account; reports read it under a lock.
-//! * [`enforcement_log`]: what the log says, rate-limited.
+//! * [`enforcement_log`]: what the log says, rate-limited; [`coverage`]: what it says of limits that bind
+//!   nobody.
 
 pub mod account_check;
 pub mod admission;
+pub mod back_off;
 pub mod budget;
 pub mod canaries;
 pub mod collection_planner;
+pub mod coverage;
 pub mod door;
+pub mod effect;
 mod enforcement;
 pub mod enforcement_log;
 pub mod enforcer;

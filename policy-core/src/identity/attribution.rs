@@ -8,7 +8,11 @@
 //!    the next different account further down the stack that is not a library. If there is none
 //!    either, it is `_unaccounted`.
 //! 3. The *payer* is the agent account, or the principal if the agent account is a library.
-//! 4. An explicit *scope* overrides rules 1 to 3. The scope is agent account and payer; the service
+//! 4. The *program* (the class path) pays for what nobody else does: if rules 1 to 3 name no payer or no
+//!    principal, it is the program, where the context class loader or a frame that was looked at is its.
+//!    It is weaker than a service, because many services run with its loader as context class loader, and
+//!    call classes of the class path.
+//! 5. An explicit *scope* overrides rules 1 to 3. The scope is agent account and payer; the service
 //!    around it is the principal.
 //!
 //! The rule is cheap because it asks little. Without package accounts the context loader alone
@@ -32,6 +36,36 @@ pub enum Claim {
     Account(PurseId),
     /// Code of a library, whose callers pay.
     Library(PurseId),
+    /// Code of the program, which pays if nobody else does.
+    Program(PurseId),
+}
+
+/// What the context class loader of a thread names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Context {
+    /// Nobody.
+    #[default]
+    Nobody,
+    /// A service.
+    Service(PurseId),
+    /// The program.
+    Program(PurseId),
+}
+
+impl Context {
+    fn service(self) -> Option<PurseId> {
+        match self {
+            Context::Service(purse) => Some(purse),
+            Context::Program(_) | Context::Nobody => None,
+        }
+    }
+
+    fn program(self) -> Option<PurseId> {
+        match self {
+            Context::Program(purse) => Some(purse),
+            Context::Service(_) | Context::Nobody => None,
+        }
+    }
 }
 
 /// A scope that a thread is in.
@@ -47,8 +81,8 @@ pub struct Scope {
 pub trait AllocatingThread {
     /// The scope that the program has opened on this thread.
     fn scope(&mut self) -> Option<Scope>;
-    /// The purse of the service that the context class loader names.
-    fn context_service(&mut self) -> Option<PurseId>;
+    /// Whom the context class loader names.
+    fn context(&mut self) -> Context;
     /// The claim of the frame at `depth` (0 is the top); `None` below the bottom.
     fn frame(&mut self, depth: usize) -> Option<Claim>;
     /// The account that a purse belongs to; an account may have several purses.
@@ -62,6 +96,8 @@ pub struct Needs {
     pub packages: bool,
     /// Some loader has been recognised as a service, so frames may belong to one.
     pub services: bool,
+    /// The program has an account, so that frames may belong to it.
+    pub program: bool,
     /// Look for the principal even if the agent account pays for itself.
     pub full_principals: bool,
 }
@@ -105,77 +141,84 @@ pub fn attribute(needs: Needs, thread: &mut impl AllocatingThread) -> Attributio
     }
     let mut context = None;
     if !needs.packages {
-        if let Some(service) = thread.context_service() {
-            return Attribution::own(service);
+        let named = thread.context();
+        match named {
+            Context::Service(service) => return Attribution::own(service),
+            Context::Program(program) if !needs.services => return Attribution::own(program),
+            Context::Nobody if !needs.services && !needs.program => return Attribution::NOBODY,
+            Context::Program(_) | Context::Nobody => {}
         }
-        if !needs.services {
-            return Attribution::NOBODY;
-        }
-        context = Some(None);
+        context = Some(named);
     }
-    let mut walk = 0..MOST_FRAMES;
-    let Some(claim) = next_claim(&mut walk, thread) else {
-        return match context.unwrap_or_else(|| thread.context_service()) {
-            Some(service) => Attribution::own(service),
-            None => Attribution::NOBODY,
-        };
+    let mut walk = Walk::default();
+    let claim = walk.next_claim(thread);
+    let context = context.unwrap_or_else(|| thread.context());
+    let Some(claim) = claim else {
+        let payer = (context.service()).or_else(|| walk.program.or(context.program()));
+        return payer.map_or(Attribution::NOBODY, Attribution::own);
     };
-    let context = context.unwrap_or_else(|| thread.context_service());
-    match claim {
-        Claim::Library(agent_account) => {
-            let principal = context
-                .or_else(|| next_payer(&mut walk, thread, agent_account))
-                .unwrap_or(PurseId::UNACCOUNTED);
-            Attribution {
-                payer: principal,
-                agent_account,
-                principal,
-            }
-        }
-        Claim::Account(agent_account) => {
-            let principal = context
-                .or_else(|| {
-                    needs
-                        .full_principals
-                        .then(|| next_payer(&mut walk, thread, agent_account))
-                        .flatten()
-                })
-                .unwrap_or(PurseId::UNACCOUNTED);
-            Attribution {
-                payer: agent_account,
-                agent_account,
-                principal,
-            }
-        }
-        Claim::Nobody => Attribution::NOBODY,
+    let (agent_account, is_library) = match claim {
+        Payer::Itself(purse) => (purse, false),
+        Payer::Caller(purse) => (purse, true),
+    };
+    let principal = context.service().or_else(|| {
+        (is_library || needs.full_principals)
+            .then(|| walk.next_payer(thread, agent_account))
+            .flatten()
+    });
+    let principal = principal
+        .or(context.program())
+        .or(walk.program)
+        .unwrap_or(PurseId::UNACCOUNTED);
+    Attribution {
+        payer: if is_library { principal } else { agent_account },
+        agent_account,
+        principal,
     }
 }
 
-/// The next frame that belongs to anybody.
-fn next_claim(
-    walk: &mut std::ops::Range<usize>,
-    thread: &mut impl AllocatingThread,
-) -> Option<Claim> {
-    for depth in walk {
-        match thread.frame(depth)? {
-            Claim::Nobody => {}
-            claim => return Some(claim),
-        }
-    }
-    None
+/// A frame that belongs to an account other than the program's.
+enum Payer {
+    Itself(PurseId),
+    Caller(PurseId),
 }
 
-/// The next account further down that differs from `agent_account` and pays for itself.
-fn next_payer(
-    walk: &mut std::ops::Range<usize>,
-    thread: &mut impl AllocatingThread,
-    agent_account: PurseId,
-) -> Option<PurseId> {
-    let own = thread.account_of(agent_account);
-    loop {
-        match next_claim(walk, thread)? {
-            Claim::Account(purse) if thread.account_of(purse) != own => return Some(purse),
-            _ => {}
+/// The frames that were looked at so far.
+#[derive(Default)]
+struct Walk {
+    depth: usize,
+    /// The program's purse, if one of these frames is its code.
+    program: Option<PurseId>,
+}
+
+impl Walk {
+    /// The next frame that belongs to anybody but the program.
+    fn next_claim(&mut self, thread: &mut impl AllocatingThread) -> Option<Payer> {
+        while self.depth < MOST_FRAMES {
+            let claim = thread.frame(self.depth)?;
+            self.depth += 1;
+            match claim {
+                Claim::Nobody => {}
+                Claim::Program(purse) => self.program = Some(purse),
+                Claim::Account(purse) => return Some(Payer::Itself(purse)),
+                Claim::Library(purse) => return Some(Payer::Caller(purse)),
+            }
+        }
+        None
+    }
+
+    /// The next account further down that differs from `agent_account` and pays for itself.
+    fn next_payer(
+        &mut self,
+        thread: &mut impl AllocatingThread,
+        agent_account: PurseId,
+    ) -> Option<PurseId> {
+        let own = thread.account_of(agent_account);
+        loop {
+            match self.next_claim(thread)? {
+                Payer::Itself(purse) if thread.account_of(purse) != own => return Some(purse),
+                Payer::Itself(_) | Payer::Caller(_) => {}
+            }
         }
     }
 }
@@ -192,18 +235,20 @@ mod tests {
     const PACKAGES: Needs = Needs {
         packages: true,
         services: true,
+        program: true,
         full_principals: true,
     };
     const SERVICES: Needs = Needs {
         packages: false,
         services: true,
+        program: true,
         full_principals: true,
     };
 
     #[derive(Debug, Default)]
     struct Thread {
         scope: Option<Scope>,
-        context: Option<PurseId>,
+        context: Context,
         frames: Vec<Claim>,
         walked: usize,
     }
@@ -212,7 +257,7 @@ mod tests {
         fn scope(&mut self) -> Option<Scope> {
             self.scope
         }
-        fn context_service(&mut self) -> Option<PurseId> {
+        fn context(&mut self) -> Context {
             self.context
         }
         fn frame(&mut self, depth: usize) -> Option<Claim> {
@@ -232,7 +277,7 @@ mod tests {
     fn thread(context: Option<PurseId>, frames: &[Claim]) -> Thread {
         Thread {
             scope: None,
-            context,
+            context: context.map_or(Context::Nobody, Context::Service),
             frames: frames.to_vec(),
             walked: 0,
         }
@@ -248,6 +293,7 @@ mod tests {
         let mut t = thread(None, &[Nobody, Nobody]);
         let none_known = Needs {
             services: false,
+            program: false,
             ..SERVICES
         };
         assert_eq!(attribute(none_known, &mut t), Attribution::NOBODY);
@@ -353,6 +399,64 @@ mod tests {
         assert_eq!(t.walked, 1);
     }
 
+    const PROGRAM: PurseId = PurseId::new(20);
+
+    /// A thread with the program's loader as context class loader, as most threads have it.
+    fn of_program(frames: &[Claim]) -> Thread {
+        Thread {
+            context: Context::Program(PROGRAM),
+            ..thread(None, frames)
+        }
+    }
+
+    #[test]
+    fn the_program_pays_for_what_nobody_else_does() {
+        let alone = Needs {
+            services: false,
+            ..SERVICES
+        };
+        let own = Claim::Program(PROGRAM);
+        let mut t = of_program(&[Nobody, own]);
+        assert_eq!(attribute(alone, &mut t), Attribution::own(PROGRAM));
+        assert_eq!(t.walked, 0);
+        for needs in [SERVICES, PACKAGES] {
+            let mut t = of_program(&[Nobody]);
+            assert_eq!(attribute(needs, &mut t), Attribution::own(PROGRAM));
+        }
+        for needs in [alone, SERVICES, PACKAGES] {
+            let mut t = thread(None, &[Nobody, own, Nobody]);
+            assert_eq!(attribute(needs, &mut t), Attribution::own(PROGRAM));
+            let mut t = thread(None, &[Nobody, Nobody]);
+            assert_eq!(attribute(needs, &mut t), Attribution::NOBODY);
+        }
+    }
+
+    #[test]
+    fn the_program_gives_way_to_services_and_packages() {
+        let own = Claim::Program(PROGRAM);
+        // A service's task in a pool that inherited the program's loader, and a class of the class path
+        // above the service's frame.
+        for needs in [SERVICES, PACKAGES] {
+            let outcome = attribute(needs, &mut of_program(&[own, Account(SHOP), own]));
+            assert_eq!((outcome.payer, outcome.agent_account), (SHOP, SHOP));
+            assert_eq!(outcome.principal, PROGRAM, "on whose behalf");
+            // A request of the service into a class of the class path.
+            let outcome = attribute(needs, &mut thread(Some(SHOP), &[own]));
+            assert_eq!(outcome, Attribution::own(SHOP));
+        }
+        // The caller of a library is the program.
+        let outcome = attribute(PACKAGES, &mut of_program(&[Library(XML), own]));
+        assert_eq!((outcome.payer, outcome.agent_account), (PROGRAM, XML));
+        // Without the full matrix no frame is looked at below the payer.
+        let payer_only = Needs {
+            full_principals: false,
+            ..PACKAGES
+        };
+        let mut t = of_program(&[Account(ORDERS), own]);
+        assert_eq!(attribute(payer_only, &mut t).payer, ORDERS);
+        assert_eq!(t.walked, 1);
+    }
+
     fn claim() -> impl Strategy<Value = Claim> {
         prop_oneof![
             4 => Just(Nobody),
@@ -371,7 +475,7 @@ mod tests {
             let got = attribute(PACKAGES, &mut thread(context, &frames));
             let account = |p: PurseId| if p.get() == 11 { 10 } else { p.get() };
             let owned: Vec<(PurseId, bool)> = frames.iter().filter_map(|c| match c {
-                Nobody => None,
+                Nobody | Claim::Program(_) => None,
                 Account(p) => Some((*p, true)),
                 Library(p) => Some((*p, false)),
             }).collect();

@@ -135,7 +135,8 @@ pub struct Classes {
 
 fn pack(claim: Claim) -> u32 {
     match claim {
-        Claim::Nobody => 0,
+        // The program's classes are known by their loader.
+        Claim::Nobody | Claim::Program(_) => 0,
         Claim::Account(purse) => 1 << 16 | u32::from(purse.get()),
         Claim::Library(purse) => 2 << 16 | u32::from(purse.get()),
     }

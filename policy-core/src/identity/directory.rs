@@ -48,6 +48,8 @@ pub enum LoaderIdentity {
     Pending,
     /// A service.
     Service(ServiceName),
+    /// The program: a service that has the class path as its classes.
+    Program(ServiceName),
     /// It belongs to the service of another loader.
     ChildOf(LoaderId),
     /// It belongs to no service.
@@ -62,6 +64,8 @@ pub struct Loader {
     pub identity: LoaderIdentity,
     /// The container has stopped the service, or a newer deployment has replaced it.
     pub retired: bool,
+    /// The collector has freed it. What its purse still holds, somebody else keeps.
+    pub gone: bool,
 }
 
 /// The owner of a purse.
@@ -160,6 +164,7 @@ impl Directory {
                 purse,
                 identity,
                 retired: false,
+                gone: false,
             },
         );
         if purse != PurseId::UNACCOUNTED {
@@ -197,7 +202,7 @@ impl Directory {
                 others.push(id);
             }
             LoaderIdentity::ChildOf(parent) => self.children.entry(*parent).or_default().push(id),
-            LoaderIdentity::Pending | LoaderIdentity::Nobody => {}
+            LoaderIdentity::Program(_) | LoaderIdentity::Pending | LoaderIdentity::Nobody => {}
         }
         let Some(loader) = self.loaders.get_mut(&id) else {
             return;
@@ -229,7 +234,9 @@ impl Directory {
 
     /// The collector has freed a loader. Its entry stays until its purse is empty.
     pub fn bury(&mut self, id: LoaderId) {
-        self.retire(id);
+        if let Some(loader) = self.loaders.get_mut(&id) {
+            loader.gone = true;
+        }
     }
 
     /// Whether no other loader and no scope belongs to this loader. Its children must be forgotten
@@ -247,7 +254,9 @@ impl Directory {
         let (service, parent) = match loader.identity {
             LoaderIdentity::Service(name) => (Some(name.name), None),
             LoaderIdentity::ChildOf(parent) => (None, Some(parent)),
-            LoaderIdentity::Pending | LoaderIdentity::Nobody => (None, None),
+            LoaderIdentity::Program(_) | LoaderIdentity::Pending | LoaderIdentity::Nobody => {
+                (None, None)
+            }
         };
         if let Some(name) = service
             && let Some(others) = self.deployments.get_mut(&name)
@@ -507,20 +516,29 @@ impl Directory {
         self.departed.get(name).copied().unwrap_or_default()
     }
 
-    /// How many undeployed loaders of the account still hold bytes; `holds` tells that of a purse.
+    /// How many undeployed loaders of the account still exist and hold bytes; `holds` tells that of a
+    /// purse.
     pub fn retired_loaders(&self, account: &Account, holds: impl Fn(PurseId) -> bool) -> u64 {
-        account
-            .purses
-            .iter()
-            .filter(|&&purse| match self.owners.get(&purse) {
-                Some(Owner::Loader(id)) => {
-                    self.loaders.get(id).is_some_and(|l| {
-                        l.retired && matches!(l.identity, LoaderIdentity::Service(_))
-                    }) && holds(purse)
-                }
-                _ => false,
-            })
+        let is_leak = |loader: &Loader| {
+            loader.retired && !loader.gone && matches!(loader.identity, LoaderIdentity::Service(_))
+        };
+        let purses = account.purses.iter();
+        purses
+            .filter(|&&purse| self.loader_of(purse).is_some_and(is_leak) && holds(purse))
             .count() as u64
+    }
+
+    /// The purses of the account whose loader is gone: what they hold was left by undeployed versions.
+    pub fn left_purses(&self, account: &Account) -> impl Iterator<Item = PurseId> {
+        let is_left = |purse: &PurseId| self.loader_of(*purse).is_some_and(|loader| loader.gone);
+        account.purses.iter().copied().filter(is_left)
+    }
+
+    fn loader_of(&self, purse: PurseId) -> Option<&Loader> {
+        match self.owners.get(&purse)? {
+            Owner::Loader(id) => self.loaders.get(id),
+            Owner::Packages { .. } | Owner::Scope { .. } => None,
+        }
     }
 
     /// Records which servers have a fitted door. The loader thread.

@@ -7,6 +7,7 @@
 //! ```text
 //! pending ──named──────────▶ service   (its own purse; the name decides the account)
 //!    ├─child of a service───▶ service   (the parent's purse from now on)
+//!    ├─the class path───────▶ program   (its own purse: pays for what nobody else does)
 //!    └─of no service────────▶ nobody    (builtin, container, unnamed: frames decide)
 //! ```
 //!
@@ -23,7 +24,7 @@ use crate::ledger::PurseId;
 use crate::ledger::{Chunks, IndexPool};
 use crate::ledger::{LoaderTag, Tag};
 use crate::sync::places;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::entry_state::EntryState;
 
@@ -46,17 +47,29 @@ pub enum LoaderOwner {
     Pending(PurseId),
     /// A service, or the child of one; charges go to this purse.
     Service(PurseId),
+    /// The program itself, or a child of its loader. This purse is charged only for what would be
+    /// nobody's otherwise.
+    Program(PurseId),
     /// Names no service.
     Nobody,
 }
 
 impl LoaderOwner {
-    /// The purse that is charged, if any.
+    /// The purse of the service that is charged, if any.
     #[inline]
     pub fn purse(self) -> Option<PurseId> {
         match self {
             LoaderOwner::Pending(purse) | LoaderOwner::Service(purse) => Some(purse),
-            LoaderOwner::Nobody => None,
+            LoaderOwner::Program(_) | LoaderOwner::Nobody => None,
+        }
+    }
+
+    /// The purse of the service or the program.
+    #[inline]
+    pub fn any_purse(self) -> Option<PurseId> {
+        match self {
+            LoaderOwner::Program(purse) => Some(purse),
+            owner => owner.purse(),
         }
     }
 
@@ -65,6 +78,7 @@ impl LoaderOwner {
             LoaderOwner::Nobody => 0,
             LoaderOwner::Pending(purse) => 1 << 16 | u32::from(purse.get()),
             LoaderOwner::Service(purse) => 2 << 16 | u32::from(purse.get()),
+            LoaderOwner::Program(purse) => 3 << 16 | u32::from(purse.get()),
         }
     }
 
@@ -74,6 +88,7 @@ impl LoaderOwner {
         match packed >> 16 {
             1 => LoaderOwner::Pending(purse),
             2 => LoaderOwner::Service(purse),
+            3 => LoaderOwner::Program(purse),
             _ => LoaderOwner::Nobody,
         }
     }
@@ -91,8 +106,10 @@ pub struct Loaders {
     entries: Chunks<Entry, 1024>,
     /// Loaders freed by the collector since the agent was loaded.
     deaths: AtomicU32,
-    /// Entries whose owner is not `Nobody`. While there are none, no frame is looked at.
+    /// Entries that belong to a service or are pending. While there are none, no frame is looked at for one.
     claimants: AtomicU32,
+    /// Whether some loader was found to be the program's.
+    has_program: AtomicBool,
 }
 
 impl Loaders {
@@ -103,6 +120,7 @@ impl Loaders {
             entries: Chunks::new(places(MOST_LOADERS)),
             deaths: AtomicU32::new(0),
             claimants: AtomicU32::new(0),
+            has_program: AtomicBool::new(false),
         };
         // Index 0 is LoaderId::BOOT, which stays Nobody.
         let _ = loaders.pool.pop(0);
@@ -159,12 +177,15 @@ impl Loaders {
 
     fn store_owner(&self, entry: &Entry, owner: LoaderOwner) {
         let before = entry.owner.swap(owner.pack(), Ordering::Relaxed);
-        match (LoaderOwner::unpack(before), owner) {
-            (LoaderOwner::Nobody, LoaderOwner::Nobody) => {}
-            (LoaderOwner::Nobody, _) => {
+        if let LoaderOwner::Program(_) = owner {
+            self.has_program.store(true, Ordering::Release);
+        }
+        let claims = |owner: LoaderOwner| owner.purse().is_some();
+        match (claims(LoaderOwner::unpack(before)), claims(owner)) {
+            (false, true) => {
                 self.claimants.fetch_add(1, Ordering::Release);
             }
-            (_, LoaderOwner::Nobody) => {
+            (true, false) => {
                 self.claimants.fetch_sub(1, Ordering::Release);
             }
             _ => {}
@@ -174,6 +195,11 @@ impl Loaders {
     /// Whether some loader is a service or is not named yet. One load; any thread.
     pub fn any_claimant(&self) -> bool {
         self.claimants.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether the program has an account. One load; any thread.
+    pub fn has_program(&self) -> bool {
+        self.has_program.load(Ordering::Acquire)
     }
 
     /// Every entry that was ever opened has a number below this.

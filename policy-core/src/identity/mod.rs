@@ -58,7 +58,7 @@ impl Classifier {
     fn names(&self, purse: PurseId) -> bool {
         let named = |claim: &Claim| match *claim {
             Claim::Account(named) | Claim::Library(named) => named == purse,
-            Claim::Nobody => false,
+            Claim::Nobody | Claim::Program(_) => false,
         };
         self.claims.iter().any(named)
     }
@@ -126,6 +126,7 @@ impl Identity {
         let needs = Needs {
             packages: view & PACKAGES != 0,
             services: self.loaders.any_claimant(),
+            program: self.loaders.has_program(),
             full_principals: view & FULL_PRINCIPALS != 0,
         };
         (needs, Side(usize::from(view & SIDE != 0)))
@@ -236,6 +237,7 @@ mod tests {
             Needs {
                 packages: true,
                 services: true,
+                program: false,
                 full_principals: true
             }
         );

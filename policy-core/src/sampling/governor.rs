@@ -1,13 +1,18 @@
-//! Widens the sampling interval, so that sampling stays within its CPU budget.
+//! Widens the sampling interval, so that sampling stays within its CPU budget, and narrows it for small limits.
 //!
-//! The policy's interval is the finest. The cost of a sample differs a hundredfold between programs: a
+//! The policy's interval is the finest, if it names one. The cost of a sample differs a hundredfold between programs: a
 //! service is found by its thread alone, a package by a walk over cold frames. The number of samples
 //! differs as well. So no fixed interval is both cheap everywhere and as accurate as possible. Estimates
 //! stay unbiased through changes, because each sample is weighed with the interval that it was drawn
 //! under ([`super::interval`]). A wider interval makes the standard error larger, which is published.
 //!
 //! # Rules
-//! The interval in force is the policy's, doubled `level` times. `level` is the larger of two:
+//! The *finest* interval is the policy's. If the policy names none, it is halved until the smallest limit is
+//! [`LIMIT_SAMPLES_WANTED`] intervals, but not below [`FINEST_BYTES`]: a refusal comes at three standard errors
+//! beyond the limit, and with 64 KiB those are 8 % of a limit of 96 MiB, with 8 KiB 3 %. It follows a smaller
+//! limit at once, and a larger one, or none, after `UNNEEDED`: limits of scopes come and go.
+//!
+//! The interval in force is the finest, doubled `level` times. `level` is the larger of two:
 //!
 //! 1. **CPU time of samples.** It is measured over a window as a share of the CPU time of the process.
 //!    The process counts with at least `IDLE_SHARE` of a processor, so that samples of an idle
@@ -25,7 +30,7 @@
 //!    collections is measured over `LONG_WINDOW`. Existing tags stay: the rule bounds the number
 //!    that a heap reaches as its objects are replaced.
 //!
-//! The interval is widened at most [`MAX_INTERVAL_DOUBLINGS`] times, to at most
+//! The interval is widened at most [`MAX_INTERVAL_DOUBLINGS`] times from the policy's, to at most
 //! [`MAX_INTERVAL_BYTES`], and never so far that the smallest limit is less than [`LIMIT_SAMPLES`]
 //! intervals: an account at its limit is then known to 3 %. In exact mode, and with a policy without a
 //! budget, the interval does not change.
@@ -56,12 +61,21 @@ const PER_TAG: Duration = Duration::from_nanos(100);
 const TRACKED_PART: u64 = 4;
 /// The smallest limit is at least so many intervals.
 pub const LIMIT_SAMPLES: u64 = 1024;
+/// The smallest limit is so many intervals where the policy leaves it to the agent and the budget allows: an
+/// account at its limit is then known to 1.1 %.
+pub const LIMIT_SAMPLES_WANTED: u64 = 8192;
+/// The finest interval that the agent chooses for a limit.
+pub const FINEST_BYTES: u64 = policy_config::FINEST_DEFAULT_INTERVAL_BYTES;
+/// How long a finer interval stays when no limit needs it any more.
+const UNNEEDED: Duration = Duration::from_secs(60);
 
 /// What the policy in force asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Wanted {
     /// Mean bytes between samples; 0 is exact.
     pub interval_bytes: u64,
+    /// The policy names no interval: small limits may narrow it.
+    pub may_be_finer: bool,
     /// Share of the process's CPU time (0 to 1) that samples may take; `None` for no bound.
     pub budget: Option<f64>,
     /// The most samples that may be tracked.
@@ -96,6 +110,8 @@ pub enum Why {
     Tags,
     /// The reason for widening it is gone, or a limit needs a finer one.
     Calm,
+    /// A limit wants a finer one than the policy's.
+    Limit,
 }
 
 /// A change of the interval.
@@ -111,6 +127,10 @@ pub struct Change {
 #[derive(Debug, Default)]
 pub struct Governor {
     wanted: Wanted,
+    /// How often the policy's interval is halved for the smallest limit.
+    halvings: u32,
+    /// Since when fewer halvings would do.
+    unneeded_since: Option<Duration>,
     /// The doublings in force.
     level: u32,
     /// The doublings that rule 1 alone wants.
@@ -142,7 +162,15 @@ impl Governor {
 
     /// The interval in force, in bytes.
     pub fn interval_bytes(&self) -> u64 {
-        self.wanted.interval_bytes << self.level
+        self.finest_bytes() << self.level
+    }
+
+    fn finest_bytes(&self) -> u64 {
+        self.wanted.interval_bytes >> self.halvings
+    }
+
+    fn most_doublings(&self) -> u32 {
+        MAX_INTERVAL_DOUBLINGS + self.halvings
     }
 
     /// Applies the rules to the measurements; returns the change that follows, if any.
@@ -151,25 +179,60 @@ impl Governor {
         if self.wanted.interval_bytes == 0 {
             return None;
         }
+        let before_bytes = self.interval_bytes();
+        self.follow_limits(measured);
         self.apply_cost_rule(budget, measured);
         self.count_collections(budget, measured);
         self.apply_tags_rule(measured.charged_bytes);
         let wanted_level = self.by_cost.max(self.by_tags);
         let level = wanted_level.min(self.most_level(measured.smallest_limit_bytes));
-        if level == self.level {
+        self.level = level;
+        let bytes = self.interval_bytes();
+        if bytes == before_bytes {
             return None;
         }
-        let why = match level > self.level {
+        let why = match bytes > before_bytes {
+            false if bytes < self.wanted.interval_bytes => Why::Limit,
             false => Why::Calm,
+            true if self.level == 0 => Why::Calm,
             true if self.by_cost >= self.by_tags => Why::Cost,
             true => Why::Tags,
         };
-        self.level = level;
         self.calm = Duration::ZERO;
         Some(Change {
             interval_bytes: self.interval_bytes(),
             why,
         })
+    }
+
+    /// Chooses the finest interval for the smallest limit. If samples cost too much already, the interval
+    /// in force stays, and is narrowed when it is calm.
+    fn follow_limits(&mut self, measured: &Measured) {
+        let needed = if self.wanted.may_be_finer {
+            halvings(self.wanted.interval_bytes, measured.smallest_limit_bytes)
+        } else {
+            0
+        };
+        let now = measured.since_start;
+        if needed > self.halvings {
+            let more = needed - self.halvings;
+            self.halvings = needed;
+            self.level += more;
+            if self.by_cost > 0 {
+                self.by_cost += more;
+            }
+        } else if needed < self.halvings {
+            let since = *self.unneeded_since.get_or_insert(now);
+            if now.saturating_sub(since) < UNNEEDED {
+                return;
+            }
+            let less = self.halvings - needed;
+            self.halvings = needed;
+            self.level = self.level.saturating_sub(less);
+            self.by_cost = self.by_cost.saturating_sub(less);
+            self.by_tags = self.by_tags.saturating_sub(less);
+        }
+        self.unneeded_since = None;
     }
 
     fn apply_cost_rule(&mut self, budget: f64, measured: &Measured) {
@@ -196,7 +259,7 @@ impl Governor {
         if share > budget {
             // A share above 1 counts as 1.
             let doublings = (share.min(1.0) / budget).log2().ceil().max(1.0) as u32;
-            self.by_cost = (self.level + doublings).min(MAX_INTERVAL_DOUBLINGS);
+            self.by_cost = (self.level + doublings).min(self.most_doublings());
             self.calm = Duration::ZERO;
         } else if share < budget * CALM_SHARE {
             self.calm += elapsed;
@@ -229,8 +292,9 @@ impl Governor {
             .min(self.wanted.most_tracked / TRACKED_PART)
             .min(self.affordable_tags.unwrap_or(u64::MAX))
             .max(1);
-        let samples = |level: u32| charged_bytes / (self.wanted.interval_bytes << level).max(1);
-        while self.by_tags < MAX_INTERVAL_DOUBLINGS && samples(self.by_tags) > most {
+        let finest_bytes = self.finest_bytes();
+        let samples = |level: u32| charged_bytes / (finest_bytes << level).max(1);
+        while self.by_tags < self.most_doublings() && samples(self.by_tags) > most {
             self.by_tags += 1;
         }
         while self.by_tags > 0 && samples(self.by_tags - 1) <= most / 2 {
@@ -242,9 +306,24 @@ impl Governor {
     fn most_level(&self, smallest_limit_bytes: Option<u64>) -> u32 {
         let by_limit = smallest_limit_bytes.map_or(u64::MAX, |limit| limit / LIMIT_SAMPLES);
         let widest_bytes = by_limit.min(MAX_INTERVAL_BYTES);
-        let intervals = widest_bytes / self.wanted.interval_bytes.max(1);
-        (intervals.checked_ilog2().unwrap_or(0)).min(MAX_INTERVAL_DOUBLINGS)
+        let intervals = widest_bytes / self.finest_bytes().max(1);
+        (intervals.checked_ilog2().unwrap_or(0)).min(self.most_doublings())
     }
+}
+
+/// How often an interval is to be halved until a limit is [`LIMIT_SAMPLES_WANTED`] of it.
+fn halvings(interval_bytes: u64, limit_bytes: Option<u64>) -> u32 {
+    let Some(limit_bytes) = limit_bytes else {
+        return 0;
+    };
+    let wanted_bytes = (limit_bytes / LIMIT_SAMPLES_WANTED).max(FINEST_BYTES);
+    let mut halvings = 0;
+    while interval_bytes >> halvings > wanted_bytes
+        && interval_bytes >> (halvings + 1) >= FINEST_BYTES
+    {
+        halvings += 1;
+    }
+    halvings
 }
 
 #[cfg(test)]
@@ -258,6 +337,7 @@ mod tests {
     fn wanted() -> Wanted {
         Wanted {
             interval_bytes: 64 * KIB,
+            may_be_finer: false,
             budget: Some(0.01),
             most_tracked: 1_000_000,
         }
@@ -410,6 +490,85 @@ mod tests {
         assert_eq!((change.interval_bytes, change.why), (64 * KIB, Why::Calm));
     }
 
+    /// A governor that chooses the interval itself.
+    fn free_governor() -> Governor {
+        let mut governor = Governor::default();
+        let may_be_finer = true;
+        governor.adopt(Wanted {
+            may_be_finer,
+            ..wanted()
+        });
+        governor
+    }
+
+    #[test]
+    fn a_small_limit_is_sampled_finer_where_that_is_cheap() {
+        for (limit, kib) in [
+            (None, 64),
+            (Some(2 << 30), 64),
+            (Some(512 * MIB), 64),
+            (Some(511 * MIB), 32),
+            (Some(96 * MIB), 8),
+            (Some(MIB), 8),
+        ] {
+            let mut program = Program::new(50e6, 1.0);
+            program.now.smallest_limit_bytes = limit;
+            let (mut governor, mut named) = (free_governor(), governor());
+            for _ in 0..100 {
+                program.second(governor.interval_bytes());
+                governor.look(&program.now);
+                named.look(&program.now);
+            }
+            assert_eq!(governor.interval_bytes(), kib * KIB, "{limit:?}");
+            assert_eq!(named.interval_bytes(), 64 * KIB, "the policy names it");
+        }
+    }
+
+    #[test]
+    fn a_finer_interval_is_widened_within_the_budget() {
+        let mut governor = free_governor();
+        let mut program = Program::new(1e9, 1.0);
+        program.now.smallest_limit_bytes = Some(96 * MIB);
+        let mut shares = Vec::new();
+        for _ in 0..300 {
+            shares.push(program.second(governor.interval_bytes()));
+            governor.look(&program.now);
+        }
+        assert!(
+            shares.iter().filter(|share| **share > 0.01).count() <= 5,
+            "{shares:?}"
+        );
+        assert_eq!(governor.interval_bytes(), 64 * KIB);
+        // A new small limit does not narrow what samples cost too much for already.
+        let mut program = Program::new(1e9, 50.0);
+        let mut governor = free_governor();
+        program.second(governor.interval_bytes());
+        governor.look(&program.now);
+        let wide = governor.interval_bytes();
+        program.now.smallest_limit_bytes = Some(8 << 30);
+        governor.look(&program.now);
+        assert_eq!(governor.interval_bytes(), wide);
+    }
+
+    #[test]
+    fn limits_that_come_and_go_do_not_make_it_swing() {
+        let mut governor = free_governor();
+        let mut program = Program::new(10e6, 1.0);
+        let mut changes = 0;
+        for second in 0..200 {
+            program.now.smallest_limit_bytes = (second % 20 < 10).then_some(64 * MIB);
+            program.second(governor.interval_bytes());
+            changes += u32::from(governor.look(&program.now).is_some());
+        }
+        assert_eq!((changes, governor.interval_bytes()), (1, 8 * KIB));
+        program.now.smallest_limit_bytes = None;
+        for _ in 0..70 {
+            program.second(governor.interval_bytes());
+            governor.look(&program.now);
+        }
+        assert_eq!(governor.interval_bytes(), 64 * KIB);
+    }
+
     #[test]
     fn no_interval_is_wider_than_the_vm_may_be_told() {
         let mut governor = Governor::default();
@@ -471,6 +630,26 @@ mod tests {
                 prop_assert!(second < 15 || share <= 0.01 || widest, "{share} in second {second}");
             }
             prop_assert!(changes <= 3, "{changes}");
+        }
+
+        /// The same where the agent chooses the interval for a limit, which it then begins with.
+        #[test]
+        fn it_settles_with_a_limit(
+            rate in 1e5f64..2e10, sample_us in 0.1f64..500.0, limit_log in 20f64..40.0,
+        ) {
+            let mut governor = free_governor();
+            let mut program = Program::new(rate, sample_us);
+            let limit = Some(limit_log.exp2() as u64);
+            program.now.smallest_limit_bytes = limit;
+            let mut changes = 0;
+            for second in 0..300 {
+                let share = program.second(governor.interval_bytes());
+                changes += u32::from(governor.look(&program.now).is_some());
+                let widest = governor.finest_bytes() << governor.most_level(limit);
+                let is_widest = governor.interval_bytes() == widest;
+                prop_assert!(second < 15 || share <= 0.01 || is_widest, "{share} in second {second}");
+            }
+            prop_assert!(changes <= 4, "{changes}");
         }
     }
 }

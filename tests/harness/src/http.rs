@@ -58,6 +58,8 @@ impl Client {
     fn configured(address: SocketAddr, patience: Duration, idle: usize) -> Self {
         let agent = Agent::config_builder()
             .http_status_as_error(false)
+            // WebDAV's.
+            .allow_non_standard_methods(true)
             .max_redirects(0)
             // A proxy of the environment must not stand between a test and a port on loopback.
             .proxy(None)
@@ -90,6 +92,20 @@ impl Client {
     /// # Errors
     /// If there is no whole answer.
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> io::Result<Answer> {
+        self.send_body(method, path, headers, &[])
+    }
+
+    /// Any method, with header lines and a body.
+    ///
+    /// # Errors
+    /// If there is no whole answer.
+    pub fn send_body(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> io::Result<Answer> {
         let url = format!("http://{}{path}", self.address);
         let explain = |kind, error: &dyn std::fmt::Display| {
             io::Error::new(kind, format!("{method} {url}: {error}"))
@@ -100,8 +116,8 @@ impl Client {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let answer = if method == "POST" || method == "PUT" {
-            self.agent.run(request.body(&[][..]).map_err(invalid)?)
+        let answer = if method == "POST" || method == "PUT" || !body.is_empty() {
+            self.agent.run(request.body(body).map_err(invalid)?)
         } else {
             self.agent.run(request.body(()).map_err(invalid)?)
         };
@@ -127,7 +143,21 @@ pub fn send(
     path: &str,
     headers: &[(&str, &str)],
 ) -> io::Result<Answer> {
-    Client::configured(address, PATIENCE, 0).send(method, path, headers)
+    send_body(address, method, path, headers, &[])
+}
+
+/// Any method, with header lines and a body, over a connection of its own; may take 30 seconds.
+///
+/// # Errors
+/// If there is no whole answer.
+pub fn send_body(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> io::Result<Answer> {
+    Client::configured(address, PATIENCE, 0).send_body(method, path, headers, body)
 }
 
 /// What kind of failure it is: of the connection, of time, or an answer that is not HTTP.

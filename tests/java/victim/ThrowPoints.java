@@ -134,6 +134,7 @@ public final class ThrowPoints {
         often("library", () -> new com.acme.orders.Desk().run(() -> new org.lib.xml.Desk().run(instance)));
         often("below", () -> new com.acme.orders.deep.Desk().run(instance));
         List<Object> three = List.of(1, 2, 3);
+        often("lambda", () -> com.acme.orders.Places.lambda(7));
         often("stream", () -> com.acme.orders.Places.stream(three));
     }
 

@@ -428,8 +428,8 @@ fn whose() -> Vec<Panel> {
         Panel::lines(
             "Retired loaders that hold memory",
             "short",
-            "Deployments that were undeployed while what they made is still held: a leak over \
-             redeployments, or somebody else keeps their objects. 0 is right.",
+            "Undeployed versions whose class loader still lives and holds memory: a leak over \
+             redeployments. 0 is right.",
         )
         .query(
             of("sum by (account) (heapwarden_account_retired_loaders{@account})"),
@@ -437,6 +437,17 @@ fn whose() -> Vec<Panel> {
         )
         .coloured(&ANY_WARNS)
         .default("color", json!({"mode": "palette-classic"}))
+        .sized(12, 8),
+        Panel::lines(
+            "Left by undeployed versions",
+            "bytes",
+            "Live bytes that undeployed versions made and others keep, such as a shared cache. Their \
+             class loaders are gone: this is no class loader leak.",
+        )
+        .query(
+            of("sum by (account) (heapwarden_account_left_behind_bytes{@account})"),
+            "{{account}}",
+        )
         .sized(12, 8),
     ]
 }

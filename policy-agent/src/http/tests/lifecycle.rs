@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::sync::mpsc;
 
-use super::super::retry;
+use super::super::retry::{self, Bound, PortTaken};
 use super::*;
 
 #[test]
@@ -58,15 +58,20 @@ fn a_busy_port_is_bound_once_it_is_free() {
     let (bound, on_bound) = mpsc::channel();
     let handle = retry::spawn(
         address.to_string(),
+        PortTaken::Wait,
         Config::default(),
         Arc::new(Stub::default()),
-        move |address| bound.send(address).unwrap(),
+        move |found| bound.send(found).unwrap(),
     )
     .unwrap();
     let early = on_bound.recv_timeout(Duration::from_millis(300));
     assert_eq!(early, Err(mpsc::RecvTimeoutError::Timeout));
     drop(holder);
-    assert_eq!(on_bound.recv_timeout(Duration::from_secs(5)), Ok(address));
+    let as_wanted = Bound {
+        address,
+        is_substitute: false,
+    };
+    assert_eq!(on_bound.recv_timeout(Duration::from_secs(5)), Ok(as_wanted));
     let running = Running {
         address,
         source: Arc::default(),
@@ -81,9 +86,10 @@ fn waiting_for_a_port_ends_with_the_handle() {
     let (bound, on_bound) = mpsc::channel();
     let handle = retry::spawn(
         holder.local_addr().unwrap().to_string(),
+        PortTaken::Wait,
         Config::default(),
         Arc::new(Stub::default()),
-        move |address| bound.send(address).unwrap(),
+        move |found| bound.send(found).unwrap(),
     )
     .unwrap();
     std::thread::sleep(Duration::from_millis(1000));
@@ -99,16 +105,20 @@ fn a_panic_on_binding_does_not_stop_the_listener() {
     let (bound, on_bound) = mpsc::channel();
     let handle = retry::spawn(
         "127.0.0.1:0".to_owned(),
+        PortTaken::Wait,
         Config::default(),
         Arc::new(Stub::default()),
-        move |address| {
-            bound.send(address).unwrap();
+        move |found| {
+            bound.send(found).unwrap();
             panic!("on purpose");
         },
     )
     .unwrap();
     let running = Running {
-        address: on_bound.recv_timeout(Duration::from_secs(5)).unwrap(),
+        address: on_bound
+            .recv_timeout(Duration::from_secs(5))
+            .unwrap()
+            .address,
         source: Arc::default(),
         handle,
     };

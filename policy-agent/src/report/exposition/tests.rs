@@ -12,7 +12,7 @@ use super::super::catalog;
 use super::super::fold::Folder;
 use super::super::recorder::BUCKETS;
 use super::super::{
-    Account, Evidence, Heap, Kind, Mode, PolicyStatus, Principal, Sampling, State, Tree,
+    Account, Evidence, Heap, Kind, Mode, PolicyStatus, Principal, Process, Sampling, State, Tree,
 };
 use super::*;
 use crate::events;
@@ -59,6 +59,8 @@ fn full() -> Snapshot {
         ..Account::default()
     };
     Snapshot {
+        process: Process::default(),
+        evidence_budget_used_up_seconds: None,
         heap: Heap {
             used_after_gc_bytes: 1,
             max_bytes: 2,

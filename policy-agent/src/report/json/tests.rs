@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::{DoorState, Heap, Kind, Mode, PolicyStatus, Sampling, State};
+use super::super::{
+    DoorState, Heap, Ineffective, Kind, Mode, PolicyStatus, Process, Sampling, State,
+};
 use super::*;
 
 fn rendered(snapshot: &Snapshot, classes: Classes) -> Value {
@@ -21,6 +23,14 @@ fn class(class: &str, live_bytes: u64) -> Class {
 #[test]
 fn the_document_is_the_contract_s() {
     let snapshot = Snapshot {
+        process: Process {
+            id: 4711,
+            program: "app.jar".to_owned(),
+            vm: "OpenJDK 64-Bit Server VM".to_owned(),
+            version: "21.0.5+11".to_owned(),
+            loaded_at_start: true,
+        },
+        evidence_budget_used_up_seconds: Some(2.5),
         heap: Heap {
             used_after_gc_bytes: 1,
             max_bytes: u64::MAX,
@@ -64,7 +74,12 @@ fn the_document_is_the_contract_s() {
             refusals_total: 5,
             would_refuse_total: 6,
             deferred: vec![("clinit", 7), ("lock", 1)],
+            ineffective: Some(Ineffective {
+                reason: "clinit",
+                frame: Some("com.acme.Loop.run".to_owned()),
+            }),
             retired_loaders: 1,
+            left_behind_bytes: 9,
             principals: vec![Principal {
                 name: "_unaccounted".to_owned(),
                 live_bytes: 10,
@@ -74,7 +89,7 @@ fn the_document_is_the_contract_s() {
         }],
         ..Snapshot::default()
     };
-    let expected = json!({
+    let mut expected = json!({
         "heap": {"used_after_gc_bytes": 1, "max_bytes": u64::MAX, "gc_epoch": 3,
             "live_gc_epoch": 2, "live_age_seconds": 1.5},
         "sampling": {"interval_bytes": 65536, "samples": 9, "dropped": 5,
@@ -101,6 +116,13 @@ fn the_document_is_the_contract_s() {
             "classes_omitted": 0}],
         "accounts_omitted": 0,
     });
+    expected["accounts"][0]["ineffective"] =
+        json!({"reason": "clinit", "frame": "com.acme.Loop.run"});
+    expected["evidence"] = json!({"budget_used_up_seconds": 2.5});
+    expected["jvm"] = json!({"pid": 4711, "name": "app.jar", "vm": "OpenJDK 64-Bit Server VM",
+        "version": "21.0.5+11", "loaded_at_start": true});
+    // One more would be too many for the macro.
+    expected["accounts"][0]["left_behind_bytes"] = json!(9);
     assert_eq!(rendered(&snapshot, Classes::Top), expected);
 }
 

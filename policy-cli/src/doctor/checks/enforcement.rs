@@ -5,11 +5,14 @@ use policy_report::metric_names;
 use super::super::finding::{Finding, Severity};
 use super::super::inputs::Inputs;
 use crate::process::Collector;
+use crate::size;
 
 /// The evidence budget counts as spent from this share of it on.
 const SPENT: f64 = 0.9;
 /// The budget of a younger agent is not checked, in seconds: at first, one collection is a large share.
 const YOUNGEST_SECONDS: f64 = 60.0;
+/// Less than this, left by undeployed versions, is not worth a line.
+const LEFT_BEHIND_BYTES: u64 = 1 << 20;
 
 /// Flags with which the agent cannot prove that memory is held.
 pub(super) fn cannot_be_proved(inputs: &Inputs) -> Vec<Finding> {
@@ -72,7 +75,7 @@ pub(super) fn budget_spent(inputs: &Inputs) -> Vec<Finding> {
     )]
 }
 
-/// Undeployed services that still hold memory.
+/// Undeployed services whose class loader still lives.
 pub(super) fn retired(inputs: &Inputs) -> Vec<Finding> {
     let accounts = inputs.accounts.iter().flat_map(|all| &all.accounts);
     accounts
@@ -81,10 +84,36 @@ pub(super) fn retired(inputs: &Inputs) -> Vec<Finding> {
             Finding::new(
                 Severity::Warning,
                 "retired-loader",
-                format!("an undeployed version of {} still holds memory", account.name),
+                format!("the class loader of an undeployed version of {} still lives", account.name),
                 format!("heapwarden_account_retired_loaders = {}", account.retired_loaders),
                 "run a collection (jcmd PID GC.run); if this stays, the class loader leaks: a thread, a thread local, \
                  a driver or a listener keeps it alive",
+            )
+        })
+        .collect()
+}
+
+/// Bytes of undeployed services whose class loader is gone: nothing of theirs leaks, somebody keeps objects
+/// that they made.
+pub(super) fn left_behind(inputs: &Inputs) -> Vec<Finding> {
+    let accounts = inputs.accounts.iter().flat_map(|all| &all.accounts);
+    accounts
+        .filter(|account| account.left_behind_bytes >= LEFT_BEHIND_BYTES)
+        .map(|account| {
+            Finding::new(
+                Severity::Note,
+                "left-behind",
+                format!(
+                    "{} holds memory that was left by an undeployed version; its class loader is gone",
+                    account.name
+                ),
+                format!(
+                    "heapwarden_account_left_behind_bytes = {} ({})",
+                    account.left_behind_bytes,
+                    size::shown(account.left_behind_bytes as f64)
+                ),
+                "other code keeps objects that this version made, such as a shared cache or session store; they go \
+                 when it drops them, and count for the account until then",
             )
         })
         .collect()

@@ -5,9 +5,10 @@ use super::super::inputs::Inputs;
 use crate::process::printable;
 
 /// The agent's options; `test-refuse` is for its own tests.
-const OPTIONS: [&str; 6] = [
+const OPTIONS: [&str; 7] = [
     "config",
     "listen",
+    "listen-strict",
     "run-file",
     "enabled",
     "log",
@@ -108,7 +109,7 @@ pub(super) fn unknown_options(inputs: &Inputs) -> Vec<Finding> {
                 "unknown-option",
                 "the agent ignores an option that it does not know",
                 printable(pair),
-                "write key=value with config, listen, run-file, enabled or log; a path must not contain a comma",
+                "write key=value with config, listen, listen-strict, run-file, enabled or log; a path must not contain a comma",
             )
         })
         .collect()
@@ -132,6 +133,37 @@ pub(super) fn java_agent_first(inputs: &Inputs) -> Vec<Finding> {
         .collect()
 }
 
+/// The agent listens elsewhere, because another process has its port.
+pub(super) fn port_taken(inputs: &Inputs) -> Vec<Finding> {
+    let (Some(port), Some(address), Some(_)) = (&inputs.port, &inputs.address, &inputs.accounts)
+    else {
+        return Vec::new();
+    };
+    let wanted = port.wanted;
+    vec![match &port.holder {
+        Some(holder) => Finding::new(
+            Severity::Warning,
+            "port-taken",
+            format!(
+                "the agent listens on {address} instead of {wanted}, because another process has that port"
+            ),
+            format!("{wanted} is held by {holder}"),
+            "read this JVM at its own address (heapwarden status lists all JVMs of this machine), or give each JVM a \
+             port of its own with listen=; with listen-strict = true the agent would wait for the port",
+        ),
+        None => Finding::new(
+            Severity::Note,
+            "port-taken",
+            format!(
+                "the agent listens on {address} instead of {wanted}: another process had that port when the JVM was \
+                 started, or the policy was changed since"
+            ),
+            format!("nobody listens on {wanted} now"),
+            "nothing, if Prometheus reads the address that it has; else start the JVM again",
+        ),
+    }]
+}
+
 /// The agent is loaded, but does not answer.
 pub(super) fn unread(inputs: &Inputs) -> Vec<Finding> {
     if !inputs.metrics.is_empty() {
@@ -147,9 +179,13 @@ pub(super) fn unread(inputs: &Inputs) -> Vec<Finding> {
             remedy,
         )]
     };
+    let holder = inputs.port.as_ref().and_then(|port| port.holder.as_ref());
     if let Some(why) = &inputs.unread {
         return one(
-            why.clone(),
+            match holder {
+                Some(holder) => format!("{why}; the port is held by {holder}"),
+                None => why.clone(),
+            },
             "look into the JVM's log: the agent logs the address that it listens on; /-/ready says whether it keeps accounts".to_owned(),
         );
     }
@@ -162,6 +198,14 @@ pub(super) fn unread(inputs: &Inputs) -> Vec<Finding> {
     };
     let options = info.arguments.heapwarden().unwrap_or_default();
     let listen = crate::process::option(options, "listen").or(info.environment.listen.as_deref());
+    if let (Some(port), Some(holder)) = (&inputs.port, holder) {
+        return one(
+            format!("{} is held by {holder}", port.wanted),
+            "end that process, or give this JVM another port with listen=; without listen-strict the agent takes a free \
+             port after a few seconds"
+                .to_owned(),
+        );
+    }
     match listen {
         Some("off") => one(
             "listen=off".to_owned(),
@@ -179,7 +223,7 @@ pub(super) fn unread(inputs: &Inputs) -> Vec<Finding> {
         _ => one(
             "no listener of the JVM answers like an agent".to_owned(),
             format!(
-                "look into the agent's log: if another process uses the address ({}), the agent waits for it; or it is disabled",
+                "look into the agent's log: if the address ({}) cannot be bound, the agent waits for it; or it is disabled",
                 printable(listen.unwrap_or("of the policy, or 127.0.0.1:9464"))
             ),
         ),
@@ -188,8 +232,10 @@ pub(super) fn unread(inputs: &Inputs) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::inputs::Port;
     use super::super::test_inputs::jvm;
     use super::*;
+    use crate::process::PortHolder;
 
     const JVM: &str = "/opt/java/lib/server/libjvm.so";
     const AGENT: &str = "/opt/heapwarden/libheapwarden.so";
@@ -228,6 +274,56 @@ mod tests {
         assert_eq!(found.evidence, "-javaagent:/otel.jar");
         assert_eq!(of(&[native, java, "Main"]), []);
         assert_eq!(of(&[java, "Main"]), [], "the agent was attached");
+    }
+
+    fn held(wanted: &str, holder: Option<PortHolder>) -> Option<Port> {
+        let wanted = wanted.parse().unwrap();
+        Some(Port { wanted, holder })
+    }
+
+    fn tomcat() -> Option<PortHolder> {
+        Some(PortHolder::Process {
+            pid: 4711,
+            command_line: "java org.apache.catalina.startup.Bootstrap".to_owned(),
+        })
+    }
+
+    #[test]
+    fn who_holds_the_agents_port_is_told_whether_it_has_another_or_none() {
+        let mut none = jvm(&[JVM, AGENT], &["Main"]);
+        none.port = held("127.0.0.1:9464", tomcat());
+        let found = only(unread(&none), "unread");
+        let expected =
+            "127.0.0.1:9464 is held by process 4711: java org.apache.catalina.startup.Bootstrap";
+        assert_eq!(found.evidence, expected);
+        assert!(found.remedy.contains("listen="), "{found:?}");
+
+        let mut other = jvm(&[JVM, AGENT], &["Main"]);
+        other.address = Some("127.0.0.1:41234".to_owned());
+        other.accounts = Some(crate::live::Accounts::default());
+        assert_eq!(port_taken(&other), [], "it has the one that it wants");
+        other.port = held("127.0.0.1:9464", tomcat());
+        let found = only(port_taken(&other), "port-taken");
+        assert_eq!(
+            (found.severity, found.evidence.as_str()),
+            (Severity::Warning, expected)
+        );
+        assert!(
+            found
+                .sentence
+                .contains("127.0.0.1:41234 instead of 127.0.0.1:9464")
+        );
+        other.port = held("127.0.0.1:9464", Some(PortHolder::OfUser(998)));
+        assert!(
+            only(port_taken(&other), "port-taken")
+                .evidence
+                .contains("user 998")
+        );
+        other.port = held("127.0.0.1:9464", None);
+        assert_eq!(
+            only(port_taken(&other), "port-taken").severity,
+            Severity::Note
+        );
     }
 
     #[test]

@@ -7,20 +7,29 @@ mod reasons;
 mod sampling;
 mod states;
 
-use super::finding::Finding;
+use super::finding::{Finding, Severity};
 use super::inputs::Inputs;
 
-/// Every check, in the order in which its findings are listed.
-const CHECKS: [fn(&Inputs) -> Vec<Finding>; 31] = [
+type Check = fn(&Inputs) -> Vec<Finding>;
+
+/// The checks of accounts against their limits: their findings come before others of the same weight.
+const OF_ACCOUNTS: [Check; 6] = [
+    states::ineffective,
     states::over,
     states::suspect,
     states::threads_killed,
     states::refused_before,
+    states::waited_before,
+];
+
+/// The other checks, in the order in which their findings are listed.
+const CHECKS: [Check; 29] = [
     loading::no_jvm,
     loading::not_loaded,
     loading::inert,
     loading::unknown_options,
     loading::unread,
+    loading::port_taken,
     loading::java_agent_first,
     sampling::never_collects,
     sampling::held_by_another,
@@ -42,14 +51,25 @@ const CHECKS: [fn(&Inputs) -> Vec<Finding>; 31] = [
     enforcement::cannot_be_proved,
     enforcement::budget_spent,
     enforcement::retired,
+    enforcement::left_behind,
     enforcement::folded,
 ];
 
-/// Everything found, the worst first.
+/// Everything found: the errors and warnings of accounts, the other errors and warnings, and the notes.
 pub(super) fn run(inputs: &Inputs) -> Vec<Finding> {
-    let mut found: Vec<Finding> = CHECKS.iter().flat_map(|check| check(inputs)).collect();
-    found.sort_by_key(|finding| finding.severity);
-    found
+    let of_accounts = OF_ACCOUNTS.iter().flat_map(|check| check(inputs));
+    let others = CHECKS.iter().flat_map(|check| check(inputs));
+    let mut found: Vec<(bool, Finding)> = (of_accounts.map(|finding| (false, finding)))
+        .chain(others.map(|finding| (true, finding)))
+        .collect();
+    found.sort_by_key(|(is_other, finding)| {
+        (
+            finding.severity == Severity::Note,
+            *is_other,
+            finding.severity,
+        )
+    });
+    found.into_iter().map(|(_, finding)| finding).collect()
 }
 
 /// Inputs for the tests of the checks.
@@ -58,7 +78,7 @@ mod test_inputs {
     use super::super::metrics::Metrics;
     use super::Inputs;
     use crate::live::{Account, Accounts};
-    use crate::process::{Arguments, MappedFiles, ProcessInfo};
+    use crate::process::{Arguments, Collector, MappedFiles, ProcessInfo};
 
     /// Of a JVM with these mapped files and arguments.
     pub(super) fn jvm(files: &[&str], arguments: &[&str]) -> Inputs {
@@ -67,11 +87,13 @@ mod test_inputs {
             .map(|file| format!("7f00-7f01 r-xp 00000000 fe:00 1 {file}\n"))
             .collect();
         let command = [&["java"], arguments].concat().join("\0").into_bytes();
+        let arguments = Arguments::parse(&command, b"");
         Inputs {
             info: Some(ProcessInfo {
                 pid: 7,
                 files: MappedFiles::parse(&maps),
-                arguments: Arguments::parse(&command, b""),
+                collector: Collector::of(&arguments, []),
+                arguments,
                 command,
                 shares_network: true,
                 ..ProcessInfo::default()
@@ -104,6 +126,31 @@ mod test_inputs {
             allocated_bytes_total: 1 << 20,
             ..Account::default()
         }
+    }
+
+    #[test]
+    fn what_befalls_an_account_is_told_before_what_else_is_wrong() {
+        let mut shop = account("service", "/shop");
+        shop.state = crate::live::State::Over;
+        shop.limit_bytes = Some(1 << 20);
+        let mut cart = account("service", "/cart");
+        cart.state = crate::live::State::Open;
+        cart.refusals_total = 3;
+        let metrics = "heapwarden_samples_total 1000\nheapwarden_policy_last_reload_successful 0\n\
+            heapwarden_accounts_folded 2\n";
+        let names: Vec<&str> = (super::run(&agent(metrics, vec![cart, shop])).iter())
+            .map(|finding| finding.name)
+            .collect();
+        let told = |name: &str| names.iter().position(|one| *one == name).unwrap();
+        assert_eq!(names[0], "over-limit", "{names:?}");
+        assert!(
+            told("policy-rejected") < told("refused-before"),
+            "notes last: {names:?}"
+        );
+        assert!(
+            told("refused-before") < told("accounts-folded"),
+            "{names:?}"
+        );
     }
 
     #[test]

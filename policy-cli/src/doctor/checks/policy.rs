@@ -1,8 +1,8 @@
 //! Checks whether the policy in force is the one on disk, and whether its rules match anything.
 
 use policy_config::{
-    Account, Charge, MAX_INTERVAL_DOUBLINGS, Matcher, Mode, Policy, Principals, Sampling,
-    format_bytes,
+    Account, Charge, FINEST_DEFAULT_INTERVAL_BYTES, MAX_INTERVAL_DOUBLINGS, Matcher, Mode, Policy,
+    Principals, Sampling, format_bytes,
 };
 
 use policy_report::metric_names;
@@ -56,15 +56,20 @@ pub(super) fn file_rejected(inputs: &Inputs) -> Vec<Finding> {
 }
 
 /// Whether an interval may be in force under this policy: the written one, or, if the policy has a
-/// CPU budget, the written one doubled a few times.
-fn may_be_widened_to(sampling: &Sampling, in_force_bytes: u64) -> bool {
+/// CPU budget, the written one doubled a few times. If none is written, also a finer one for small limits.
+fn may_be_in_force(sampling: &Sampling, in_force_bytes: u64) -> bool {
     let written = sampling.interval.bytes();
-    let most = if sampling.cpu_budget_percent.is_some() {
-        MAX_INTERVAL_DOUBLINGS
-    } else {
-        0
+    if sampling.cpu_budget_percent.is_none() {
+        return written == in_force_bytes;
+    }
+    let halvings = match sampling.interval_is_default {
+        true => (written / FINEST_DEFAULT_INTERVAL_BYTES)
+            .checked_ilog2()
+            .unwrap_or(0),
+        false => 0,
     };
-    (0..=most).any(|doublings| written << doublings == in_force_bytes)
+    let finest = written >> halvings;
+    (0..=MAX_INTERVAL_DOUBLINGS + halvings).any(|doublings| finest << doublings == in_force_bytes)
 }
 
 /// The agent has widened the interval, because samples cost more than their budget or the heap is
@@ -75,7 +80,7 @@ pub(super) fn interval_widened(inputs: &Inputs) -> Vec<Finding> {
     };
     let written = policy.sampling.interval.bytes();
     let in_force = accounts.sampling.interval_bytes;
-    if in_force == written || !may_be_widened_to(&policy.sampling, in_force) {
+    if in_force <= written || !may_be_in_force(&policy.sampling, in_force) {
         return Vec::new();
     }
     let cheaper = if walks_for_principals(policy) {
@@ -124,7 +129,7 @@ pub(super) fn file_not_in_force(inputs: &Inputs) -> Vec<Finding> {
         ));
     }
     let interval = policy.sampling.interval.bytes();
-    if !may_be_widened_to(&policy.sampling, accounts.sampling.interval_bytes) {
+    if !may_be_in_force(&policy.sampling, accounts.sampling.interval_bytes) {
         differences.push(format!(
             "the interval is {} in the file and {} in force",
             format_bytes(interval),
@@ -218,7 +223,10 @@ pub(super) fn matches_nothing(inputs: &Inputs) -> Vec<Finding> {
     let services: Vec<String> = accounts
         .accounts
         .iter()
-        .filter(|one| one.kind == "service")
+        // An account that the policy names is listed before it has a service.
+        .filter(|one| {
+            one.kind == "service" && (!one.service.is_empty() || one.allocated_bytes_total > 0)
+        })
         .flat_map(|one| [one.name.as_ref(), one.service.as_ref()])
         .flat_map(deployment::names)
         .collect();
@@ -261,7 +269,7 @@ fn seen(accounts: &crate::live::Accounts) -> String {
     }
 }
 
-/// No service was recognised.
+/// Most of the heap is nobody's, and no service was recognised or limits are in force.
 pub(super) fn services_not_recognised(inputs: &Inputs) -> Vec<Finding> {
     let Some(accounts) = &inputs.accounts else {
         return Vec::new();
@@ -277,20 +285,28 @@ pub(super) fn services_not_recognised(inputs: &Inputs) -> Vec<Finding> {
         .iter()
         .find(|one| one.name == "_unaccounted");
     let unowned = unowned.map_or(0, |one| one.charged_bytes);
-    if has_service || charged == 0 || (unowned as f64) < UNOWNED_SHARE * charged as f64 {
+    let has_limit = (accounts.accounts.iter())
+        .any(|one| one.limit_bytes.is_some() || one.soft_limit_bytes.is_some());
+    if has_service && !has_limit
+        || charged == 0
+        || (unowned as f64) < UNOWNED_SHARE * charged as f64
+    {
         return Vec::new();
     }
     vec![Finding::new(
         Severity::Warning,
         "services-not-recognised",
-        "no service was recognised: most of the heap belongs to no account",
+        match has_service {
+            true => "most of the heap belongs to no account, so no limit bounds it",
+            false => "no service was recognised: most of the heap belongs to no account",
+        },
         format!(
             "_unaccounted {} of {} charged",
             format_bytes(unowned),
             format_bytes(charged)
         ),
-        "the agent recognises applications of Tomcat, Jetty, WildFly and Spring Boot, and named class loaders; \
-         for a plain Java program, write an [[account]] with packages",
+        "the agent recognises applications of Tomcat, Jetty, WildFly and Spring Boot, named class loaders, and the \
+         program of the class path; for other code, write an [[account]] with packages",
     )]
 }
 

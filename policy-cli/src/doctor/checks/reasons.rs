@@ -25,6 +25,7 @@ pub(super) fn meaning(reason: &str) -> &'static str {
         "foreign" => "code of another account is on the stack",
         "handler" => "a catch or finally block was running",
         "policy" => "never-interrupt in the policy covers the place",
+        "no-unit" => "an error would end a thread's own loop, so the thread is slowed instead",
         _ => "this command does not know the reason",
     }
 }
@@ -40,6 +41,9 @@ pub(super) fn remedy(reason: &str) -> &'static str {
         }
         "foreign" => "if the other account is a library, give it charge = \"caller\"",
         "policy" => "narrow the account's never-interrupt",
+        "no-unit" => {
+            "if a method of the account handles one piece of work and its caller catches every error, name it in the account's work"
+        }
         "timer" => {
             "run the work of the task on a thread of a pool, where a refusal ends one request only"
         }

@@ -14,6 +14,9 @@ const MAX_ERROR_SHARE: f64 = 0.10;
 /// The share that the proposed interval gives.
 const PROPOSED_ERROR_SHARE: f64 = 0.05;
 
+/// The first JDK whose virtual threads are not a preview feature.
+const FIRST_WITH_VIRTUAL_THREADS: u32 = 21;
+
 const CAPABILITY: &str = metric_names::CAPABILITY_ENABLED;
 const SAMPLING: &str = "sampled_object_alloc";
 
@@ -63,7 +66,7 @@ pub(super) fn capability_missing(inputs: &Inputs) -> Vec<Finding> {
         .by_label(CAPABILITY, "capability")
         .filter(|(name, value)| *value == 0.0 && *name != SAMPLING);
     missing
-        .map(|(name, _)| {
+        .filter_map(|(name, _)| {
             let (severity, sentence, remedy) = match name {
                 "object_free" => (
                     Severity::Error,
@@ -85,11 +88,7 @@ pub(super) fn capability_missing(inputs: &Inputs) -> Vec<Finding> {
                     "no doors: the JVM does not let the agent change classes; services over their limits get errors, as with door = \"off\"",
                     "start the JVM with this agent only, to see which other agent interferes",
                 ),
-                "virtual_threads" => (
-                    Severity::Note,
-                    "no events of virtual threads: the agent was attached, or the JDK is older than 21; their allocations are sampled nevertheless",
-                    "nothing, or start the JVM with -agentpath",
-                ),
+                "virtual_threads" => return virtual_threads(inputs),
                 _ => (
                     Severity::Note,
                     "the JVM did not grant a capability that this command does not know",
@@ -97,9 +96,47 @@ pub(super) fn capability_missing(inputs: &Inputs) -> Vec<Finding> {
                 ),
             };
             let evidence = format!("{CAPABILITY}{{capability=\"{}\"}} = 0", printable(name));
-            Finding::new(severity, "capability-missing", sentence, evidence, remedy)
+            Some(Finding::new(
+                severity,
+                "capability-missing",
+                sentence,
+                evidence,
+                remedy,
+            ))
         })
         .collect()
+}
+
+/// The agent has no events of virtual threads. The JVM gives them at its start only, and only if it has such
+/// threads: before JDK 21 nothing is missing.
+fn virtual_threads(inputs: &Inputs) -> Option<Finding> {
+    if inputs
+        .release()
+        .is_some_and(|release| release < FIRST_WITH_VIRTUAL_THREADS)
+    {
+        return None;
+    }
+    let (sentence, remedy) = match inputs.loaded_at_start() {
+        Some(true) => (
+            "no events of virtual threads: the JVM did not grant them at its start; their allocations are sampled nevertheless",
+            "nothing; another agent, or -XX:-VMContinuations, may be the reason",
+        ),
+        Some(false) => (
+            "no events of virtual threads, because the agent was attached to the running JVM; their allocations are sampled nevertheless",
+            "nothing, or start the JVM with -agentpath",
+        ),
+        None => (
+            "no events of virtual threads: the agent was attached, or the JDK is older than 21; their allocations are sampled nevertheless",
+            "nothing, or start the JVM with -agentpath if it is not",
+        ),
+    };
+    Some(Finding::new(
+        Severity::Note,
+        "capability-missing",
+        sentence,
+        format!("{CAPABILITY}{{capability=\"virtual_threads\"}} = 0"),
+        remedy,
+    ))
 }
 
 /// Sampling is on, but nothing was sampled.
@@ -134,7 +171,7 @@ pub(super) fn never_collects(inputs: &Inputs) -> Vec<Finding> {
 
 fn is_epsilon(inputs: &Inputs) -> bool {
     let info = inputs.info.as_ref();
-    info.is_some_and(|info| info.arguments.flag("UseEpsilonGC") == Some(true))
+    info.is_some_and(|info| info.collector == Some(Collector::Epsilon))
 }
 
 /// Charges, but nothing live: only a collection shows what is live.

@@ -4,7 +4,7 @@
 use super::super::finding::{Finding, Severity};
 use super::super::inputs::Inputs;
 use super::reasons::{meaning, remedy};
-use crate::live::{Account, Door, State};
+use crate::live::{Account, Door, Evidence, NOTICEABLE_MS, State, wait_reason};
 use crate::process::printable;
 use crate::size;
 
@@ -19,11 +19,14 @@ pub(super) fn over(inputs: &Inputs) -> Vec<Finding> {
     let enforces = accounts.policy.mode == "enforce";
     let over = accounts.accounts.iter();
     over.filter(|account| account.state == State::Over)
-        .map(|account| match (enforces, account.refusals_total) {
-            (false, _) => only_observed(account),
-            (true, 0) if is_turned_away(account) => turned_away(account),
-            (true, 0) => never_refused(account),
-            (true, _) => refused(account),
+        .map(|account| {
+            let waited = waited(account, &accounts.evidence);
+            match (enforces, account.refusals_total) {
+                (false, _) => only_observed(account),
+                (true, 0) if is_turned_away(account) => turned_away(account, &waited),
+                (true, 0) => never_refused(account, &waited),
+                (true, _) => refused(account, &waited),
+            }
         })
         .collect()
 }
@@ -54,7 +57,7 @@ fn is_turned_away(account: &Account) -> bool {
     account.door == Door::Shut && (is_within_reserve || by_count(account).is_empty())
 }
 
-fn turned_away(account: &Account) -> Finding {
+fn turned_away(account: &Account, waited: &str) -> Finding {
     Finding::new(
         Severity::Warning,
         "over-limit",
@@ -66,7 +69,7 @@ fn turned_away(account: &Account) -> Finding {
             "{}{}{}",
             against_limit(account),
             answered_503(account),
-            waited(account)
+            waited
         ),
         REFUSED_REMEDY,
     )
@@ -80,18 +83,24 @@ fn answered_503(account: &Account) -> String {
     }
 }
 
-/// `, its threads and requests waited 12.3 s`; empty if they waited less than a tenth of a second.
-fn waited(account: &Account) -> String {
-    match account.wait_milliseconds_total {
-        0..100 => String::new(),
-        ms => format!(", its threads and requests waited {:.1} s", ms as f64 / 1e3),
-    }
+/// `, its threads and requests waited 12.3 s (evidence about it is awaited)`; empty if they waited less than a
+/// tenth of a second.
+fn waited(account: &Account, evidence: &Evidence) -> String {
+    let ms @ 100.. = account.wait_milliseconds_total else {
+        return String::new();
+    };
+    let reason = wait_reason(account, evidence);
+    let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+    format!(
+        ", its threads and requests waited {:.1} s{reason}",
+        ms as f64 / 1e3
+    )
 }
 
 /// What to do about an account that its limit holds.
 const REFUSED_REMEDY: &str = "see what it holds (heapwarden top); if it needs that, raise its limit in the policy: it takes effect at once";
 
-fn refused(account: &Account) -> Finding {
+fn refused(account: &Account, waited: &str) -> Finding {
     Finding::new(
         Severity::Warning,
         "over-limit",
@@ -102,14 +111,14 @@ fn refused(account: &Account) -> Finding {
             account.refusals_total,
             deferred_in_brackets(account),
             answered_503(account),
-            waited(account)
+            waited
         ),
         REFUSED_REMEDY,
     )
 }
 
 /// If refusals were due and none was thrown, it goes on growing: the worst that can be found.
-fn never_refused(account: &Account) -> Finding {
+fn never_refused(account: &Account, waited: &str) -> Finding {
     let most = by_count(account).into_iter().next();
     let (severity, why, remedy) = match most {
         Some((reason, _)) => (
@@ -135,32 +144,40 @@ fn never_refused(account: &Account) -> Finding {
             against_limit(account),
             deferred_in_brackets(account),
             answered_503(account),
-            waited(account)
+            waited
         ),
         remedy,
     )
 }
 
 /// Accounts that are above their limits if all that is charged is held.
+///
+/// A warning once its threads and requests were made to wait noticeably: it is throttled.
 pub(super) fn suspect(inputs: &Inputs) -> Vec<Finding> {
-    let accounts = inputs.accounts.iter().flat_map(|all| &all.accounts);
-    let suspects = accounts.filter(|account| account.state == State::Suspect);
+    let Some(all) = &inputs.accounts else {
+        return Vec::new();
+    };
+    let suspects = (all.accounts.iter()).filter(|account| account.state == State::Suspect);
     suspects
         .map(|account| {
             let charged = account
                 .tree
                 .map_or(account.charged_bytes, |tree| tree.charged_bytes);
+            let severity = match account.wait_milliseconds_total {
+                ..NOTICEABLE_MS => Severity::Note,
+                _ => Severity::Warning,
+            };
             Finding::new(
-                Severity::Note,
+                severity,
                 "suspect",
                 format!(
                     "account {} is suspect: its charge is above its limit, and a collection must show how much of \
                      that is garbage",
                     account.name
                 ),
-                format!("{}{}", share("charged", charged, account), waited(account)),
+                format!("{}{}", share("charged", charged, account), waited(account, &all.evidence)),
                 "nothing, if it is over or open within seconds; meanwhile its threads may be made to wait. If it stays \
-                 suspect: runbook, HeapwardenVerdictOverdue",
+                 suspect: raise [enforcement] evidence-budget if it is used up; see the runbook, HeapwardenVerdictOverdue",
             )
         })
         .collect()
@@ -169,17 +186,10 @@ pub(super) fn suspect(inputs: &Inputs) -> Vec<Finding> {
 /// Accounts that were refused, or should have been, and are open now.
 pub(super) fn refused_before(inputs: &Inputs) -> Vec<Finding> {
     let accounts = inputs.accounts.iter().flat_map(|all| &all.accounts);
-    // The grace after a refusal is part of it.
-    let deferred = |account: &Account| {
-        by_count(account)
-            .iter()
-            .any(|(reason, _)| *reason != "grace")
-    };
-    let told = accounts.filter(|account| {
-        let stopped = account.refusals_total > 0 || account.admission_refusals_total > 0;
-        account.state == State::Open && (stopped || deferred(account))
-    });
+    let told = accounts.filter(|account| account.state == State::Open && was_refused(account));
     told.map(|account| {
+        // It is open: for what it waited is not known any more.
+        let waited = waited(account, &Evidence::default());
         let advice = by_count(account)
             .into_iter()
             .find(|(reason, _)| *reason != "grace")
@@ -194,7 +204,7 @@ pub(super) fn refused_before(inputs: &Inputs) -> Vec<Finding> {
                 account.name
             ),
             format!(
-                "{} refusals thrown{}{}",
+                "{} refusals thrown{}{}{waited}",
                 account.refusals_total,
                 deferred_in_brackets(account),
                 answered_503(account)
@@ -203,6 +213,76 @@ pub(super) fn refused_before(inputs: &Inputs) -> Vec<Finding> {
         )
     })
     .collect()
+}
+
+/// Whether it was refused, turned away at its door, or should have been refused.
+fn was_refused(account: &Account) -> bool {
+    // The grace after a refusal is part of it.
+    let deferred = || {
+        by_count(account)
+            .iter()
+            .any(|(reason, _)| *reason != "grace")
+    };
+    account.refusals_total > 0 || account.admission_refusals_total > 0 || deferred()
+}
+
+/// Accounts that were made to wait for a verdict, and acquitted.
+pub(super) fn waited_before(inputs: &Inputs) -> Vec<Finding> {
+    let accounts = inputs.accounts.iter().flat_map(|all| &all.accounts);
+    let throttled = accounts.filter(|account| {
+        let waited = account.wait_milliseconds_total >= NOTICEABLE_MS;
+        account.state == State::Open && waited && !was_refused(account)
+    });
+    throttled
+        .map(|account| {
+            Finding::new(
+                Severity::Note,
+                "waited-before",
+                format!(
+                    "account {} was made to wait earlier, until a collection showed that it is below its limit",
+                    account.name
+                ),
+                format!(
+                    "its threads and requests waited {:.1} s in all",
+                    account.wait_milliseconds_total as f64 / 1e3
+                ),
+                "nothing, if that was once; else raise its limit, or [enforcement] evidence-budget so that verdicts come sooner",
+            )
+        })
+        .collect()
+}
+
+/// Accounts that stay over their limits because their refusals are put off again and again.
+pub(super) fn ineffective(inputs: &Inputs) -> Vec<Finding> {
+    let accounts = inputs.accounts.iter().flat_map(|all| &all.accounts);
+    accounts
+        .filter_map(|account| Some((account, account.ineffective.as_ref()?)))
+        .map(|(account, found)| {
+            let at = (found.frame.as_ref()).map_or_else(String::new, |frame| format!(" in {frame}"));
+            let remedy = match &*found.reason {
+                "no-unit" => {
+                    "name a unit of work by work = [\"…\"] in its section of the policy (docs/enforcement.md), or bound its memory by settings of its own"
+                }
+                "policy" => "narrow never-interrupt in its section of the policy",
+                _ => "bound its memory by settings of its own, or move it to a JVM of its own",
+            };
+            Finding::new(
+                Severity::Error,
+                "ineffective",
+                format!(
+                    "account {} stays over its limit, and refusals do not stop it: they are put off, mostly for the reason {}{at}",
+                    account.name, found.reason
+                ),
+                format!(
+                    "{}; {} refusals thrown, {} put off",
+                    against_limit(account),
+                    account.refusals_total,
+                    account.deferred_total
+                ),
+                remedy,
+            )
+        })
+        .collect()
 }
 
 /// Accounts of which a refusal ended threads: their work may have stopped for good, whatever the account's

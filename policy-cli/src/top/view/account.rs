@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::{Palette, padded, put, split_top};
-use crate::live::{Account, Door};
+use crate::live::{Account, Door, Evidence, wait_reason};
 use crate::printable;
 use crate::table::{Column, Row, amount};
 use crate::top::model::Part;
@@ -22,6 +22,7 @@ pub(super) fn draw(
     frame: &mut Frame<'_>,
     area: Rect,
     row: Option<Row<'_>>,
+    evidence: &Evidence,
     (part, scroll): (Part, usize),
     palette: Palette,
 ) -> usize {
@@ -33,7 +34,7 @@ pub(super) fn draw(
         );
         return 1;
     };
-    let lines = numbers(&row, palette);
+    let lines = numbers(&row, evidence, palette);
     let (top, lists) = split_top(area, u16::try_from(lines.len()).unwrap_or(0));
     put(frame, top, lines);
     let room = usize::from(lists.height).saturating_sub(1);
@@ -76,13 +77,22 @@ pub(super) fn draw(
     room
 }
 
-fn numbers(row: &Row<'_>, palette: Palette) -> Vec<Line<'static>> {
+fn numbers(row: &Row<'_>, evidence: &Evidence, palette: Palette) -> Vec<Line<'static>> {
     let account = row.account;
+    let why_waited = match account.wait_milliseconds_total {
+        0 => None,
+        _ => wait_reason(account, evidence),
+    };
+    let why_waited = why_waited.map_or_else(String::new, |reason| format!(" ({reason})"));
     let cell = |column: Column| column.cell(row);
     let soft = account.soft_limit_bytes;
     let retired = match account.retired_loaders {
         0 => String::new(),
-        loaders => format!("  undeployed but held {}", amount::count(loaders)),
+        loaders => format!("  leaked loaders {}", amount::count(loaders)),
+    };
+    let left = match account.left_behind_bytes {
+        0 => String::new(),
+        bytes => format!("  left by undeployed versions {}", amount::bytes(bytes)),
     };
     let door = match account.door {
         Door::Shut => "  door shut",
@@ -103,7 +113,7 @@ fn numbers(row: &Row<'_>, palette: Palette) -> Vec<Line<'static>> {
         Line::styled(
             format!(
                 "{} ({}) in {}",
-                printable::fitted(&account.name, MAX_NAME_COLUMNS),
+                printable::fitted_name(&account.name, MAX_NAME_COLUMNS),
                 cell(Column::Kind),
                 printable::escaped(row.address),
             ),
@@ -129,11 +139,12 @@ fn numbers(row: &Row<'_>, palette: Palette) -> Vec<Line<'static>> {
             amount::bytes(account.allocated_bytes_total),
         )),
         Line::raw(format!(
-            "refused {}  would have been {}  deferred {}  answered 503 {}{retired}{own}",
+            "refused {}  would have been {}  deferred {}  answered 503 {}  waited {}{why_waited}{retired}{left}{own}",
             cell(Column::Refused),
             cell(Column::WouldRefuse),
             cell(Column::Deferred),
             cell(Column::TurnedAway),
+            cell(Column::Waited),
         )),
     ]
 }

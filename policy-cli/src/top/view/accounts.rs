@@ -17,7 +17,7 @@ const MARKS: [&str; 2] = ["> ", "  "];
 const MIN_NAME_COLUMNS: usize = 8;
 
 /// The columns, the most important first: a narrow terminal shows only the first ones.
-const PRIORITY: [Column; 15] = [
+const PRIORITY: [Column; 16] = [
     Column::Account,
     Column::Live,
     Column::Percent,
@@ -30,6 +30,7 @@ const PRIORITY: [Column; 15] = [
     Column::Refused,
     Column::WouldRefuse,
     Column::Deferred,
+    Column::Waited,
     Column::Charged,
     Column::Objects,
     Column::Kind,

@@ -3,6 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::{Palette, padded};
+use crate::live;
 use crate::printable;
 use crate::status::{live_line, remarks};
 use crate::table::amount;
@@ -10,6 +11,13 @@ use crate::top::model::{Jvm, Model};
 
 /// Columns of the bar that shows how full the heap is.
 const BAR_COLUMNS: usize = 10;
+/// From this width on, the JVM's name and JDK stand beside its process id.
+const MEDIUM: usize = 100;
+/// From this width on, there is room for the bar as well.
+const WIDE: usize = 150;
+/// Widest name of a program, and widest version of a JDK, in columns.
+const MAX_PROGRAM_COLUMNS: usize = 24;
+const MAX_VERSION_COLUMNS: usize = 12;
 
 /// At most `most` lines; if not all JVMs fit, the last line counts the others.
 pub(super) fn lines(
@@ -34,7 +42,7 @@ pub(super) fn lines(
         .jvms
         .iter()
         .take(room)
-        .map(|jvm| line(model, jvm, name_columns, palette))
+        .map(|jvm| line(model, jvm, (name_columns, columns), palette))
         .collect();
     let more = &model.jvms[room.min(model.jvms.len())..];
     if most > 0 && !more.is_empty() {
@@ -47,7 +55,12 @@ pub(super) fn lines(
     lines
 }
 
-fn line(model: &Model, jvm: &Jvm, name_columns: usize, palette: Palette) -> Line<'static> {
+fn line(
+    model: &Model,
+    jvm: &Jvm,
+    (name_columns, columns): (usize, usize),
+    palette: Palette,
+) -> Line<'static> {
     let name = Span::raw(format!("{}  ", padded(&jvm.address, name_columns)));
     if let Some(error) = &jvm.error {
         let since = match jvm.reading {
@@ -71,11 +84,15 @@ fn line(model: &Model, jvm: &Jvm, name_columns: usize, palette: Palette) -> Line
         0 => 0.0,
         max_bytes => heap.used_after_gc_bytes as f64 / max_bytes as f64,
     };
+    let process = process(&reading.accounts.jvm, columns);
+    let bar = match process.is_empty() || columns >= WIDE {
+        true => format!("{} ", bar(share)),
+        false => String::new(),
+    };
     let mut parts = vec![
         name,
         Span::raw(format!(
-            "heap {} {} {} of {}  {}  {}",
-            bar(share),
+            "{process}heap {bar}{} {} of {}  {}  {}",
             amount::percent(share * 100.0),
             amount::bytes(heap.used_after_gc_bytes),
             amount::bytes(heap.max_bytes),
@@ -89,6 +106,31 @@ fn line(model: &Model, jvm: &Jvm, name_columns: usize, palette: Palette) -> Line
         parts.push(Span::styled(format!("  ! {first}"), palette.warning()));
     }
     Line::from(parts)
+}
+
+/// `PID 4711 Bootstrap, JDK 21.0.5  `, as much of it as the width allows; empty if the agent does not say (an
+/// older one).
+fn process(jvm: &live::Jvm, columns: usize) -> String {
+    if jvm.pid == 0 {
+        return String::new();
+    }
+    let pid = format!("PID {}", jvm.pid);
+    if columns < MEDIUM {
+        return format!("{pid}  ");
+    }
+    // As jps shows it.
+    let name = match jvm.name.rsplit_once('.') {
+        Some((_, class)) if !jvm.name.ends_with(".jar") => class,
+        _ => &jvm.name,
+    };
+    let version = jvm.version.split('+').next().unwrap_or_default();
+    let name = printable::fitted_name(name, MAX_PROGRAM_COLUMNS);
+    let version = printable::fitted(version, MAX_VERSION_COLUMNS);
+    let mut text = format!("{pid} {name}").trim_end().to_owned();
+    if !version.is_empty() {
+        text.push_str(&format!(", JDK {version}"));
+    }
+    text + "  "
 }
 
 fn bar(share: f64) -> String {

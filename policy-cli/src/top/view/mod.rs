@@ -37,7 +37,18 @@ pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model, palette: Palette) -> us
         Screen::List | Screen::Filter => accounts::draw(frame, body, model, palette),
         Screen::Account {
             of, part, scroll, ..
-        } => account::draw(frame, body, model.row(of), (*part, *scroll), palette),
+        } => {
+            let reading = model.jvms.get(of.jvm).and_then(|jvm| jvm.reading.as_ref());
+            let evidence = reading.map(|reading| reading.accounts.evidence);
+            account::draw(
+                frame,
+                body,
+                model.row(of),
+                &evidence.unwrap_or_default(),
+                (*part, *scroll),
+                palette,
+            )
+        }
     };
     if model.shows_help {
         help::draw(frame, area);
@@ -90,9 +101,9 @@ fn footer_line(model: &Model, palette: Palette) -> Line<'static> {
     Line::styled(text, palette.footer())
 }
 
-/// `text` cut or padded to `columns`.
+/// A name, shortened or padded to `columns`.
 fn padded(text: &str, columns: usize) -> String {
-    let mut text = printable::fitted(text, columns).into_owned();
+    let mut text = printable::fitted_name(text, columns).into_owned();
     let missing = columns.saturating_sub(printable::columns(&text));
     text.push_str(&" ".repeat(missing));
     text

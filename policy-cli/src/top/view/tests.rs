@@ -111,6 +111,58 @@ fn the_age_of_live_bytes_stands_beside_the_heap() {
 }
 
 #[test]
+fn the_process_is_named_beside_the_address() {
+    let mut model = Model::new(["127.0.0.1:9464".to_owned()]);
+    let mut poll = answer(0, 1, vec![]);
+    let accounts = &mut poll.outcome.as_mut().unwrap().accounts;
+    accounts.jvm.pid = 4711;
+    accounts.jvm.name = "org.apache.catalina.startup.Bootstrap".into();
+    accounts.jvm.version = "21.0.5+11-LTS".into();
+    model.poll(poll);
+    let first = |columns| screen(&model, columns, 8).swap_remove(1);
+    let wide = first(120);
+    assert!(
+        wide.starts_with("127.0.0.1:9464  PID 4711 Bootstrap, JDK 21.0.5  heap 0.0%"),
+        "{wide}"
+    );
+    assert!(
+        first(160).contains("JDK 21.0.5  heap [---"),
+        "{}",
+        first(160)
+    );
+    assert!(
+        first(80).starts_with("127.0.0.1:9464  PID 4711  heap 0.0%"),
+        "{}",
+        first(80)
+    );
+}
+
+#[test]
+fn five_classes_of_one_package_are_told_apart_in_an_opened_account() {
+    let mut shop = account("shop", 10 << 20);
+    let names = [
+        "Customer",
+        "CustomerOrder",
+        "CustomerOrderLine",
+        "Invoice",
+        "Product",
+    ];
+    shop.classes = (names.iter())
+        .map(|name| crate::live::Class {
+            class: format!("com.example.commerce.application.persistence.internal.{name}").into(),
+            ..crate::live::Class::default()
+        })
+        .collect();
+    let mut model = Model::new(["127.0.0.1:9464".to_owned()]);
+    model.poll(answer(0, 1, vec![shop]));
+    model.key(Key::Enter);
+    let text = screen(&model, 120, 24).join("\n");
+    for name in names {
+        assert!(text.contains(&format!(".{name} ")), "{name}:\n{text}");
+    }
+}
+
+#[test]
 fn a_narrow_screen_keeps_what_matters_most() {
     let lines = screen(&model(), 44, 16);
     assert!(lines[3].contains("ACCOUNT") && lines[3].contains("LIVE ± ERROR▼"));

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::enforce::budget::{CREDIT, SHARE};
+use crate::enforce::budget::{CREDIT, OVERDUE_SHARES, SHARE};
 
 /// A host with a collector, and the agent that does what the planner says.
 #[derive(Debug, Clone)]
@@ -25,6 +25,9 @@ struct Host {
     refunds_ms: u64,
     /// The kernel shows when G1's marking thread runs.
     g1_marking: bool,
+    /// The share of the machine that a concurrent cycle takes while it runs, in percent; `None` if the
+    /// kernel does not show it.
+    cycle_percent: Option<u64>,
     /// What is offered, the best first.
     offer: Vec<Means>,
     /// Means that the VM refuses although it offers them.
@@ -43,6 +46,7 @@ fn host(offer: impl Strategy<Value = Vec<Means>>) -> impl Strategy<Value = Host>
             any::<bool>(),
             0u64..30,
             prop_oneof![Just(0), 1u64..4000],
+            proptest::option::of(1u64..=100),
         ),
         offer,
     )
@@ -51,7 +55,7 @@ fn host(offer: impl Strategy<Value = Vec<Means>>) -> impl Strategy<Value = Host>
                 young_every_ms,
                 times,
                 cycle_every_ms,
-                (canary_lives, g1_marking, late_ms, refunds_ms),
+                (canary_lives, g1_marking, late_ms, refunds_ms, cycle_percent),
                 offer,
             )| {
                 Host {
@@ -64,6 +68,7 @@ fn host(offer: impl Strategy<Value = Vec<Means>>) -> impl Strategy<Value = Host>
                     cycle_every_ms,
                     canary_lives,
                     g1_marking,
+                    cycle_percent,
                     offer,
                     refuses: Vec::new(),
                     late_ms,
@@ -116,6 +121,8 @@ struct World {
     cycles_before: u64,
     /// What all collections that were asked for have cost.
     cost_ms: u64,
+    /// The time that the collector's threads would have taken on all processors together.
+    collector_ms: u64,
     dearest_ms: u64,
     asked: Vec<Means>,
     provoked: u32,
@@ -141,6 +148,7 @@ impl World {
             cycles_begun: 0,
             cycles_before: 0,
             cost_ms: 0,
+            collector_ms: 0,
             dearest_ms: 0,
             asked: Vec::new(),
             provoked: 0,
@@ -162,6 +170,15 @@ impl World {
         self.dearest_ms = self.dearest_ms.max(ms);
     }
 
+    /// What a concurrent cycle takes of the machine.
+    fn cycle_cost_ms(&self) -> u64 {
+        self.host.covering_ms * self.host.cycle_percent.unwrap_or(100) / 100
+    }
+
+    fn collector_time(&self) -> Option<Duration> {
+        (self.host.cycle_percent).map(|_| Duration::from_millis(self.collector_ms))
+    }
+
     fn begin_cycle(&mut self, asked_for: bool) {
         let snapshot = self.epoch;
         self.pause();
@@ -176,8 +193,9 @@ impl World {
     fn end_cycle(&mut self, cycle: Cycle) {
         self.cycle = None;
         self.epoch += 1;
+        self.collector_ms += self.cycle_cost_ms();
         if cycle.asked_for {
-            self.pays(self.host.covering_ms);
+            self.pays(self.cycle_cost_ms());
         }
         match &mut self.canary {
             Some((planted, lives)) if *planted <= cycle.snapshot => {
@@ -255,6 +273,7 @@ impl World {
                 .map(Epoch::new),
             cycle_ran: (self.host.g1_marking && !self.asked.is_empty())
                 .then(|| self.cycles_begun > self.cycles_before || self.cycle.is_some()),
+            collector_time: self.collector_time(),
         };
         let in_flight = self.planner.is_in_flight();
         let offer = self.offer();
@@ -288,10 +307,12 @@ impl World {
         self.allocated_ms += ms;
         self.pass(ms);
         self.cost_ms += ms;
+        self.collector_ms += ms;
         if self.allocated_ms >= self.host.provocation_ms {
             self.allocated_ms = 0;
             self.pass(self.host.pause_ms);
             self.pays(self.host.pause_ms);
+            self.collector_ms += self.host.pause_ms;
             self.pause();
             self.provoked += 1;
         }
@@ -306,18 +327,24 @@ impl World {
         self.asked.push(means);
         let epoch = self.epoch;
         self.canary = Some((epoch, self.host.canary_lives));
-        self.planner.started(means, Epoch::new(epoch), asked);
+        let collector_time = self.collector_time();
+        (self.planner).started(means, Epoch::new(epoch), asked, collector_time);
         if means == Means::Periodic {
             self.set_flag();
             return;
         }
         self.pass(self.host.covering_ms);
-        self.pays(self.host.covering_ms);
+        self.collector_ms += self.cycle_cost_ms();
+        self.pays(if means == Means::Full {
+            self.host.covering_ms
+        } else {
+            self.cycle_cost_ms()
+        });
         self.pause();
         self.covered = Some(epoch);
         self.canary = None;
         let now = self.now();
-        self.planner.returned(now);
+        self.planner.returned(now, self.collector_time());
     }
 
     /// Needs this until it is answered for the present epoch; how long that took, in milliseconds.
@@ -351,13 +378,16 @@ proptest! {
         host in host(any_collector()), needs in needs(),
     ) {
         let mut world = World::new(&host);
+        let mut may_overdraw = false;
         for (need, ms) in needs {
             let until = world.now_ms + ms;
             while world.now_ms < until {
                 world.turn(need);
             }
+            may_overdraw |= need != Need::None && ms >= OVERDUE.as_millis() as u64;
             // The budget has not paid for the last collection yet, and a request has two collections.
-            let allowed = SHARE * (world.now_ms as f64 + CREDIT.as_millis() as f64);
+            let share = SHARE * if may_overdraw { OVERDUE_SHARES } else { 1.0 };
+            let allowed = share * world.now_ms as f64 + SHARE * CREDIT.as_millis() as f64;
             let request = (host.covering_ms * u64::from(host.canary_lives + 1)
                 + host.provocation_ms + host.pause_ms + 30) as f64;
             prop_assert!(
@@ -409,6 +439,7 @@ fn quiet_host(offer: &[Means]) -> Host {
         canary_lives: 0,
         refunds_ms: 0,
         g1_marking: true,
+        cycle_percent: None,
         offer: offer.to_vec(),
         refuses: Vec::new(),
         late_ms: 0,
@@ -420,7 +451,7 @@ fn the_flag_has_its_proof_when_the_death_of_that_epoch_is_reported() {
     let mut planner = CollectionPlanner::default();
     let now = Instant::now();
     assert!(!planner.has_its_proof(Some(Epoch::new(9))), "nothing asked");
-    planner.started(Means::Periodic, Epoch::new(7), now);
+    planner.started(Means::Periodic, Epoch::new(7), now, None);
     assert!(!planner.has_its_proof(None));
     // A canary of before.
     assert!(!planner.has_its_proof(Some(Epoch::new(6))));
@@ -428,7 +459,7 @@ fn the_flag_has_its_proof_when_the_death_of_that_epoch_is_reported() {
     planner.was_put_back();
     assert!(!planner.has_its_proof(Some(Epoch::new(7))), "it is back");
     let mut planner = CollectionPlanner::default();
-    planner.started(Means::Full, Epoch::new(7), now);
+    planner.started(Means::Full, Epoch::new(7), now, None);
     assert!(!planner.has_its_proof(Some(Epoch::new(7))), "no flag");
 }
 
@@ -587,6 +618,25 @@ fn cycles_that_take_minutes_are_waited_for_and_no_full_collection_asked_for_inst
     );
 }
 
+/// A need does not wait until a used-up budget is earned again, which takes minutes here.
+#[test]
+fn an_overdue_need_overdraws_the_budget() {
+    let host = quiet_host(&[Means::Full]);
+    let mut world = World::new(&host);
+    let now = world.now();
+    world.planner.budget.spent(now, Duration::from_secs(12));
+    let unearned = world.planner.budget.wait(now);
+    assert!(unearned > Duration::from_secs(120), "{unearned:?}");
+    // What the overdue share has not earned either is waited for.
+    let overdue = world.planner.budget.overdue_wait(now);
+    let waited_ms = world.until_answered(Need::Covering, 240_000);
+    let waited = Duration::from_millis(waited_ms.expect("it is answered"));
+    assert!(
+        waited >= overdue && waited < overdue + 2 * OVERDUE,
+        "{waited:?}"
+    );
+}
+
 #[test]
 fn without_young_collections_there_is_one_kind() {
     let mut world = World::new(&quiet_host(&[Means::Forced]));
@@ -608,11 +658,12 @@ fn a_provocation_without_room_does_not_bar_the_way_up() {
                 covered: None,
                 proof: None,
                 cycle_ran: None,
+                collector_time: None,
             };
             match world.planner.step(need, &world.offer(), &status) {
                 Step::ProvokeYoung => {
                     gave_up += 1;
-                    world.planner.gave_up(now);
+                    world.planner.gave_up(now, None);
                 }
                 Step::Start(means) => world.start(means),
                 _ => world.pass(10),

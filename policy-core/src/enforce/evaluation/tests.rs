@@ -1,3 +1,4 @@
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use super::*;
 use crate::enforce::door::{Answer, DoorRules, KNOCK_AGAIN_MS};
 use crate::enforce::gate::{Due, Gate};
 use crate::ledger::watched::during_scans;
-use crate::ledger::{Capacity, Sample, UNKNOWN_CLASS};
+use crate::ledger::{Capacity, ObjectTag, Sample, UNKNOWN_CLASS};
 
 #[test]
 fn the_statuses_are_not_locked_while_records_are_passed_over() {
@@ -41,6 +42,7 @@ fn the_statuses_are_not_locked_while_records_are_passed_over() {
         soft_limit_bytes: None,
         throw: Throw::Oom,
         door: None,
+        admit: Arc::default(),
     };
     let mut evaluation = Evaluation::default();
     evaluation.adopt(
@@ -79,11 +81,13 @@ fn the_statuses_are_not_locked_while_records_are_passed_over() {
     );
 }
 
-/// An account with a limit of 64 MiB and a door, on which a test charges, collects and looks.
+/// An account with a limit of 64 MiB, and a door unless a test wants none, on which a test charges, collects
+/// and looks.
 struct Doored {
     ledger: Ledger,
     enforcement: Enforcement,
     purse: PurseId,
+    kept: RefCell<Vec<ObjectTag>>,
     evaluation: Evaluation,
     now: Instant,
     free_heap_bytes: u64,
@@ -95,6 +99,16 @@ const LIMIT_BYTES: u64 = 64 * MIB;
 
 impl Doored {
     fn new() -> Doored {
+        Doored::with(Some(DoorRules {
+            reserve_share: 0.125,
+        }))
+    }
+
+    fn without_door() -> Doored {
+        Doored::with(None)
+    }
+
+    fn with(door: Option<DoorRules>) -> Doored {
         let ledger = Ledger::new(Capacity {
             records: 1_000,
             purses: 10,
@@ -109,10 +123,8 @@ impl Doored {
             limit_bytes: Some(LIMIT_BYTES),
             soft_limit_bytes: None,
             throw: Throw::Oom,
-            door: Some(DoorRules {
-                reserve_share: 0.125,
-                admit: Arc::default(),
-            }),
+            door,
+            admit: Arc::default(),
         };
         let mut evaluation = Evaluation::default();
         evaluation.adopt(
@@ -126,6 +138,7 @@ impl Doored {
             ledger,
             enforcement,
             purse,
+            kept: RefCell::default(),
             evaluation,
             now: Instant::now(),
             free_heap_bytes: 1 << 29,
@@ -165,10 +178,19 @@ impl Doored {
                 size_bytes: MIB,
                 interval: self.ledger.intervals().current(),
             };
-            self.ledger.charge(&sample).expect("room");
+            let tag = self.ledger.charge(&sample).expect("room");
+            self.kept.borrow_mut().push(tag);
             due = self.gate().pass(MIB, MIB).due;
         }
         due
+    }
+
+    /// What was kept last is freed.
+    fn let_go(&self, mib: u64) {
+        for _ in 0..mib {
+            let tag = self.kept.borrow_mut().pop().expect("it was kept");
+            assert!(self.ledger.refund(tag));
+        }
     }
 
     /// A collection of all memory, in which nothing dies.
@@ -248,11 +270,51 @@ fn what_is_observed_has_no_reserve_and_no_shut_door() {
     assert_eq!(account.gate().knock(0, false), Answer::In);
 }
 
+/// Without a door the breaker begins with the errors, and its pauses begin anew each time.
+#[test]
+fn a_program_asks_for_an_account_without_a_door() {
+    let mut account = Doored::without_door();
+    account.turn();
+    account.keep(60);
+    account.decide();
+    assert_eq!(account.gate().ask(0, false), Answer::In);
+    account.keep(8);
+    account.turn();
+    assert_eq!(account.gate().ask(0, false), Answer::In, "no verdict yet");
+    account.decide();
+    assert_eq!(account.word(), (false, true));
+    assert!(!account.enforcement.gates.is_any_asked());
+    assert_eq!(account.gate().knock(5, false), Answer::In, "it has no door");
+    for (now_ms, pause_ms) in [(5, 100), (1_005, 200), (2_005, 400)] {
+        let Answer::Probe(ticket) = account.gate().ask(now_ms, false) else {
+            panic!("the first goes in as a probe");
+        };
+        let busy = account.gate().ask(now_ms + 1, true);
+        assert!(matches!(busy, Answer::Away { .. }), "{busy:?}");
+        account.gate().door().end(ticket, now_ms + 2);
+        let retry_after_ms = pause_ms;
+        let pausing = account.gate().ask(now_ms + 2, false);
+        assert_eq!(pausing, Answer::Away { retry_after_ms });
+    }
+    account.let_go(60);
+    account.decide();
+    assert_eq!(account.word(), (false, false));
+    assert_eq!(account.gate().ask(3_000, false), Answer::In);
+    account.keep(60);
+    account.decide();
+    assert_eq!(account.word(), (false, true));
+    let again = account.gate().ask(3_001, false);
+    assert!(
+        matches!(again, Answer::Probe(_)),
+        "without a pause: {again:?}"
+    );
+    assert_eq!(account.gate().drain().admission_refusals, 6);
+}
+
 #[test]
 fn the_reserve_shrinks_with_the_free_heap() {
     let rules = DoorRules {
         reserve_share: 0.125,
-        admit: Arc::default(),
     };
     assert_eq!(rules.reserve_bytes(64 * MIB, 512 * MIB), 8 * MIB);
     assert_eq!(rules.reserve_bytes(64 * MIB, 10 * MIB), 5 * MIB);

@@ -82,7 +82,26 @@ fn a_verdict_hits_its_own_account() {
     });
 }
 
-/// Rule 7: one thread counts while two readers take the counts out.
+/// Rule 7: two threads spend what is left for one of them.
+#[test]
+fn graces_together_stay_within_their_bound() {
+    loom::model(|| {
+        let gate = Arc::new(Gate::default());
+        gate.set_word(OVER);
+        gate.set_marks(1000, 0, 0);
+        let bytes = account_grace_bytes(1000) / 2 + 1;
+        let other = {
+            let gate = gate.clone();
+            thread::spawn(move || gate.spend_grace(bytes))
+        };
+        let own = gate.spend_grace(bytes);
+        assert!(own != other.join().unwrap(), "one of the two gets it");
+        // What did not fit used nothing up.
+        assert!(gate.spend_grace(bytes - 2));
+    });
+}
+
+/// Rule 8: one thread counts while two readers take the counts out.
 #[test]
 fn no_count_is_lost() {
     loom::model(|| {

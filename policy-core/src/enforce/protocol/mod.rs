@@ -15,6 +15,7 @@
 //! * a charge beyond the stop passes without being due; or a waiting thread goes on without a verdict;
 //!   or a thread waits although its account is only observed or has no limit;
 //! * a thread waits longer, or is granted more, than its grace allows;
+//! * an error is thrown where no unit of work begins, or such a thread is slowed for longer than it may;
 //! * an account that dropped nothing is measured as one that drops something;
 //! * a count is lost.
 

@@ -12,7 +12,9 @@ use policy_config::Door;
 use crate::core::Core;
 use crate::enforce::admission::Level;
 use crate::enforce::door::{Answer, KNOCK_AGAIN_MS, LEASE_MS, LONGEST_PAUSE_MS};
-use crate::enforce::grace::{GRACE_BYTES, SLOW_BYTES_PER_MS, WAIT_MS, WAITS_MS};
+use crate::enforce::grace::{
+    CARRIER_MS, GRACE_BYTES, SLOW_BYTES_PER_MS, SLOWEST_MS, WAIT_MS, WAITS_MS,
+};
 use crate::enforce::overdraft::Survival;
 use crate::enforce::state::Phase;
 use crate::ledger::{Epoch, Ledger, PurseId};
@@ -226,6 +228,12 @@ impl Oracle {
         *left_ms += charged_bytes / SLOW_BYTES_PER_MS + TICK_MS;
         let left = left_ms.checked_sub(ms);
         *left_ms = left.unwrap_or_else(|| panic!("waited {ms} ms more for one word"));
+    }
+
+    /// A thread without a unit of work is made to sleep.
+    pub(super) fn slowed(&self, ms: u64, is_virtual: bool) {
+        let longest_ms = if is_virtual { CARRIER_MS } else { SLOWEST_MS };
+        assert!(ms <= longest_ms, "a thread's own loop sleeps {ms} ms");
     }
 
     pub(super) fn granted(&mut self, thread: usize, bytes: u64) {

@@ -283,6 +283,12 @@ impl ports::Collector for Simulation {
         Some(2 * state.cycles_begun - running)
     }
 
+    fn find_collector_threads(&self) {}
+
+    fn collector_time(&self) -> Option<Duration> {
+        None
+    }
+
     fn collect(&self, _: Means) -> bool {
         let state = &mut *self.state.borrow_mut();
         if !state.refuses {
@@ -394,6 +400,10 @@ impl ports::References for Simulation {
     }
 
     /// Called at the end of a turn.
+    fn take_barring_frame(&self) -> Option<ports::BarringFrame> {
+        None
+    }
+
     fn take_refusal(&self) -> Option<LoggedRefusal> {
         let state = &mut *self.state.borrow_mut();
         let enforced = state.deployments.enforced;

@@ -34,6 +34,8 @@ pub(super) enum Conduct {
 pub(super) struct Place {
     /// It may not be refused there.
     pub(super) is_unsafe: bool,
+    /// No unit of work begins there: the thread is its own loop.
+    pub(super) is_loop: bool,
     /// Its program has asked not to be refused.
     pub(super) is_masked: bool,
     /// Its stack is not known before then.
@@ -83,6 +85,13 @@ impl Thread {
             grace: Grace::default(),
             hold: None,
             level: None,
+        }
+    }
+
+    /// Goes to another place of its code, unless an allocation holds it up.
+    pub(super) fn goes_to(&mut self, change: impl FnOnce(&mut Place)) {
+        if self.hold.is_none() {
+            change(&mut self.place);
         }
     }
 
@@ -137,6 +146,9 @@ impl CallingThread for Caller<'_> {
         if self.place.is_unsafe {
             return Err(Reason::Locks.into());
         }
+        if self.place.is_loop {
+            return Err(Reason::NoUnit.into());
+        }
         Ok(())
     }
 
@@ -171,6 +183,10 @@ impl CallingThread for Caller<'_> {
     }
 
     fn throw(&mut self, _: &RefusalDetails) -> bool {
+        let Place {
+            is_unsafe, is_loop, ..
+        } = self.place;
+        assert!(!is_unsafe && !is_loop, "thrown where it must not be");
         let level = self.level.expect("judged");
         let gate = self.core.enforcement.gates.get(level.account);
         let is_over = gate.is_some_and(|gate| gate.word().0.over);
@@ -312,6 +328,9 @@ impl State {
         match step {
             Step::Sleep(longest) => {
                 let ms = u64::try_from(longest.as_millis()).expect("a short sleep");
+                if hold.admission.is_spared() {
+                    self.oracle.slowed(ms, self.threads[index].is_virtual);
+                }
                 hold.wakes_at_ms = self.now_ms + ms;
                 self.threads[index].hold = Some(hold);
             }

@@ -57,6 +57,11 @@ pub(super) enum Event {
         thread: u8,
         is_unsafe: bool,
     },
+    /// A thread comes to its own loop, or to a unit of work.
+    Loop {
+        thread: u8,
+        is_loop: bool,
+    },
     /// A thread's program asks not to be refused, or no longer.
     Mask {
         thread: u8,
@@ -198,7 +203,10 @@ impl World {
                 self.jvm.publish_at_once();
             }
             Event::Unsafe { thread, is_unsafe } => {
-                state.threads[place(thread)].place.is_unsafe = is_unsafe;
+                state.threads[place(thread)].goes_to(|place| place.is_unsafe = is_unsafe);
+            }
+            Event::Loop { thread, is_loop } => {
+                state.threads[place(thread)].goes_to(|place| place.is_loop = is_loop);
             }
             Event::Mask { thread, is_masked } => {
                 state.threads[place(thread)].place.is_masked = is_masked;
@@ -405,6 +413,8 @@ pub(super) fn event() -> impl Strategy<Value = Event> {
         3 => edit().prop_map(Event::Reload),
         1 => (0u8..4, any::<bool>())
             .prop_map(|(thread, is_unsafe)| Event::Unsafe { thread, is_unsafe }),
+        1 => (0u8..4, any::<bool>())
+            .prop_map(|(thread, is_loop)| Event::Loop { thread, is_loop }),
         1 => (0u8..4, any::<bool>())
             .prop_map(|(thread, is_masked)| Event::Mask { thread, is_masked }),
         1 => (0u8..4, 1u16..300).prop_map(|(thread, ms)| Event::FirstSight { thread, ms }),

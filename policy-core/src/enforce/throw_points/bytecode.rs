@@ -46,6 +46,16 @@ impl Code {
         analyse(bytes).unwrap_or_else(Code::unknown)
     }
 
+    /// The same code, of a method that makes an instance by a call: compiled code has that call inlined.
+    pub fn with_calls_for_instances(mut self) -> Code {
+        for (_, site) in &mut self.sites {
+            if *site == Site::Call {
+                *site = Site::Instance;
+            }
+        }
+        self
+    }
+
     /// Code of which nothing is known: no place in it is safe.
     pub fn unknown() -> Code {
         Code {

@@ -1,4 +1,4 @@
-//! The policy's exceptions for single accounts: `interrupt-through` and `never-interrupt`.
+//! The policy's exceptions for single accounts: `interrupt-through`, `never-interrupt` and `work`.
 //!
 //! An allocating thread must not match patterns. So each account rule with exceptions gets a number,
 //! each judged method stores the exceptions by that number, and each payer has the number of its
@@ -40,7 +40,14 @@ pub struct Payer {
 pub struct Said {
     generation: u32,
     /// By number; nearly always empty.
-    by_number: Box<[(u32, Interrupt)]>,
+    by_number: Box<[(u32, Says)]>,
+}
+
+/// What one account says of a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Says {
+    interrupt: Option<Interrupt>,
+    is_work: bool,
 }
 
 impl Exceptions {
@@ -103,15 +110,19 @@ impl Exceptions {
         }
     }
 
-    /// The exceptions of all accounts for the methods of a package.
-    pub fn of(&self, package: &str) -> Said {
+    /// The exceptions of all accounts for a method of a class, whose name is written as in Java.
+    pub fn of(&self, class: &str, method: &str) -> Said {
+        let package = class.rsplit_once('.').map_or("", |(package, _)| package);
         let said = self
             .rules
             .iter()
             .zip(0..)
             .filter_map(|((_, _, table), number)| {
-                let interrupt = table.lookup(package)?;
-                Some((number, interrupt))
+                let says = Says {
+                    interrupt: table.lookup(package),
+                    is_work: table.is_work(class, method),
+                };
+                (says.interrupt.is_some() || says.is_work).then_some((number, says))
             });
         Said {
             generation: self.generation,
@@ -130,11 +141,7 @@ impl Said {
         if self.generation != payer.generation {
             return None;
         }
-        let said = self
-            .by_number
-            .iter()
-            .find(|(by, _)| *by == number)
-            .map(|said| said.1);
+        let said = self.says(number).and_then(|says| says.interrupt);
         Some(match (rule, said) {
             (MethodRule::Anywhere(_), _) | (_, None) => rule,
             (_, Some(Interrupt::Never)) => MethodRule::Anywhere(Reason::Policy),
@@ -143,6 +150,17 @@ impl Said {
             (_, Some(Interrupt::Through)) if native => rule,
             (_, Some(Interrupt::Through)) => MethodRule::Transparent,
         })
+    }
+
+    /// Whether the account of this payer says that a unit of work begins with the method.
+    pub fn is_work(&self, payer: Payer) -> bool {
+        self.generation == payer.generation
+            && (payer.number.and_then(|number| self.says(number))).is_some_and(|says| says.is_work)
+    }
+
+    fn says(&self, number: u32) -> Option<Says> {
+        let mut said = self.by_number.iter();
+        said.find(|(by, _)| *by == number).map(|said| said.1)
     }
 
     /// Bytes held beyond the value itself.
@@ -197,12 +215,42 @@ mod tests {
             ("c.tx.log", MethodRule::Outside, c, never),
             ("c.tx.log", MethodRule::Outside, b, MethodRule::Outside),
         ] {
-            let said = exceptions.of(package);
+            let said = exceptions.of(&format!("{package}.X"), "m");
             assert_eq!(said.rule(rule, payer, false), Some(expected), "{package}");
         }
-        let said = exceptions.of("java.util.concurrent");
+        let said = exceptions.of("java.util.concurrent.X", "m");
         assert_eq!(said.rule(MethodRule::Jdk, b, true), Some(MethodRule::Jdk));
         assert_eq!(said.rule(MethodRule::Jdk, c, true), Some(never));
+    }
+
+    #[test]
+    fn each_account_names_its_own_work() {
+        let text = "[[account]]\nname = 'b'\npackages = ['b.*']\nwork = ['b.Loop#step', 'java.lang.Thread#run']\n\
+            [[account]]\nname = 'c'\npackages = ['c.*']\nwork = ['c.jobs.*', 'b.Loop']";
+        let exceptions = Exceptions::default().follow(&policy(text)).unwrap();
+        let (b, c) = (payer(&exceptions, 0), payer(&exceptions, 1));
+        for (class, method, expected) in [
+            ("b.Loop", "step", [true, true]),
+            ("b.Loop", "run", [false, true]),
+            ("b.Loop$Inner", "run", [false, true]),
+            ("b.Loops", "step", [false, false]),
+            ("c.jobs.nightly.Job", "run", [false, true]),
+            ("java.lang.Thread", "run", [true, false]),
+        ] {
+            let said = exceptions.of(class, method);
+            assert_eq!(
+                [b, c].map(|payer| said.is_work(payer)),
+                expected,
+                "{class}#{method}"
+            );
+            let silent = Payer { number: None, ..b };
+            assert!(!said.is_work(silent));
+            let later = Payer {
+                generation: b.generation + 1,
+                ..b
+            };
+            assert!(!said.is_work(later), "judged under another policy");
+        }
     }
 
     #[test]
@@ -212,7 +260,7 @@ mod tests {
         let second = first.follow(&policy("")).unwrap();
         assert!(second.is_empty());
         let third = second.follow(&policy(TWO)).unwrap();
-        let said = first.of("c.tx");
+        let said = first.of("c.tx.X", "m");
         assert_eq!(
             said.rule(MethodRule::Outside, payer(&third, 1), false),
             None

@@ -27,6 +27,13 @@ impl MethodInfo {
             .map_or("", |(package, _)| package)
     }
 
+    /// Whether the method makes an instance by a call, as linked constructor handles do.
+    pub fn makes_instances(&self) -> bool {
+        self.of_jdk
+            && self.class == "java.lang.invoke.DirectMethodHandle"
+            && self.method == "allocateInstance"
+    }
+
     /// The rule for every account.
     pub fn rule(&self, rules: &Rules) -> MethodRule {
         if self.method == "<clinit>" {
@@ -143,7 +150,63 @@ mod tests {
             ),
             (method_info("com.acme.Shop", "<clinit>"), Anywhere(Clinit)),
             (method_info("com.acme.Shop", "sell"), Outside),
+            (
+                method_info("java.lang.invoke.DirectMethodHandle", "allocateInstance"),
+                Transparent,
+            ),
+            (
+                native("jdk.internal.misc.Unsafe", "allocateInstance"),
+                Transparent,
+            ),
+            (
+                method_info("java.lang.invoke.DirectMethodHandle", "ensureInitialized"),
+                Anywhere(Linkage),
+            ),
+            (
+                method_info(
+                    "org.apache.logging.log4j.web.Log4jServletFilter",
+                    "doFilter",
+                ),
+                Above(Logging),
+            ),
+            (
+                method_info("org.apache.logging.log4j.core.Logger", "log"),
+                Anywhere(Logging),
+            ),
+            (
+                method_info("org.slf4j.helpers.MessageFormatter", "safeObjectAppend"),
+                Above(Logging),
+            ),
+            (
+                method_info("wiremock.org.slf4j.Logger", "info"),
+                Anywhere(Logging),
+            ),
+            (
+                method_info("org.eclipse.jetty.server.Server", "handle"),
+                MethodRule::Framework,
+            ),
+            (
+                method_info("wiremock.org.eclipse.jetty.server.Server", "handle"),
+                MethodRule::Framework,
+            ),
+            (
+                method_info("io.grpc.netty.shaded.io.netty.channel.Channel", "read"),
+                MethodRule::Framework,
+            ),
+            (
+                method_info("reactor.core.publisher.FluxMap", "subscribe"),
+                MethodRule::Framework,
+            ),
+            (method_info("com.acme.reactor.Loop", "run"), Outside),
             (method_info("org.slf4j.Logger", "info"), Anywhere(Logging)),
+            (
+                method_info("dev.heapwarden.grpc.AdmissionInterceptor", "turnAway"),
+                Anywhere(Reason::Container),
+            ),
+            (
+                method_info("dev.heapwarden.grpc.AdmissionInterceptor", "interceptCall"),
+                Above(Reason::Container),
+            ),
             (
                 method_info("java.lang.invoke.CallSite", "make"),
                 Anywhere(Linkage),

@@ -15,7 +15,7 @@ use arc_swap::{ArcSwap, Guard};
 
 use super::bytecode::Code;
 use super::exceptions::{Payer, Said};
-use super::judge::MethodRule;
+use super::judge::{MethodRule, Unit};
 
 /// The largest number of methods in the table, and the largest size of their entries.
 const MOST_METHODS: usize = 48 * 1024;
@@ -41,6 +41,8 @@ pub struct Judged {
     pub method: MethodKey,
     /// The rule for every account.
     pub rule: MethodRule,
+    /// Whether a unit of work begins with it, for every account.
+    pub unit: Unit,
     /// The exceptions of single accounts.
     pub said: Said,
     /// Whether it is a native method.
@@ -56,6 +58,14 @@ impl Judged {
     /// again.
     pub fn rule_for(&self, payer: Payer) -> Option<MethodRule> {
         self.said.rule(self.rule, payer, self.native)
+    }
+
+    /// Whether a unit of work of this payer begins with it. Only for an entry of the policy in force.
+    pub fn unit_for(&self, payer: Payer) -> Unit {
+        match self.said.is_work(payer) {
+            true => self.unit.max(Unit::Begins),
+            false => self.unit,
+        }
     }
 
     fn bytes(&self) -> usize {
@@ -230,6 +240,7 @@ mod tests {
             } else {
                 MethodRule::Outside
             },
+            unit: Unit::None,
             said: Said::default(),
             native: false,
             code: Code::default(),

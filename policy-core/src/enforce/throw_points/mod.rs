@@ -1,8 +1,9 @@
 //! Safe throw points: places where a refusal breaks nothing but the work that it refuses.
 //!
-//! * [`judge()`](judge::judge): whether a throw is safe on a given stack, a pure function; [`Reason`]: why it is not.
+//! * [`judge_frames()`](judge::judge_frames): whether a throw is safe on a given stack, a pure function; [`Reason`]: why it is not.
 //! * [`rules`]: the reviewed table of the JDK's methods (`reviewed.toml`), compiled;
 //!   [`method_info`]: what the rules need to know of a method.
+//! * [`units`]: the reviewed table of methods with which a unit of work begins (`units.toml`), compiled.
 //! * [`bytecode`]: whether an instruction belongs to an exception handler, and what it allocates.
 //! * [`exceptions`]: the policy's exceptions for the packages of single accounts.
 //! * [`methods`]: the result for each method, which the metadata thread finds out and allocating
@@ -13,8 +14,10 @@ pub mod exceptions;
 pub mod judge;
 pub mod method_info;
 pub mod methods;
+mod places;
 mod reason;
 pub mod rules;
+pub mod units;
 
 use std::sync::Arc;
 
@@ -26,6 +29,7 @@ use crate::identity::directory::Directory;
 use exceptions::Exceptions;
 use methods::Methods;
 use rules::Rules;
+use units::Units;
 
 pub use reason::Reason;
 
@@ -33,6 +37,8 @@ pub use reason::Reason;
 pub struct ThrowPoints {
     /// The reviewed rules for the JDK's methods.
     pub rules: &'static Rules,
+    /// The reviewed methods with which units of work begin.
+    pub units: &'static Units,
     /// What is known of each method. Lock-free for readers.
     pub methods: Methods,
     /// The policy's exceptions for single accounts. Lock-free for readers.
@@ -44,6 +50,7 @@ impl ThrowPoints {
     pub fn new() -> ThrowPoints {
         ThrowPoints {
             rules: Rules::reviewed(),
+            units: Units::reviewed(),
             methods: Methods::new(),
             exceptions: ArcSwap::default(),
         }

@@ -42,7 +42,8 @@ pub enum Reason {
     Native,
     /// Code of the JDK that is not known to keep its invariants.
     Jdk,
-    /// Code of the container, or of no account, between the allocation and the account's frame.
+    /// Code of the container, of a framework, or of no account, between the allocation and the account's
+    /// frame.
     Container,
     /// Another account's code between the allocation and the account's frame.
     Foreign,
@@ -50,11 +51,13 @@ pub enum Reason {
     Handler,
     /// The policy says never here.
     Policy,
+    /// The thread is its own loop: no unit of work begins below the account's frame.
+    NoUnit,
 }
 
 impl Reason {
     /// All, each at the index that is its number.
-    pub const ALL: [Reason; 23] = [
+    pub const ALL: [Reason; 24] = [
         Reason::Grace,
         Reason::Masked,
         Reason::Unresolved,
@@ -78,6 +81,7 @@ impl Reason {
         Reason::Foreign,
         Reason::Handler,
         Reason::Policy,
+        Reason::NoUnit,
     ];
 
     /// The value of the metric's label.
@@ -106,7 +110,14 @@ impl Reason {
             Reason::Foreign => "foreign",
             Reason::Handler => "handler",
             Reason::Policy => "policy",
+            Reason::NoUnit => "no-unit",
         }
+    }
+
+    /// Whether the place itself is safe, and an error is spared because it would end a thread's own loop
+    /// or a timer. Such a thread is slowed instead.
+    pub fn is_slowed(self) -> bool {
+        matches!(self, Reason::NoUnit | Reason::Timer)
     }
 
     /// The reason of that name.

@@ -1,15 +1,14 @@
 //! The reviewed rules: which of the JDK's methods an error may pass through.
 //!
 //! The data is `reviewed.toml`, written for people to review. This module compiles it for look-up by
-//! class and method. The most specific row decides: first a row for the method, then for its class,
-//! for an enclosing class, for the package, and last for a parent package with `.*`.
+//! class and method. The most specific row decides; see `places.rs`.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
 use super::judge::MethodRule;
+use super::places::Places;
 use super::reason::Reason;
 
 /// The table that is compiled in.
@@ -37,6 +36,7 @@ struct Row {
 enum Verdict {
     Transparent,
     Never,
+    Framework,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -64,7 +64,10 @@ impl Row {
         }
         match (self.verdict, self.scope, &self.reason) {
             (Verdict::Transparent, None, None) => Ok(MethodRule::Transparent),
-            (Verdict::Transparent, ..) => Err("what is transparent has no scope and no reason"),
+            (Verdict::Framework, None, None) => Ok(MethodRule::Framework),
+            (Verdict::Transparent | Verdict::Framework, ..) => {
+                Err("only what is never interrupted has a scope and a reason")
+            }
             (Verdict::Never, Some(scope), Some(reason)) => {
                 let reason = Reason::from_name(reason).ok_or("no such reason")?;
                 Ok(match scope {
@@ -77,56 +80,10 @@ impl Row {
     }
 }
 
-/// A place in the code, as a row names it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Place {
-    /// `a.b.*`
-    Below(String),
-    /// `a.b`
-    Package(String),
-    /// `a.b.C`, `a.b.C$D`: with the classes inside it.
-    Class(String),
-    /// `a.b.C#m`
-    Method(String, String),
-}
-
-impl Place {
-    fn read(text: &str) -> Result<Place, &'static str> {
-        if let Some((class, method)) = text.split_once('#') {
-            return match Place::read(class)? {
-                Place::Class(class) if !method.is_empty() => {
-                    Ok(Place::Method(class, method.to_owned()))
-                }
-                _ => Err("a method needs its class"),
-            };
-        }
-        let (name, below) = match text.strip_suffix(".*") {
-            Some(name) => (name, true),
-            None => (text, false),
-        };
-        let part_is_class = |part: &str| part.starts_with(char::is_uppercase);
-        let parts: Vec<&str> = name.split('.').collect();
-        let classes = parts.iter().filter(|part| part_is_class(part)).count();
-        let last_is_class = parts.last().is_some_and(|part| part_is_class(part));
-        if parts
-            .iter()
-            .any(|part| part.is_empty() || part.contains('*'))
-        {
-            return Err("not a package, a class or a method");
-        }
-        match (below, classes, last_is_class) {
-            (true, 0, _) => Ok(Place::Below(name.to_owned())),
-            (false, 0, _) => Ok(Place::Package(name.to_owned())),
-            (false, 1, true) => Ok(Place::Class(name.to_owned())),
-            _ => Err("classes inside classes are written with a `$`"),
-        }
-    }
-}
-
 /// The rules, compiled.
 #[derive(Debug, Default)]
 pub struct Rules {
-    rows: HashMap<Place, MethodRule>,
+    rows: Places<MethodRule>,
 }
 
 /// The rule that was found for a method.
@@ -151,26 +108,22 @@ impl Rules {
             tracing::error!(
                 "the table of throw points is unreadable ({error}); nothing is refused"
             );
-            let nowhere = ["java", "jdk"].map(|package| Place::Below(package.to_owned()));
-            Rules {
-                rows: nowhere
-                    .into_iter()
-                    .map(|place| (place, MethodRule::Anywhere(Reason::Unresolved)))
-                    .collect(),
+            let mut rows = Places::default();
+            for nowhere in ["java.*", "jdk.*"] {
+                let _ = rows.enter(nowhere, MethodRule::Anywhere(Reason::Unresolved));
             }
+            Rules { rows }
         })
     }
 
     fn parse(text: &str) -> Result<Rules, RulesError> {
         let file: File = toml::from_str(text)?;
-        let mut rows = HashMap::new();
+        let mut rows = Places::default();
         for row in &file.rule {
             for at in &row.at {
                 let bad = |why| RulesError::Row(at.clone(), why);
                 let rule = row.rule().map_err(bad)?;
-                if rows.insert(Place::read(at).map_err(bad)?, rule).is_some() {
-                    return Err(bad("given twice"));
-                }
+                rows.enter(at, rule).map_err(bad)?;
             }
         }
         Ok(Rules { rows })
@@ -179,38 +132,9 @@ impl Rules {
     /// The rule for a method of a class, whose name is written as in Java (`java.util.Map$Entry`);
     /// `None` if no row applies.
     pub fn of(&self, class: &str, method: &str) -> Option<Ruling> {
-        let named = Place::Method(class.to_owned(), method.to_owned());
-        if let Some(&rule) = self.rows.get(&named) {
-            return Some(Ruling {
-                rule,
-                by_name: true,
-            });
-        }
-        let (package, _) = class.rsplit_once('.').unwrap_or(("", class));
-        enclosing(class)
-            .map(|class| Place::Class(class.to_owned()))
-            .chain([Place::Package(package.to_owned())])
-            .chain(parents(package).map(|package| Place::Below(package.to_owned())))
-            .find_map(|place| self.rows.get(&place))
-            .map(|&rule| Ruling {
-                rule,
-                by_name: false,
-            })
+        let (&rule, by_name) = self.rows.find(class, method)?;
+        Some(Ruling { rule, by_name })
     }
-}
-
-/// A class and its enclosing classes, the innermost first.
-fn enclosing(class: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(class), |inner| {
-        inner.rsplit_once('$').map(|(outer, _)| outer)
-    })
-}
-
-/// A package and its parents, the innermost first.
-fn parents(package: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(package), |below| {
-        below.rsplit_once('.').map(|(above, _)| above)
-    })
 }
 
 #[cfg(test)]
@@ -237,14 +161,14 @@ mod tests {
         let file: File = toml::from_str(REVIEWED).unwrap();
         for row in &file.rule {
             for at in &row.at {
-                let place = Place::read(at).unwrap();
                 let mut without = rules(REVIEWED);
-                without.rows.remove(&place);
-                let (class, method) = match &place {
-                    Place::Below(package) => (format!("{package}.below.X"), "m"),
-                    Place::Package(package) => (format!("{package}.NoSuchClass"), "m"),
-                    Place::Class(class) => (class.clone(), "noSuchMethod"),
-                    Place::Method(class, method) => (class.clone(), method.as_str()),
+                without.rows.remove(at);
+                let name = at.strip_prefix("*.").unwrap_or(at);
+                let (name, method) = name.split_once('#').unwrap_or((name, "noSuchMethod"));
+                let class = match name.strip_suffix(".*") {
+                    Some(package) => format!("{package}.below.X"),
+                    None if name.contains(char::is_uppercase) => name.to_owned(),
+                    None => format!("{name}.NoSuchClass"),
                 };
                 let rest = without.of(&class, method);
                 let ruling = rules(REVIEWED).of(&class, method);
@@ -326,7 +250,14 @@ mod tests {
                 verdict = "transparent"
                 scope = "above"
                 why = "x""#,
-                "no scope",
+                "never interrupted has a scope",
+            ),
+            (
+                r#"at = ["a.b"]
+                verdict = "framework"
+                reason = "jdk"
+                why = "x""#,
+                "never interrupted has a scope",
             ),
             (
                 r#"at = ["a.C.D"]

@@ -63,6 +63,8 @@ impl Directory {
     fn assign_scope(&mut self, purse: PurseId, scope: &str, loader: LoaderId) {
         self.detach(purse);
         let service = self.service_of(loader, MOST_PARENTS).cloned();
+        // A scope of the program is no part of it: its name is as it is outside any service.
+        let service = service.filter(|_| !self.is_program(loader, MOST_PARENTS));
         let above = service.as_ref().map(|s| self.service_account(s));
         let rule = self.policy.scope_account(scope);
         let configured = rule.and_then(|index| self.policy.accounts[index].name.clone());
@@ -97,12 +99,21 @@ impl Directory {
         }
     }
 
-    /// The service that a loader belongs to; follows at most `hops` parents.
+    /// The service that a loader belongs to, or the program; follows at most `hops` parents.
     pub(super) fn service_of(&self, id: LoaderId, hops: u32) -> Option<&ServiceName> {
         match &self.loaders.get(&id)?.identity {
-            LoaderIdentity::Service(name) => Some(name),
+            LoaderIdentity::Service(name) | LoaderIdentity::Program(name) => Some(name),
             LoaderIdentity::ChildOf(parent) if hops > 0 => self.service_of(*parent, hops - 1),
             _ => None,
+        }
+    }
+
+    /// Whether a loader is the program's, or a child of it.
+    fn is_program(&self, id: LoaderId, hops: u32) -> bool {
+        match self.loaders.get(&id).map(|loader| &loader.identity) {
+            Some(LoaderIdentity::Program(_)) => true,
+            Some(LoaderIdentity::ChildOf(parent)) if hops > 0 => self.is_program(*parent, hops - 1),
+            _ => false,
         }
     }
 

@@ -37,9 +37,22 @@ fn redeployment_is_one_account_and_retires_the_old_loader() {
     assert_eq!(accounts[0].1.purses.len(), 2);
     assert_eq!(d.retired_loaders(accounts[0].1, |_| true), 1);
     assert_eq!(d.retired_loaders(accounts[0].1, |p| p == purse(2)), 0);
+    assert_eq!(d.left_purses(accounts[0].1).count(), 0);
     let representatives: Vec<_> = d.representatives().collect();
     assert!(representatives.contains(&(purse(1), purse(1))));
     assert!(representatives.contains(&(purse(2), purse(1))));
+}
+
+/// A loader that is gone does not leak, whatever its objects do.
+#[test]
+fn a_loader_that_is_gone_is_not_retired_and_its_purse_is_left() {
+    let mut d = Directory::new(Arc::default());
+    named(&mut d, 1, &["/shop"]);
+    named(&mut d, 2, &["/shop"]);
+    d.bury(LoaderId(1));
+    let (_, shop) = d.accounts().find(|(n, _)| &***n == "/shop").unwrap();
+    assert_eq!(d.retired_loaders(shop, |_| true), 0);
+    assert_eq!(d.left_purses(shop).collect::<Vec<_>>(), [purse(1)]);
 }
 
 #[test]

@@ -212,7 +212,7 @@ mod tests {
         let log = "\
 x WARN heapwarden: account grown is over its limit: 1
 x WARN heapwarden: account grow is over its limit: 2
-x WARN heapwarden: account grow: an allocation of 3 bytes was refused in a
+x WARN heapwarden: account grow: 3B was refused in a
 ";
         assert_eq!(
             logged(log, "grow", "is over its limit"),
@@ -220,7 +220,7 @@ x WARN heapwarden: account grow: an allocation of 3 bytes was refused in a
         );
         assert_eq!(
             logged(log, "grow", "was refused"),
-            Some("account grow: an allocation of 3 bytes was refused in a")
+            Some("account grow: 3B was refused in a")
         );
         assert_eq!(logged(log, "grow", "is admitted"), None);
     }

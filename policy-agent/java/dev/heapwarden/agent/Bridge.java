@@ -9,7 +9,7 @@ import java.util.function.Consumer;
  *
  * <p>The agent defines the classes in this order, superclasses first: Natives, Agent, NativeAgent,
  * Inherited, Context, Cell, Cells, Loaders, LoaderKey, LoaderProbe, LoaderNumbers, AnyShut, Container,
- * Door, TomcatDoor, JettyDoor, UndertowDoor, Doors, Uncaught, Home, ScopeName, Names, Services,
+ * Door, AskedProbe, TomcatDoor, JettyDoor, UndertowDoor, Doors, Uncaught, Home, ScopeName, Names, Services,
  * Misuse, Subscription, Delivery, Subscriptions, Bridge.
  *
  * <p>Anybody in the JVM can call these methods. None gives power over another's account: what is
@@ -177,11 +177,42 @@ public final class Bridge {
         if (purse != 0) {
             return !Natives.refuses(purse, 0);
         }
-        ClassLoader loader = Loaders.context(Thread.currentThread());
-        if (Loaders.plain(loader)) {
-            loader = ((Home) home).loader.get();
-        }
+        ClassLoader loader = service((Home) home);
         return loader == null || !Natives.refuses(0, LoaderNumbers.of(loader));
+    }
+
+    /**
+     * Asks whether the account that pays for the calling thread takes a request on. Never waits, and lets
+     * everything in on a thread that is inside a probe of the agent's own door.
+     *
+     * @param home from {@link #home}, as for {@link #admits}
+     * @param method the request's method; empty if it has none
+     * @param path its path inside the application; empty if it has none
+     * @return null: let in. A {@link Runnable}: let in as the probe, to be run at its end, on any thread. A
+     *     {@link Long}: turned away, to be tried again in as many milliseconds
+     */
+    public static Object ask(Object home, String method, String path) {
+        int purse = purse();
+        ClassLoader loader = purse == 0 ? service((Home) home) : null;
+        int number = loader == null ? 0 : LoaderNumbers.of(loader);
+        int refuser = purse == 0 && number == 0 ? 0 : Natives.refuser(purse, number);
+        if (refuser == 0 || Door.isProbing()) {
+            return null;
+        }
+        long answer = Natives.ask(refuser, method, path);
+        if (answer > 0) {
+            return new AskedProbe(refuser, answer);
+        }
+        if (answer < 0) {
+            return Long.valueOf(-answer);
+        }
+        return null;
+    }
+
+    /** The loader that names the calling thread's service; null for none. */
+    private static ClassLoader service(Home home) {
+        ClassLoader loader = Loaders.context(Thread.currentThread());
+        return Loaders.plain(loader) ? home.loader.get() : loader;
     }
 
     /** The purse of the scope that the calling thread is in; 0 for none. */

@@ -1,5 +1,6 @@
 package dev.heapwarden.agent;
 
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 
 /**
@@ -12,8 +13,13 @@ abstract class Door implements Predicate<Object> {
     /** {@link Natives#knock}: the verdict is not there yet. Less than that: turned away. */
     private static final long AWAITED = -1;
 
-    /** How long a request waits for a verdict in all; then it goes in. */
-    private static final long PATIENCE_NANOS = 2_000_000_000L;
+    /** How long a request waits for a verdict in all; then it goes in. On a busy machine it takes seconds. */
+    private static final long PATIENCE_NANOS = 6_000_000_000L;
+
+    /** How many requests of the whole JVM wait at a time: they hold threads that its neighbours need. */
+    private static final int MOST_WAITING = 16;
+
+    private static final AtomicInteger WAITING = new AtomicInteger();
 
     private static final long PAUSE_MILLIS = 5;
 
@@ -52,6 +58,11 @@ abstract class Door implements Predicate<Object> {
         return false;
     }
 
+    /** Whether the calling thread runs a probe that a door let in. */
+    static boolean isProbing() {
+        return PROBING.get() != null;
+    }
+
     /** Whether the request comes from outside, and to this service: not if it was asked before. */
     abstract boolean isNew(Object[] call) throws Throwable;
 
@@ -86,12 +97,21 @@ abstract class Door implements Predicate<Object> {
         return Loaders.plain(service) ? 0 : LoaderNumbers.of(service);
     }
 
-    /** Asks until there is a verdict, for a bounded time. */
+    /** Asks until there is a verdict, for a bounded time. If too many wait already, it goes in. */
     private static long knock(int loader, String method, String path) {
         long answer = Natives.knock(loader, method, path);
         if (answer != AWAITED) {
             return answer;
         }
+        try {
+            return WAITING.incrementAndGet() > MOST_WAITING ? 0 : await(loader, method, path);
+        } finally {
+            WAITING.decrementAndGet();
+        }
+    }
+
+    private static long await(int loader, String method, String path) {
+        long answer;
         long start = System.nanoTime();
         do {
             try {

@@ -84,6 +84,26 @@ final class Natives {
     /** The request that was let in with this ticket has ended. */
     static native void probeEnded(int loader, long ticket);
 
+    /**
+     * Which account {@link #refuses} means.
+     *
+     * @return a purse of it; 0 if nobody is refused
+     */
+    static native int refuser(int purse, int loader);
+
+    /**
+     * Asks whether a program may take on new work for an account.
+     *
+     * @param purse from {@link #refuser}
+     * @param method the method of the request
+     * @param path its path inside the application
+     * @return as {@link #knock}, never -1; a ticket is for {@link #askedEnded}
+     */
+    static native long ask(int purse, String method, String path);
+
+    /** The work that was let in with this ticket has ended. Nothing if it was told before. */
+    static native void askedEnded(int purse, long ticket);
+
     /** See {@link Uncaught#ended}: counts and logs the thread if the agent threw this error. */
     static native void threadEnded(Thread thread, Throwable error);
 }

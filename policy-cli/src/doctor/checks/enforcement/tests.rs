@@ -40,12 +40,32 @@ fn a_budget_is_judged_by_the_agents_age() {
     assert_eq!(budget_spent(&inputs), []);
 }
 
+/// The loader of the old version is gone: that is no leak.
+#[test]
+fn bytes_of_a_loader_that_is_gone_are_no_leak() {
+    let mut shop = account("service", "/shop");
+    shop.left_behind_bytes = 3 << 20;
+    let inputs = agent("", vec![shop.clone()]);
+    assert_eq!(retired(&inputs), []);
+    let found = left_behind(&inputs);
+    assert_eq!(found[0].severity, Severity::Note);
+    assert!(found[0].sentence.contains("left by an undeployed version"));
+    assert!(
+        found[0].evidence.contains("3.0 MiB"),
+        "{}",
+        found[0].evidence
+    );
+    shop.left_behind_bytes = LEFT_BEHIND_BYTES - 1;
+    assert_eq!(left_behind(&agent("", vec![shop])), []);
+}
+
 #[test]
 fn retired_loaders_and_folded_accounts_are_said() {
     let mut shop = account("service", "/shop");
     shop.retired_loaders = 2;
     let inputs = agent("heapwarden_accounts_folded 7\n", vec![shop]);
     assert!(retired(&inputs)[0].evidence.ends_with("= 2"));
+    assert_eq!(left_behind(&inputs), []);
     assert!(folded(&inputs)[0].evidence.ends_with("= 7"));
     assert_eq!(folded(&agent("heapwarden_accounts_folded 0\n", vec![])), []);
 }

@@ -50,7 +50,7 @@ fn the_file_on_disk_is_compared_with_what_is_in_force() {
     assert!(
         found[0]
             .evidence
-            .contains("128 MiB in the file and 256 MiB in force"),
+            .contains("128MiB in the file and 256MiB in force"),
         "{found:?}"
     );
     let enforcing =
@@ -87,6 +87,11 @@ fn a_widened_interval_is_no_failed_reload() {
         "further than it is widened"
     );
     assert_eq!(in_force(256 << 10, &none), (1, 0));
+    // Finer for small limits, if the policy leaves it to the agent.
+    assert_eq!(in_force(8 << 10, budget), (1, 0));
+    for (bytes, differs) in [(8 << 10, 0), (32 << 10, 0), (4 << 10, 1), (24 << 10, 1)] {
+        assert_eq!(in_force(bytes, ""), (differs, 0), "{bytes}");
+    }
 }
 
 #[test]
@@ -165,9 +170,36 @@ fn a_heap_of_nobody_is_said() {
     orders.charged_bytes = 10 << 20;
     let mut inputs = agent("", vec![nobody, orders]);
     let found = services_not_recognised(&inputs);
-    assert_eq!(found[0].evidence, "_unaccounted 90 MiB of 100 MiB charged");
+    assert_eq!(found[0].evidence, "_unaccounted 90MiB of 100MiB charged");
     inputs.accounts.as_mut().unwrap().accounts[1].charged_bytes = 100 << 20;
     assert_eq!(services_not_recognised(&inputs), []);
+}
+
+#[test]
+fn a_heap_of_nobody_beside_limits_is_said() {
+    let mut nobody = account("reserved", "_unaccounted");
+    nobody.charged_bytes = 90 << 20;
+    let mut shop = account("service", "/shop");
+    shop.charged_bytes = 10 << 20;
+    let mut inputs = agent("", vec![nobody, shop]);
+    assert_eq!(services_not_recognised(&inputs), [], "nothing is limited");
+    inputs.accounts.as_mut().unwrap().accounts[1].limit_bytes = Some(1 << 30);
+    let found = services_not_recognised(&inputs);
+    assert!(
+        found[0].sentence.contains("no limit bounds it"),
+        "{found:?}"
+    );
+}
+
+/// The JSON lists accounts that the policy names before anything matches them.
+#[test]
+fn a_named_account_without_a_service_is_no_match() {
+    let mut store = account("service", "store");
+    store.allocated_bytes_total = 0;
+    let rules = "[[account]]\nname = \"store\"\nservice = \"shop.war\"\nlimit = \"1MiB\"\n";
+    let found = matches_nothing(&with_file(agent("", vec![store]), rules));
+    assert_eq!(found.len(), 1);
+    assert!(found[0].sentence.contains("shop.war"), "{found:?}");
 }
 
 #[test]

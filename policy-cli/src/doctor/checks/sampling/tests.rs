@@ -46,6 +46,28 @@ fn other_capabilities_matter_by_what_they_are_for() {
 }
 
 #[test]
+fn a_jvm_that_was_started_with_the_flag_is_not_told_to_use_it() {
+    let of = |version: &str, loaded_at_start| {
+        let mut inputs = agent(&capability("virtual_threads"), vec![]);
+        let jvm = &mut inputs.accounts.as_mut().unwrap().jvm;
+        jvm.version = version.to_owned().into();
+        jvm.loaded_at_start = loaded_at_start;
+        capability_missing(&inputs)
+    };
+    assert_eq!(of("17.0.15+6", Some(true)), [], "nothing is missing");
+    assert_eq!(of("17.0.15+6", Some(false)), []);
+    let attached = of("21.0.5+11-LTS", Some(false));
+    assert!(attached[0].remedy.contains("-agentpath"), "{attached:?}");
+    let started = of("21.0.5+11-LTS", Some(true));
+    assert!(!started[0].remedy.contains("-agentpath"), "{started:?}");
+    assert!(!started[0].sentence.contains("attached"), "{started:?}");
+    // An older agent does not say, but the arguments do.
+    let mut inputs = agent(&capability("virtual_threads"), vec![]);
+    inputs.info = jvm(&[], &["-agentpath:/libheapwarden.so", "Main"]).info;
+    assert!(!capability_missing(&inputs)[0].sentence.contains("attached"));
+}
+
+#[test]
 fn no_samples_and_no_collection_are_notes() {
     let inputs = agent("heapwarden_samples_total 0\n", vec![]);
     assert_eq!(no_samples(&inputs)[0].name, "no-samples");
@@ -53,7 +75,7 @@ fn no_samples_and_no_collection_are_notes() {
     shop.charged_bytes = 5 << 20;
     let mut inputs = agent("heapwarden_samples_total 80\n", vec![shop]);
     let found = no_collection(&inputs);
-    assert!(found[0].evidence.contains("charged 5 MiB"), "{found:?}");
+    assert!(found[0].evidence.contains("charged 5MiB"), "{found:?}");
     inputs.accounts.as_mut().unwrap().accounts[0].live_bytes = 1;
     assert_eq!(
         (no_samples(&inputs), no_collection(&inputs)),
@@ -100,7 +122,7 @@ fn an_interval_resolves_a_limit_or_does_not() {
     assert_eq!(too_coarse(&limited(256 << 20)), []);
     // √(64 KiB · 1 MiB) = 256 KiB: 25 %. And 5 % of 1 MiB is met by 2,621 bytes.
     let found = too_coarse(&limited(1 << 20));
-    assert!(found[0].evidence.contains("256 KiB (25 %)"), "{found:?}");
+    assert!(found[0].evidence.contains("256KiB (25 %)"), "{found:?}");
     assert!(found[0].remedy.contains("\"2621B\""), "{found:?}");
     assert!(too_coarse(&limited(1000))[0].remedy.contains("exact"));
     let mut exact = limited(1 << 20);

@@ -23,7 +23,7 @@ fn shop(state: State, refusals: u64, deferred: &[(&'static str, u64)]) -> Accoun
 fn only(mode: &str, account: Account) -> Finding {
     let mut inputs = agent("heapwarden_samples_total 9\n", vec![account]);
     inputs.accounts.as_mut().unwrap().policy.mode = mode.to_owned().into();
-    let all = [over, suspect, refused_before].map(|check| check(&inputs));
+    let all = [over, suspect, refused_before, waited_before].map(|check| check(&inputs));
     let [one] = &all.concat()[..] else {
         panic!("{all:?}");
     };
@@ -77,9 +77,9 @@ fn an_account_that_its_door_holds_is_a_warning() {
     account.wait_milliseconds_total = 2_340;
     let found = only("enforce", account.clone());
     assert!(
-        found
-            .evidence
-            .ends_with("its threads and requests waited 2.3 s"),
+        found.evidence.ends_with(
+            "its threads and requests waited 2.3 s (it is over its limit and goes on allocating)"
+        ),
         "{found:?}"
     );
     account.wait_milliseconds_total = 99;
@@ -116,6 +116,57 @@ fn an_account_that_its_door_holds_is_a_warning() {
             .ends_with("0 refusals thrown, 90 requests answered 503"),
         "{found:?}"
     );
+}
+
+#[test]
+fn an_account_that_is_throttled_is_a_warning_with_the_reason() {
+    let mut account = shop(State::Suspect, 0, &[]);
+    assert_eq!(only("enforce", account.clone()).severity, Severity::Note);
+    account.wait_milliseconds_total = 31_700;
+    let mut inputs = agent("", vec![account.clone()]);
+    let all = inputs.accounts.as_mut().unwrap();
+    all.evidence.budget_used_up_seconds = Some(55.0);
+    let found = suspect(&inputs);
+    assert_eq!((found.len(), found[0].severity), (1, Severity::Warning));
+    let expected = "its threads and requests waited 31.7 s (evidence about it is awaited, and the evidence budget \
+                    is used up for another 55 s)";
+    assert!(found[0].evidence.ends_with(expected), "{found:?}");
+
+    account.state = State::Open;
+    let found = only("enforce", account.clone());
+    assert_eq!(
+        (found.severity, found.name),
+        (Severity::Note, "waited-before")
+    );
+    assert!(found.evidence.contains("waited 31.7 s"), "{found:?}");
+    // One finding, also if it was refused besides.
+    account.refusals_total = 2;
+    let found = only("enforce", account);
+    assert_eq!(found.name, "refused-before");
+    assert!(found.evidence.ends_with("waited 31.7 s"), "{found:?}");
+}
+
+#[test]
+fn refusals_that_do_not_stop_an_account_are_an_error_with_the_frame() {
+    let mut account = shop(State::Over, 0, &[("no-unit", 40)]);
+    let inputs = |account: &Account| agent("", vec![account.clone()]);
+    assert!(ineffective(&inputs(&account)).is_empty());
+    account.ineffective = Some(policy_report::Ineffective {
+        reason: "no-unit".into(),
+        frame: Some("com.acme.Loop.run".into()),
+    });
+    let found = ineffective(&inputs(&account));
+    let [found] = &found[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!(
+        (found.severity, found.name),
+        (Severity::Error, "ineffective")
+    );
+    let expected = "account /shop stays over its limit, and refusals do not stop it: they are put off, \
+                    mostly for the reason no-unit in com.acme.Loop.run";
+    assert_eq!(found.sentence, expected);
+    assert!(found.remedy.contains("work = "), "{found:?}");
 }
 
 #[test]

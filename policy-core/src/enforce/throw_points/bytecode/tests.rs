@@ -4,6 +4,18 @@ use proptest::prelude::*;
 
 use super::*;
 
+#[test]
+fn a_call_that_makes_an_instance_counts_as_one() {
+    // invokevirtual, areturn
+    let code = Code::read(&[0xb6, 0, 1, 0xb0]);
+    assert_eq!([0, 3].map(|bci| code.site(bci)), [Site::Call, Site::Other]);
+    let code = code.with_calls_for_instances();
+    assert_eq!(
+        [0, 3].map(|bci| code.site(bci)),
+        [Site::Instance, Site::Other]
+    );
+}
+
 /// `try { f(); } catch (E e) { g(); } return;`, as javac writes it.
 const CATCHING: [u8; 11] = [
     0xb8, 0, 1, // 0: invokestatic f

@@ -15,6 +15,7 @@ fn frame(owner: FrameOwner, rule: MethodRule) -> Frame {
         rule,
         in_handler: false,
         site: Site::Call,
+        unit: Unit::None,
     }
 }
 
@@ -29,6 +30,13 @@ fn foreign() -> Frame {
 }
 fn container() -> Frame {
     frame(FrameOwner::Nobody, MethodRule::Outside)
+}
+/// A frame of a container with which a unit of work begins.
+fn request() -> Frame {
+    unit(Unit::Begins, container())
+}
+fn unit(unit: Unit, frame: Frame) -> Frame {
+    Frame { unit, ..frame }
 }
 fn jdk(rule: MethodRule) -> Frame {
     frame(FrameOwner::Nobody, rule)
@@ -46,7 +54,7 @@ fn new(frame: Frame) -> Frame {
     at(Site::Instance, frame)
 }
 
-use MethodRule::{Above, Anywhere, Jdk, Transparent};
+use MethodRule::{Above, Anywhere, Framework, Jdk, Transparent};
 
 #[test]
 fn examples() {
@@ -165,7 +173,133 @@ fn examples() {
         ),
         ("an instance at a call", vec![own()], Err(Reason::Linkage)),
     ] {
-        assert_eq!(judge(frames, PLAIN), expected, "{what}");
+        let below = frames.into_iter().chain([request()]);
+        assert_eq!(judge(below, PLAIN, false), expected, "{what}");
+    }
+}
+
+#[test]
+fn only_units_of_work_are_refused() {
+    let loops = || vec![new(own()), own(), jdk(Jdk)];
+    let no_unit = Err(Reason::NoUnit);
+    let periodic = jdk(Anywhere(Reason::Timer));
+    let job = |kind| unit(kind, jdk(Above(Reason::Completion)));
+    for (what, frames, expected) in [
+        ("a thread's own loop", loops(), no_unit),
+        ("a request", vec![new(own()), request()], Ok(0)),
+        (
+            "a request, far below",
+            vec![
+                new(own()),
+                own(),
+                container(),
+                jdk(Jdk),
+                request(),
+                container(),
+            ],
+            Ok(0),
+        ),
+        (
+            "the account's own unit",
+            vec![new(own()), unit(Unit::Begins, own()), jdk(Jdk)],
+            Ok(0),
+        ),
+        (
+            "a unit that receives its error itself",
+            vec![new(unit(Unit::Begins, own())), jdk(Jdk)],
+            Ok(0),
+        ),
+        (
+            "a unit above the own frame",
+            vec![
+                new(library()),
+                unit(Unit::Begins, library()),
+                own(),
+                jdk(Jdk),
+            ],
+            no_unit,
+        ),
+        ("a timer", vec![new(own()), periodic], Err(Reason::Timer)),
+        (
+            "a timer, and a unit that lets errors pass",
+            vec![new(own()), job(Unit::Begins), periodic],
+            Err(Reason::Timer),
+        ),
+        (
+            "a timer that a unit shields",
+            vec![new(own()), job(Unit::Shields), periodic],
+            Ok(0),
+        ),
+        (
+            "a unit that a timer's own code shields from above",
+            vec![new(own()), periodic, job(Unit::Shields)],
+            Err(Reason::Timer),
+        ),
+        (
+            "a shield above the own frame",
+            vec![
+                new(library()),
+                unit(Unit::Shields, library()),
+                own(),
+                periodic,
+            ],
+            Err(Reason::Timer),
+        ),
+        (
+            "an unsafe place in a loop",
+            vec![new(jdk(Jdk)), own(), jdk(Jdk)],
+            Err(Reason::Jdk),
+        ),
+        (
+            "a catch block in a loop",
+            vec![handling(new(own())), jdk(Jdk)],
+            Err(Reason::Handler),
+        ),
+    ] {
+        assert_eq!(judge(frames, PLAIN, false), expected, "{what}");
+    }
+    assert_eq!(judge(loops(), PLAIN, true), Ok(0), "the program says so");
+    let timed = [new(own()), periodic];
+    assert_eq!(judge(timed, PLAIN, true), Err(Reason::Timer));
+}
+
+#[test]
+fn frameworks_in_an_account_are_not_its_business_code() {
+    let framework = || frame(FrameOwner::Own, Framework);
+    let container = Err(Reason::Container);
+    for (what, frames, expected) in [
+        (
+            "own code that it calls",
+            vec![new(own()), framework(), request()],
+            Ok(0),
+        ),
+        (
+            "its own allocation",
+            vec![new(framework()), own(), request()],
+            container,
+        ),
+        (
+            "a list of its",
+            vec![new(jdk(Transparent)), framework(), own(), request()],
+            container,
+        ),
+        (
+            "it alone",
+            vec![new(framework()), request()],
+            Err(Reason::NoOwnFrame),
+        ),
+        (
+            "another account's",
+            vec![new(frame(FrameOwner::Foreign, Framework)), own(), request()],
+            Err(Reason::Foreign),
+        ),
+        (
+            "as a library",
+            vec![new(frame(FrameOwner::Library, Framework)), own(), request()],
+            container,
+        ),
+    ] {
+        assert_eq!(judge(frames, PLAIN, false), expected, "{what}");
     }
 }
 
@@ -201,7 +335,7 @@ fn the_object_is_what_the_instruction_asks_for() {
     ] {
         let object = Object { kind, size_bytes };
         assert_eq!(
-            judge([at(site, own())], object),
+            judge([at(site, own()), request()], object, false),
             expected,
             "{kind:?} of {size_bytes} at {site:?}"
         );
@@ -209,23 +343,28 @@ fn the_object_is_what_the_instruction_asks_for() {
 }
 
 /// Each rule by itself, over the whole stack at once.
-fn oracle(frames: &[Frame], object: Object) -> Result<usize, Reason> {
+fn oracle(frames: &[Frame], object: Object, in_unit: bool) -> Result<usize, Reason> {
     let damaged = frames.iter().find_map(|frame| match frame.rule {
+        Anywhere(Reason::Timer) => None,
         Anywhere(reason) => Some(reason),
         _ => None,
     });
     if let Some(reason) = damaged {
         return Err(reason);
     }
-    let Some(own) = frames.iter().position(|f| f.owner == FrameOwner::Own) else {
+    let is_own = |f: &Frame| f.owner == FrameOwner::Own && f.rule != Framework;
+    let Some(own) = frames.iter().position(is_own) else {
         return Err(Reason::NoOwnFrame);
     };
     for (depth, frame) in frames[..=own].iter().enumerate() {
-        if let Above(reason) = frame.rule {
+        if let Above(reason) | Anywhere(reason) = frame.rule {
             return Err(reason);
         }
         if frame.owner == FrameOwner::Foreign {
             return Err(Reason::Foreign);
+        }
+        if frame.rule == Framework {
+            return Err(Reason::Container);
         }
         if frame.site == Site::Native && frame.rule != Transparent {
             return Err(Reason::Native);
@@ -264,11 +403,19 @@ fn oracle(frames: &[Frame], object: Object) -> Result<usize, Reason> {
             _ => false,
         },
     };
-    if fits && object.kind != Kind::OfVm {
-        Ok(own)
-    } else {
-        Err(Reason::Linkage)
+    if !fits || object.kind == Kind::OfVm {
+        return Err(Reason::Linkage);
     }
+    let below = &frames[own..];
+    let shielded = |depth: usize| below[..depth].iter().any(|f| f.unit == Unit::Shields);
+    let is_timer = |f: &Frame| f.rule == Anywhere(Reason::Timer);
+    if (below.iter().enumerate()).any(|(depth, f)| is_timer(f) && !shielded(depth)) {
+        return Err(Reason::Timer);
+    }
+    if !in_unit && below.iter().all(|frame| frame.unit == Unit::None) {
+        return Err(Reason::NoUnit);
+    }
+    Ok(own)
 }
 
 fn any_frame() -> impl Strategy<Value = Frame> {
@@ -277,6 +424,8 @@ fn any_frame() -> impl Strategy<Value = Frame> {
         8 => Just(Transparent),
         3 => Just(MethodRule::Outside),
         2 => Just(Jdk),
+        1 => Just(Framework),
+        1 => Just(Anywhere(Reason::Timer)),
         1 => reason().prop_map(Above),
         1 => reason().prop_map(Anywhere),
     ];
@@ -286,12 +435,18 @@ fn any_frame() -> impl Strategy<Value = Frame> {
         1 => Just(FrameOwner::Foreign),
         6 => Just(FrameOwner::Nobody),
     ];
-    (owner, rule, prop::bool::weighted(0.05), any_site()).prop_map(
-        |(owner, rule, in_handler, site)| Frame {
+    let unit = prop_oneof![
+        6 => Just(Unit::None),
+        3 => Just(Unit::Begins),
+        2 => Just(Unit::Shields),
+    ];
+    (owner, rule, prop::bool::weighted(0.05), any_site(), unit).prop_map(
+        |(owner, rule, in_handler, site, unit)| Frame {
             owner,
             rule,
             in_handler,
             site,
+            unit,
         },
     )
 }
@@ -331,21 +486,23 @@ proptest! {
     fn agrees_with_the_rules_one_by_one(
         frames in prop::collection::vec(any_frame(), 0..8),
         object in any_object(),
+        in_unit in prop::bool::weighted(0.2),
     ) {
-        prop_assert_eq!(judge(frames.clone(), object), oracle(&frames, object));
+        prop_assert_eq!(judge(frames.clone(), object, in_unit), oracle(&frames, object, in_unit));
     }
 
-    /// What the rest of the stack holds never makes a bad place good.
+    /// What the rest of the stack holds never makes a bad place good; only a unit of work may begin
+    /// there.
     #[test]
     fn more_frames_below_never_permit(
         frames in prop::collection::vec(any_frame(), 0..6),
         below in any_frame(),
         object in any_object(),
     ) {
-        let before = judge(frames.clone(), object);
-        let after = judge(frames.iter().copied().chain([below]), object);
+        let before = judge(frames.clone(), object, false);
+        let after = judge(frames.iter().copied().chain([below]), object, false);
         if let (Err(reason), Ok(_)) = (before, after) {
-            prop_assert_eq!(reason, Reason::NoOwnFrame);
+            prop_assert!(matches!(reason, Reason::NoOwnFrame | Reason::NoUnit), "{:?}", reason);
         }
     }
 }

@@ -55,6 +55,12 @@ public final class Places {
         last = from.stream().map(each -> new byte[LENGTH]).collect(Collectors.toList());
     }
 
+    /** A lambda that captures: linked at its first use, and made at each. */
+    public static void lambda(int number) {
+        Runnable captured = () -> last = number;
+        last = captured;
+    }
+
     /** Allocates while it handles an earlier error. */
     public static void caught(RuntimeException earlier) {
         try {

@@ -264,6 +264,46 @@ public final class Heapwarden {
     }
 
     /**
+     * Asks whether the account of the calling thread takes on work that is no request. As {@link
+     * #admission(String, String)} without method and path.
+     *
+     * @return the answer, to be closed when the work has ended
+     */
+    public static Admission admission() {
+        return admission("", "");
+    }
+
+    /**
+     * Asks whether the account of the calling thread takes on a request. It does while {@link #admits()}
+     * is true. While the account is over its limit, one request at a time is let in as a probe, so that a
+     * service can let memory go; what the policy lists under {@code admit} is always let in; and a {@code
+     * DELETE} does not wait for the pause after a probe. What is turned away counts in {@code
+     * heapwarden_account_admission_refusals_total}.
+     *
+     * <pre>{@code
+     * try (Admission admission = Heapwarden.admission("POST", "/cart")) {
+     *     if (admission.isGranted()) {
+     *         serve(request);
+     *     } else {
+     *         turnAway(request, admission.retryAfterSeconds());
+     *     }
+     * }
+     * }</pre>
+     *
+     * <p>It never waits. It costs what {@link #admits()} costs, and allocates nothing, while the account is
+     * not over its limit.
+     *
+     * @param method the request's method, such as {@code GET}
+     * @param path its path inside the application, such as {@code /cart}
+     * @return the answer, to be closed when the request has ended
+     */
+    public static Admission admission(String method, String path) {
+        Objects.requireNonNull(method, "method");
+        Objects.requireNonNull(path, "path");
+        return Admission.of(Link.admits() ? null : Link.ask(method, path));
+    }
+
+    /**
      * Reads an account. The figures are at most a second old; to have them can take as long as the
      * agent takes to read its accounts, at most three seconds. An account that is younger than they
      * are is missing in them.

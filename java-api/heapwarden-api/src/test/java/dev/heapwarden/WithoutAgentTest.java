@@ -20,6 +20,7 @@ final class WithoutAgentTest {
     void nothing_is_active_and_nothing_is_read() {
         assertFalse(Heapwarden.isActive());
         assertTrue(Heapwarden.admits());
+        assertTrue(Heapwarden.admission().isGranted());
         assertEquals("_unaccounted", Heapwarden.currentAccount());
         assertEquals(Optional.empty(), Heapwarden.account("shop"));
         assertEquals(Optional.empty(), Heapwarden.current());
@@ -39,6 +40,37 @@ final class WithoutAgentTest {
         for (int depth = 0; depth < 1_000; depth++) {
             Heapwarden.enter("deep");
         }
+    }
+
+    @Test
+    void work_is_let_in_and_nothing_is_made_for_it() {
+        Admission admission = Heapwarden.admission("GET", "/cart");
+        assertTrue(admission.isGranted());
+        assertFalse(admission.isProbe());
+        assertEquals(0, admission.retryAfterMillis());
+        assertEquals(0, admission.retryAfterSeconds());
+        assertEquals("", admission.message());
+        admission.close();
+        admission.close();
+        assertSame(admission, Heapwarden.admission());
+    }
+
+    /** The agent's answers, as the program gets them. */
+    @Test
+    void an_answer_is_a_probe_or_turns_away() {
+        int[] ends = new int[1];
+        Admission probe = Admission.of((Runnable) () -> ends[0]++);
+        assertTrue(probe.isGranted());
+        assertTrue(probe.isProbe());
+        probe.close();
+        assertEquals(1, ends[0]);
+        Admission away = Admission.of(1_001L);
+        assertFalse(away.isGranted());
+        assertFalse(away.isProbe());
+        assertEquals(1_001, away.retryAfterMillis());
+        assertEquals(2, away.retryAfterSeconds());
+        assertEquals(
+                "This service is over its memory limit. Try again in 2 s.", away.message());
     }
 
     @Test
@@ -104,6 +136,8 @@ final class WithoutAgentTest {
         assertNull("executor", () -> Heapwarden.wrap((ExecutorService) null));
         assertNull("executor", () -> Heapwarden.wrap((ScheduledExecutorService) null));
         assertNull("executor", () -> Heapwarden.pin(null));
+        assertNull("method", () -> Heapwarden.admission(null, "/"));
+        assertNull("path", () -> Heapwarden.admission("GET", null));
         assertNull("name", () -> Heapwarden.account(null));
         assertNull("listener", () -> Heapwarden.listen(null));
         assertNull("listener", () -> Heapwarden.listen("a", null));

@@ -24,6 +24,7 @@ final class Handles {
     static final MethodHandle UNMASKED_TWICE;
     static final MethodHandle CURRENT;
     static final MethodHandle ADMITS;
+    static final MethodHandle ASK;
     static final MethodHandle PURSE;
     static final MethodHandle READ;
     static final MethodHandle FIGURES;
@@ -56,6 +57,7 @@ final class Handles {
             UNMASKED_TWICE = find(bridge, "unmaskedTwice", void.class);
             CURRENT = find(bridge, "current", String.class);
             ADMITS = find(bridge, "admits", boolean.class, Object.class);
+            ASK = find(bridge, "ask", Object.class, Object.class, String.class, String.class);
             PURSE = find(bridge, "purse", int.class);
             READ = find(bridge, "read", long[].class, String.class);
             FIGURES = find(bridge, "figures", long[].class, int.class);

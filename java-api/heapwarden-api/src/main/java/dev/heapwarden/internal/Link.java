@@ -209,6 +209,18 @@ public final class Link {
         }
     }
 
+    /** Asks for a request; null if it is let in. See the bridge for the other answers. */
+    public static @Nullable Object ask(String method, String path) {
+        if (!present) {
+            return null;
+        }
+        try {
+            return (Object) Handles.ASK.invokeExact(Handles.HOME, method, path);
+        } catch (Throwable thrown) {
+            throw rethrown(thrown);
+        }
+    }
+
     /** The purse of the calling thread's scope; 0 for none. */
     public static int purse() {
         if (!present) {

@@ -1,0 +1,278 @@
+//! The program: what the JVM was started with, and what its classes on the class path are called.
+//!
+//! The name is, in this order: `spring.application.name` of a Spring Boot application; the main module; the
+//! jar of the main class without its version; the main class. A container's own start-up, a tool of the JDK
+//! and a JVM inside another program (without a java command) are no program: their code is nobody's.
+
+use std::path::Path;
+
+use policy_jvm::{Jni, JvmTi};
+
+use crate::identity::names::{Server, ServiceName, service};
+
+use super::spring_boot;
+
+/// Where the main class of a container lies. The services in it have their own loaders and names.
+const CONTAINERS: [&str; 13] = [
+    "com.ibm.ws.",
+    "com.sun.enterprise.glassfish.",
+    "fish.payara.",
+    "org.apache.catalina.startup.",
+    "org.apache.felix.main.",
+    "org.apache.karaf.main.",
+    "org.eclipse.equinox.launcher.",
+    "org.eclipse.jetty.runner.",
+    "org.eclipse.jetty.start.",
+    "org.eclipse.jetty.xml.",
+    "org.jboss.modules.",
+    "org.springframework.boot.loader.",
+    "weblogic.",
+];
+
+/// Where the main classes and modules of the JDK's tools lie.
+const TOOLS: [&str; 4] = ["com.sun.tools.", "java.", "jdk.", "sun."];
+
+/// Elements of the class path that are searched for the main class, at most.
+const MOST_ELEMENTS: usize = 2_000;
+
+/// Reads the elements of a class path: jars and directories.
+pub(crate) trait Elements {
+    /// Whether the element has this entry.
+    fn has(&self, element: &str, entry: &str) -> bool;
+    /// The text of an entry.
+    fn text(&self, element: &str, entry: &str) -> Option<String>;
+    /// A variable of the process's environment.
+    fn variable(&self, name: &str) -> Option<String>;
+}
+
+/// The elements as the JVM reads them.
+struct Files<'a>(&'a Jni);
+
+impl Elements for Files<'_> {
+    fn has(&self, element: &str, entry: &str) -> bool {
+        match is_archive(element) {
+            true => self.0.zip_entry(element, entry).is_some(),
+            false => Path::new(element).join(entry).is_file(),
+        }
+    }
+
+    fn text(&self, element: &str, entry: &str) -> Option<String> {
+        match is_archive(element) {
+            true => self.0.zip_entry(element, entry),
+            false => std::fs::read_to_string(Path::new(element).join(entry)).ok(),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+}
+
+/// How the JVM was started.
+#[derive(Debug, Default)]
+pub(crate) struct Launch {
+    /// The main class, the module and main class, or the jar, and the arguments: `sun.java.command`.
+    command: String,
+    class_path: String,
+    /// The system property `spring.application.name`.
+    application_name: Option<String>,
+}
+
+impl Launch {
+    /// Reads it from the JVM.
+    fn of(jvmti: &JvmTi) -> Launch {
+        let property = |name| jvmti.system_property(name);
+        Launch {
+            command: property("sun.java.command").unwrap_or_default(),
+            class_path: property("java.class.path").unwrap_or_default(),
+            application_name: property("spring.application.name"),
+        }
+    }
+}
+
+/// The program whose classes the application class loader has. `None` where they are nobody's.
+pub(crate) fn program(jni: &Jni, jvmti: &JvmTi) -> Option<ServiceName> {
+    let files = Files(jni);
+    let program = Program::of(&Launch::of(jvmti), &files);
+    (program.pays()).then(|| program.name())
+}
+
+/// The one Spring Boot application in the JVM.
+pub(crate) fn spring_boot_application(jni: &Jni, jvmti: &JvmTi) -> ServiceName {
+    let mut program = Program::of(&Launch::of(jvmti), &Files(jni));
+    program.is_spring_boot = true;
+    program.name()
+}
+
+/// What is known of the program. Pure.
+#[derive(Debug, Default)]
+struct Program {
+    main_class: String,
+    module: Option<String>,
+    /// The jar that has the main class.
+    jar: Option<String>,
+    is_spring_boot: bool,
+    /// `spring.application.name`.
+    application_name: Option<String>,
+}
+
+impl Program {
+    fn of(launch: &Launch, elements: &dyn Elements) -> Program {
+        let mut program = Program::default();
+        let path = launch.class_path.as_str();
+        // With -jar, the jar is the class path, and its name may have spaces.
+        let after_jar = (launch.command.strip_prefix(path))
+            .filter(|rest| is_archive(path) && (rest.is_empty() || rest.starts_with(' ')));
+        let is_jar = after_jar.is_some();
+        let arguments = after_jar.unwrap_or(&launch.command);
+        if is_jar {
+            program.jar = Some(path.to_owned());
+            let manifest = elements.text(path, "META-INF/MANIFEST.MF");
+            program.main_class = (manifest.as_deref())
+                .and_then(|text| header(text, "Main-Class"))
+                .unwrap_or_default();
+            program.is_spring_boot = (program.main_class)
+                .starts_with("org.springframework.boot.loader.")
+                || (manifest.as_deref())
+                    .is_some_and(|text| header(text, "Spring-Boot-Version").is_some());
+        } else {
+            let word = launch.command.split(' ').next().unwrap_or_default();
+            match word.split_once('/') {
+                Some((module, class)) => {
+                    program.module = Some(module.to_owned());
+                    program.main_class = class.to_owned();
+                }
+                None => program.main_class = word.to_owned(),
+            }
+            if program.module.is_none() && !program.main_class.is_empty() {
+                let entry = format!("{}.class", program.main_class.replace('.', "/"));
+                let holder = elements_of(path).find(|element| elements.has(element, &entry));
+                program.jar = holder
+                    .filter(|element| is_archive(element))
+                    .map(str::to_owned);
+            }
+        }
+        program.is_spring_boot |= elements_of(path).any(is_spring_boot_jar);
+        if program.is_spring_boot || launch.application_name.is_some() {
+            let argument = (arguments.split(' '))
+                .find_map(|word| word.strip_prefix("--spring.application.name="));
+            program.application_name = (argument.map(str::to_owned))
+                .or_else(|| launch.application_name.clone())
+                .or_else(|| elements.variable("SPRING_APPLICATION_NAME"))
+                .or_else(|| {
+                    let jar = program.jar.as_deref();
+                    // Other jars may bring a file of their own that the application's goes before.
+                    let own = elements_of(path)
+                        .filter(|element| !is_archive(element) || Some(*element) == jar);
+                    own.into_iter()
+                        .find_map(|element| spring_boot::configured_in(element, elements))
+                })
+                .filter(|name| !name.trim().is_empty());
+        }
+        program
+    }
+
+    /// Whether what nobody else owns is the program's.
+    fn pays(&self) -> bool {
+        let starts = |name: &str, with: &[&str]| with.iter().any(|start| name.starts_with(start));
+        let is_known = !self.main_class.is_empty() || self.module.is_some() || self.jar.is_some();
+        is_known
+            && !starts(&self.main_class, &CONTAINERS)
+            && !starts(&self.main_class, &TOOLS)
+            && !(self.module.as_deref()).is_some_and(|module| starts(module, &TOOLS))
+    }
+
+    fn name(&self) -> ServiceName {
+        let mut names: Vec<String> = self.application_name.iter().cloned().collect();
+        names.extend(self.module.clone());
+        if let Some(stem) = self.jar.as_deref().and_then(stem) {
+            names.push(without_version(stem).to_owned());
+            names.push(stem.to_owned());
+        }
+        if !self.main_class.is_empty()
+            && !self
+                .main_class
+                .starts_with("org.springframework.boot.loader.")
+        {
+            names.push(self.main_class.clone());
+        }
+        if names.is_empty() {
+            names.push("application".to_owned());
+        }
+        ServiceName {
+            server: match self.is_spring_boot {
+                true => Server::SpringBoot,
+                false => Server::Other,
+            },
+            ..service(names, false)
+        }
+    }
+}
+
+fn elements_of(class_path: &str) -> impl Iterator<Item = &str> {
+    let elements = class_path.split(':').filter(|element| !element.is_empty());
+    elements.take(MOST_ELEMENTS)
+}
+
+fn is_archive(element: &str) -> bool {
+    let ending = Path::new(element).extension().and_then(|e| e.to_str());
+    ending.is_some_and(|ending| {
+        ["jar", "war", "zip"]
+            .iter()
+            .any(|e| ending.eq_ignore_ascii_case(e))
+    })
+}
+
+/// The name of a file without its folder and its ending.
+fn stem(file: &str) -> Option<&str> {
+    Path::new(file).file_stem()?.to_str()
+}
+
+/// `spring-boot-3.5.0.jar`, and no other of its jars (`spring-boot-autoconfigure-…`).
+fn is_spring_boot_jar(element: &str) -> bool {
+    let rest = stem(element).and_then(|stem| stem.strip_prefix("spring-boot"));
+    rest.is_some_and(|rest| is_archive(element) && without_version(&format!("x{rest}")) == "x")
+}
+
+/// The name of a jar without its version: `kafka_2.13-3.9.0` is `kafka_2.13`, `shop-1.2-SNAPSHOT` is `shop`.
+/// The version begins at a hyphen and a digit, and goes to the end unless a part with letters and another
+/// number follow: `log4j-1.2-api-2.20` is `log4j-1.2-api`.
+fn without_version(stem: &str) -> &str {
+    /// Parts with letters that belong to a version and may stand before a number.
+    const QUALIFIERS: [&str; 7] = ["alpha", "beta", "rc", "cr", "m", "sp", "b"];
+    let is_number = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
+    let hyphens = stem.match_indices('-').map(|(at, _)| at);
+    for at in hyphens {
+        let mut parts = stem[at + 1..].split('-');
+        if at == 0 || !parts.next().is_some_and(is_number) {
+            continue;
+        }
+        let mut named = false;
+        let goes_on = parts.any(|part| {
+            let goes_on = named && is_number(part);
+            let lower = part.to_ascii_lowercase();
+            named |= !is_number(part) && !QUALIFIERS.contains(&lower.as_str());
+            goes_on
+        });
+        if !goes_on {
+            return &stem[..at];
+        }
+    }
+    stem
+}
+
+/// The value of a header of a jar's manifest, without its continuation lines.
+fn header(manifest: &str, name: &str) -> Option<String> {
+    let mut lines = manifest.lines();
+    let first = lines.find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        key.eq_ignore_ascii_case(name).then_some(value)
+    })?;
+    // A line has at most 72 bytes; the next one goes on after a space.
+    let more = lines.map_while(|line| line.strip_prefix(' '));
+    let value: String = std::iter::once(first.trim_start()).chain(more).collect();
+    Some(value.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,16 @@
+package doorless;
+
+/** A server as its client sees it. */
+public interface Target {
+    /** Bytes that one unit of load makes the server hold. */
+    int UNIT_BYTES = 32_768;
+
+    /** Has the server hold one unit; returns once that is acknowledged. */
+    void load(int number) throws Exception;
+
+    /** Has the server let go of everything. */
+    void drop() throws Exception;
+
+    /** Units that the server holds. */
+    long count() throws Exception;
+}

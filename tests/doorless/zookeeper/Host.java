@@ -1,0 +1,19 @@
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import org.apache.zookeeper.server.ZooKeeperServerMain;
+import victim.Protocol;
+
+/** A ZooKeeper server as its script starts it: it ends the JVM at an error that it takes for fatal. */
+public final class Host {
+    private Host() {}
+
+    public static void main(String[] args) throws Exception {
+        System.setProperty("zookeeper.admin.enableServer", "false");
+        Path data = Files.createTempDirectory(Path.of("."), "data");
+        String[] arguments = {args[0], data.toString()};
+        new Thread(() -> ZooKeeperServerMain.main(arguments), "main of ZooKeeper").start();
+        Protocol.serve(Map.of());
+        Runtime.getRuntime().halt(0);
+    }
+}

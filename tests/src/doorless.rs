@@ -1,0 +1,81 @@
+//! Servers without a door (`tests/doorless`): their libraries by Maven, the programs around them compiled
+//! here.
+
+use crate::fixture::{built_once, up_to_date};
+use crate::java::{classes, run_compiler, sources_below};
+use crate::{artifacts, command, jdk};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// Java that the programs are compiled for: Helidon's libraries need a newer one.
+fn release(server: &str) -> &'static str {
+    if server == "helidon" { "21" } else { "17" }
+}
+
+/// The class path of one server with its programs `Host` and `Client`.
+///
+/// # Panics
+/// If Maven is missing, the build fails, or a program does not compile.
+#[must_use]
+pub fn class_path(server: &str) -> String {
+    let lib = libraries().join(server).join("lib");
+    let mut jars: Vec<String> = fs::read_dir(&lib)
+        .unwrap_or_else(|error| panic!("{} by Maven: {error}", lib.display()))
+        .map(|entry| entry.expect("readable").path().display().to_string())
+        .collect();
+    jars.sort();
+    let own = format!("tests/doorless/{server}");
+    let common = "tests/doorless/common";
+    let victims = classes().victims();
+    let compiled = built_once(
+        &format!("doorless-{server}"),
+        &[&own, common, "tests/java"],
+        |into| {
+            let sources: Vec<PathBuf> = [own.as_str(), common]
+                .iter()
+                .flat_map(|folder| sources_below(&artifacts::repository().join(folder)))
+                .collect();
+            run_compiler(
+                Command::new(jdk::newest().program("javac"))
+                    .args(["-Xlint:all,-classfile,-processing", "-Werror"])
+                    .args(["--release", release(server), "-d"])
+                    .arg(into)
+                    .arg("-cp")
+                    .arg(format!("{}:{}", victims.display(), jars.join(":")))
+                    .args(sources),
+            );
+        },
+    );
+    format!(
+        "{}:{}:{}",
+        compiled.display(),
+        victims.display(),
+        jars.join(":")
+    )
+}
+
+fn libraries() -> &'static Path {
+    static LIBRARIES: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARIES.get_or_init(|| {
+        let target = artifacts::repository().join("target/doorless");
+        up_to_date("doorless", &["tests/doorless"], &[&target], || {
+            let build = command::run(
+                Command::new("mvn")
+                    .args(["--batch-mode", "--quiet", "package"])
+                    .arg(format!("-Dservers.directory={}", target.display()))
+                    .current_dir(artifacts::repository().join("tests/doorless")),
+                Duration::from_secs(600),
+            );
+            assert!(
+                build.status.success(),
+                "the servers without a door are not there (Maven is needed: apt-get install maven):\n{}\n{}",
+                build.stdout,
+                build.stderr
+            );
+        });
+        target
+    })
+}

@@ -3,12 +3,15 @@ package victim;
 import com.acme.tenant.Cleaner;
 import java.lang.reflect.InvocationTargetException;
 import java.util.Map;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 
 /**
  * The same code on threads of many kinds. It holds MOST bytes more and expects no error. Each command
@@ -56,11 +59,21 @@ public final class UnitsOfWork {
 
     private static void worker(Cleaner cleaner) throws InterruptedException {
         last = "went on";
-        ExecutorService pool = Executors.newFixedThreadPool(1);
+        Queue<Thread> workers = new ConcurrentLinkedQueue<>();
+        ExecutorService pool =
+                Executors.newFixedThreadPool(
+                        1,
+                        task -> {
+                            Thread worker = new Thread(task, "worker");
+                            workers.add(worker);
+                            return worker;
+                        });
         pool.execute(cleaner);
         pool.shutdown();
-        while (!pool.isTerminated()) {
-            Thread.sleep(1);
+        pool.awaitTermination(1, TimeUnit.HOURS);
+        // A pool is terminated before the error of its last worker reaches the handler.
+        for (Thread worker : workers) {
+            worker.join();
         }
         Protocol.say(last);
     }

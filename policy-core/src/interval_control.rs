@@ -63,8 +63,15 @@ pub fn adopt(core: &Core, sampler: &(impl Sampler + ?Sized), sampling: &Sampling
 }
 
 /// Checks once a second whether the interval should change. `smallest_limit_bytes` is the smallest
-/// limit of any account. The enforcer's thread.
-pub fn look(core: &Core, jvm: &dyn Jvm, smallest_limit_bytes: Option<u64>, now: Instant) {
+/// limit of any account; `is_any_filling` says whether one that has a limit grows towards it. The enforcer's
+/// thread.
+pub fn look(
+    core: &Core,
+    jvm: &dyn Jvm,
+    smallest_limit_bytes: Option<u64>,
+    is_any_filling: bool,
+    now: Instant,
+) {
     let mut state = core.interval_control.state();
     let is_due =
         (state.last_look).is_none_or(|last_look| now.duration_since(last_look) >= LOOK_EVERY);
@@ -83,6 +90,7 @@ pub fn look(core: &Core, jvm: &dyn Jvm, smallest_limit_bytes: Option<u64>, now: 
         collections: u64::from(core.ledger.epochs().current().get()),
         charged_bytes: charged_bytes(core).saturating_sub(core.thinning.beyond_bytes()),
         smallest_limit_bytes,
+        is_any_filling,
     };
     let Some(change) = state.governor.look(&measured) else {
         return;
@@ -99,7 +107,7 @@ pub fn look(core: &Core, jvm: &dyn Jvm, smallest_limit_bytes: Option<u64>, now: 
             "the heap holds so much that collections would take too long over finer samples"
         }
         Why::Calm => "it need not be wider",
-        Why::Limit => "a small limit is to be known closely",
+        Why::Limit => "an account that has a limit is to be known closely",
     };
     let more = match state.unlogged {
         0 => String::new(),

@@ -107,7 +107,8 @@ impl CheckContext<'_> {
 /// The charge of one account in one turn of the enforcer. On the enforcer's thread.
 pub struct AccountCheck {
     spent: u64,
-    charged: Estimate,
+    /// What it is charged.
+    pub charged: Estimate,
     /// The account is near its limit, so its records are read after a collection.
     pub near: bool,
     /// The part of the charges since the last pass over the records that survived.

@@ -139,7 +139,9 @@ impl Enforcer {
         };
         let sooner = self.evidence.advance(core, jvm, asked, jvm.now());
         epochs.note_time(jvm.uptime_ms());
-        interval_control::look(core, jvm, self.limited_accounts.smallest_limit_bytes(), now);
+        let smallest_limit_bytes = self.limited_accounts.smallest_limit_bytes();
+        let is_any_filling = self.limited_accounts.is_any_filling();
+        interval_control::look(core, jvm, smallest_limit_bytes, is_any_filling, now);
         if core.thinning.is_asked()
             && let Some(collector) = self.evidence.collector(core, jvm)
         {

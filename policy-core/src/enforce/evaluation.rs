@@ -42,6 +42,10 @@ pub struct Evaluation {
     limited: Vec<LimitedAccount>,
     /// The boundaries at the last pass over the records.
     scanned: (Option<Epoch>, Option<Epoch>),
+    /// An account that has a limit, and is not over it, grew lately.
+    is_any_filling: bool,
+    /// The boundary at the latest turn.
+    collected: Option<Epoch>,
     /// The log's rate limits.
     pub log: EnforcementLog,
 }
@@ -50,6 +54,11 @@ impl Evaluation {
     /// The accounts that have limits.
     pub fn limited(&self) -> &[LimitedAccount] {
         &self.limited
+    }
+
+    /// Whether an account that has a limit, and is not over it, grew lately, as of the latest turn.
+    pub fn is_any_filling(&self) -> bool {
+        self.is_any_filling
     }
 
     /// Takes over a new list of accounts that have limits: closes the gates that have another
@@ -120,9 +129,11 @@ impl Evaluation {
             && boundaries.0.is_some()
             && (boundaries != self.scanned || is_any_new))
             .then(|| self.scan(context, &mut checks, boundaries));
+        let is_collected = self.collected != boundaries.0;
+        self.collected = boundaries.0;
         let mut need = Need::None;
         let mut again = Duration::from_secs(1);
-        let mut is_any_asked = false;
+        let (mut is_any_asked, mut is_any_filling) = (false, false);
         access.with(|statuses| {
             if let Some(sums) = sums {
                 self.prove(context, statuses, &checks, boundaries, sums);
@@ -133,11 +144,19 @@ impl Evaluation {
                     check.judge(context, epoch, limited, status, &mut self.log, publish);
                 need = need.max(wanted);
                 again = again.min(soon);
+                if let Some(limit_bytes) = limited.limit_bytes {
+                    if is_collected {
+                        (status.filling).collected(check.charged.bytes, limit_bytes, context.now);
+                    }
+                    is_any_filling |= !matches!(status.phase, Phase::Over { .. })
+                        && status.filling.is_seen(context.now);
+                }
                 is_any_asked |=
                     context.enforced && limited.door.is_some() && status.phase != Phase::Open;
             }
         });
         context.gates.set_any_asked(is_any_asked);
+        self.is_any_filling = is_any_filling;
         (need, again)
     }
 

@@ -16,6 +16,7 @@ use crate::snapshot::State;
 
 use super::back_off::BackOff;
 use super::effect::Effect;
+use super::filling::Filling;
 use super::gate::{Counts, Gate, Gates};
 use super::overdraft::Survival;
 use super::state::{Estimate, Phase, Proof};
@@ -54,6 +55,8 @@ pub struct LimitStatus {
     pub soft_limit_bytes: Option<u64>,
     /// The pauses between covering collections that acquit it.
     pub back_off: BackOff,
+    /// Whether it grows towards its limit.
+    pub filling: Filling,
     /// What is known of its reserve, if it has a door.
     pub reserve: Option<ReserveStatus>,
     /// While it is over: the epoch that the next covering collection for it must reach.

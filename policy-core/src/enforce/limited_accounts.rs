@@ -95,6 +95,11 @@ impl LimitedAccounts {
         self.evaluation.limited()
     }
 
+    /// Whether an account that has a limit, and is not over it, grew lately, as of the latest turn.
+    pub fn is_any_filling(&self) -> bool {
+        self.evaluation.is_any_filling()
+    }
+
     /// The smallest limit in bytes, if there is one.
     pub fn smallest_limit_bytes(&self) -> Option<u64> {
         let limits = self.evaluation.limited().iter();

@@ -40,6 +40,7 @@ pub mod enforcement_log;
 pub mod enforcer;
 pub mod evaluation;
 pub mod evidence;
+pub mod filling;
 pub mod gate;
 pub mod grace;
 pub mod killed_threads;

@@ -22,6 +22,14 @@
 //!    Above the budget the interval is widened at once, by as many doublings as bring the share below
 //!    the budget. After `CALM` below a quarter of the budget it is narrowed by one doubling, which
 //!    leaves the share below a half.
+//!
+//!    **Credit.** The budget holds on average, and need not be used up when nobody asks for accuracy: what
+//!    samples took less than their budget is saved, up to the budget of `SAVED`, which is also there at the
+//!    start. While an account with a limit fills ([`crate::enforce::filling`]), samples may take
+//!    `BURST` times their budget, but at most `MOST_IN_BURST`, until the credit is used up, and again when a
+//!    quarter of it is saved. The interval is narrowed at once then, as far as that share allows. So a
+//!    verdict on a bulk load need not wait for the margin of coarse samples, and over any time samples take
+//!    at most the budget of that time and of `SAVED`.
 //! 2. **Tags.** HotSpot visits every tag at each collection: in the pause, where a million tags cost 10 to
 //!    20 ms with G1, and after it, to find the dead objects. So the charged bytes, divided by the
 //!    interval, must be at most `MOST_TAGS`, a quarter of what the policy lets the agent track, and
@@ -52,6 +60,16 @@ const IDLE_SHARE: f64 = 0.1;
 /// How long the cost must be below `CALM_SHARE` of the budget before the interval is narrowed.
 const CALM: Duration = Duration::from_secs(10);
 const CALM_SHARE: f64 = 0.25;
+/// The credit is at most the budget of so much CPU time for each processor that the process uses.
+const SAVED: Duration = Duration::from_secs(300);
+/// A burst begins with at least this part of the credit.
+const CREDIT_TO_BEGIN: f64 = 0.25;
+/// The budget counts so often in a burst.
+const BURST: f64 = 16.0;
+/// The share of the CPU time that samples may take in a burst, unless the budget itself is more.
+const MOST_IN_BURST: f64 = 0.1;
+/// A window may narrow the interval so many times in a burst: few samples tell little of what many cost.
+const MOST_NARROWINGS: u32 = 3;
 /// The most tags that a pause should visit: 1 to 2 ms.
 const MOST_TAGS: u64 = 100_000;
 /// The CPU time of a collection per tag. Measured: with 100,000 to a million of them, G1 and
@@ -99,6 +117,46 @@ pub struct Measured {
     pub charged_bytes: u64,
     /// The smallest limit of any account, if one has a limit.
     pub smallest_limit_bytes: Option<u64>,
+    /// An account that has a limit grows towards it.
+    pub is_any_filling: bool,
+}
+
+/// What samples may take, and what they have saved.
+#[derive(Debug, Clone, Copy, Default)]
+struct Credit {
+    /// The CPU time in seconds; `None` before the first window.
+    saved: Option<f64>,
+    /// The most processors that the process has used in a window, at least one.
+    processors: f64,
+    /// The credit is being used.
+    is_burst: bool,
+}
+
+impl Credit {
+    /// A window has ended: the process used so much CPU time in it, samples so much.
+    fn settle(&mut self, budget: f64, elapsed: f64, used: f64, took: f64) {
+        self.processors = self.processors.max(used / elapsed).max(1.0);
+        let most = self.most(budget);
+        let saved = self.saved.unwrap_or(most);
+        self.saved = Some((saved + budget * used - took).min(most));
+    }
+
+    fn most(&self, budget: f64) -> f64 {
+        budget * SAVED.as_secs_f64() * self.processors
+    }
+
+    /// The share of the CPU time that samples may take now.
+    fn share(&mut self, budget: f64, is_any_filling: bool) -> f64 {
+        let needed = match self.is_burst {
+            true => 0.0,
+            false => CREDIT_TO_BEGIN * self.most(budget),
+        };
+        self.is_burst = is_any_filling && self.saved.is_some_and(|saved| saved > needed);
+        match self.is_burst {
+            true => (BURST * budget).min(MOST_IN_BURST).max(budget),
+            false => budget,
+        }
+    }
 }
 
 /// Why the interval changes.
@@ -139,6 +197,9 @@ pub struct Governor {
     by_tags: u32,
     window: Measured,
     calm: Duration,
+    credit: Credit,
+    /// The share of the CPU time that samples took in the last window.
+    latest_share: Option<f64>,
     /// The start of the window of rule 2.
     tags_window: Measured,
     /// How many tags collections can visit within the budget; `None` for no bound.
@@ -154,6 +215,7 @@ impl Governor {
                 wanted,
                 window: self.window,
                 tags_window: self.tags_window,
+                credit: self.credit,
                 ..Governor::default()
             };
         }
@@ -236,40 +298,69 @@ impl Governor {
     }
 
     fn apply_cost_rule(&mut self, budget: f64, measured: &Measured) {
+        let was_burst = self.credit.is_burst;
+        if let Some(elapsed) = self.read_window(budget, measured) {
+            let share = self.latest_share.unwrap_or_default();
+            let allowed = self.credit.share(budget, measured.is_any_filling);
+            if share > allowed {
+                // A share above 1 counts as 1.
+                let doublings = (share.min(1.0) / allowed).log2().ceil().max(1.0) as u32;
+                self.by_cost = (self.level + doublings).min(self.most_doublings());
+                self.calm = Duration::ZERO;
+            } else if self.credit.is_burst {
+                self.narrow_for_burst(share, allowed);
+            } else if share < budget * CALM_SHARE {
+                self.calm += elapsed;
+                if self.calm >= CALM {
+                    self.calm = Duration::ZERO;
+                    self.by_cost = self.by_cost.min(self.level).saturating_sub(1);
+                }
+            } else {
+                self.calm = Duration::ZERO;
+            }
+        } else if !was_burst && let Some(share) = self.latest_share {
+            // An account has begun to fill within a window.
+            let allowed = self.credit.share(budget, measured.is_any_filling);
+            if self.credit.is_burst && share <= allowed {
+                self.narrow_for_burst(share, allowed);
+            }
+        }
+    }
+
+    /// As fine as this share allows, if a sample costs what it cost in the last window.
+    fn narrow_for_burst(&mut self, share: f64, allowed: f64) {
+        let narrowings = (allowed / share).log2().floor();
+        // Nothing was measured if that is not finite.
+        let narrowings = narrowings.clamp(0.0, f64::from(MOST_NARROWINGS)) as u32;
+        self.by_cost = self.by_cost.min(self.level).saturating_sub(narrowings);
+        self.calm = Duration::ZERO;
+    }
+
+    /// Ends a window of rule 1, if it is long enough: returns how long it was.
+    fn read_window(&mut self, budget: f64, measured: &Measured) -> Option<Duration> {
         let elapsed = measured.since_start.saturating_sub(self.window.since_start);
         let timed = measured.timed.saturating_sub(self.window.timed);
         let enough = match elapsed {
-            _ if elapsed < WINDOW => return,
+            _ if elapsed < WINDOW => return None,
             _ if elapsed < LONG_WINDOW => TIMED_ENOUGH,
             _ if elapsed < LONGEST_WINDOW => TIMED_AT_LEAST,
             _ => 0,
         };
         if timed < enough && (timed > 0 || elapsed < LONG_WINDOW) {
-            return;
+            return None;
         }
         let used = measured.process_cpu.saturating_sub(self.window.process_cpu);
         let took = measured.samples_cpu.saturating_sub(self.window.samples_cpu);
         self.window = *measured;
-        let used = used.as_secs_f64().max(IDLE_SHARE * elapsed.as_secs_f64());
-        let share = if timed < TIMED_AT_LEAST {
+        let seconds = elapsed.as_secs_f64();
+        let used = used.as_secs_f64().max(IDLE_SHARE * seconds);
+        (self.credit).settle(budget, seconds, used, took.as_secs_f64());
+        self.latest_share = Some(if timed < TIMED_AT_LEAST {
             0.0
         } else {
             took.as_secs_f64() / used
-        };
-        if share > budget {
-            // A share above 1 counts as 1.
-            let doublings = (share.min(1.0) / budget).log2().ceil().max(1.0) as u32;
-            self.by_cost = (self.level + doublings).min(self.most_doublings());
-            self.calm = Duration::ZERO;
-        } else if share < budget * CALM_SHARE {
-            self.calm += elapsed;
-            if self.calm >= CALM {
-                self.calm = Duration::ZERO;
-                self.by_cost = self.by_cost.min(self.level).saturating_sub(1);
-            }
-        } else {
-            self.calm = Duration::ZERO;
-        }
+        });
+        Some(elapsed)
     }
 
     /// Measures how many tags collections can visit at their present rate.
@@ -550,6 +641,46 @@ mod tests {
         assert_eq!(governor.interval_bytes(), wide);
     }
 
+    /// Seconds in which samples took more than the budget, and the finest interval in them.
+    fn burst(governor: &mut Governor, program: &mut Program, seconds: u64) -> (usize, u64) {
+        let (mut dear, mut finest) = (0, u64::MAX);
+        for _ in 0..seconds {
+            dear += usize::from(program.second(governor.interval_bytes()) > 0.01);
+            finest = finest.min(governor.interval_bytes());
+            governor.look(&program.now);
+        }
+        (dear, finest / KIB)
+    }
+
+    #[test]
+    fn an_account_that_fills_is_sampled_finer_until_the_credit_is_used_up() {
+        let mut governor = free_governor();
+        // 0.8 % at 64 KiB.
+        let mut program = Program::new(100e6, 10.0);
+        program.now.smallest_limit_bytes = Some(96 * MIB);
+        let (dear, _) = burst(&mut governor, &mut program, 60);
+        assert!(dear <= 5, "nobody fills: {dear}");
+        assert_eq!(
+            governor.interval_bytes(),
+            64 * KIB,
+            "no wider: it is a small limit"
+        );
+        program.now.is_any_filling = true;
+        let (dear, finest) = burst(&mut governor, &mut program, 20);
+        assert!(dear >= 18, "{dear}");
+        assert_eq!(finest, 8, "at 6.1 % of the CPU time");
+        let (_, finest) = burst(&mut governor, &mut program, 600);
+        assert_eq!(finest, 8);
+        assert_eq!(governor.interval_bytes(), 64 * KIB, "the credit is used up");
+        program.now.is_any_filling = false;
+        program.bytes_per_second = 1e6;
+        burst(&mut governor, &mut program, 120);
+        program.bytes_per_second = 100e6;
+        program.now.is_any_filling = true;
+        let (dear, _) = burst(&mut governor, &mut program, 10);
+        assert!(dear >= 9, "there is credit again: {dear}");
+    }
+
     #[test]
     fn limits_that_come_and_go_do_not_make_it_swing() {
         let mut governor = free_governor();
@@ -630,6 +761,41 @@ mod tests {
                 prop_assert!(second < 15 || share <= 0.01 || widest, "{share} in second {second}");
             }
             prop_assert!(changes <= 3, "{changes}");
+        }
+
+        /// Whatever fills when, samples take no more than the budget of all the time, of what may be saved,
+        /// and of the windows in which it is noticed: one at each change.
+        #[test]
+        fn the_budget_holds_on_average(
+            phases in proptest::collection::vec((1u64..200, 1e5f64..2e9, any::<bool>()), 1..20),
+            sample_us in 0.1f64..20.0,
+        ) {
+            let mut governor = free_governor();
+            let mut program = Program::new(0.0, sample_us);
+            program.now.smallest_limit_bytes = Some(512 * MIB);
+            let mut beyond = 0.0;
+            for (seconds, rate, fills) in &phases {
+                program.bytes_per_second = *rate;
+                program.now.is_any_filling = *fills;
+                for second in 0..*seconds {
+                    let finest = governor.interval_bytes() == governor.finest_bytes();
+                    let widest = governor.interval_bytes()
+                        == governor.finest_bytes() << governor.most_level(Some(512 * MIB));
+                    let share = program.second(governor.interval_bytes());
+                    prop_assert!(
+                        second < 15 || share <= MOST_IN_BURST || widest,
+                        "{share} in second {second}, finest: {finest}"
+                    );
+                    // What no rule can help: the first seconds of a phase, and the widest interval.
+                    if second < 15 || widest {
+                        beyond += share * 2.0;
+                    }
+                    governor.look(&program.now);
+                }
+            }
+            let all = program.now.process_cpu.as_secs_f64();
+            let took = program.now.samples_cpu.as_secs_f64();
+            prop_assert!(took <= 0.01 * (all + 2.0 * SAVED.as_secs_f64()) + beyond + 0.5, "{took} of {all}");
         }
 
         /// The same where the agent chooses the interval for a limit, which it then begins with.

@@ -1,6 +1,7 @@
 //! Evidence: garbage in old memory never leads to a refusal, held objects do, and the agent asks for the
 //! cheapest collection that proves it.
 
+use heapwarden_harness::busy::Busy;
 use heapwarden_tests::command::poll;
 use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, every_vm, on_each};
 use heapwarden_tests::jvm::{Jvm, victim};
@@ -222,4 +223,58 @@ fn where_classes_are_never_unloaded_only_g1_and_whole_collections_prove() {
         }
         jvm.finish();
     });
+}
+
+/// The promise: a suspicion ends within this, in a verdict or in acquittal, also where the agent's threads get
+/// a fraction of a processor.
+const SUSPICION: Duration = Duration::from_secs(15);
+const DELAY: &str = "heapwarden_verdict_delay_seconds";
+
+/// How often suspicions ended, and how long they took in all.
+fn suspicions(jvm: &Jvm) -> (f64, Duration) {
+    let metrics = jvm.metrics();
+    let seconds = metrics.sum(&format!("{DELAY}_sum"));
+    (
+        metrics.sum(&format!("{DELAY}_count")),
+        Duration::from_secs_f64(seconds),
+    )
+}
+
+#[test]
+fn a_suspicion_ends_soon_on_a_busy_machine_too() {
+    // Four for each processor: the JVM's threads get a fifth of the time that they want.
+    let processors = std::thread::available_parallelism().map_or(1, |some| some.get() as u32);
+    let mut busy = Busy::start(4 * processors).expect("busy processes");
+    // A busy machine is a burden on the tests beside it: two VMs, whose evidence differs most.
+    let with = |collector| every_jdk_with(collector).pop();
+    let vms = [with(Collector::G1), with(Collector::Z)];
+    for vm in vms.iter().flatten() {
+        let mut jvm = start(vm, &[]);
+        // One that leaks is convicted, one whose old garbage stands beyond its limit is acquitted.
+        for (mb, ends_in) in [(150, "over"), (0, "open"), (65, "open"), (65, "open")] {
+            let before = suspicions(&jvm);
+            if mb == 0 {
+                jvm.ask("drop");
+            } else {
+                hold_old(&mut jvm, mb);
+                if ends_in == "open" {
+                    jvm.ask("drop");
+                }
+            }
+            jvm.until(VERDICT, ends_in, |accounts| {
+                accounts.is_in_state("orders", ends_in)
+            });
+            let after = suspicions(&jvm);
+            let took = after.1.saturating_sub(before.1);
+            let many = (after.0 - before.0).max(1.0);
+            assert!(
+                took <= SUSPICION.mul_f64(many),
+                "{vm}: {many} suspicions took {took:?}\n{}",
+                jvm.log()
+            );
+        }
+        assert!(suspicions(&jvm).0 >= 1.0, "{vm}: nobody was suspected");
+        jvm.finish();
+    }
+    assert!(busy.runs(), "the machine was not busy");
 }

@@ -12,7 +12,7 @@ use heapwarden_tests::server_setup::{self, Prepared, deploy};
 use std::fs;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const INTERVAL: &str = "8KiB";
 const LIMIT_MIB: u64 = 64;
@@ -391,5 +391,77 @@ fn observation_turns_nobody_away() {
     client.wait_for("nothing is counted", |account| {
         account["admission_refusals_total"] == 0
     });
+    server.finish();
+}
+
+/// While a verdict is awaited, requests wait at the door, but not so many that the container has no thread left
+/// for the neighbours. The verdict does not come here: the budget for evidence is used up.
+#[test]
+fn at_most_sixteen_requests_wait_for_a_verdict() {
+    const MOST_WAITING: usize = 16;
+    const REQUESTS: usize = 40;
+    /// A request waits for six seconds, and one that does not wait is answered at once.
+    const WAITED: Duration = Duration::from_secs(5);
+    let mode = "enforce\"\nevidence-budget = \"0.01%";
+    let server = tomcat_with(&["/slow", "/other"], mode, &account("/slow", ""));
+    let mut client = Client::new(&server, "/slow/shelf", "/slow");
+    client.wait_for_door();
+    // A verdict and its end, which collections of others prove too, use the budget up.
+    let suspect = (0..10).any(|_| {
+        // What survives a collection before shows that this is no garbage: else it might go on.
+        for _ in 0..FILLED_BYTES / STEP_BYTES / 2 {
+            assert!(client.comes_in(HOLD));
+        }
+        client.fill();
+        let state =
+            |state: &'static str| move |account: &serde_json::Value| account["state"] == state;
+        let reached = command::poll(Duration::from_secs(3), || {
+            thread::sleep(REST);
+            let accounts = server.accounts();
+            accounts
+                .find("/slow")
+                .is_some_and(state("over"))
+                .then_some(())
+        });
+        if reached.is_none() {
+            return true;
+        }
+        client.persist("do=drop", true);
+        client.persist("do=gc", true);
+        client.wait_for("it is open", state("open"));
+        false
+    });
+    assert!(
+        suspect,
+        "the budget is never used up: {}",
+        client.described()
+    );
+    client.wait_for("it is suspect", |account| account["state"] == "suspect");
+    let waits_at_door = (0..PERSISTENT).any(|_| {
+        let begun = Instant::now();
+        assert_eq!(client.get(HOLD).status, 200, "{}", client.described());
+        begun.elapsed() >= WAITED
+    });
+    assert!(waits_at_door, "{}", client.described());
+    let waits: Vec<Duration> = thread::scope(|scope| {
+        let one = || {
+            let begun = Instant::now();
+            assert_eq!(client.get(LIGHT).status, 200);
+            begun.elapsed()
+        };
+        let all: Vec<_> = (0..REQUESTS).map(|_| scope.spawn(one)).collect();
+        server.ask(NEIGHBOUR);
+        all.into_iter()
+            .map(|one| one.join().expect("it does not panic"))
+            .collect()
+    });
+    let waited = waits.iter().filter(|wait| **wait >= WAITED).count();
+    assert_eq!(
+        waited,
+        MOST_WAITING,
+        "{waits:?}: {}\n{}",
+        client.described(),
+        server.log()
+    );
     server.finish();
 }

@@ -14,8 +14,9 @@ use super::state::{Phase, Proof};
 
 /// The first pause.
 const FIRST: Duration = Duration::from_millis(250);
-/// How often a pause is doubled at most.
-pub const MOST_DOUBLINGS: u32 = 5;
+/// How often a pause is doubled at most. With the patience of a suspicion, which is doubled as often (to
+/// 8 s), a suspicion ends within 15 s where the collections themselves take no longer than the rest.
+pub const MOST_DOUBLINGS: u32 = 3;
 /// An account whose live bytes have grown by this factor between two acquittals is growing.
 const GROWTH: f64 = 1.02;
 
@@ -94,7 +95,7 @@ mod tests {
         let stands = [90, 90, 91, 91, 90, 90, 90, 90];
         assert_eq!(
             pauses(&stands),
-            [250, 500, 1000, 2000, 4000, 8000, 8000, 8000]
+            [250, 500, 1000, 2000, 2000, 2000, 2000, 2000]
         );
     }
 

@@ -1,6 +1,7 @@
 //! What the tests, the benchmarks and `cargo xtask` share: where things are in the repository, the
-//! JDKs of this machine, an HTTP client, free ports, and child processes that end.
+//! JDKs of this machine, an HTTP client, free ports, child processes that end, and a busy machine.
 
+pub mod busy;
 pub mod http;
 pub mod jdk;
 pub mod ports;

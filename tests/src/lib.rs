@@ -10,6 +10,7 @@
 //! `HEAPWARDEN_TEST_JDKS` (comma lists such as `G1,Z` and `17,25`, to narrow a run by hand; what is left
 //! out is printed), `HEAPWARDEN_TEST_LONG` (set by `cargo xtask test --long`).
 
+pub mod application;
 pub mod artifacts;
 pub mod command;
 pub mod doorless;

@@ -60,6 +60,8 @@ pub struct Installation {
     http_port: u16,
     heap: &'static str,
     collector: Collector,
+    library: Option<PathBuf>,
+    checks_jni: bool,
 }
 
 impl Installation {
@@ -77,6 +79,8 @@ impl Installation {
             http_port: ports::free(),
             heap,
             collector: Collector::G1,
+            library: None,
+            checks_jni: true,
         }
     }
 
@@ -84,6 +88,20 @@ impl Installation {
     #[must_use]
     pub fn collector(mut self, collector: Collector) -> Self {
         self.collector = collector;
+        self
+    }
+
+    /// With this agent instead of the one under test.
+    #[must_use]
+    pub fn library(mut self, library: &Path) -> Self {
+        self.library = Some(library.to_owned());
+        self
+    }
+
+    /// Without `-Xcheck:jni`: as in production, for measurements.
+    #[must_use]
+    pub fn as_in_production(mut self) -> Self {
+        self.checks_jni = false;
         self
     }
 
@@ -116,7 +134,9 @@ impl Installation {
         let mut flags = self.jvm_flags_without_agent();
         flags.push(format!(
             "-agentpath:{}=config={},listen=127.0.0.1:0,run-file={folder}/run.json",
-            artifacts::library().display(),
+            (self.library.as_deref())
+                .unwrap_or_else(|| artifacts::library())
+                .display(),
             path.display()
         ));
         flags
@@ -128,9 +148,11 @@ impl Installation {
         let folder = self.folder.path().display();
         let mut flags = vec![
             format!("-Xmx{}", self.heap),
-            "-Xcheck:jni".to_owned(),
             format!("-XX:ErrorFile={folder}/hs_err_%p.log"),
         ];
+        if self.checks_jni {
+            flags.push("-Xcheck:jni".to_owned());
+        }
         flags.extend(self.collector.flags().iter().map(ToString::to_string));
         flags
     }
@@ -337,22 +359,35 @@ impl Server {
     ///
     /// # Panics
     /// If one of these is found, or it takes longer than [`command::PATIENCE`].
-    pub fn finish(mut self) -> String {
+    pub fn finish(self) -> String {
+        let (log, wrong) = self.end();
+        assert!(wrong.is_none(), "{}\n{log}", wrong.unwrap_or_default());
+        log
+    }
+
+    /// The same for a server that may have been harmed: everything printed, and what is wrong. One that
+    /// does not end is killed.
+    ///
+    /// # Panics
+    /// If it has ended before.
+    pub fn end(mut self) -> (String, Option<String>) {
         let id = i32::try_from(self.child.id()).expect("process ids are small");
         kill_process(Pid::from_raw(id).expect("not 0"), Signal::TERM).expect("it runs");
         let status = self.child.wait(command::PATIENCE);
         let log = self.log();
-        assert!(status.is_some(), "still running after SIGTERM:\n{log}");
-        for failure in BOOT_FAILURES {
-            assert!(!log.contains(failure), "{failure}:\n{log}");
-        }
-        let complaints = jvm_output::complaints(&log);
-        assert!(complaints.is_empty(), "{complaints:#?}");
         let crashed = fs::read_dir(self.folder.path())
             .expect("the folder is readable")
             .flatten()
             .any(|entry| entry.file_name().to_string_lossy().starts_with("hs_err"));
-        assert!(!crashed, "the server crashed:\n{log}");
-        log
+        let complaints = jvm_output::complaints(&log);
+        let failure = BOOT_FAILURES.iter().find(|failure| log.contains(**failure));
+        let wrong = match (status, failure) {
+            (None, _) => Some("still running after SIGTERM".to_owned()),
+            _ if crashed => Some("the server crashed".to_owned()),
+            (_, Some(failure)) => Some((*failure).to_owned()),
+            _ if !complaints.is_empty() => Some(format!("{complaints:#?}")),
+            _ => None,
+        };
+        (log, wrong)
     }
 }

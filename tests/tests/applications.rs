@@ -1,17 +1,14 @@
-//! Applications that nobody here wrote, loaded past their limits behind the door: Eclipse RDF4J's server and
-//! Apache
+//! Applications that nobody here wrote, loaded past their limits: Eclipse RDF4J's server and Apache
 //! Jackrabbit in Tomcat 9, RDF4J in Jetty 12, and Netflix' Eureka in Spring Boot 3.5.
 //!
-//! Each application gets the agent's flag and a limit, nothing else. The test knows what was acknowledged, and
-//! reads it back. `--long` runs every application on both collectors and several times, the store that
-//! survives a restart, and prints how much was held when the first request was turned away.
+//! Each application gets the agent's flag and a limit, nothing else. The clients know what was acknowledged,
+//! and read it back. `--long` runs every application on both collectors and several times, the store that
+//! survives a restart, and prints how much was held when the first request was turned away. It also loads
+//! each one on for three times its limit, behind the door and with the door off.
 
-mod application;
-
-use application::course::{COLUMNS, Course, Overshoot, run};
-use application::eureka::Eureka;
-use application::jackrabbit::Jackrabbit;
-use application::rdf4j::{Container, Rdf4j, Store};
+use heapwarden_tests::application::course::{Course, run};
+use heapwarden_tests::application::outcome::{COLUMNS, Outcome};
+use heapwarden_tests::application::{Subject, subject};
 use heapwarden_tests::jdk::{Collector, Vm, every_vm, is_long};
 use std::io::Write as _;
 
@@ -29,7 +26,7 @@ fn vms() -> Vec<Vm> {
         .rev()
         .find(|vm| vm.collector == Collector::Z && vm.jdk.feature >= 23);
     let mut vms: Vec<Vm> = g1.into_iter().chain(generational).cloned().collect();
-    assert!(!vms.is_empty(), "no JDK here has G1");
+    assert!(!vms.is_empty(), "no JDK here has G1 or a generational ZGC");
     if !is_long() {
         vms.truncate(1);
     }
@@ -47,16 +44,28 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Several runs on each VM; every failure is reported, and the table is printed in any case.
-fn on_each_vm(name: &str, course: impl Fn(&Vm) -> Overshoot) {
+/// Runs a course on each VM; every failure is reported, and the table is printed in any case.
+fn on_each_vm(subject: &Subject, runs: usize, courses: &[Course]) -> Vec<Outcome> {
     let mut failed = Vec::new();
-    let mut overshoots = Vec::new();
+    let mut lines = Vec::new();
+    let mut outcomes = Vec::new();
     let vms = vms();
     for vm in &vms {
-        for _ in 0..runs() {
-            let once = std::panic::AssertUnwindSafe(|| course(vm));
+        for course in courses.iter().cycle().take(runs * courses.len()) {
+            let once = std::panic::AssertUnwindSafe(|| run(vm, subject.application, course));
             match std::panic::catch_unwind(once) {
-                Ok(overshoot) => overshoots.push((vm, overshoot)),
+                Ok((outcome, log)) => {
+                    lines.push(format!("| {} | {vm} | {outcome} |", subject.title));
+                    lines.extend(outcome.remarks.iter().map(|remark| format!("    {remark}")));
+                    let failures = outcome.failures();
+                    if !failures.is_empty() {
+                        failed.push(format!(
+                            "[{vm}] {}\n{outcome:#?}\n{log}",
+                            failures.join("; ")
+                        ));
+                    }
+                    outcomes.push(outcome);
+                }
                 Err(panic) => failed.push(format!(
                     "[{vm}] {}",
                     panic.downcast_ref::<String>().map_or("", String::as_str)
@@ -65,11 +74,18 @@ fn on_each_vm(name: &str, course: impl Fn(&Vm) -> Overshoot) {
         }
     }
     say(&format!("| application | VM | {COLUMNS} |"));
-    for (vm, overshoot) in &overshoots {
-        say(&format!("| {name} | {vm} | {overshoot} |"));
+    for line in &lines {
+        say(line);
     }
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
-    let mut ratios: Vec<f64> = overshoots.iter().map(|(_, run)| run.ratio()).collect();
+    outcomes
+}
+
+/// Loaded until the door shuts.
+fn stops_at_its_door(name: &str) {
+    let subject = subject(name).expect("it is listed");
+    let outcomes = on_each_vm(subject, runs(), &[subject.course()]);
+    let mut ratios: Vec<f64> = outcomes.iter().map(Outcome::ratio).collect();
     ratios.sort_by(f64::total_cmp);
     let (median, most) = (ratios[ratios.len() / 2], ratios[ratios.len() - 1]);
     // The median of one run is that run.
@@ -80,68 +96,80 @@ fn on_each_vm(name: &str, course: impl Fn(&Vm) -> Overshoot) {
     );
 }
 
+/// Loaded with three times its limit, behind the door and without it. What errors break is in the table.
+fn with_and_without_its_door(name: &str) {
+    if !is_long() {
+        say(&format!(
+            "note: {name} without its door runs in --long only"
+        ));
+        return;
+    }
+    let subject = subject(name).expect("it is listed");
+    let course = |door| Course {
+        door,
+        pressed: true,
+        ..subject.course()
+    };
+    on_each_vm(subject, 1, &[course(true), course(false)]);
+}
+
+fn in_long_only(name: &str) -> bool {
+    if !is_long() {
+        say(&format!("note: {name} runs in --long only"));
+    }
+    is_long()
+}
+
 #[test]
 fn rdf4j_in_memory() {
-    on_each_vm("RDF4J in memory, Tomcat 9", |vm| {
-        run(
-            vm,
-            &Rdf4j::new(Store::Memory, Container::Tomcat9),
-            Course::default(),
-        )
-    });
+    stops_at_its_door("rdf4j");
 }
 
 /// A store in memory that writes all of it to disk, and reads it at its next start.
 #[test]
 fn rdf4j_on_disk() {
-    if !is_long() {
-        say("note: rdf4j_on_disk runs in --long only");
-        return;
+    if in_long_only("rdf4j-disk") {
+        stops_at_its_door("rdf4j-disk");
     }
-    on_each_vm("RDF4J on disk, Tomcat 9", |vm| {
-        let course = Course {
-            restart: true,
-            ..Course::default()
-        };
-        run(vm, &Rdf4j::new(Store::Disk, Container::Tomcat9), course)
-    });
 }
 
 #[test]
 fn rdf4j_in_jetty() {
-    if !is_long() {
-        say("note: rdf4j_in_jetty runs in --long only");
-        return;
+    if in_long_only("rdf4j-jetty") {
+        stops_at_its_door("rdf4j-jetty");
     }
-    on_each_vm("RDF4J in memory, Jetty 12", |vm| {
-        let rdf4j = Rdf4j::new(Store::Memory, Container::Jetty12);
-        run(vm, &rdf4j, Course::default())
-    });
 }
 
 #[test]
 fn jackrabbit_in_memory() {
-    if !is_long() {
-        say("note: jackrabbit_in_memory runs in --long only");
-        return;
+    if in_long_only("jackrabbit") {
+        stops_at_its_door("jackrabbit");
     }
-    on_each_vm("Jackrabbit in memory, Tomcat 9", |vm| {
-        run(vm, &Jackrabbit, Course::default())
-    });
 }
 
-/// An executable jar has no neighbour.
 #[test]
 fn eureka_in_spring_boot() {
-    if !is_long() {
-        say("note: eureka_in_spring_boot runs in --long only");
-        return;
+    if in_long_only("eureka") {
+        stops_at_its_door("eureka");
     }
-    on_each_vm("Eureka, Spring Boot 3.5", |vm| {
-        let course = Course {
-            neighbour: None,
-            ..Course::default()
-        };
-        run(vm, &Eureka, course)
-    });
+}
+
+#[test]
+fn rdf4j_in_memory_without_its_door() {
+    with_and_without_its_door("rdf4j");
+}
+
+#[test]
+fn rdf4j_on_disk_without_its_door() {
+    with_and_without_its_door("rdf4j-disk");
+}
+
+#[test]
+fn jackrabbit_without_its_door() {
+    with_and_without_its_door("jackrabbit");
+}
+
+#[test]
+fn eureka_without_its_door() {
+    with_and_without_its_door("eureka");
 }

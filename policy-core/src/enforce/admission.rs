@@ -549,10 +549,9 @@ impl<T: CallingThread> AtGate<'_, T> {
             bytes, size_bytes, ..
         } = self.charged;
         let thread = &mut *self.thread;
-        if grace.echoes(|| thread.cpu_time(), size_bytes, bytes)
-            || !self.is_storm()
-                && grace.spend(self.level.outermost, now_ms, bytes)
-                && (self.due != Due::Over || self.gate.spend_grace(bytes))
+        let spend = || self.due != Due::Over || self.gate.spend_grace(bytes);
+        if grace.echoes(|| thread.cpu_time(), size_bytes, bytes, spend)
+            || !self.is_storm() && grace.spend(self.level.outermost, now_ms, bytes) && spend()
         {
             self.thread.remember(grace);
             return Err(Reason::Grace);

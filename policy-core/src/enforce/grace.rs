@@ -23,13 +23,15 @@
 //!    or a bin of a map that they would have released stays taken. Measured on JDK 17: about one in a
 //!    thousand refusals that directly followed another. The allocation comes within microseconds of
 //!    the thread's CPU time, but perhaps much later by the clock, if the thread loses its processor.
-//!    So the rule counts CPU time from the throw on.
+//!    So the rule counts CPU time from the throw on. A next request may begin within [`ECHO_CPU`], and where
+//!    samples are as heavy as requests, a program grew by two of them for each one refused. So what comes
+//!    later than [`ECHO_SOON`] counts by rule 8.
 //! 7. Threads without a unit of work are never refused (see [`super::throw_points`]). While they would
 //!    be, they are slowed to [`SLOW_BYTES_PER_MS`], at most [`SLOWEST_MS`] at a time: such a thread may
 //!    serve everybody, and hold locks that others need.
 //! 8. All threads of an account that is over its limit together have [`account_grace_bytes`] for their
 //!    graces until it has recovered. The gate counts them. A leak that is refused again and again would
-//!    otherwise grow by its graces. What rule 6 lets through is not counted.
+//!    otherwise grow by its graces. What rule 6 lets through at once is not counted.
 //! 9. Each native thread has one such memory, for one account at a time. A virtual thread uses
 //!    its carrier's; it is slowed and made to wait at most [`CARRIER_MS`] at a time, because other
 //!    tenants need the carrier too.
@@ -55,6 +57,8 @@ pub const FIND_OUT_MS: u64 = 100;
 pub const SLOW_BYTES_PER_MS: u64 = 4 << 10;
 /// For so much of the thread's CPU time after a throw, small allocations may be the VM's own (rule 6).
 pub const ECHO_CPU: Duration = Duration::from_millis(2);
+/// Within so much of it, nearly all of them come, and no other request does (rule 6).
+pub const ECHO_SOON: Duration = Duration::from_micros(100);
 /// C2 keeps arrays of up to 64 elements (`EliminateAllocationArraySizeLimit`) and objects of up
 /// to 512 fields (`EliminateAllocationFieldsLimit`) in registers.
 pub const ECHO_OBJECT_BYTES: u64 = 8 << 10;
@@ -118,20 +122,25 @@ impl Grace {
     }
 
     /// Whether an object may be the VM's own allocation after the last throw (rule 6); if so, counts
-    /// it. `cpu_time` reads the native thread's CPU time, which is a system call.
+    /// it. `cpu_time` reads the native thread's CPU time, which is a system call. `spend` takes what comes
+    /// late from what the account has for its graces (rule 8), if so much is left.
     pub fn echoes(
         &mut self,
         cpu_time: impl FnOnce() -> Duration,
         size_bytes: u64,
         charged_bytes: u64,
+        spend: impl FnOnce() -> bool,
     ) -> bool {
         let Some(thrown_at) = self.thrown_at_cpu else {
             return false;
         };
         let bytes = self.echo_bytes.saturating_add(charged_bytes);
-        let may = size_bytes <= ECHO_OBJECT_BYTES
-            && (self.echo_samples < ECHO_SAMPLES || bytes <= ECHO_BYTES)
-            && cpu_time().saturating_sub(thrown_at) < ECHO_CPU;
+        if size_bytes > ECHO_OBJECT_BYTES || self.echo_samples >= ECHO_SAMPLES && bytes > ECHO_BYTES
+        {
+            return false;
+        }
+        let since = cpu_time().saturating_sub(thrown_at);
+        let may = since < ECHO_SOON || since < ECHO_CPU && spend();
         if may {
             self.echo_samples += 1;
             self.echo_bytes = bytes;
@@ -248,34 +257,54 @@ mod tests {
     #[test]
     fn what_the_vm_makes_as_it_delivers_is_let_through() {
         const THROWN: Duration = Duration::from_millis(10);
+        let left = || true;
         let after = |ms: u64| move || THROWN + Duration::from_millis(ms);
         let refused = |now_ms| {
             let mut grace = Grace::default();
             grace.refused(7, now_ms);
-            assert!(!grace.echoes(after(0), 16, 16), "nothing is thrown yet");
+            assert!(
+                !grace.echoes(after(0), 16, 16, left),
+                "nothing is thrown yet"
+            );
             grace.thrown(THROWN);
             grace
         };
         let mut grace = Grace::default();
-        assert!(!grace.echoes(after(0), 16, 16), "nothing was refused");
+        assert!(!grace.echoes(after(0), 16, 16, left), "nothing was refused");
         grace = refused(10);
         assert!(
-            !grace.echoes(after(0), ECHO_OBJECT_BYTES + 1, 16),
+            !grace.echoes(after(0), ECHO_OBJECT_BYTES + 1, 16, left),
             "too large"
         );
-        assert!(grace.echoes(after(0), 16, 1 << 16) && grace.echoes(after(1), 16, 1 << 16));
+        assert!(grace.echoes(after(0), 16, 1 << 16, left));
+        assert!(grace.echoes(after(1), 16, 1 << 16, left));
         assert!(
-            !grace.echoes(after(1), 16, 1 << 16),
+            !grace.echoes(after(1), 16, 1 << 16, left),
             "more than the VM makes"
         );
         grace = refused(20);
         assert!(
-            (0..ECHO_BYTES / 16).all(|_| grace.echoes(after(0), 16, 16)),
+            (0..ECHO_BYTES / 16).all(|_| grace.echoes(after(0), 16, 16, left)),
             "light samples"
         );
-        assert!(!grace.echoes(after(0), 16, 16));
+        assert!(!grace.echoes(after(0), 16, 16, left));
         grace = refused(30);
-        assert!(!grace.echoes(|| THROWN + ECHO_CPU, 16, 16), "too late");
+        assert!(
+            !grace.echoes(|| THROWN + ECHO_CPU, 16, 16, left),
+            "too late"
+        );
+    }
+
+    #[test]
+    fn what_may_be_the_next_request_is_the_accounts_grace() {
+        let mut grace = Grace::default();
+        grace.refused(7, 10);
+        grace.thrown(Duration::ZERO);
+        let used_up = || false;
+        assert!(!grace.echoes(|| ECHO_SOON, 16, 1 << 15, used_up));
+        assert!(grace.echoes(|| ECHO_SOON, 16, 1 << 15, || true));
+        let soon = ECHO_SOON - Duration::from_nanos(1);
+        assert!(grace.echoes(|| soon, 16, 1 << 15, used_up), "at once");
     }
 
     #[test]

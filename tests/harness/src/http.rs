@@ -2,6 +2,8 @@
 //! themselves.
 
 use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -39,6 +41,29 @@ impl Answer {
             self.status, self.body
         )))
     }
+}
+
+/// An answer whose status came and whose body did not: its end is missing.
+#[derive(Debug)]
+pub struct Cut {
+    /// The status that was sent before.
+    pub status: u16,
+    reason: String,
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "status {}, then cut: {}", self.status, self.reason)
+    }
+}
+
+impl Error for Cut {}
+
+/// The status of an answer that was cut, if that is what the error says.
+#[must_use]
+pub fn cut(error: &io::Error) -> Option<u16> {
+    let cut = error.get_ref()?.downcast_ref::<Cut>()?;
+    Some(cut.status)
 }
 
 /// A client of one server. It keeps connections open if the server does. Clones share connections.
@@ -121,7 +146,7 @@ impl Client {
         } else {
             self.agent.run(request.body(()).map_err(invalid)?)
         };
-        read(answer.map_err(failed)?).map_err(failed)
+        read(answer.map_err(failed)?)
     }
 }
 
@@ -170,7 +195,7 @@ fn kind(error: &ureq::Error) -> io::ErrorKind {
     }
 }
 
-fn read(mut answer: Response<Body>) -> Result<Answer, ureq::Error> {
+fn read(mut answer: Response<Body>) -> io::Result<Answer> {
     let headers = answer
         .headers()
         .iter()
@@ -186,7 +211,11 @@ fn read(mut answer: Response<Body>) -> Result<Answer, ureq::Error> {
         .body_mut()
         .with_config()
         .limit(BODY_MAXIMUM_BYTES)
-        .read_to_vec()?;
+        .read_to_vec()
+        .map_err(|error| {
+            let reason = error.to_string();
+            io::Error::new(kind(&error), Cut { status, reason })
+        })?;
     Ok(Answer {
         status,
         headers,
@@ -232,7 +261,25 @@ mod tests {
     #[test]
     fn a_body_that_ends_early_is_an_error() {
         let (address, server) = answering("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
-        assert!(get(address, "/").is_err());
+        let error = get(address, "/").unwrap_err();
+        assert_eq!(cut(&error), Some(200), "{error}");
+        server.join().unwrap();
+    }
+
+    #[test]
+    fn chunks_without_the_last_are_an_error() {
+        let (address, server) =
+            answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n");
+        let error = get(address, "/").unwrap_err();
+        assert_eq!(cut(&error), Some(200), "{error}");
+        server.join().unwrap();
+    }
+
+    #[test]
+    fn no_answer_is_not_a_cut_one() {
+        let (address, server) = answering("");
+        let error = get(address, "/").unwrap_err();
+        assert_eq!(cut(&error), None, "{error}");
         server.join().unwrap();
     }
 

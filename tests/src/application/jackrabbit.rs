@@ -1,11 +1,11 @@
 //! Apache Jackrabbit in Tomcat 9, with its content in memory: a repository of files behind WebDAV.
 
 use super::{Application, INTERVAL, TOMCAT, deploy_with_neighbour, write_policy};
+use crate::artifacts;
+use crate::jdk::Vm;
+use crate::server::{Installation, Server};
+use crate::server_setup;
 use heapwarden_harness::http::Answer;
-use heapwarden_tests::artifacts;
-use heapwarden_tests::jdk::Vm;
-use heapwarden_tests::server::{Installation, Server};
-use heapwarden_tests::server_setup;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::{fs, io};
@@ -23,7 +23,7 @@ const NAMING: &str = "jndi.enabled=true\n\
 
 /// A repository.
 #[derive(Debug)]
-pub(crate) struct Jackrabbit;
+pub(super) struct Jackrabbit;
 
 fn file(number: u32) -> String {
     format!("{FOLDER}/{number}.txt")

@@ -3,10 +3,10 @@
 //! Each load is a request with the statements of one graph, which RDF4J adds in one transaction.
 
 use super::{Application, INTERVAL, TOMCAT, deploy_with_neighbour, write_policy};
+use crate::jdk::Vm;
+use crate::server::{Installation, Server};
+use crate::server_setup;
 use heapwarden_harness::http::Answer;
-use heapwarden_tests::jdk::Vm;
-use heapwarden_tests::server::{Installation, Server};
-use heapwarden_tests::server_setup;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
@@ -23,7 +23,7 @@ const CENSUS: &str = "?query=SELECT%20%3Fg%20(COUNT(*)%20AS%20%3Fn)%20%7B%20GRAP
 
 /// Whether a store survives a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Store {
+pub(super) enum Store {
     /// Lost at the end.
     Memory,
     /// In memory, and all of it on disk as well.
@@ -32,20 +32,24 @@ pub(crate) enum Store {
 
 /// What it is deployed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Container {
+pub(super) enum Container {
+    /// Tomcat 9.
     Tomcat9,
+    /// Jetty 12, with the servlets of before Jakarta.
     Jetty12,
 }
 
 /// The server with one repository.
 #[derive(Debug)]
-pub(crate) struct Rdf4j {
+pub(super) struct Rdf4j {
     store: Store,
     container: Container,
 }
 
 impl Rdf4j {
-    pub(crate) fn new(store: Store, container: Container) -> Self {
+    /// A server of one kind.
+    #[must_use]
+    pub(super) const fn new(store: Store, container: Container) -> Self {
         Self { store, container }
     }
 
@@ -145,6 +149,11 @@ impl Application for Rdf4j {
             .lines()
             .filter(|line| line.ends_with(" ."))
             .count() as u64
+    }
+
+    fn export(&self, server: &Server) -> Option<io::Result<Answer>> {
+        let path = format!("{REPOSITORY}/statements");
+        Some(server.send("GET", &path, &[("accept", "text/x-nquads")]))
     }
 
     fn ask_census(&self, server: &Server) -> io::Result<Answer> {

@@ -1,9 +1,9 @@
 //! Netflix' Eureka as Spring Cloud ships it: a registry of instances in memory, in Spring Boot's Tomcat.
 
 use super::{Application, write_policy};
+use crate::jdk::Vm;
+use crate::server::{Installation, Server, installed};
 use heapwarden_harness::http::Answer;
-use heapwarden_tests::jdk::Vm;
-use heapwarden_tests::server::{Installation, Server, installed};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,7 @@ const REGISTRY: &str = "/eureka/apps/LOADED";
 
 /// A registry.
 #[derive(Debug)]
-pub(crate) struct Eureka;
+pub(super) struct Eureka;
 
 fn instance(number: u32) -> String {
     format!("load-{number}-instance")

@@ -21,7 +21,7 @@ use crate::jvm::method_inspection;
 use crate::options::TestPanic;
 use crate::ports::{
     BarringFrame, Canaries, Clock, Collector, CollectorInfo, Delivery, Heap, LoggedRefusal, Means,
-    Offer, References, Sampler, Token,
+    NewPlace, Offer, References, Sampler, Token,
 };
 
 /// Runs until the agent stops. On an attached thread of the agent's own.
@@ -284,6 +284,16 @@ impl References for AttachedJvm<'_> {
             gate: barring.gate,
             reason: barring.reason,
             frame: frame.map(|name| names::printable(&name)),
+        })
+    }
+
+    fn take_new_place(&self) -> Option<NewPlace> {
+        let new = self.agent.references.new_places.pop()?;
+        let name = method_inspection::place_name(&self.agent.jvmti, self.jni, &new);
+        Some(NewPlace {
+            counts: new.counts,
+            slot: new.slot,
+            name,
         })
     }
 

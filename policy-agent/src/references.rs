@@ -9,7 +9,9 @@ use crossbeam_queue::ArrayQueue;
 use policy_jvm::kinds::{Class, Thread};
 use policy_jvm::{HeldMethod, Jni, Weak, WeakSlot};
 
+use crate::enforce::place_counts::PlaceCounts;
 use crate::enforce::refusal_details::RefusalDetails;
+use crate::enforce::refused_places::Work;
 use crate::enforce::throw_points::Reason;
 use crate::identity::classes::ClassId;
 use crate::identity::loaders::LoaderId;
@@ -25,6 +27,8 @@ const MOST_METHODS: usize = 2048;
 const MOST_REFUSALS: usize = 16;
 /// Frames that barred refusals; the enforcer asks for one at a time.
 const MOST_BARRING: usize = 16;
+/// Places that wait for a name. One that comes while the queue is full is queued at its next refusal.
+const MOST_PLACES: usize = 128;
 /// Loaders at the most.
 const MOST_LOADERS: u32 = 1 << 18;
 
@@ -53,6 +57,20 @@ pub(crate) struct Barring {
     pub(crate) frame: Option<OwnFrame>,
 }
 
+/// A place at which a thread was refused for the first time, or would have been.
+pub(crate) struct UnnamedPlace {
+    /// The counts of its account, and its slot in them.
+    pub(crate) counts: Arc<PlaceCounts>,
+    pub(crate) slot: u32,
+    /// The method that gets the error, the one with which the account's code begins, and the unit's.
+    pub(crate) frame: HeldMethod,
+    pub(crate) entry: HeldMethod,
+    pub(crate) unit: Option<HeldMethod>,
+    pub(crate) work: Work,
+    pub(crate) passes_on: bool,
+    pub(crate) is_named_by_policy: bool,
+}
+
 /// See the module.
 pub(crate) struct References {
     pub(crate) new_classes: ArrayQueue<NewClass>,
@@ -61,6 +79,8 @@ pub(crate) struct References {
     pub(crate) refused: ArrayQueue<Refused>,
     /// Frames that the enforcer has asked for.
     pub(crate) barring: ArrayQueue<Barring>,
+    /// Places to be named.
+    pub(crate) new_places: ArrayQueue<UnnamedPlace>,
     pub(crate) loaders: LoaderReferences,
 }
 
@@ -71,6 +91,7 @@ impl References {
             new_methods: ArrayQueue::new(MOST_METHODS),
             refused: ArrayQueue::new(MOST_REFUSALS),
             barring: ArrayQueue::new(MOST_BARRING),
+            new_places: ArrayQueue::new(MOST_PLACES),
             loaders: LoaderReferences {
                 unmet: Chunks::new(MOST_LOADERS),
                 met: Mutex::default(),

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use crate::enforce::admission::{Barred, Level};
 use crate::enforce::grace::Grace;
+use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::enforce::refusal_details::RefusalDetails;
+use crate::enforce::refused_places::PlaceName;
 use crate::enforce::throw_points::Reason;
 use crate::identity::loaders::LoaderId;
 
@@ -253,6 +255,8 @@ pub trait References {
     fn take_refusal(&self) -> Option<LoggedRefusal>;
     /// The next frame that barred a refusal, of those that were asked for.
     fn take_barring_frame(&self) -> Option<BarringFrame>;
+    /// The next place at which a thread was refused for the first time, with its name.
+    fn take_new_place(&self) -> Option<NewPlace>;
 }
 
 /// A frame that barred a refusal.
@@ -264,6 +268,16 @@ pub struct BarringFrame {
     pub reason: Reason,
     /// Its method, made safe for a log; `None` if that is gone.
     pub frame: Option<String>,
+}
+
+/// A place at which a thread was refused for the first time.
+pub struct NewPlace {
+    /// The counts of its account.
+    pub counts: Arc<PlaceCounts>,
+    /// Its slot in them.
+    pub slot: u32,
+    /// Its name; `None` if a method of it is gone.
+    pub name: Option<PlaceName>,
 }
 
 /// A refusal as the log reports it.
@@ -313,6 +327,11 @@ pub trait CallingThread {
     /// Notes what the log needs: the thread is about to be refused at this place. This comes before
     /// [`CallingThread::throw`], because JNI allows very few calls while an exception is pending.
     fn note_refusal(&mut self, details: &Arc<RefusalDetails>, place: Self::Place);
+    /// The numbers of a place that [`CallingThread::judge`] has returned.
+    fn place_key(&self, place: Self::Place) -> PlaceKey;
+    /// Hands the methods of such a place over, so that the enforcer names that slot. False if there is no room
+    /// or memory for it now. Before [`CallingThread::throw`], too.
+    fn name_place(&mut self, counts: &Arc<PlaceCounts>, slot: u32, place: Self::Place) -> bool;
     /// Throws the error, which stays pending until the thread runs Java code; false if it could not be
     /// made.
     fn throw(&mut self, details: &RefusalDetails) -> bool;

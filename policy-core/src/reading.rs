@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::core::Core;
 use crate::enforce::Enforcement;
+use crate::enforce::refused_places::RefusedPlace;
 use crate::enforce::throw_points::Reason;
 use crate::events;
 use crate::identity::classes::ClassId;
@@ -23,14 +24,16 @@ use crate::sampling::weight::OBJECT_UNIT;
 use crate::uncertainty::Survivors;
 
 use crate::snapshot::{
-    Account, Class, Heap, Ineffective, Kind, OTHER, PolicyStatus, Principal, Sampling, Snapshot,
-    State, Tree, UNACCOUNTED,
+    Account, Class, Heap, Ineffective, Kind, OTHER, Place, PolicyStatus, Principal, Sampling,
+    Snapshot, State, Tree, UNACCOUNTED,
 };
 
 /// The most classes listed per account; the rest is summed.
 const MOST_CLASSES: usize = 5_000;
 /// The class of objects whose class has no name: unloaded, or beyond the class table.
 const UNKNOWN: &str = "?";
+/// The unit of work that a scope delimits.
+const OF_SCOPE: &str = "scope";
 
 /// A reading, with the live bytes by purse that the Java API asks for.
 #[derive(Default)]
@@ -380,12 +383,26 @@ fn row(
         reason: found.reason.name(),
         frame: found.frame.map(|frame| frame.to_string()),
     });
+    account.places = status.places.into_iter().map(place).collect();
+    account.places_elsewhere = status.places_elsewhere;
     account.deferred = Reason::ALL
         .iter()
         .map(|reason| (reason.name(), status.counts.deferred[*reason as usize]))
         .filter(|(_, count)| *count > 0)
         .collect();
     account
+}
+
+fn place(found: RefusedPlace) -> Place {
+    let name = found.name;
+    Place {
+        frame: name.frame.shown(),
+        entry: name.entry.shown(),
+        thread: name.work.as_str(),
+        unit: (name.unit).map_or_else(|| OF_SCOPE.to_owned(), |unit| unit.shown()),
+        count: found.count,
+        never_interrupt: found.never_interrupt,
+    }
 }
 
 fn classes(

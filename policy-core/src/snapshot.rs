@@ -259,6 +259,11 @@ pub struct Account {
     pub deferred: Vec<(&'static str, u64)>,
     /// What bars its refusals, if it stays over its limit and they do not stop it.
     pub ineffective: Option<Ineffective>,
+    /// Where errors were thrown in it, or in mode `observe` would have been, most frequent first. Since the mode
+    /// last changed.
+    pub places: Vec<Place>,
+    /// How many errors were, or would have been, thrown at places that are not listed.
+    pub places_elsewhere: u64,
     /// Undeployed services of this account whose class loader still lives and holds bytes.
     pub retired_loaders: u64,
     /// The part of `live_bytes` that undeployed versions have left: their class loader is gone.
@@ -267,6 +272,23 @@ pub struct Account {
     pub principals: Vec<Principal>,
     /// What it holds, by class, largest live bytes first.
     pub classes: Vec<Class>,
+}
+
+/// Where errors were thrown in an account, or would have been.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The account's method that gets the error: `com.acme.Cart#add`.
+    pub frame: String,
+    /// The account's method with which its own code begins.
+    pub entry: String,
+    /// What the thread does: `request` or `background`.
+    pub thread: &'static str,
+    /// The method with which the unit of work begins; `scope`, if a scope delimits it.
+    pub unit: String,
+    /// How many errors.
+    pub count: u64,
+    /// The line of policy that would spare the thread, if one is proposed.
+    pub never_interrupt: Option<String>,
 }
 
 /// What bars the refusals of an account.

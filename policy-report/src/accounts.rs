@@ -187,6 +187,25 @@ pub struct Ineffective<'a> {
     pub frame: Option<Cow<'a, str>>,
 }
 
+/// Where errors were thrown in an account, or would have been.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Place<'a> {
+    /// The account's method that gets the error: `com.acme.Cart#add`.
+    pub frame: Cow<'a, str>,
+    /// The account's method with which its own code begins, above the unit of work.
+    pub entry: Cow<'a, str>,
+    /// What the thread does: `request` or `background`.
+    pub thread: Cow<'a, str>,
+    /// The method with which the unit of work begins that the error ends; `scope`, if a scope delimits it.
+    pub unit: Cow<'a, str>,
+    /// How many errors.
+    #[serde(deserialize_with = "whole")]
+    pub count: u64,
+    /// The line of policy that would spare the thread. `None`: none is proposed.
+    pub never_interrupt: Option<Cow<'a, str>>,
+}
+
 /// One account. All amounts but those of [`Account::tree`] are without the scopes inside it, so
 /// that a sum over accounts counts nothing twice; its limits and its state are about the tree.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -266,6 +285,12 @@ pub struct Account<'a> {
     pub deferred_by_reason: Counts<'a>,
     /// What bars its refusals, if it stays over its limit and they do not stop it.
     pub ineffective: Option<Ineffective<'a>>,
+    /// Where errors were thrown in it, or in mode `observe` would have been, most frequent first. Since the mode
+    /// of the policy last changed.
+    pub places: Vec<Place<'a>>,
+    /// How many errors were, or would have been, thrown at places that are not listed.
+    #[serde(deserialize_with = "whole")]
+    pub places_other: u64,
     /// Undeployed services of this account whose class loader still lives and holds bytes.
     #[serde(deserialize_with = "whole")]
     pub retired_loaders: u64,

@@ -23,8 +23,8 @@ mod number;
 mod run_file;
 
 pub use accounts::{
-    Account, Accounts, Class, Door, Evidence, Heap, Ineffective, Jvm, Policy, Principal, Sampling,
-    State, Tree,
+    Account, Accounts, Class, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy, Principal,
+    Sampling, State, Tree,
 };
 pub use counts::Counts;
 pub use run_file::RunFile;

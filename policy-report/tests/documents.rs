@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use policy_report::{
-    Account, Accounts, Class, Counts, Door, Evidence, Heap, Ineffective, Jvm, Policy, Principal,
-    RunFile, Sampling, State, Tree, metric_names,
+    Account, Accounts, Class, Counts, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy,
+    Principal, RunFile, Sampling, State, Tree, metric_names,
 };
 use proptest::prelude::*;
 
@@ -70,6 +70,15 @@ fn the_document_is_written_as_the_contract_says() {
             admission_refusals_total: 4,
             threads_killed_total: 6,
             wait_milliseconds_total: 5,
+            places: vec![Place {
+                frame: "a.Map#put".into(),
+                entry: "a.jobs.Cleaner#run".into(),
+                thread: "background".into(),
+                unit: "java.util.concurrent.FutureTask#run".into(),
+                count: 3,
+                never_interrupt: Some("never-interrupt = [\"a.jobs\"]".into()),
+            }],
+            places_other: 2,
             principals: vec![Principal {
                 name: "_unaccounted".into(),
                 live_bytes: 10,
@@ -106,7 +115,10 @@ fn the_document_is_written_as_the_contract_says() {
         r#""threads_killed_total":6,"#,
         r#""wait_milliseconds_total":5,"#,
         r#""soft_limit_events_total":0,"#,
-        r#""deferred_total":0,"deferred_by_reason":{},"ineffective":null,"retired_loaders":0,"#,
+        r#""deferred_total":0,"deferred_by_reason":{},"ineffective":null,"#,
+        r#""places":[{"frame":"a.Map#put","entry":"a.jobs.Cleaner#run","thread":"background","#,
+        r#""unit":"java.util.concurrent.FutureTask#run","count":3,"#,
+        r#""never_interrupt":"never-interrupt = [\"a.jobs\"]"}],"places_other":2,"retired_loaders":0,"#,
         r#""left_behind_bytes":0,"#,
         r#""principals":[{"name":"_unaccounted","live_bytes":10}],"principals_omitted":0,"#,
         r#""classes":[{"class":"byte[]","live_bytes":10,"live_objects":1,"#,
@@ -309,11 +321,29 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn place()(
+        names in [text(), text(), text(), text()],
+        count in any::<u64>(),
+        never_interrupt in prop::option::of(text()),
+    ) -> Place<'static> {
+        let [frame, entry, thread, unit] = names;
+        Place {
+            frame,
+            entry,
+            thread,
+            unit,
+            count,
+            never_interrupt,
+        }
+    }
+}
+
+prop_compose! {
     fn account()(
         names in [text(), text(), text()],
         parent in prop::option::of(text()),
         tree in prop::option::of(tree()),
-        amounts in any::<[u64; 17]>(),
+        amounts in any::<[u64; 18]>(),
         optional in any::<[Option<u64>; 5]>(),
         state in state(),
         door in door(),
@@ -323,6 +353,7 @@ prop_compose! {
         ineffective in prop::option::of((text(), prop::option::of(text())).prop_map(
             |(reason, frame)| Ineffective { reason, frame },
         )),
+        places in prop::collection::vec(place(), 0..3),
     ) -> Account<'static> {
         let [name, kind, service] = names;
         Account {
@@ -353,6 +384,8 @@ prop_compose! {
             deferred_total: amounts[9],
             deferred_by_reason,
             ineffective,
+            places,
+            places_other: amounts[17],
             retired_loaders: amounts[10],
             left_behind_bytes: amounts[16],
             principals,

@@ -1,13 +1,17 @@
 //! Inspects methods: the metadata thread asks the VM for what the rules of throw points need.
 
-use policy_jvm::{Jni, JvmTi, LiveMethod};
+use policy_jvm::{HeldMethod, Jni, JvmTi, LiveMethod};
 
 use crate::agent::Agent;
+use crate::enforce::refused_places::{MethodName, PlaceName, Work};
 use crate::enforce::throw_points::bytecode::Code;
 use crate::enforce::throw_points::judge::{MethodRule, Unit};
 use crate::enforce::throw_points::method_info::{MethodInfo, class_name, is_of_jdk};
 use crate::enforce::throw_points::methods::{Judged, Meant, MethodKey};
 use crate::enforce::throw_points::{Reason, ThrowPoints};
+
+use crate::identity::names::printable;
+use crate::references::UnnamedPlace;
 
 use super::stack_judge::OwnFrame;
 
@@ -41,6 +45,8 @@ fn judged(throw_points: &ThrowPoints, jvmti: &JvmTi, jni: &Jni, method: &LiveMet
             method: MethodKey(method.id().key()),
             rule: MethodRule::Anywhere(Reason::Unresolved),
             unit: Unit::None,
+            work: Work::default(),
+            passes_on: false,
             said: exceptions.of("", ""),
             native: false,
             code: Code::unknown(),
@@ -59,12 +65,15 @@ fn judged(throw_points: &ThrowPoints, jvmti: &JvmTi, jni: &Jni, method: &LiveMet
     } else {
         code
     };
+    let (unit, work) = throw_points
+        .units
+        .of(&method_info.class, &method_info.method);
     Judged {
         method: MethodKey(method.id().key()),
         rule: method_info.rule(throw_points.rules),
-        unit: throw_points
-            .units
-            .of(&method_info.class, &method_info.method),
+        unit,
+        work,
+        passes_on: (throw_points.units).passes_on(&method_info.class, &method_info.method),
         said: exceptions.of(&method_info.class, &method_info.method),
         native: method_info.native,
         code,
@@ -97,5 +106,30 @@ pub(crate) fn name_of(jvmti: &JvmTi, jni: &Jni, frame: &OwnFrame) -> Option<Stri
     Some(match line {
         Some(line) => format!("{class}.{name}, line {line}"),
         None => format!("{class}.{name}"),
+    })
+}
+
+/// The name of a place, while its classes are loaded. Not for allocating threads.
+pub(crate) fn place_name(jvmti: &JvmTi, jni: &Jni, place: &UnnamedPlace) -> Option<PlaceName> {
+    let name = |method| method_name(jvmti, jni, method);
+    Some(PlaceName {
+        frame: name(&place.frame)?,
+        entry: name(&place.entry)?,
+        unit: match &place.unit {
+            Some(unit) => Some(name(unit)?),
+            None => None,
+        },
+        work: place.work,
+        passes_on: place.passes_on,
+        is_named_by_policy: place.is_named_by_policy,
+    })
+}
+
+fn method_name(jvmti: &JvmTi, jni: &Jni, method: &HeldMethod) -> Option<MethodName> {
+    let method = method.upgrade(jvmti, jni)?;
+    let class = class_name(&jvmti.signature_of(method.class()).ok()?);
+    Some(MethodName {
+        class: printable(&class).into(),
+        method: printable(&method.name()?).into(),
     })
 }

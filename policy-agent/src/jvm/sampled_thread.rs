@@ -12,15 +12,17 @@ use crate::agent::Agent;
 use crate::cost::thread_cpu_time;
 use crate::enforce::admission::{Admission, Barred, Charged, Level, Step};
 use crate::enforce::grace::Grace;
+use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::enforce::refusal_details::RefusalDetails;
+use crate::enforce::refused_places::Work;
 use crate::enforce::throw_points::Reason;
 use crate::identity::classes::Side;
 use crate::ports::CallingThread;
-use crate::references::{Barring, Refused};
+use crate::references::{Barring, Refused, UnnamedPlace};
 
 use super::errors::Figures;
 use super::recognizer::Recognizer;
-use super::stack_judge::{self, Blocked, OwnFrame};
+use super::stack_judge::{self, Blocked, OwnFrame, Place};
 
 thread_local! {
     static GRACE: Cell<Grace> = const { Cell::new(Grace::NONE) };
@@ -78,7 +80,7 @@ impl SampledThread<'_, '_> {
 }
 
 impl<'a> CallingThread for SampledThread<'_, 'a> {
-    type Place = Frame<'a>;
+    type Place = Place<'a>;
 
     fn uptime_ms(&self) -> u64 {
         self.due.recognizer.agent.uptime_ms()
@@ -97,7 +99,7 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
         thread.is_some_and(|thread| thread.is_virtual())
     }
 
-    fn judge(&mut self, level: Level) -> Result<Frame<'a>, Barred> {
+    fn judge(&mut self, level: Level) -> Result<Place<'a>, Barred> {
         let Due {
             recognizer, side, ..
         } = *self.due;
@@ -136,7 +138,7 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
         let _ = GRACE.try_with(|cell| cell.set(grace));
     }
 
-    fn note_refusal(&mut self, details: &Arc<RefusalDetails>, place: Frame<'a>) {
+    fn note_refusal(&mut self, details: &Arc<RefusalDetails>, place: Place<'a>) {
         let agent = self.due.recognizer.agent;
         // While the queue of the log is full, a refusal is only counted.
         if agent.references.refused.is_full() {
@@ -146,9 +148,47 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
             details: details.clone(),
             thrown: false,
             requested_bytes: self.event.size_bytes,
-            frame: OwnFrame::keep(&agent.jvmti, place),
+            frame: OwnFrame::keep(&agent.jvmti, place.frame),
             thread: self.event.thread.as_ref().and_then(|thread| thread.weak()),
         });
+    }
+
+    fn place_key(&self, place: Place<'a>) -> PlaceKey {
+        let number = |frame: Frame<'_>| frame.method().key() as u64;
+        PlaceKey {
+            frame: number(place.frame),
+            entry: number(place.entry),
+            unit: place.unit.map(number),
+            is_request: place.work == Work::Request,
+        }
+    }
+
+    fn name_place(&mut self, counts: &Arc<PlaceCounts>, slot: u32, place: Place<'a>) -> bool {
+        let agent = self.due.recognizer.agent;
+        let queue = &agent.references.new_places;
+        if queue.is_full() {
+            return false;
+        }
+        let held = |frame: Frame<'_>| frame.hold(&agent.jvmti);
+        let unit = place.unit.map(held);
+        let (Some(frame), Some(entry)) = (held(place.frame), held(place.entry)) else {
+            return false;
+        };
+        // There was no memory for the unit's method.
+        if matches!(unit, Some(None)) {
+            return false;
+        }
+        let new = UnnamedPlace {
+            counts: counts.clone(),
+            slot,
+            frame,
+            entry,
+            unit: unit.flatten(),
+            work: place.work,
+            passes_on: place.passes_on,
+            is_named_by_policy: place.is_named_by_policy,
+        };
+        queue.push(new).is_ok()
     }
 
     fn throw(&mut self, details: &RefusalDetails) -> bool {

@@ -9,13 +9,14 @@ use std::sync::Arc;
 use policy_jvm::{Frame as StackFrame, HeldMethod, JvmTi, SampledAllocation};
 
 use crate::enforce::admission::Barred;
+use crate::enforce::refused_places::Work;
 use crate::enforce::throw_points::Reason;
 use crate::enforce::throw_points::bytecode::Site;
 use crate::enforce::throw_points::exceptions::Payer;
 use crate::enforce::throw_points::judge::{
     Barrier, Frame, FrameOwner, MethodRule, Object, Unit, judge_frames,
 };
-use crate::enforce::throw_points::methods::{MethodKey, Table};
+use crate::enforce::throw_points::methods::{Judged, MethodKey, Table};
 use crate::identity::attribution::{Claim, MOST_FRAMES};
 use crate::identity::classes::{ClassId, Kind, Side};
 use crate::ledger::PurseId;
@@ -40,6 +41,24 @@ impl OwnFrame {
             bci: frame.bci(),
         })
     }
+}
+
+/// Where an error may be thrown.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// The account's own frame that gets it, the nearest to the allocation.
+    pub(super) frame: StackFrame<'a>,
+    /// The account's own frame with which its code begins: the last above the unit of work that does not only
+    /// pass calls on, if there is one.
+    pub(super) entry: StackFrame<'a>,
+    /// There is none.
+    pub(super) passes_on: bool,
+    /// With which the unit of work begins, the nearest; `None` if the program has delimited it by a scope.
+    pub(super) unit: Option<StackFrame<'a>>,
+    /// What the thread does.
+    pub(super) work: Work,
+    /// The policy alone says that a unit begins there.
+    pub(super) is_named_by_policy: bool,
 }
 
 /// Why no error may be thrown at a place.
@@ -74,7 +93,7 @@ pub(super) fn judge<'a>(
     payer: PurseId,
     above: bool,
     event: &SampledAllocation<'_>,
-) -> Result<StackFrame<'a>, Blocked<'a>> {
+) -> Result<Place<'a>, Blocked<'a>> {
     let agent = recognizer.agent;
     let service = agent.core.identity.above(payer);
     let payer = service.filter(|_| above).unwrap_or(payer);
@@ -104,6 +123,10 @@ pub(super) fn judge<'a>(
         stack: StackWalk::new(recognizer.jni, recognizer.jvmti()),
         depth: 0,
         own: None,
+        passes_on: false,
+        unit: None,
+        work: Work::Background,
+        is_named_by_policy: false,
         too_deep: false,
         unknown: false,
         asked: false,
@@ -126,7 +149,7 @@ pub(super) fn judge<'a>(
         .into());
     }
     match ruled {
-        Ok(_) => Ok(walk.own.ok_or(Reason::NoOwnFrame)?),
+        Ok(_) => Ok(walk.place().ok_or(Reason::NoOwnFrame)?),
         Err(Barrier { reason, depth }) => Err(Blocked {
             barred: reason.into(),
             frame: depth.and_then(|depth| walk.stack.fetched(depth)),
@@ -147,8 +170,14 @@ struct Walk<'a, 't> {
     table: &'t Arc<Table>,
     stack: StackWalk<'a>,
     depth: usize,
-    /// The account's own frame nearest to the allocation.
-    own: Option<StackFrame<'a>>,
+    /// The account's own frame nearest to the allocation, and the last one above the unit of work.
+    own: Option<[StackFrame<'a>; 2]>,
+    /// That last one only passes calls on.
+    passes_on: bool,
+    /// The nearest unit of work below it.
+    unit: Option<StackFrame<'a>>,
+    work: Work,
+    is_named_by_policy: bool,
     /// There are more frames than are looked at.
     too_deep: bool,
     /// Some method is not inspected yet.
@@ -178,11 +207,19 @@ impl<'a> Walk<'a, '_> {
         let bci = frame.bci();
         let judged = self.table.get(MethodKey(frame.method().key()));
         let rule = judged.and_then(|judged| judged.rule_for(self.payer));
-        let owner = if self.own.is_some() {
-            FrameOwner::Nobody
-        } else {
-            self.owner(frame, rule)
+        let owner = match self.own {
+            Some(_) => {
+                self.follow_entry(frame, rule, judged.is_some_and(|judged| judged.passes_on));
+                FrameOwner::Nobody
+            }
+            None => {
+                self.passes_on = judged.is_some_and(|judged| judged.passes_on);
+                self.owner(frame, rule)
+            }
         };
+        if let Some(judged) = judged {
+            self.follow_unit(frame, judged);
+        }
         let (Some(judged), Some(rule)) = (judged, rule) else {
             self.unknown = true;
             if judged.is_none() {
@@ -210,7 +247,54 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
+    /// Follows where the account's own code begins. Only an account's code is asked for whose it is.
+    fn follow_entry(&mut self, frame: StackFrame<'a>, rule: Option<MethodRule>, passes_on: bool) {
+        let may_be_own = (self.passes_on || !passes_on)
+            && matches!(rule, Some(MethodRule::Outside | MethodRule::Transparent));
+        if let (Some([own, _]), true, None) = (self.own, may_be_own, self.unit)
+            && self.owner_of(frame, rule) == FrameOwner::Own
+        {
+            self.own = Some([own, frame]);
+            self.passes_on = passes_on;
+        }
+    }
+
+    /// Follows which unit of work the account's frame is in, and what its thread does.
+    fn follow_unit(&mut self, frame: StackFrame<'a>, judged: &Judged) {
+        if self.own.is_none() || judged.unit_for(self.payer) == Unit::None {
+            return;
+        }
+        if self.unit.is_none() {
+            self.unit = Some(frame);
+            self.is_named_by_policy = judged.is_unit_by_policy(self.payer);
+        }
+        if judged.work == Work::Request {
+            self.work = Work::Request;
+        }
+    }
+
+    fn place(&self) -> Option<Place<'a>> {
+        let [frame, entry] = self.own?;
+        Some(Place {
+            frame,
+            entry,
+            passes_on: self.passes_on,
+            unit: self.unit,
+            work: self.work,
+            is_named_by_policy: self.is_named_by_policy,
+        })
+    }
+
     fn owner(&mut self, frame: StackFrame<'a>, rule: Option<MethodRule>) -> FrameOwner {
+        let owner = self.owner_of(frame, rule);
+        // As the judge does: the frames of a framework receive no error.
+        if owner == FrameOwner::Own && rule != Some(MethodRule::Framework) {
+            self.own = Some([frame; 2]);
+        }
+        owner
+    }
+
+    fn owner_of(&self, frame: StackFrame<'a>, rule: Option<MethodRule>) -> FrameOwner {
         let hosted = self.hosted && rule == Some(MethodRule::Outside);
         let is_own = match stack::claim(self.recognizer, self.side, frame) {
             // The program gives way: to another account its code is nobody's.
@@ -229,14 +313,10 @@ impl<'a> Walk<'a, '_> {
                 account == self.account || Some(account) == self.service || hosted && is_nobodys
             }
         };
-        if !is_own {
-            return FrameOwner::Foreign;
+        match is_own {
+            true => FrameOwner::Own,
+            false => FrameOwner::Foreign,
         }
-        // As the judge does: the frames of a framework receive no error.
-        if rule != Some(MethodRule::Framework) {
-            self.own = Some(frame);
-        }
-        FrameOwner::Own
     }
 
     /// Asks the metadata thread to inspect a method.

@@ -191,6 +191,7 @@ fn without_details(account: &Account) -> Account {
         parent: account.parent.clone(),
         ineffective: account.ineffective.clone(),
         deferred: account.deferred.clone(),
+        places: Vec::new(),
         principals: Vec::new(),
         classes: Vec::new(),
         ..*account

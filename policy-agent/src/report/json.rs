@@ -2,20 +2,20 @@
 //! [`policy_report::Accounts`]; this fills it from a snapshot.
 //!
 //! Accounts are not folded here, but the document is bounded: [`MAX_ACCOUNTS`] accounts,
-//! [`MAX_PRINCIPALS`] principals an account and [`MAX_DETAIL_ROWS`] rows of classes and
-//! principals in all, largest accounts first. The document says how many are left out
-//! (`accounts_omitted`, and `classes_omitted`, `principals_omitted` in the account).
+//! [`MAX_PRINCIPALS`] principals an account and [`MAX_DETAIL_ROWS`] rows of classes, principals and
+//! places in all, largest accounts first. The document says how many are left out
+//! (`accounts_omitted`, and `classes_omitted`, `principals_omitted`, `places_other` in the account).
 
 use policy_report::{self as document, Accounts, Counts};
 
 use super::fold::clip;
-use super::{Account, Class, DoorState, Principal, Snapshot, State, Tree};
+use super::{Account, Class, DoorState, Place, Principal, Snapshot, State, Tree};
 
 /// Most accounts in one document.
 pub const MAX_ACCOUNTS: usize = 10_000;
 /// Most principals of one account.
 pub const MAX_PRINCIPALS: usize = 200;
-/// Most classes and principals in one document, over all accounts.
+/// Most classes, principals and places in one document, over all accounts.
 pub const MAX_DETAIL_ROWS: usize = 100_000;
 /// Classes of one account unless all are asked for.
 pub const TOP_CLASSES: usize = 20;
@@ -102,6 +102,9 @@ fn account<'a>(
     rows_left: &mut usize,
 ) -> document::Account<'a> {
     let deferred_by_reason = Counts::of(&account.deferred);
+    // They are sorted already, and bounded for each account.
+    let places = &account.places[..account.places.len().min(*rows_left)];
+    *rows_left -= places.len();
     let principals = largest(
         &account.principals,
         |p| (p.live_bytes, &p.name),
@@ -149,6 +152,9 @@ fn account<'a>(
             reason: found.reason.into(),
             frame: found.frame.as_deref().map(clip),
         }),
+        places_other: (account.places.iter().skip(places.len()))
+            .fold(account.places_elsewhere, |sum, place| sum + place.count),
+        places: places.iter().map(place).collect(),
         retired_loaders: account.retired_loaders,
         left_behind_bytes: account.left_behind_bytes,
         principals_omitted: (account.principals.len() - principals.len()) as u64,
@@ -188,6 +194,17 @@ fn principal(principal: &Principal) -> document::Principal<'_> {
     document::Principal {
         name: clip(&principal.name),
         live_bytes: principal.live_bytes,
+    }
+}
+
+fn place(place: &Place) -> document::Place<'_> {
+    document::Place {
+        frame: clip(&place.frame),
+        entry: clip(&place.entry),
+        thread: place.thread.into(),
+        unit: clip(&place.unit),
+        count: place.count,
+        never_interrupt: place.never_interrupt.as_deref().map(Into::into),
     }
 }
 

@@ -12,7 +12,7 @@ pub mod json;
 mod recorder;
 
 pub use policy_core::snapshot::{
-    Account, Class, DoorState, Evidence, Heap, Ineffective, Kind, Mode, OTHER, PolicyStatus,
+    Account, Class, DoorState, Evidence, Heap, Ineffective, Kind, Mode, OTHER, Place, PolicyStatus,
     Principal, Process, Sampling, Snapshot, Source, State, Tree, UNACCOUNTED,
 };
 pub use recorder::EventRecorder;

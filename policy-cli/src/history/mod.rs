@@ -22,6 +22,7 @@ pub(crate) mod statistics;
 
 use std::fmt;
 
+use crate::live::Place;
 use crate::printable::fitted;
 use crate::prometheus::Span;
 
@@ -95,6 +96,11 @@ pub(crate) struct Account {
     pub(crate) refusals: Column,
     /// Refusals that `observe` did not throw in each step; missing if there was none.
     pub(crate) would_refuse: Column,
+    /// Where errors were thrown in it, or would have been, as of the latest reading. Prometheus does not record
+    /// that.
+    pub(crate) places: Vec<Place>,
+    /// How many errors there were, or would have been, at other places.
+    pub(crate) places_other: u64,
 }
 
 /// What an account stands for.

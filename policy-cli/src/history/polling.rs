@@ -145,6 +145,8 @@ impl Polled {
                 .entry(one.name.to_string())
                 .or_insert_with(fresh);
             account.kind = Kind::from_word(&one.kind);
+            account.places.clone_from(&one.places);
+            account.places_other = one.places_other;
             account.service = one.service.to_string();
             account.parent = one.parent.as_deref().unwrap_or_default().to_owned();
             let whole = one.whole();

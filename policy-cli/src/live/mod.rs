@@ -7,6 +7,7 @@
 mod address;
 mod client;
 mod error;
+pub(crate) mod places;
 mod reading;
 mod waits;
 
@@ -25,6 +26,8 @@ pub(crate) type Accounts = policy_report::Accounts<'static>;
 pub(crate) type Jvm = policy_report::Jvm<'static>;
 /// One account of the answer.
 pub(crate) type Account = policy_report::Account<'static>;
+/// A place where errors were thrown in an account, or would have been.
+pub(crate) type Place = policy_report::Place<'static>;
 #[cfg(test)]
 pub(crate) type Class = policy_report::Class<'static>;
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 mod json;
 mod jvm_table;
+mod places;
 mod report;
 
 use std::io::{self, Write};
@@ -33,6 +34,11 @@ pub(crate) struct Arguments {
     /// and `answer`, the agent's own
     #[arg(long)]
     json: bool,
+
+    /// Print where errors were thrown in each account, or would have been in mode `observe`, and the lines of
+    /// policy that would spare background threads; the JSON has them always
+    #[arg(long)]
+    places: bool,
 
     /// With all classes of each account, in the JSON
     #[arg(long, requires = "json")]
@@ -126,7 +132,11 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
             jvm_table::write(&found, &mut out)?;
             writeln!(out)?;
         }
-        report::write(&found, &mut out, &mut err)?;
+        if arguments.places {
+            places::write(&found, &mut out, &mut err)?;
+        } else {
+            report::write(&found, &mut out, &mut err)?;
+        }
     }
     out.flush()?;
     if found.is_empty() {

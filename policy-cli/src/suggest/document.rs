@@ -58,6 +58,12 @@ pub(super) fn build(
         account
             .decor_mut()
             .set_prefix(format!("\n{}", comment(&lines)));
+        if let Some(line) = reasons::sparing(pooled)
+            && let Some(mut key) = account.key_mut("limit")
+        {
+            let lines = ["to spare its background threads:".to_owned(), line];
+            key.leaf_decor_mut().set_prefix(comment(&lines));
+        }
         accounts.push(account);
     }
     if let Some(interval) = interval(history) {

@@ -18,14 +18,18 @@ use policy_config::{Policy, parse_percent};
 
 use crate::clock::{self, format_duration};
 use crate::history::{self, History, Source};
+use crate::live::{Accounts, Address, Classes, Client, places};
 use crate::output;
 use crate::policy;
+use crate::printable::fitted;
 
 use demand::Settings;
 use pool::Pool;
 
 /// Shortest recorded period from which limits are suggested: load varies over a day.
 const SHORTEST_SECONDS: u64 = 86_400;
+/// Widest name in a note, in columns.
+const MAX_NAME_COLUMNS: usize = 60;
 
 /// The arguments of `heapwarden suggest`.
 #[derive(Args)]
@@ -48,6 +52,11 @@ pub(crate) struct Arguments {
     /// How much growth to allow for, in time; at most the length of the period
     #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = clock::parse_duration)]
     horizon: Duration,
+
+    /// A running JVM of the period, which tells where errors were thrown, or would have been (Prometheus does
+    /// not record that): host:port, or its run file; may be repeated. --live reads its own
+    #[arg(long, value_name = "ADDRESS")]
+    places: Vec<Address>,
 
     /// Accept a period that is too short, or has too few readings
     #[arg(long)]
@@ -113,7 +122,11 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
 
 fn suggest(arguments: &Arguments) -> Result<String, Error> {
     let policy = arguments.policy.as_deref().map(policy::read).transpose()?;
-    let history = arguments.source.read()?;
+    let mut history = arguments.source.read()?;
+    for address in &arguments.places {
+        let accounts = Client::new().accounts(address, Classes::Top);
+        add_places(&mut history, &accounts.map_err(history::Error::from)?);
+    }
     let settings = Settings {
         quantile: arguments.quantile,
         headroom: arguments.headroom,
@@ -141,6 +154,24 @@ fn suggest(arguments: &Arguments) -> Result<String, Error> {
     let text = text.map_err(Error::Invalid)?;
     check(&text, policy.as_ref().map(|(policy, _)| policy), &pool).map_err(Error::Invalid)?;
     Ok(text)
+}
+
+/// Adds where errors were thrown in a running JVM, or would have been, to its accounts of the period.
+fn add_places(history: &mut History, found: &Accounts) {
+    for one in &found.accounts {
+        let mut recorded = history.jvms.iter_mut().flat_map(|jvm| &mut jvm.accounts);
+        let Some(account) = recorded.find(|account| account.name == one.name) else {
+            if places::counted(one) > 0 {
+                let name = fitted(&one.name, MAX_NAME_COLUMNS);
+                (history.notes).push(format!(
+                    "the period has no account {name}; its places are left out"
+                ));
+            }
+            continue;
+        };
+        account.places.extend(one.places.iter().cloned());
+        account.places_other = account.places_other.saturating_add(one.places_other);
+    }
 }
 
 fn long_enough(arguments: &Arguments, history: &History) -> Result<(), Error> {

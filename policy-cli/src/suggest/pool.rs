@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use policy_config::{Charge, Matcher, Policy};
 
 use crate::history::{self, Account, Column, History, Jvm, Kind};
+use crate::live::Place;
 
 use super::demand::{Demand, Finding, Settings, assess};
 
@@ -29,6 +30,8 @@ pub(super) struct Pooled {
     pub(super) interval_bytes: Option<f64>,
     /// How many accounts there are, in all JVMs.
     pub(super) accounts: usize,
+    /// Where errors were thrown in any of them, or would have been, most frequent first.
+    pub(super) places: Places,
 }
 
 /// The sum of the suggested limits in a JVM.
@@ -45,8 +48,47 @@ pub(super) struct Pool {
     pub(super) entries: BTreeMap<Key, Pooled>,
     /// By JVM, the most committed first.
     pub(super) commitments: Vec<Commitment>,
+    /// Accounts without a limit in which errors were thrown, or would have been.
+    pub(super) elsewhere: BTreeMap<String, Places>,
     /// Recorded accounts that no rule matches, or that can have no limit, with the reason.
     pub(super) left_out: BTreeMap<String, &'static str>,
+}
+
+/// Places of some accounts together.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Places {
+    /// Most frequent first.
+    pub(super) listed: Vec<Place>,
+    /// Errors at places that are not listed.
+    pub(super) other: u64,
+}
+
+impl Places {
+    fn add(&mut self, account: &Account) {
+        self.other = self.other.saturating_add(account.places_other);
+        for place in &account.places {
+            let where_it_is = |one: &Place| {
+                (
+                    one.frame.clone(),
+                    one.entry.clone(),
+                    one.thread.clone(),
+                    one.unit.clone(),
+                )
+            };
+            let known = (self.listed.iter_mut()).find(|one| where_it_is(one) == where_it_is(place));
+            match known {
+                Some(known) => known.count = known.count.saturating_add(place.count),
+                None => self.listed.push(place.clone()),
+            }
+        }
+        self.listed
+            .sort_by_key(|place| std::cmp::Reverse(place.count));
+    }
+
+    /// Whether there was no error.
+    pub(super) fn is_empty(&self) -> bool {
+        self.listed.is_empty() && self.other == 0
+    }
 }
 
 /// An account of one JVM that can have a limit, or one that the policy makes of several.
@@ -82,6 +124,7 @@ impl Pool {
             of_jvm.push((jvm, candidates));
         }
         pool.commitments = pool.commitments(&of_jvm);
+        pool.elsewhere = pool.elsewhere(&of_jvm);
         pool
     }
 
@@ -159,19 +202,44 @@ impl Pool {
     fn add(&mut self, one: &Candidate<'_>, jvm: &Jvm, finding: Finding) {
         let known = self.entries.get(&one.key);
         let accounts = known.map_or(0, |pooled| pooled.accounts) + 1;
+        let mut places = known.map_or_else(Places::default, |pooled| pooled.places.clone());
+        for part in &one.parts {
+            places.add(part);
+        }
         let pooled = Pooled {
             finding,
             account: one.name.clone(),
             jvm: jvm.name(),
             interval_bytes: jvm.sampling_interval_bytes.last(),
             accounts,
+            places,
         };
         match self.entries.get_mut(&one.key) {
-            Some(known) if rank(&known.finding) >= rank(&finding) => known.accounts = accounts,
+            Some(known) if rank(&known.finding) >= rank(&finding) => {
+                known.accounts = accounts;
+                known.places = pooled.places;
+            }
             _ => {
                 self.entries.insert(one.key.clone(), pooled);
             }
         }
+    }
+
+    fn elsewhere(&self, of_jvm: &[(&Jvm, Vec<Candidate<'_>>)]) -> BTreeMap<String, Places> {
+        let mut elsewhere: BTreeMap<String, Places> = BTreeMap::new();
+        for (jvm, candidates) in of_jvm {
+            let has_limit = |account: &Account| {
+                let mut limited = candidates
+                    .iter()
+                    .filter(|one| self.limit_bytes(&one.key).is_some());
+                limited.any(|one| one.parts.iter().any(|part| part.name == account.name))
+            };
+            for account in jvm.accounts.iter().filter(|account| !has_limit(account)) {
+                elsewhere.entry(account.shown()).or_default().add(account);
+            }
+        }
+        elsewhere.retain(|_, places| !places.is_empty());
+        elsewhere
     }
 
     fn limit_bytes(&self, key: &Key) -> Option<u64> {

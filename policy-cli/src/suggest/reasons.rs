@@ -5,13 +5,18 @@ use policy_config::{Interval, format_bytes};
 use crate::clock::{format_duration, format_time};
 use crate::history::History;
 use crate::history::statistics::needed_readings;
-use crate::printable::{escaped, fitted};
+use crate::live::places::never_interrupt;
+use crate::printable::{escaped, fitted, fitted_name};
 
 use super::demand::{Demand, Finding, MAX_RELATIVE_ERROR, Settings, sufficient_interval};
-use super::pool::{Pool, Pooled};
+use super::pool::{Places, Pool, Pooled};
 
 /// Widest name in a comment.
 const MAX_NAME_COLUMNS: usize = 60;
+
+/// Most places of an account that are named, and their widest names in columns.
+const MAX_PLACES: usize = 8;
+const MAX_METHOD_COLUMNS: usize = 80;
 
 /// Most accounts that get no limit and are named, and most JVMs that are.
 const MAX_NAMED: usize = 50;
@@ -65,7 +70,48 @@ pub(super) fn preamble(
     if let more @ 1.. = without.len().saturating_sub(MAX_NAMED) {
         lines.push(format!("And no limit for {more} more."));
     }
+    for (account, found) in pool.elsewhere.iter().take(MAX_NAMED) {
+        let name = fitted(account, MAX_NAME_COLUMNS);
+        lines.push(format!("{name}, which gets no limit here:"));
+        lines.extend(of_places(found));
+        if let Some(line) = never_interrupt(&found.listed) {
+            lines.push(format!(
+                "To spare its background threads, in its section: {line}"
+            ));
+        }
+    }
     lines
+}
+
+/// Where errors were thrown, or would have been.
+fn of_places(found: &Places) -> Vec<String> {
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let method = |name: &str| fitted_name(name, MAX_METHOD_COLUMNS).into_owned();
+    let mut lines = vec!["Errors that were thrown, or in mode observe would have been:".to_owned()];
+    let (named, rest) = found.listed.split_at(found.listed.len().min(MAX_PLACES));
+    for place in named {
+        lines.push(format!(
+            "  {} in {}, {}: {} in {}",
+            place.count,
+            method(&place.frame),
+            method(&place.thread),
+            method(&place.entry),
+            method(&place.unit),
+        ));
+    }
+    let others = rest.iter().map(|place| place.count);
+    if let others @ 1.. = others.fold(found.other, u64::saturating_add) {
+        lines.push(format!("  {others} at other places"));
+    }
+    lines
+}
+
+/// The line of policy that would spare the background threads of an account, if one is proposed. It has a line
+/// of its own in the account's section, so that it is policy without the comment's mark.
+pub(super) fn sparing(pooled: &Pooled) -> Option<String> {
+    never_interrupt(&pooled.places.listed)
 }
 
 fn overcommit(pool: &Pool, lines: &mut Vec<String>) {
@@ -160,6 +206,7 @@ pub(super) fn of_account(pooled: &Pooled, demand: &Demand, settings: &Settings) 
             )
         }
     });
+    lines.extend(of_places(&pooled.places));
     if pooled.accounts > 1 {
         lines.push(format!(
             "The largest of {} accounts: {} of {}.",

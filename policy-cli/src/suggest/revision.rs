@@ -25,7 +25,11 @@ pub(super) fn revise(
         let (Key::Rule(rule), Finding::Needs(demand)) = (key, pooled.finding) else {
             continue;
         };
-        let lines = reasons::of_account(pooled, &demand, settings);
+        let mut lines = reasons::of_account(pooled, &demand, settings);
+        if let Some(line) = reasons::sparing(pooled) {
+            lines.push("To spare its background threads:".to_owned());
+            lines.push(line);
+        }
         put(&mut document, *rule, &demand, &lines).ok_or("an account is not where it was")?;
     }
     Ok(format!("{}{document}", marked(preamble)))

@@ -290,3 +290,78 @@ proptest! {
         suggested(&history(accounts.collect()), None);
     }
 }
+
+/// A place, as an agent would answer it, of a tenant that would like to write the policy.
+fn place(entry: &str, thread: &str, never_interrupt: Option<&str>) -> crate::live::Place {
+    crate::live::Place {
+        frame: "a.Map#put\n[agent]".into(),
+        entry: entry.to_owned().into(),
+        thread: thread.to_owned().into(),
+        unit: "java.util.concurrent.FutureTask#run".into(),
+        count: 3,
+        never_interrupt: never_interrupt.map(|line| line.to_owned().into()),
+    }
+}
+
+#[test]
+fn places_are_told_beside_the_limit_and_their_line_is_a_comment() {
+    let with_places = |name: &str, kind, service: &str| Account {
+        places: vec![
+            place(
+                "a.jobs.Evictor#run",
+                "background",
+                Some("never-interrupt = [\"a.jobs\"]"),
+            ),
+            place("a.web.Cart#doPost", "request", None),
+        ],
+        places_other: 9,
+        ..account(name, kind, service, 40.0)
+    };
+    let history = history(vec![
+        with_places("/shop", Kind::Service, "/shop"),
+        with_places("orders", Kind::Package, ""),
+    ]);
+    let before = "[[account]]\nname = \"shop\"\nservice = \"/shop\"\n";
+    for (before, mark) in [(None, "# "), (Some(before), "# suggested: ")] {
+        let text = suggested(&history, before);
+        let section = match before {
+            Some(_) => text.split_once("service = ").map(|(_, rest)| rest),
+            None => text.split_once("# /shop:").map(|(_, rest)| rest),
+        };
+        for said in [
+            "  3 in a.Map#put\\u{a}[agent], background: a.jobs.Evictor#run in java.util.concurrent.FutureTask#run",
+            "  3 in a.Map#put\\u{a}[agent], request: a.web.Cart#doPost in java.util.concurrent.FutureTask#run",
+            "  9 at other places",
+            "never-interrupt = [\"a.jobs\"]",
+        ] {
+            let line = format!("{mark}{said}\n");
+            assert!(
+                section.is_some_and(|text| text.contains(&line)),
+                "{line}\n{text}"
+            );
+        }
+        // The account that gets no limit has its places told at the top.
+        let (head, _) = text.split_once("\n[[account]]").unwrap();
+        assert!(head.contains("orders, which gets no limit here:"), "{text}");
+        assert!(head.contains("never-interrupt = [\"a.jobs\"]"), "{text}");
+        // Without its mark, the line is policy.
+        let line = format!("{mark}never-interrupt");
+        let (head, rest) = text.rsplit_once(&line).unwrap();
+        let policy = policy_config::parse(&format!("{head}never-interrupt{rest}"))
+            .policy
+            .unwrap();
+        assert!(!policy.accounts[0].interrupts.is_empty(), "{text}");
+        assert!(
+            policy_config::parse(&text).policy.unwrap().accounts[0]
+                .interrupts
+                .is_empty()
+        );
+        let Some(before) = before else { continue };
+        // The next suggestion replaces it.
+        let history = self::history(vec![account("/shop", Kind::Service, "/shop", 40.0)]);
+        assert!(
+            !suggested(&history, Some(&text)).contains("Evictor"),
+            "{before}"
+        );
+    }
+}

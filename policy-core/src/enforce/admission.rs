@@ -515,6 +515,7 @@ impl<T: CallingThread> AtGate<'_, T> {
         grace.refused(self.level.outermost, self.thread.uptime_ms());
         self.thread.remember(grace);
         self.thread.note_refusal(&details, place);
+        let slot = self.find_slot(&details, place);
         let thrown = word.enforced && self.thread.throw(&details);
         if thrown {
             self.gate.count_refusal();
@@ -523,12 +524,27 @@ impl<T: CallingThread> AtGate<'_, T> {
         } else if !word.enforced {
             self.gate.count_would_refuse();
         }
+        if thrown || !word.enforced {
+            details.places.count(slot);
+        }
         self.thread.log_refusal(thrown);
         Ok(if thrown {
             Left::Refused
         } else {
             Left::Admitted
         })
+    }
+
+    /// The slot at which a refusal at this place is counted. Before the throw, because methods are handed over
+    /// by calls that JNI forbids while an error is pending.
+    fn find_slot(&mut self, details: &RefusalDetails, place: T::Place) -> Option<u32> {
+        let slot = details.places.slot(self.thread.place_key(place))?;
+        if details.places.takes_over_naming(slot)
+            && !self.thread.name_place(&details.places, slot, place)
+        {
+            details.places.gives_up_naming(slot);
+        }
+        Some(slot)
     }
 
     /// For tests only: throws at any sample, wherever its thread is.

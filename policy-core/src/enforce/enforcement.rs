@@ -10,6 +10,7 @@ use super::gate::{Counts, Gates};
 use super::killed_threads::KilledThreads;
 use super::limit_status::LimitStatuses;
 use super::refusal_details::RefusalDetailsTable;
+use super::refused_places::RefusedPlace;
 
 /// What the enforcement of limits shares between threads. See each field for who may use it.
 pub struct Enforcement {
@@ -42,6 +43,10 @@ pub struct Status {
     pub reserve_bytes: Option<u64>,
     /// What bars its refusals, if they do not stop it.
     pub ineffective: Option<Ineffective>,
+    /// Where it was refused, or would have been, most frequent first.
+    pub places: Vec<RefusedPlace>,
+    /// How many refusals were elsewhere.
+    pub places_elsewhere: u64,
 }
 
 impl Enforcement {
@@ -133,11 +138,14 @@ impl Enforcement {
             },
             reserve_bytes: status.reserve.map(|reserve| reserve.bytes),
             ineffective: status.effect.ineffective().cloned(),
+            places: status.places.listed(),
+            places_elsewhere: status.places.elsewhere(),
         }
     }
 
     /// Native memory held, in bytes.
     pub fn committed_bytes(&self) -> u64 {
-        self.gates.committed_bytes() + self.details.committed_bytes()
+        let places = self.statuses().places_bytes();
+        self.gates.committed_bytes() + self.details.committed_bytes() + places
     }
 }

@@ -19,6 +19,7 @@ use super::effect::Effect;
 use super::filling::Filling;
 use super::gate::{Counts, Gate, Gates};
 use super::overdraft::Survival;
+use super::refused_places::RefusedPlaces;
 use super::state::{Estimate, Phase, Proof};
 
 /// How many changes of state a status remembers.
@@ -67,6 +68,8 @@ pub struct LimitStatus {
     pub counts: Counts,
     /// Whether refusals stop it.
     pub effect: Effect,
+    /// Where it was refused, or would have been.
+    pub places: RefusedPlaces,
     /// How much of [`Counts::waited_ms`] the log has told of.
     pub waits_told_ms: u64,
     history: VecDeque<Change>,
@@ -312,8 +315,24 @@ impl LimitStatuses {
         });
     }
 
-    /// Adds the gates' counts to the statuses.
+    /// Forgets where accounts were refused: the mode of the policy has changed.
+    pub fn restart_places(&mut self) {
+        for status in self.by_account.values_mut() {
+            status.places.restart();
+        }
+    }
+
+    /// Native memory that the counts by place hold, in bytes.
+    pub fn places_bytes(&self) -> u64 {
+        let statuses = self.by_account.values();
+        statuses.map(|status| status.places.committed_bytes()).sum()
+    }
+
+    /// Adds the gates' counts and those of the places to the statuses.
     pub fn drain(&mut self, gates: &Gates) {
+        for status in self.by_account.values_mut() {
+            status.places.collect();
+        }
         for (&gate, name) in self.assigned.iter().chain(&self.former) {
             let Some(counts) = gates.get(gate).map(Gate::drain) else {
                 continue;

@@ -72,6 +72,7 @@ impl LimitedAccounts {
         );
         self.log_refusals(jvm, now);
         self.name_frames(core, jvm);
+        name_places(jvm);
         wanted
     }
 
@@ -127,7 +128,11 @@ impl LimitedAccounts {
         self.version = directory.version();
         let policy = directory.policy().clone();
         let max_heap = core.heap.max_bytes();
-        self.enforced = policy.enforcement.mode == Mode::Enforce;
+        let enforced = policy.enforcement.mode == Mode::Enforce;
+        if enforced != self.enforced {
+            self.enforced = enforced;
+            core.enforcement.statuses().restart_places();
+        }
         let mask_bytes = policy.enforcement.mask.resolve(max_heap);
         (core.enforcement).set_mask_bytes(mask_bytes.unwrap_or(u64::MAX));
         (core.enforcement).set_evidence_share(policy.enforcement.evidence_budget_percent / 100.0);
@@ -188,6 +193,13 @@ impl LimitedAccounts {
     }
 }
 
+/// Names the places at which threads were refused for the first time.
+fn name_places(jvm: &dyn Jvm) {
+    while let Some(new) = jvm.take_new_place() {
+        new.counts.name(new.slot, new.name);
+    }
+}
+
 /// Publishes what a refusal says, if that has changed.
 fn publish_details(
     core: &Core,
@@ -213,6 +225,7 @@ fn publish_details(
                 && (published.live_bytes, published.standard_error_bytes)
                     == (live_bytes, standard_error_bytes)
                 && published.admit == admit
+                && Arc::ptr_eq(&published.places, status.places.counts())
         })
     });
     if is_unchanged {
@@ -229,6 +242,7 @@ fn publish_details(
         live_bytes,
         standard_error_bytes,
         admit,
+        places: status.places.counts().clone(),
     };
     table.set(limited.gate, Some(Arc::new(details)));
 }

@@ -13,6 +13,7 @@
 //! * [`door`]: what a new request is answered where it would enter a service.
 //! * [`admission`]: the path of one charge past its gates: admitted, delayed, deferred or refused.
 //! * [`refusal_details`]: what a refusal's error says, made ready by the enforcer.
+//! * [`place_counts`]: refusals by the place of the throw; [`refused_places`]: the same by name, for reports.
 //!
 //! On threads that end: [`killed_threads`], what the log says of those that a refusal ended.
 //!
@@ -47,10 +48,12 @@ pub mod killed_threads;
 pub mod limit_status;
 pub mod limited_accounts;
 pub mod overdraft;
+pub mod place_counts;
 #[cfg(test)]
 mod protocol;
 pub mod refund_wait;
 pub mod refusal_details;
+pub mod refused_places;
 pub mod state;
 pub mod throw_points;
 

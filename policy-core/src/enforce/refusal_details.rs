@@ -10,6 +10,8 @@ use crate::ledger::Chunks;
 use crate::ports::Token;
 use crate::sync::places;
 
+use super::place_counts::PlaceCounts;
+
 /// What a refusal for one account says.
 pub struct RefusalDetails {
     /// The account's name.
@@ -28,6 +30,8 @@ pub struct RefusalDetails {
     pub standard_error_bytes: u64,
     /// Which requests the account's door always lets in.
     pub admit: Arc<[Admit]>,
+    /// Where the refusals of the account are counted by place.
+    pub places: Arc<PlaceCounts>,
 }
 
 /// The details of all accounts that have limits, by the purse that represents each.

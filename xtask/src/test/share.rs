@@ -76,6 +76,7 @@ const TABLE: &[(&str, Share)] = &[
     ("notifier", shared(6, 2, 5)),
     ("killed_threads", shared(6, 2, 15)),
     ("units_of_work", shared(6, 2, 25)),
+    ("refused_places", shared(6, 2, 40)),
     ("garbage_is_not_refused", alone(1, 70)),
     ("limit_overshoot", alone(1, 50)),
     ("large_arrays", alone(2, 50)),

@@ -78,6 +78,15 @@ fn the_document_is_the_contract_s() {
                 reason: "clinit",
                 frame: Some("com.acme.Loop.run".to_owned()),
             }),
+            places: vec![Place {
+                frame: "a.Map#put".to_owned(),
+                entry: "a.jobs.Cleaner#run".to_owned(),
+                thread: "background",
+                unit: "scope".to_owned(),
+                count: 3,
+                never_interrupt: Some("never-interrupt = [\"a.jobs\"]".to_owned()),
+            }],
+            places_elsewhere: 2,
             retired_loaders: 1,
             left_behind_bytes: 9,
             principals: vec![Principal {
@@ -123,6 +132,10 @@ fn the_document_is_the_contract_s() {
         "version": "21.0.5+11", "loaded_at_start": true});
     // One more would be too many for the macro.
     expected["accounts"][0]["left_behind_bytes"] = json!(9);
+    expected["accounts"][0]["places"] = json!([{"frame": "a.Map#put", "entry": "a.jobs.Cleaner#run",
+        "thread": "background", "unit": "scope", "count": 3,
+        "never_interrupt": "never-interrupt = [\"a.jobs\"]"}]);
+    expected["accounts"][0]["places_other"] = json!(2);
     assert_eq!(rendered(&snapshot, Classes::Top), expected);
 }
 
@@ -175,6 +188,11 @@ fn the_document_is_bounded_and_says_what_it_leaves_out() {
                 name: format!("t{i}"),
                 live_bytes: i,
                 classes: (0..12).map(|i| class("x", i)).collect(),
+                places: vec![Place {
+                    count: 3,
+                    ..Place::default()
+                }],
+                places_elsewhere: 1,
                 ..Account::default()
             })
             .collect(),
@@ -184,9 +202,14 @@ fn the_document_is_bounded_and_says_what_it_leaves_out() {
     assert_eq!(document["accounts_omitted"], 5);
     let accounts = document["accounts"].as_array().unwrap();
     assert_eq!(accounts.len(), MAX_ACCOUNTS);
-    let rows = |a: &Value| a["classes"].as_array().unwrap().len();
+    let of = |a: &Value, rows: &str| a[rows].as_array().unwrap().len();
+    let rows = |a: &Value| of(a, "classes") + of(a, "places");
     assert_eq!(accounts.iter().map(rows).sum::<usize>(), MAX_DETAIL_ROWS);
-    assert_eq!(rows(&accounts[0]), 12);
+    assert_eq!(
+        (rows(&accounts[0]), &accounts[0]["places_other"]),
+        (13, &json!(1))
+    );
     let last = accounts.last().unwrap();
     assert_eq!((rows(last), &last["classes_omitted"]), (0, &json!(12)));
+    assert_eq!(last["places_other"], 4, "none is lost");
 }

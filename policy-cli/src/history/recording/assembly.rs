@@ -294,6 +294,8 @@ fn account((name, entry): (String, AccountColumns)) -> Option<Account> {
         limit_bytes: entry.limit_bytes,
         refusals: entry.refusals,
         would_refuse: entry.would_refuse,
+        places: Vec::new(),
+        places_other: 0,
     })
 }
 

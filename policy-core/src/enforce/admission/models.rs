@@ -3,6 +3,7 @@
 use super::*;
 use crate::core::Setup;
 use crate::enforce::gate::Word;
+use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::ports::Token;
 use loom::thread;
 
@@ -14,6 +15,12 @@ const OPEN: Word = Word {
     shut: false,
 };
 const OVER: Word = Word { over: true, ..OPEN };
+const PLACE: PlaceKey = PlaceKey {
+    frame: 1,
+    entry: 1,
+    unit: None,
+    is_request: false,
+};
 const OWN: PurseId = PurseId::new(1);
 const OTHER: PurseId = PurseId::new(2);
 
@@ -52,6 +59,12 @@ impl CallingThread for Caller {
         self.grace = grace;
     }
     fn note_refusal(&mut self, _: &Arc<RefusalDetails>, (): ()) {}
+    fn place_key(&self, (): ()) -> PlaceKey {
+        PLACE
+    }
+    fn name_place(&mut self, _: &Arc<PlaceCounts>, _: u32, (): ()) -> bool {
+        true
+    }
     fn throw(&mut self, details: &RefusalDetails) -> bool {
         self.thrown = Some(details.account.clone());
         true
@@ -107,6 +120,7 @@ fn publish(core: &Core, purse: PurseId, account: &str) {
         live_bytes: 0,
         standard_error_bytes: 0,
         admit: Arc::default(),
+        places: PlaceCounts::new(),
     };
     let number = u32::from(purse.get());
     core.enforcement

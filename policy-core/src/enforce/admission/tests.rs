@@ -4,6 +4,7 @@ use super::*;
 use crate::core::Setup;
 use crate::enforce::gate::Word;
 use crate::enforce::grace::Grace;
+use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 
 const PAYER: PurseId = PurseId::new(1);
 const OPEN: Word = Word {
@@ -45,6 +46,12 @@ impl CallingThread for Initialiser {
         self.0 = grace;
     }
     fn note_refusal(&mut self, _: &Arc<RefusalDetails>, (): ()) {
+        panic!("nothing may be thrown here");
+    }
+    fn place_key(&self, (): ()) -> PlaceKey {
+        panic!("nothing may be thrown here");
+    }
+    fn name_place(&mut self, _: &Arc<PlaceCounts>, _: u32, (): ()) -> bool {
         panic!("nothing may be thrown here");
     }
     fn throw(&mut self, _: &RefusalDetails) -> bool {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::core::{Core, Setup};
+use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
+use crate::enforce::refused_places::PlaceName;
 use crate::identity::loaders::LoaderId;
 use crate::ledger::PurseId;
 use crate::ports::{
@@ -79,6 +81,8 @@ pub(super) struct State {
     cycles_begun: u64,
     /// Classes in stock, and whether a pair of arrays is.
     stock: (usize, bool),
+    /// Places that are not named yet.
+    pub(super) new_places: Vec<(Arc<PlaceCounts>, u32, PlaceKey)>,
 }
 
 impl Simulation {
@@ -112,6 +116,7 @@ impl Simulation {
             service_at_ms: 0,
             cycles_begun: 0,
             stock: (0, false),
+            new_places: Vec::new(),
         };
         Simulation {
             core,
@@ -402,6 +407,15 @@ impl ports::References for Simulation {
     /// Called at the end of a turn.
     fn take_barring_frame(&self) -> Option<ports::BarringFrame> {
         None
+    }
+
+    fn take_new_place(&self) -> Option<ports::NewPlace> {
+        let (counts, slot, key) = self.state.borrow_mut().new_places.pop()?;
+        Some(ports::NewPlace {
+            counts,
+            slot,
+            name: Some(PlaceName::numbered(key)),
+        })
     }
 
     fn take_refusal(&self) -> Option<LoggedRefusal> {

@@ -8,6 +8,7 @@ use crate::core::Core;
 use crate::enforce::admission::{Admission, Barred, Charged, Level, Step};
 use crate::enforce::gate::Due;
 use crate::enforce::grace::{CARRIER_MS, Grace};
+use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::enforce::refusal_details::RefusalDetails;
 use crate::enforce::throw_points::Reason;
 use crate::ledger::{PurseId, Sample, Tag, UNKNOWN_CLASS};
@@ -113,6 +114,7 @@ struct Caller<'a> {
     core: &'a Core,
     level: &'a mut Option<Level>,
     counted: u64,
+    new_places: &'a mut Vec<(Arc<PlaceCounts>, u32, PlaceKey)>,
 }
 
 impl CallingThread for Caller<'_> {
@@ -180,6 +182,25 @@ impl CallingThread for Caller<'_> {
 
     fn note_refusal(&mut self, _: &Arc<RefusalDetails>, (): ()) {
         self.oracle.graces(self.index);
+    }
+
+    fn place_key(&self, (): ()) -> PlaceKey {
+        PlaceKey {
+            frame: self.index as u64 % 40,
+            entry: 0,
+            unit: None,
+            is_request: self.is_virtual,
+        }
+    }
+
+    fn name_place(&mut self, counts: &Arc<PlaceCounts>, slot: u32, (): ()) -> bool {
+        let key = self.place_key(());
+        // As a full queue does now and then.
+        let is_taken = !self.now_ms.is_multiple_of(3);
+        if is_taken {
+            self.new_places.push((counts.clone(), slot, key));
+        }
+        is_taken
     }
 
     fn throw(&mut self, _: &RefusalDetails) -> bool {
@@ -288,6 +309,7 @@ impl State {
             core,
             level: &mut thread.level,
             counted: 0,
+            new_places: &mut self.new_places,
         };
         let result = work(&mut caller);
         let counted = caller.counted;

@@ -253,6 +253,15 @@ impl World {
             state.oracle.waited_ms,
             sum.waited_ms
         );
+        let statuses = self.jvm.core.enforcement.statuses();
+        let at_places = statuses.all_statuses().map(|(_, status)| {
+            let listed = status.places.listed().into_iter();
+            listed.map(|place| place.count).sum::<u64>() + status.places.elsewhere()
+        });
+        assert!(
+            at_places.sum::<u64>() <= sum.refusals + sum.would_refuse,
+            "a refusal was counted at two places"
+        );
     }
 
     /// A turn of the enforcer, and how long it would rest.

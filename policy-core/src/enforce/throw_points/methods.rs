@@ -16,6 +16,7 @@ use arc_swap::{ArcSwap, Guard};
 use super::bytecode::Code;
 use super::exceptions::{Payer, Said};
 use super::judge::{MethodRule, Unit};
+use crate::enforce::refused_places::Work;
 
 /// The largest number of methods in the table, and the largest size of their entries.
 const MOST_METHODS: usize = 48 * 1024;
@@ -43,6 +44,10 @@ pub struct Judged {
     pub rule: MethodRule,
     /// Whether a unit of work begins with it, for every account.
     pub unit: Unit,
+    /// What the thread of that unit does.
+    pub work: Work,
+    /// Whether it only passes calls on to the code that does the work.
+    pub passes_on: bool,
     /// The exceptions of single accounts.
     pub said: Said,
     /// Whether it is a native method.
@@ -66,6 +71,12 @@ impl Judged {
             true => self.unit.max(Unit::Begins),
             false => self.unit,
         }
+    }
+
+    /// Whether a unit of work of this payer begins with it by the policy alone. Only for an entry of the policy
+    /// in force.
+    pub fn is_unit_by_policy(&self, payer: Payer) -> bool {
+        self.unit == Unit::None && self.said.is_work(payer)
     }
 
     fn bytes(&self) -> usize {
@@ -241,6 +252,8 @@ mod tests {
                 MethodRule::Outside
             },
             unit: Unit::None,
+            work: Work::default(),
+            passes_on: false,
             said: Said::default(),
             native: false,
             code: Code::default(),

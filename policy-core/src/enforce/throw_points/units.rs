@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::judge::Unit;
 use super::places::Places;
+use crate::enforce::refused_places::Work;
 
 /// The table that is compiled in.
 const REVIEWED: &str = include_str!("units.toml");
@@ -17,6 +18,16 @@ const REVIEWED: &str = include_str!("units.toml");
 #[serde(deny_unknown_fields)]
 struct File {
     unit: Vec<Row>,
+    #[serde(default)]
+    passes_on: Vec<Plumbing>,
+}
+
+/// One `[[passes_on]]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Plumbing {
+    at: Vec<String>,
+    why: String,
 }
 
 /// One `[[unit]]`.
@@ -24,9 +35,18 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Row {
     at: Vec<String>,
+    thread: Thread,
     #[serde(default)]
     shields: bool,
     why: String,
+}
+
+/// What the thread does that the unit is on.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Thread {
+    Request,
+    Background,
 }
 
 /// Why a table of units is invalid.
@@ -43,7 +63,8 @@ pub enum UnitsError {
 /// The methods with which units of work begin, compiled.
 #[derive(Debug, Default)]
 pub struct Units {
-    rows: Places<Unit>,
+    rows: Places<(Unit, Work)>,
+    passes_on: Places<()>,
 }
 
 impl Units {
@@ -78,16 +99,36 @@ impl Units {
                 } else {
                     Unit::Begins
                 };
-                rows.enter(at, unit).map_err(bad)?;
+                let work = match row.thread {
+                    Thread::Request => Work::Request,
+                    Thread::Background => Work::Background,
+                };
+                rows.enter(at, (unit, work)).map_err(bad)?;
             }
         }
-        Ok(Units { rows })
+        let mut passes_on = Places::default();
+        for row in &file.passes_on {
+            for at in &row.at {
+                let bad = |why| UnitsError::Row(at.clone(), why);
+                if row.why.trim().is_empty() {
+                    return Err(bad("a row says why"));
+                }
+                passes_on.enter(at, ()).map_err(bad)?;
+            }
+        }
+        Ok(Units { rows, passes_on })
     }
 
-    /// Whether a unit of work begins with a method of a class, whose name is written as in Java.
-    pub fn of(&self, class: &str, method: &str) -> Unit {
+    /// Whether a method of a class only passes calls on to the code that does the work.
+    pub fn passes_on(&self, class: &str, method: &str) -> bool {
+        self.passes_on.find(class, method).is_some()
+    }
+
+    /// Whether a unit of work begins with a method of a class, whose name is written as in Java, and what its
+    /// thread does.
+    pub fn of(&self, class: &str, method: &str) -> (Unit, Work) {
         let found = self.rows.find(class, method);
-        found.map_or(Unit::None, |(unit, _)| *unit)
+        found.map_or_else(Default::default, |(row, _)| *row)
     }
 }
 
@@ -153,7 +194,52 @@ mod tests {
             ("java.util.concurrent.ForkJoinWorkerThread", "run", None),
             ("java.util.TimerThread", "mainLoop", None),
         ] {
-            assert_eq!(units.of(class, method), expected, "{class}#{method}");
+            assert_eq!(units.of(class, method).0, expected, "{class}#{method}");
+        }
+    }
+
+    #[test]
+    fn requests_are_told_from_jobs() {
+        let units = Units::parse(REVIEWED).unwrap();
+        for (class, method, expected) in [
+            ("jakarta.servlet.http.HttpServlet", "service", Work::Request),
+            ("org.eclipse.jetty.server.Server", "handle", Work::Request),
+            (
+                "io.undertow.server.Connectors",
+                "executeRootHandler",
+                Work::Request,
+            ),
+            (
+                "org.springframework.web.servlet.FrameworkServlet",
+                "service",
+                Work::Request,
+            ),
+            ("org.quartz.core.JobRunShell", "run", Work::Background),
+            ("java.util.concurrent.FutureTask", "run", Work::Background),
+            ("java.lang.VirtualThread", "run", Work::Background),
+        ] {
+            assert_eq!(units.of(class, method).1, expected, "{class}#{method}");
+        }
+    }
+
+    #[test]
+    fn frameworks_are_told_from_the_work_that_they_pass_on() {
+        let units = Units::parse(REVIEWED).unwrap();
+        for (class, passes_on) in [
+            (
+                "org.springframework.scheduling.support.ScheduledMethodRunnable",
+                true,
+            ),
+            (
+                "org.springframework.aop.interceptor.AsyncExecutionInterceptor",
+                true,
+            ),
+            ("shaded.io.netty.util.concurrent.PromiseTask", true),
+            ("com.acme.jobs.Evictor", false),
+            ("com.acme.scala.Evictor", false),
+            ("org.springframeworks.Shop", false),
+        ] {
+            assert_eq!(units.passes_on(class, "run"), passes_on, "{class}");
         }
     }
 
@@ -166,7 +252,8 @@ mod tests {
             ("at = ['a.C#m', 'a.C#m']\nwhy = 'x'", "twice"),
             ("at = ['a.C#m']\nwhy = 'x'\nshield = true", "unknown"),
         ] {
-            let error = Units::parse(&format!("[[unit]]\n{row}")).unwrap_err();
+            let error =
+                Units::parse(&format!("[[unit]]\nthread = 'background'\n{row}")).unwrap_err();
             assert!(error.to_string().contains(why), "{row}: {error}");
         }
     }

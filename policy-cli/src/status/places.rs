@@ -1,0 +1,197 @@
+//! Where errors were thrown, or would have been, as text: `--places`.
+
+use std::io::{self, Write};
+
+use super::Asked;
+use super::report::heap_line;
+use crate::live::{Account, Accounts, Place, places};
+use crate::printable;
+use crate::table::amount;
+
+/// Widest name of an account, and of a method, in columns.
+const MAX_ACCOUNT_COLUMNS: usize = 30;
+const MAX_METHOD_COLUMNS: usize = 50;
+/// Most accounts that are listed for one JVM.
+const MAX_ACCOUNTS: usize = 200;
+/// Most reasons that are told of an account.
+const MAX_REASONS: usize = 8;
+/// Spaces between two columns.
+const GAP: usize = 2;
+const TITLES: [&str; 6] = [
+    "ACCOUNT",
+    "COUNT",
+    "THREAD",
+    "IN",
+    "BEGINS WITH",
+    "UNIT OF WORK",
+];
+/// The column that is aligned to the right.
+const COUNT: usize = 1;
+
+type Cells = [String; TITLES.len()];
+
+/// Writes the places of each JVM's accounts to `out`, and to `err` why others could not be read.
+pub(super) fn write(found: &[Asked], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
+    let mut is_first = true;
+    for one in found {
+        let address = one.name();
+        let answer = match &one.answer {
+            Ok(answer) => answer,
+            Err(error) => {
+                writeln!(err, "{address}: {error}")?;
+                continue;
+            }
+        };
+        if !is_first {
+            writeln!(out)?;
+        }
+        is_first = false;
+        writeln!(out, "{address}: {}", heap_line(&answer.accounts))?;
+        write_places(&answer.accounts, out)?;
+    }
+    Ok(())
+}
+
+fn write_places(accounts: &Accounts, out: &mut dyn Write) -> io::Result<()> {
+    let happened = places::happened(&accounts.policy.mode);
+    let mut with: Vec<&Account> = (accounts.accounts.iter())
+        .filter(|account| places::counted(account) > 0)
+        .collect();
+    if with.is_empty() {
+        return writeln!(out, "  no errors {happened}, since the mode last changed");
+    }
+    with.sort_by_key(|account| std::cmp::Reverse(places::counted(account)));
+    let omitted = with.len().saturating_sub(MAX_ACCOUNTS);
+    with.truncate(MAX_ACCOUNTS);
+    writeln!(out, "  errors {happened}, since the mode last changed:")?;
+    let mut lines = vec![TITLES.map(str::to_owned)];
+    for account in &with {
+        let name = printable::fitted_name(&account.name, MAX_ACCOUNT_COLUMNS);
+        lines.extend(account.places.iter().map(|place| cells(&name, place)));
+        if account.places_other > 0 {
+            let mut other: Cells = Default::default();
+            other[0] = name.into_owned();
+            other[COUNT] = amount::count(account.places_other);
+            other[COUNT + 2] = "at other places".to_owned();
+            lines.push(other);
+        }
+    }
+    write_table(&lines, out)?;
+    if omitted > 0 {
+        writeln!(out, "  and {omitted} more accounts")?;
+    }
+    for account in &with {
+        if let Some(reasons) = put_off(account) {
+            let name = printable::fitted_name(&account.name, MAX_ACCOUNT_COLUMNS);
+            writeln!(
+                out,
+                "  put off in {name} since the start, by reason: {reasons}"
+            )?;
+        }
+    }
+    for account in with {
+        if let Some(line) = places::never_interrupt(&account.places) {
+            let name = printable::fitted_name(&account.name, MAX_ACCOUNT_COLUMNS);
+            writeln!(out, "  to spare background threads of {name}: {line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Errors that were due where none is thrown, the most frequent reasons first.
+fn put_off(account: &Account) -> Option<String> {
+    let counts = account.deferred_by_reason.0.iter();
+    let mut reasons: Vec<(&str, u64)> = counts.map(|(reason, count)| (&**reason, *count)).collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let told = reasons.iter().take(MAX_REASONS);
+    let told: Vec<String> = told
+        .map(|(reason, count)| {
+            let reason = printable::fitted(reason, MAX_ACCOUNT_COLUMNS);
+            format!("{reason} {}", amount::count(*count))
+        })
+        .collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+fn cells(account: &str, place: &Place) -> Cells {
+    let method = |name: &str| printable::fitted_name(name, MAX_METHOD_COLUMNS).into_owned();
+    [
+        account.to_owned(),
+        amount::count(place.count),
+        printable::fitted(&place.thread, MAX_ACCOUNT_COLUMNS).into_owned(),
+        method(&place.frame),
+        method(&place.entry),
+        method(&place.unit),
+    ]
+}
+
+fn write_table(lines: &[Cells], out: &mut dyn Write) -> io::Result<()> {
+    let width = |column: usize| {
+        let cells = lines.iter().map(|line| printable::columns(&line[column]));
+        cells.max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..TITLES.len()).map(width).collect();
+    for line in lines {
+        let mut text = " ".repeat(GAP);
+        for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            let padding = " ".repeat(width.saturating_sub(printable::columns(cell)));
+            let (before, behind) = match column {
+                COUNT => (padding, String::new()),
+                _ => (String::new(), padding),
+            };
+            text.push_str(&before);
+            text.push_str(cell);
+            text.push_str(&behind);
+            text.push_str(&" ".repeat(GAP));
+        }
+        writeln!(out, "{}", text.trim_end())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Answer;
+    use super::*;
+
+    fn written(text: &str) -> String {
+        let found = [Asked::at("9464", Ok(Answer::of(text, None)))];
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        write(&found, &mut out, &mut err).unwrap();
+        assert!(err.is_empty());
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn each_place_has_a_line_and_each_account_one_proposal() {
+        let text = r#"{"policy":{"mode":"observe"},"accounts":[{"name":"quiet"},
+            {"name":"shop","places_other":7,"deferred_by_reason":{"jdk":2,"timer":3000},"places":[
+            {"frame":"com.acme.store.Entries#put","entry":"com.acme.jobs.Evictor#run",
+             "thread":"background","unit":"java.util.concurrent.FutureTask#run","count":1200,
+             "never_interrupt":"never-interrupt = [\"com.acme.jobs\"]"},
+            {"frame":"com.acme.store.Entries#put","entry":"com.acme.web.Cart\u001b#doPost",
+             "thread":"request","unit":"jakarta.servlet.http.HttpServlet#service","count":30,
+             "never_interrupt":null}]}]}"#;
+        let out = written(text);
+        let expected = "\
+  errors that would have been thrown, since the mode last changed:
+  ACCOUNT  COUNT  THREAD      IN                          BEGINS WITH                     UNIT OF WORK
+  shop      1200  background  com.acme.store.Entries#put  com.acme.jobs.Evictor#run       java.util.concurrent.FutureTask#run
+  shop        30  request     com.acme.store.Entries#put  com.acme.web.Cart\\u{1b}#doPost  jakarta.servlet.http.HttpServlet#service
+  shop         7              at other places
+  put off in shop since the start, by reason: timer 3000, jdk 2
+  to spare background threads of shop: never-interrupt = [\"com.acme.jobs\"]
+";
+        let (_, places) = out.split_once('\n').unwrap();
+        assert_eq!(places.trim_start(), expected, "{out}");
+    }
+
+    #[test]
+    fn nothing_to_list_is_said() {
+        let out = written(r#"{"policy":{"mode":"enforce"},"accounts":[{"name":"quiet"}]}"#);
+        assert!(
+            out.ends_with("  no errors thrown, since the mode last changed\n"),
+            "{out}"
+        );
+    }
+}

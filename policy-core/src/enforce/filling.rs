@@ -3,8 +3,8 @@
 //! # Rules
 //! 1. What the account is charged when the refunds of a collection are in is what survived it, and a little
 //!    more. It is compared with the lowest such charge since the account was last seen to grow. If it is
-//!    more by a [`STEP`]th of the limit, the account fills, and this becomes the lowest.
-//! 2. It stays so for [`STAYS`] after each such step: the next collection may be long in coming.
+//!    more by a `STEP`th of the limit, the account fills, and this becomes the lowest.
+//! 2. It stays so for `STAYS` after each such step: the next collection may be long in coming.
 //!
 //! While an account fills, samples may cost more ([`crate::sampling::governor`]): what is sampled coarsely now
 //! is not known better later, and the verdict waits for three standard errors.

@@ -57,7 +57,7 @@ pub struct Outcome {
     pub highest_bytes: f64,
     /// How fast it was loaded until then.
     pub bytes_per_second: f64,
-    /// From the load that passed the limit to that request: see [`lag`]. None: the limit was not passed.
+    /// From the load that passed the limit to that request: see `lag`. None: the limit was not passed.
     pub lag_seconds: Option<f64>,
     /// Whether a request was turned away, or failed, at all.
     pub stopped: bool,

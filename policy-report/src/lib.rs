@@ -1,6 +1,7 @@
 //! What the agent publishes, defined once: the agent writes these types, the command reads them.
 //!
 //! - [`Accounts`]: the JSON of `GET /api/v1/accounts`;
+//! - [`Leaks`]: the JSON of `GET /api/v1/leaks`;
 //! - [`RunFile`]: the file that the agent's option `run-file` names;
 //! - [`metric_names`]: the names of the metrics of `GET /metrics`.
 //!
@@ -18,6 +19,7 @@
 
 mod accounts;
 mod counts;
+mod leaks;
 pub mod metric_names;
 mod number;
 mod run_file;
@@ -27,4 +29,5 @@ pub use accounts::{
     Sampling, State, Tree,
 };
 pub use counts::Counts;
+pub use leaks::{Exhaustion, Growing, Leaks, Site, Suspect};
 pub use run_file::RunFile;

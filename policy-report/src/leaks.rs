@@ -1,0 +1,111 @@
+//! The answer of `GET /api/v1/leaks`. Fields stand in the order in which they are written.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::number::{optional, whole};
+
+/// The whole answer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Leaks<'a> {
+    /// When this was judged, RFC 3339, UTC.
+    pub at: Cow<'a, str>,
+    /// How long the longest window is that there is enough history for, in seconds.
+    #[serde(deserialize_with = "whole")]
+    pub horizon_seconds: u64,
+    /// Why there is no verdict yet; `None` if there is one.
+    pub undecided: Option<Cow<'a, str>>,
+    /// What leaks, fastest growth first.
+    pub suspects: Vec<Suspect<'a>>,
+    /// What grows and is not called a leak.
+    pub growing: Vec<Growing<'a>>,
+    /// Suspects that the policy acknowledges (`[[leak]]`): measured, and not reported.
+    #[serde(default)]
+    pub acknowledged: Vec<Growing<'a>>,
+    /// Suspects and growing rows that the agent left out of the document to bound its size.
+    #[serde(default, deserialize_with = "whole")]
+    pub omitted: u64,
+}
+
+/// A class of an account of which nothing old dies while new instances stay.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Suspect<'a> {
+    /// The account.
+    pub account: Cow<'a, str>,
+    /// The class, a Java source name.
+    pub class: Cow<'a, str>,
+    /// Its live bytes.
+    #[serde(deserialize_with = "whole")]
+    pub live_bytes: u64,
+    /// Standard error of `live_bytes`.
+    #[serde(deserialize_with = "whole")]
+    pub live_standard_error_bytes: u64,
+    /// Bytes that stay, per second, over the window.
+    pub growth_bytes_per_second: f64,
+    /// Standard error of the growth.
+    pub growth_standard_error: f64,
+    /// For how long it has been a suspect, in seconds.
+    #[serde(deserialize_with = "whole")]
+    pub since_seconds: u64,
+    /// The window in which it was found, in seconds.
+    #[serde(deserialize_with = "whole")]
+    pub window_seconds: u64,
+    /// Estimated number of live objects.
+    #[serde(deserialize_with = "whole")]
+    pub objects: u64,
+    /// Generations (covering collections apart) with live instances: the leak paper's figure.
+    #[serde(deserialize_with = "whole")]
+    pub generations: u64,
+    /// Classes of the JDK and arrays that grow with it, and are its parts.
+    pub with: Vec<Cow<'a, str>>,
+    /// Where the survivors were allocated, most first. Empty until stacks were taken.
+    pub sites: Vec<Site<'a>>,
+    /// When the room is used up if the growth goes on; `None` without a limit and a forecast.
+    pub exhausts: Option<Exhaustion<'a>>,
+}
+
+/// Where survivors were allocated.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Site<'a> {
+    /// The stack from the allocation down: `com.acme.Cart.add(Cart.java:41)`.
+    pub frames: Vec<Cow<'a, str>>,
+    /// The share of the suspect's survivors with a stack that were allocated here, 0 to 1.
+    pub share: f64,
+    /// Live bytes allocated here since stacks are taken.
+    #[serde(deserialize_with = "whole")]
+    pub live_bytes: u64,
+}
+
+/// When something is full.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Exhaustion<'a> {
+    /// `limit` (of the account) or `heap`.
+    pub what: Cow<'a, str>,
+    /// Not before so many seconds from now.
+    #[serde(deserialize_with = "whole")]
+    pub earliest_seconds: u64,
+    /// Not after so many seconds from now. `None`: it may never be full.
+    #[serde(deserialize_with = "optional")]
+    pub latest_seconds: Option<u64>,
+}
+
+/// A class that grows and is not called a leak.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Growing<'a> {
+    /// The account.
+    pub account: Cow<'a, str>,
+    /// The class, a Java source name.
+    pub class: Cow<'a, str>,
+    /// `turnover`, `lumpy`, `filled-at-start` or `undecided`; `acknowledged` in [`Leaks::acknowledged`].
+    pub why: Cow<'a, str>,
+    /// Its live bytes.
+    #[serde(deserialize_with = "whole")]
+    pub live_bytes: u64,
+    /// Bytes that stay, per second, over the window.
+    pub growth_bytes_per_second: f64,
+}

@@ -373,6 +373,48 @@ pub struct Class<'a> {
     /// All bytes ever charged for this class.
     #[serde(deserialize_with = "whole")]
     pub allocated_bytes_total: u64,
+    /// Standard error of `live_bytes`. `None`: the agent does not say (an older one).
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub live_standard_error_bytes: Option<u64>,
+    /// Estimated number of objects ever charged for this class. `None`: the agent does not say.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub allocated_objects_total: Option<u64>,
+    /// Of all bytes ever charged for this class, those that were freed. `None`: the agent does not say.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub freed_bytes_total: Option<u64>,
+    /// Of all objects ever charged for this class, those that were freed. `None`: the agent does not say.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub freed_objects_total: Option<u64>,
+    /// The share of this class's samples that is kept, 0 to 1 (`[[sampling.thin]]`). `None`: all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample_share: Option<f64>,
+    /// Generations (covering collections apart) with live instances. `None`: the agent does not say.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub generations: Option<u64>,
+    /// What is live, by collections survived.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ages_collections: Vec<Bin>,
+    /// What is live, by age in seconds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ages_seconds: Vec<Bin>,
+    /// What is live, by the size of one object in bytes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<Bin>,
+}
+
+/// One bin of a histogram; bins stand in ascending order, and each begins where the one before it ends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Bin {
+    /// The largest value that belongs here. `None`: everything beyond the bin before.
+    #[serde(deserialize_with = "optional")]
+    pub upto: Option<u64>,
+    /// Live bytes.
+    #[serde(deserialize_with = "whole")]
+    pub live_bytes: u64,
+    /// Estimated number of live objects.
+    #[serde(deserialize_with = "whole")]
+    pub live_objects: u64,
 }
 
 impl Account<'_> {

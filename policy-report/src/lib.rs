@@ -25,7 +25,7 @@ mod number;
 mod run_file;
 
 pub use accounts::{
-    Account, Accounts, Class, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy, Principal,
+    Account, Accounts, Bin, Class, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy, Principal,
     Sampling, State, Tree,
 };
 pub use counts::Counts;

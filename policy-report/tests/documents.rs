@@ -88,6 +88,7 @@ fn the_document_is_written_as_the_contract_says() {
                 live_bytes: 10,
                 live_objects: 1,
                 allocated_bytes_total: 30,
+                ..Class::default()
             }],
             ..Account::default()
         }],
@@ -310,6 +311,7 @@ prop_compose! {
             live_bytes: amounts[0],
             live_objects: amounts[1],
             allocated_bytes_total: amounts[2],
+            ..Class::default()
         }
     }
 }

@@ -214,6 +214,7 @@ fn class(class: &Class) -> document::Class<'_> {
         live_bytes: class.live_bytes,
         live_objects: class.live_objects,
         allocated_bytes_total: class.allocated_bytes_total,
+        ..document::Class::default()
     }
 }
 

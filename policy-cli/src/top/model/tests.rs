@@ -23,6 +23,7 @@ pub(crate) fn account(name: &str, live_bytes: u64) -> Account {
                 live_bytes: live_bytes / 5,
                 live_objects: 7,
                 allocated_bytes_total: live_bytes,
+                ..Class::default()
             })
             .collect(),
         principals: vec![Principal {

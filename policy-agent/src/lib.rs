@@ -15,6 +15,7 @@ mod cost;
 mod door;
 mod enforcer_thread;
 pub mod http;
+mod inserted;
 mod jvm;
 mod log;
 mod naming;

@@ -7,6 +7,7 @@
 use heapwarden_harness::http::Answer;
 use heapwarden_tests::command;
 use heapwarden_tests::jdk::{Jdk, every_jdk, newest};
+use heapwarden_tests::other_agent;
 use heapwarden_tests::server::{Installation, Server};
 use heapwarden_tests::server_setup::{self, Prepared, deploy};
 use std::fs;
@@ -391,6 +392,22 @@ fn observation_turns_nobody_away() {
     client.wait_for("nothing is counted", |account| {
         account["admission_refusals_total"] == 0
     });
+    server.finish();
+}
+
+/// Tracers, profilers and debuggers transform loaded classes afresh. That takes out whatever is not inserted anew.
+#[test]
+fn another_agent_does_not_take_the_door_out() {
+    let server = tomcat_with(&["/shop"], "enforce", &account("/shop", ""));
+    Client::new(&server, "/shop/shelf", "/shop").wait_for_door();
+    other_agent::transform_afresh(
+        server.id(),
+        &["org.apache.catalina.core.StandardContextValve"],
+    );
+    assert!(server.log().contains("transformed afresh: org.apache"));
+    assert_door(&server, "/shop/shelf", "/shop", None);
+    let told = "another agent has changed the class in which Tomcat has its door";
+    assert!(server.log().contains(told), "{}", server.log());
     server.finish();
 }
 

@@ -317,6 +317,20 @@ fn spring_boot_3() {
     server.finish();
 }
 
+/// The account is the program's, and each request has a virtual thread.
+#[test]
+fn spring_boot_from_a_class_path_with_virtual_threads() {
+    let site = Installation::new();
+    let mut prepared = server_setup::spring_boot_from_a_class_path(&site, newest(), INTERVAL);
+    prepared
+        .command
+        .arg("--spring.threads.virtual.enabled=true");
+    write_policy(&site, "enforce", &account("corner-shop", ""));
+    let server = site.start(prepared.command, "/shelf?do=gc");
+    assert_door(&server, "/shelf", "corner-shop", None);
+    server.finish();
+}
+
 /// A Tomcat with the application under each of these paths.
 fn tomcat_with(paths: &[&str], mode: &str, accounts: &str) -> Server {
     let site = Installation::new();

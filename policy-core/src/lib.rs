@@ -12,6 +12,7 @@
 //! * [`ledger`]: what is charged, to whom, until when.
 //! * [`identity`]: whose an allocation is, and the names of accounts.
 //! * [`enforce`]: limits, the collections that prove what an account holds, and refusals.
+//! * [`sites`]: where survivors were allocated.
 //! * [`events`]: how long things took and how often they happened.
 //! * [`snapshot`]: one reading of all accounts, as plain data.
 
@@ -30,6 +31,7 @@ pub mod ports;
 pub mod pressure;
 pub mod reading;
 pub mod sampling;
+pub mod sites;
 pub mod snapshot;
 mod sync;
 pub mod uncertainty;

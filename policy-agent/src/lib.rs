@@ -29,5 +29,5 @@ mod threads;
 mod uncaught;
 
 use policy_core::{
-    enforce, events, identity, interval_control, ledger, ports, pressure, reading, sampling, wakeup,
+    enforce, events, identity, interval_control, ledger, ports, pressure, reading, sampling, sites, wakeup,
 };

@@ -14,6 +14,7 @@ use crate::identity::classes::Kind;
 use crate::identity::names;
 use crate::jvm::method_inspection::inspect_methods;
 use crate::jvm::scan::scan;
+use crate::jvm::site_stack;
 use crate::ledger::Tag;
 use crate::options::TestPanic;
 use crate::policy::enact;
@@ -44,6 +45,7 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
             named += 1;
         }
         inspect_methods(agent, jni);
+        site_stack::name_methods(agent, jni);
         if let Some(policy) = agent.policy.take_incoming() {
             if agent.options().test_panic == Some(TestPanic::Metadata) {
                 std::panic::resume_unwind(Box::new("a test asked for it"));

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 
 use crate::interrupt::Listed;
+use crate::leak::AcknowledgedLeak;
 use crate::schema::{Account, Charge, Enforcement, Limit, Matcher, Mode, Policy};
 
 /// Most lines a diff has; one more says how many are left out.
@@ -62,6 +63,7 @@ impl Policy {
         );
         diff_enforcement(&mut lines, &old.enforcement, &new.enforcement);
         diff_accounts(&mut lines, &old.accounts, &new.accounts);
+        diff_leaks(&mut lines, &old.leaks, &new.leaks);
         let left_out = lines.len().saturating_sub(MAX_LINES);
         if left_out > 0 {
             lines.truncate(MAX_LINES);
@@ -140,6 +142,18 @@ fn diff_accounts(lines: &mut Vec<String>, old: &[Account], new: &[Account]) {
     let new_order = new_keys.iter().filter(|key| old_by_key.contains_key(key));
     if old_order.ne(new_order) {
         lines.push("the order of the accounts changed".into());
+    }
+}
+
+/// Their order does not matter.
+fn diff_leaks(lines: &mut Vec<String>, old: &[AcknowledgedLeak], new: &[AcknowledgedLeak]) {
+    let before: HashSet<&AcknowledgedLeak> = old.iter().collect();
+    let after: HashSet<&AcknowledgedLeak> = new.iter().collect();
+    for leak in old.iter().filter(|leak| !after.contains(leak)) {
+        lines.push(format!("leak {leak}: no longer acknowledged"));
+    }
+    for leak in new.iter().filter(|leak| !before.contains(leak)) {
+        lines.push(format!("leak {leak}: acknowledged"));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The keys that each table of the file may have.
 
 /// The tables themselves.
-pub(crate) const ROOT: &[&str] = &["agent", "sampling", "enforcement", "account"];
+pub(crate) const ROOT: &[&str] = &["agent", "sampling", "enforcement", "account", "leak"];
 /// `[agent]`
 pub(crate) const AGENT: &[&str] = &["listen", "listen-strict"];
 /// `[sampling]`
@@ -24,6 +24,8 @@ pub(crate) const ACCOUNT: &[&str] = &[
     "never-interrupt",
     "work",
 ];
+/// `[[leak]]`
+pub(crate) const LEAK: &[&str] = &["account", "class"];
 
 /// The header that `key` belongs under, for the hint about a misplaced key.
 pub(crate) fn home_of(key: &str) -> Option<&'static str> {
@@ -32,6 +34,7 @@ pub(crate) fn home_of(key: &str) -> Option<&'static str> {
         ("[sampling]", SAMPLING),
         ("[enforcement]", ENFORCEMENT),
         ("[[account]]", ACCOUNT),
+        ("[[leak]]", LEAK),
     ]
     .into_iter()
     .find_map(|(header, keys)| keys.contains(&key).then_some(header))

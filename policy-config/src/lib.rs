@@ -29,6 +29,7 @@ mod diff;
 mod glob;
 mod interrupt;
 mod keys;
+mod leak;
 mod listen;
 mod nesting;
 #[cfg(any(test, fuzzing))]
@@ -44,6 +45,7 @@ pub use admit::{Admit, AdmitError, MAX_METHOD_BYTES};
 pub use diagnostic::{Diagnostic, Label, Position, Severity};
 pub use glob::{Glob, GlobError, MAX_GLOB_BYTES};
 pub use interrupt::{Interrupt, InterruptTable, Interrupts, NEVER_INTERRUPTED};
+pub use leak::{AcknowledgedLeak, MAX_LEAKS};
 pub use listen::{Listen, ListenError};
 pub use parse::{MAX_ACCOUNTS, MAX_DIAGNOSTICS, MAX_FILE_BYTES, Parsed, parse, parse_bytes};
 pub use pattern::{MAX_PATTERN_BYTES, PackagePattern, PackageTable, PatternError};

@@ -10,6 +10,7 @@ use crate::account;
 use crate::diagnostic::{Diagnostic, Sink, quote};
 use crate::did_you_mean;
 use crate::keys;
+use crate::leak::{self, MAX_LEAKS};
 use crate::listen::Listen;
 use crate::nesting;
 use crate::schema::{
@@ -104,7 +105,7 @@ fn read(text: &str, sink: &mut Sink) -> Option<Policy> {
     }
     if let Some(span) = nesting::too_deep(text) {
         sink.error(span, "the file is nested too deeply").hint(
-            "a policy needs no table within [agent], [sampling], [enforcement] or [[account]]",
+            "a policy needs no table within [agent], [sampling], [enforcement], [[account]] or [[leak]]",
         );
         return None;
     }
@@ -140,6 +141,7 @@ fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
     let sampling = root.section("sampling", keys::SAMPLING, sink);
     let enforcement = root.section("enforcement", keys::ENFORCEMENT, sink);
     let accounts = root.sections("account", keys::ACCOUNT, MAX_ACCOUNTS, sink);
+    let leaks = root.sections("leak", keys::LEAK, MAX_LEAKS, sink);
     Policy {
         agent: agent.map_or_else(AgentSection::default, |section| AgentSection {
             listen: listen(&section, sink).unwrap_or_default(),
@@ -150,6 +152,7 @@ fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
             read_enforcement(&section, sink)
         }),
         accounts: account::read_all(&accounts, sink),
+        leaks: leak::read_all(&leaks, sink),
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::admit::Admit;
 use crate::glob::Glob;
 use crate::interrupt::{Interrupts, Listed};
+use crate::leak::AcknowledgedLeak;
 use crate::listen::Listen;
 use crate::pattern::{PackagePattern, PackageTable};
 use crate::units::format_bytes;
@@ -54,6 +55,8 @@ pub struct Policy {
     pub enforcement: Enforcement,
     /// `[[account]]`, in file order, which decides between services and scopes.
     pub accounts: Vec<Account>,
+    /// `[[leak]]`: acknowledged leaks, which are not reported again.
+    pub leaks: Vec<AcknowledgedLeak>,
 }
 
 impl Policy {
@@ -412,7 +415,7 @@ mod tests {
         assert_eq!(policy.enforcement.mask, Limit::Bytes(8 << 20));
         assert_eq!(policy.enforcement.reserve_percent, 12.5);
         assert_eq!(Door::default(), Door::Auto);
-        assert!(policy.accounts.is_empty());
+        assert!(policy.accounts.is_empty() && policy.leaks.is_empty());
     }
 
     #[test]

@@ -54,6 +54,11 @@ pub(crate) fn write(policy: &Policy, out: &mut dyn Write) -> io::Result<()> {
         "  Collections that it asks for may take {}% of the time.",
         policy.enforcement.evidence_budget_percent
     )?;
+    match policy.leaks.len() {
+        0 => {}
+        1 => writeln!(out, "  Does not report 1 leak that it acknowledges.")?,
+        count => writeln!(out, "  Does not report {count} leaks that it acknowledges.")?,
+    }
     if policy.accounts.is_empty() {
         return writeln!(
             out,

@@ -57,6 +57,21 @@ fn every_setting_has_its_line() {
 }
 
 #[test]
+fn acknowledged_leaks_come_and_go_in_any_order() {
+    let entry = |class: &str| format!("[[leak]]\naccount = 'shop'\nclass = '{class}'\n");
+    let both = entry("a.B") + &entry("c.D");
+    let turned = entry("c.D") + &entry("a.B");
+    assert!(diff(&both, &turned).is_empty());
+    assert_eq!(
+        diff(&both, &(entry("c.D") + &entry("e.*"))),
+        [
+            "leak a.B of account shop: no longer acknowledged",
+            "leak e.* of account shop: acknowledged",
+        ]
+    );
+}
+
+#[test]
 fn a_limit_says_which_way_it_went() {
     let account =
         |limit: &str| format!("[[account]]\nname = 'a'\nservice = '/a'\nlimit = '{limit}'");

@@ -29,5 +29,6 @@ mod threads;
 mod uncaught;
 
 use policy_core::{
-    enforce, events, identity, interval_control, ledger, ports, pressure, reading, sampling, sites, wakeup,
+    enforce, events, identity, interval_control, ledger, ports, pressure, reading, sampling, sites,
+    wakeup,
 };

@@ -2,8 +2,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use super::*;
 use crate::core::Setup;
-use crate::ledger::{Sample, SiteId};
 use crate::ledger::watched::during_scans;
+use crate::ledger::{Sample, SiteId};
 
 /// Accounts without a JVM, and a policy lock.
 struct World {

@@ -182,9 +182,8 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(17);
         for samples in [100u32, 10_000, 1_000_000] {
             let budget = Budget::new();
-            let taken = (0..samples).filter(|_| {
-                matches!(budget.draw(7, 5, || random.u32(..)), Draw::Taken(_))
-            });
+            let taken = (0..samples)
+                .filter(|_| matches!(budget.draw(7, 5, || random.u32(..)), Draw::Taken(_)));
             let taken = taken.count() as f64;
             let expected = f64::from(OF_ROW) * (1.0 + f64::from(samples / OF_ROW).log2());
             assert!(taken < 1.5 * expected, "{samples}: {taken} of {expected}");
@@ -231,10 +230,14 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(170);
         for seed in 0..20 {
             let mut loads = fastrand::Rng::with_seed(seed);
-            let loads: Vec<(u32, u32)> =
-                (0..20).map(|_| (loads.u32(0..60), loads.u32(0..3000))).collect();
+            let loads: Vec<(u32, u32)> = (0..20)
+                .map(|_| (loads.u32(0..60), loads.u32(0..3000)))
+                .collect();
             let truth = [0, 1].map(|site| {
-                loads.iter().map(|load| f64::from([load.0, load.1][site])).sum::<f64>()
+                loads
+                    .iter()
+                    .map(|load| f64::from([load.0, load.1][site]))
+                    .sum::<f64>()
             });
             let runs: Vec<[f64; 2]> = (0..200).map(|_| simulated(&mut rng, &loads)).collect();
             for site in [0, 1] {

@@ -21,13 +21,15 @@
 //! 6. While nothing is wanted, there is no trie and no record has a site.
 //! 7. Readers of the trie exclude its clearing by a lock that no allocating thread takes.
 //!
-//! What is kept of a stack: [`depth`]. Names: [`names`]. Ranking: [`survivors`].
+//! What is kept of a stack: [`depth`]. Names: [`names`]. Ranking: [`survivors`]. What the policy wants:
+//! [`of_policy`].
 
 mod budget;
 pub mod depth;
 mod entrance;
 mod keys;
 pub mod names;
+pub mod of_policy;
 pub mod survivors;
 mod trie;
 pub mod wanted;

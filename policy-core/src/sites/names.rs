@@ -97,7 +97,9 @@ fn is_linkage(found: &Found) -> bool {
     const PACKAGES: [&str; 2] = ["java.lang.invoke.", "jdk.internal.reflect."];
     const CLASSES: [&str; 1] = ["java.lang.reflect.Method"];
     found.of_jdk
-        && (PACKAGES.iter().any(|package| found.class.starts_with(package))
+        && (PACKAGES
+            .iter()
+            .any(|package| found.class.starts_with(package))
             || CLASSES.contains(&&*found.class))
 }
 
@@ -207,9 +209,15 @@ mod tests {
             let named = Named::new(found);
             (named.is_plumbing, named.is_of_application)
         };
-        assert_eq!(named("java.lang.invoke.DirectMethodHandle", true, false), (true, false));
+        assert_eq!(
+            named("java.lang.invoke.DirectMethodHandle", true, false),
+            (true, false)
+        );
         assert_eq!(named("com.acme.Cart$$Lambda", false, true), (true, false));
-        assert_eq!(named("java.lang.reflect.Method", true, false), (true, false));
+        assert_eq!(
+            named("java.lang.reflect.Method", true, false),
+            (true, false)
+        );
         assert_eq!(named("java.util.HashMap", true, false), (false, false));
         assert_eq!(named("com.acme.Cart", false, false), (false, true));
         assert_eq!(named("java.lang.invoke.Mine", false, false), (false, true));
@@ -231,7 +239,10 @@ mod tests {
             panic!("the first has room");
         };
         let shown = named.shown(Some(1));
-        assert!(!shown.chars().any(char::is_control) && shown.len() < 1000, "{shown}");
+        assert!(
+            !shown.chars().any(char::is_control) && shown.len() < 1000,
+            "{shown}"
+        );
         assert_eq!(names.get(9_999), Name::Gone);
         assert_eq!(names.get(10_000), Name::Pending);
         names.retain(|method| method == 0);

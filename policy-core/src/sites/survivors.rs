@@ -144,7 +144,10 @@ fn shown(trie: &Trie, names: &Names, node: Node) -> Shown {
             Step::Frame { method, bci } => match names.get(method) {
                 Name::Method(named) if named.is_plumbing => continue,
                 Name::Method(named) => (named.shown(bci), named.is_of_application),
-                Name::Gone => ("(a class that was unloaded before it was named)".to_owned(), true),
+                Name::Gone => (
+                    "(a class that was unloaded before it was named)".to_owned(),
+                    true,
+                ),
                 Name::Pending => ("(not named yet)".to_owned(), true),
             },
         };

@@ -68,7 +68,8 @@ impl Set {
 
     fn has(&self, purse: PurseId, class: u32) -> bool {
         let number = usize::from(purse.get());
-        let has_purse = (self.purses.get(number / 64)).is_some_and(|word| word >> (number % 64) & 1 != 0);
+        let has_purse =
+            (self.purses.get(number / 64)).is_some_and(|word| word >> (number % 64) & 1 != 0);
         has_purse
             && [Some(class), None].into_iter().any(|class| {
                 (self.rows)
@@ -155,7 +156,10 @@ mod tests {
     fn rows_of_two_askers_add_up_and_go_with_theirs() {
         let wanted = Wanted::new();
         assert!(!wanted.any());
-        wanted.set(Asker::Leaks, vec![row(3, Some(7)), row(3, Some(7)), row(4, Some(u32::MAX))]);
+        wanted.set(
+            Asker::Leaks,
+            vec![row(3, Some(7)), row(3, Some(7)), row(4, Some(u32::MAX))],
+        );
         wanted.set(Asker::Policy, vec![row(5, None)]);
         let has = |purse, class| wanted.has(PurseId::new(purse), class);
         assert!(wanted.any() && has(3, 7) && has(4, u32::MAX));

@@ -21,6 +21,7 @@ use crate::identity::directory;
 use crate::identity::directory::counting::{Ended, Names};
 use crate::ledger::{DropReason, Ledger, PurseId, Totals, UNKNOWN_CLASS};
 use crate::sampling::weight::OBJECT_UNIT;
+use crate::sites::Skip;
 use crate::uncertainty::Survivors;
 
 use crate::snapshot::{
@@ -460,6 +461,7 @@ fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapsh
         .map(|&reason| (reason.name(), core.ledger.dropped(reason)))
         .collect();
     let all_dropped: u64 = dropped.iter().map(|(_, count)| count).sum();
+    let stacks = core.sites.counts();
     Snapshot {
         heap: Heap {
             used_after_gc_bytes: core.heap.used_after_gc_bytes(),
@@ -483,6 +485,10 @@ fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapsh
         accounts,
         scope_misuses: core.identity.scopes.misuses(),
         evidence: core.evidence.read(),
+        stacks: stacks.taken,
+        stacks_skipped: (Skip::ALL.iter())
+            .map(|&why| (why.name(), stacks.skipped[why as usize]))
+            .collect(),
         memory_bytes: memory_bytes(core),
         ..Snapshot::default()
     }

@@ -7,6 +7,7 @@ use crate::enforce::evidence::EvidenceLog;
 use crate::enforce::gate::Gate;
 use crate::enforce::throw_points::ThrowPoints;
 use crate::enforce::{Enforcement, TestRefuse};
+use crate::holdings::Holdings;
 use crate::identity::Identity;
 use crate::identity::directory::Directory;
 use crate::interval_control::IntervalControl;
@@ -42,6 +43,8 @@ pub struct Core {
     pub sites: Sites,
     /// The highest live bytes of purses that a test watches.
     pub peaks: Peaks,
+    /// What each account holds, by class, age and size.
+    pub holdings: Holdings,
     /// The heap at the latest collection.
     pub heap: HeapUse,
     /// Wakes the thread that enforces limits.
@@ -85,6 +88,7 @@ impl Core {
             thinning: Thinning::default(),
             sites: Sites::new(),
             peaks: Peaks::new(),
+            holdings: Holdings::default(),
             heap: HeapUse::default(),
             enforcer: Wakeup::default(),
             test_refuse: setup.test_refuse,

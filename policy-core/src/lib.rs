@@ -12,6 +12,7 @@
 //! * [`ledger`]: what is charged, to whom, until when.
 //! * [`identity`]: whose an allocation is, and the names of accounts.
 //! * [`enforce`]: limits, the collections that prove what an account holds, and refusals.
+//! * [`holdings`]: what accounts hold by class, how old it is and how large.
 //! * [`sites`]: where survivors were allocated.
 //! * [`events`]: how long things took and how often they happened.
 //! * [`snapshot`]: one reading of all accounts, as plain data.
@@ -23,6 +24,7 @@
 pub mod core;
 pub mod enforce;
 pub mod events;
+pub mod holdings;
 pub mod identity;
 pub mod interval_control;
 pub mod ledger;

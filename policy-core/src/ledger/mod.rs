@@ -39,7 +39,7 @@ mod tests;
 pub(crate) mod watched;
 
 pub use chunks::Chunks;
-pub use classes::{MAX_CLASS_TABLE_BYTES, UNKNOWN_CLASS};
+pub use classes::{ClassTotals, MAX_CLASS_TABLE_BYTES, UNKNOWN_CLASS};
 pub use closing::PurseSet;
 pub use counters::DropReason;
 pub use epoch::{Epoch, Epochs, Quiet, QuietWindow};
@@ -365,9 +365,9 @@ impl Ledger {
         unseen_at_most_bytes(self.intervals.widest_since(opened))
     }
 
-    /// Calls `each(class, allocated_bytes)` for the classes of a purse;
-    /// [`UNKNOWN_CLASS`] is the sum of those that found no place.
-    pub fn allocated_by_class(&self, purse: PurseId, each: impl FnMut(u32, u64)) {
+    /// Calls `each` with a class of a purse and what was ever allocated of it; [`UNKNOWN_CLASS`] is the
+    /// sum of those that found no place.
+    pub fn allocated_by_class(&self, purse: PurseId, each: impl FnMut(u32, ClassTotals)) {
         self.purses.classes(purse, each);
     }
 

@@ -8,6 +8,7 @@ use crate::identity::loaders::LoaderId;
 use crate::ledger::watched::during_scans;
 use crate::ledger::{ObjectTag, PurseId, Sample};
 use crate::sampling::weight::OBJECT_UNIT;
+use crate::sites::SiteId;
 
 /// Accounts without a JVM; its clock ticks in milliseconds.
 struct World {
@@ -41,6 +42,7 @@ impl World {
             class,
             size_bytes,
             interval: self.core.ledger.intervals().current(),
+            site: SiteId::NONE,
         };
         self.core.ledger.charge(&sample).expect("room")
     }

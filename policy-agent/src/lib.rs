@@ -30,5 +30,6 @@ mod threads;
 mod uncaught;
 
 use policy_core::{
-    enforce, events, identity, interval_control, ledger, ports, pressure, reading, sampling, wakeup,
+    enforce, events, identity, interval_control, ledger, ports, pressure, reading, sampling, sites,
+    wakeup,
 };

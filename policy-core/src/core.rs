@@ -15,6 +15,7 @@ use crate::ledger::{Capacity, Ledger, PurseId, Tag};
 use crate::peaks::Peaks;
 use crate::ports::Heap;
 use crate::sampling::thinning::Thinning;
+use crate::sites::Sites;
 use crate::wakeup::Wakeup;
 
 /// The largest number of purses, the reserved one included: as many as there are purse ids.
@@ -38,6 +39,8 @@ pub struct Core {
     pub interval_control: IntervalControl,
     /// Fewer samples of large arrays.
     pub thinning: Thinning,
+    /// Where survivors were allocated, for what somebody wants to know about.
+    pub sites: Sites,
     /// The highest live bytes of purses that a test watches.
     pub peaks: Peaks,
     /// What each account holds, by class, age and size.
@@ -83,6 +86,7 @@ impl Core {
             evidence: EvidenceLog::default(),
             interval_control: IntervalControl::default(),
             thinning: Thinning::default(),
+            sites: Sites::new(),
             peaks: Peaks::new(),
             holdings: Holdings::default(),
             heap: HeapUse::default(),

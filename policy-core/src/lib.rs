@@ -13,6 +13,7 @@
 //! * [`identity`]: whose an allocation is, and the names of accounts.
 //! * [`enforce`]: limits, the collections that prove what an account holds, and refusals.
 //! * [`holdings`]: what accounts hold by class, how old it is and how large.
+//! * [`sites`]: where survivors were allocated.
 //! * [`events`]: how long things took and how often they happened.
 //! * [`snapshot`]: one reading of all accounts, as plain data.
 
@@ -32,6 +33,7 @@ pub mod ports;
 pub mod pressure;
 pub mod reading;
 pub mod sampling;
+pub mod sites;
 pub mod snapshot;
 mod sync;
 pub mod uncertainty;

@@ -559,6 +559,7 @@ fn memory_bytes(core: &Core) -> Vec<(&'static str, u64)> {
             "enforcement",
             core.enforcement.committed_bytes() + core.throw_points.methods.committed_bytes(),
         ),
+        ("sites", core.sites.committed_bytes()),
     ]
 }
 

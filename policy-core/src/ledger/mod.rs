@@ -45,7 +45,7 @@ pub use counters::DropReason;
 pub use epoch::{Epoch, Epochs, Quiet, QuietWindow};
 pub use pool::IndexPool;
 pub use purse::{Closed, PurseId, Totals};
-pub use slab::MAX_OBJECT_BYTES;
+pub use slab::{MAX_OBJECT_BYTES, SiteId};
 pub use tag::{ClassTag, LoaderTag, ObjectTag, ScopeTag, Tag};
 
 use crate::sampling::thinning_error::{Drawn, Thinned};
@@ -81,6 +81,8 @@ pub struct Sample {
     /// The interval under which it was drawn
     /// ([`crate::sampling::ThreadInterval::weigh_with`]).
     pub interval: IntervalId,
+    /// Where it was allocated; [`SiteId::NONE`] if no stack was taken.
+    pub site: SiteId,
 }
 
 /// A sample was not charged.
@@ -128,6 +130,8 @@ pub struct LiveRecord {
     pub live: Charge,
     /// Whether its sample was thinned.
     pub is_thinned: bool,
+    /// Where it was allocated; [`SiteId::NONE`] if no stack was taken.
+    pub site: SiteId,
 }
 
 #[cfg(not(loom))]
@@ -238,6 +242,7 @@ impl Ledger {
             class: sample.class,
             birth: self.epochs.current(),
             size_bytes,
+            site: sample.site,
         };
         let inserted = self.slab.insert(hint, &record).map_err(|error| {
             self.refund_to(sample.payer, sample.interval, &charge);
@@ -408,9 +413,16 @@ impl Ledger {
                         charge
                     },
                     is_thinned,
+                    site: record.site,
                 });
             }
         }
+    }
+
+    /// Erases the site of the record with this tag. If the record is gone, the one in its place may lose
+    /// its site: it counts as one without a stack. Any thread, one atomic.
+    pub fn erase_site(&self, tag: ObjectTag) {
+        self.slab.erase_site(tag.index());
     }
 
     /// The purses that some record names as payer, agent account or principal.

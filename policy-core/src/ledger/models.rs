@@ -27,6 +27,7 @@ fn record(size_bytes: u64) -> Record {
         class: size_bytes as u32,
         birth: Epoch::new(size_bytes as u32),
         size_bytes,
+        site: SiteId::NONE,
     }
 }
 
@@ -349,6 +350,7 @@ fn a_ledger_refunds_an_object_once_and_is_read_meanwhile() {
             class: UNKNOWN_CLASS,
             size_bytes: 64,
             interval: ledger.intervals().current(),
+            site: SiteId::NONE,
         };
         let tag = ledger.charge(&sample).expect("room");
         let other = {

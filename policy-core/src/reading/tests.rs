@@ -2,8 +2,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use super::*;
 use crate::core::Setup;
-use crate::ledger::Sample;
 use crate::ledger::watched::during_scans;
+use crate::ledger::{Sample, SiteId};
 
 /// Accounts without a JVM, and a policy lock.
 struct World {
@@ -49,6 +49,7 @@ impl World {
             class: UNKNOWN_CLASS,
             size_bytes,
             interval: self.core.ledger.intervals().current(),
+            site: SiteId::NONE,
         };
         self.core.ledger.charge(&sample).expect("room")
     }

@@ -25,6 +25,7 @@ fn sample(ledger: &Ledger, purses: &[PurseId], size_bytes: u64) -> Sample {
         class: (size_bytes % 1000) as u32,
         size_bytes,
         interval: ledger.intervals().current(),
+        site: SiteId::NONE,
     }
 }
 

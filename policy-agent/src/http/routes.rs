@@ -2,13 +2,14 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use super::accept;
 use super::host::HostPolicy;
 use super::request::Request;
 use super::response::Response;
 use crate::events;
+use crate::report;
 use crate::report::fold::Folder;
 use crate::report::json::{self, Classes};
 use crate::report::{EventRecorder, Source, exposition};
@@ -19,6 +20,7 @@ Heapwarden: memory accounts for the services of this JVM.
 /metrics                       Prometheus text, or OpenMetrics on Accept
 /api/v1/accounts               every account, JSON, its 20 largest classes
 /api/v1/accounts?classes=all   every account, JSON, all its classes
+/api/v1/leaks                  what leaks and what else grows, JSON
 /-/healthy                     200 while this listener runs
 /-/ready                       200 while accounts are kept, else 503";
 
@@ -74,13 +76,14 @@ impl Routes {
             ("/api/v1/accounts", _) => {
                 Response::text(400, "The only query understood here is classes=all.")
             }
+            ("/api/v1/leaks", "") => leaks(source),
             ("/-/healthy", "") => Response::text(200, "Heapwarden is running."),
             ("/-/ready", "") => match source.ready() {
                 Ok(()) => Response::text(200, "Heapwarden is keeping accounts."),
                 Err(reason) => Response::text(503, &format!("Not ready: {reason}")),
             },
             ("/", "") => Response::text(200, INDEX),
-            ("/metrics" | "/-/healthy" | "/-/ready" | "/", _) => {
+            ("/metrics" | "/api/v1/leaks" | "/-/healthy" | "/-/ready" | "/", _) => {
                 Response::text(400, "No query is understood here.")
             }
             _ => Response::text(404, "Nothing is here; see / for what is."),
@@ -98,6 +101,17 @@ impl Routes {
             content_type: format.content_type(),
             body: text.into_bytes(),
         }
+    }
+}
+
+fn leaks(source: &dyn Source) -> Response {
+    match report::leaks::render(&source.snapshot(), SystemTime::now()) {
+        Ok(body) => Response {
+            status: 200,
+            content_type: "application/json",
+            body,
+        },
+        Err(error) => Response::text(500, &format!("The leaks cannot be written: {error}.")),
     }
 }
 

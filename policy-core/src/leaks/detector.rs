@@ -110,7 +110,12 @@ pub(super) fn windows_ms(history_ms: u64) -> Vec<(usize, u64)> {
 }
 
 /// What the windows of a row would say of a look that is not in the history.
-pub(super) fn findings(history: &History, look: &Look, name: &RowName, row: &RowSeen) -> Vec<Finding> {
+pub(super) fn findings(
+    history: &History,
+    look: &Look,
+    name: &RowName,
+    row: &RowSeen,
+) -> Vec<Finding> {
     (windows_ms(look.decided_ms()).iter())
         .filter_map(|&(_, window_ms)| history.bounds(look, window_ms))
         .map(|bounds| bounds.view(look, name, row).judge())
@@ -118,7 +123,12 @@ pub(super) fn findings(history: &History, look: &Look, name: &RowName, row: &Row
 }
 
 impl State {
-    fn judge(&mut self, name: &RowName, now_ms: u64, found: &[(usize, u64, Finding, bool)]) -> Judged {
+    fn judge(
+        &mut self,
+        name: &RowName,
+        now_ms: u64,
+        found: &[(usize, u64, Finding, bool)],
+    ) -> Judged {
         let mut judged = Judged {
             name: name.clone(),
             verdict: Verdict::Undecided,
@@ -136,7 +146,8 @@ impl State {
         for &(index, window_ms, finding, has_many) in found.iter().rev() {
             let is_leak = finding.verdict == Verdict::Leak && !is_outweighed;
             if is_leak {
-                let (first_ms, first_window_ms) = *self.first[index].get_or_insert((now_ms, window_ms));
+                let (first_ms, first_window_ms) =
+                    *self.first[index].get_or_insert((now_ms, window_ms));
                 if (now_ms - first_ms) as f64 >= CONFIRM * first_window_ms as f64 {
                     confirmed = confirmed.or(Some((window_ms, finding)));
                 } else {
@@ -167,7 +178,10 @@ impl State {
         }
         // The longest window that says something; a leak that is not confirmed is not decided.
         let says = |verdict: Verdict| verdict != Verdict::Steady;
-        let longest = found.iter().rev().find(|(_, _, finding, _)| says(finding.verdict));
+        let longest = found
+            .iter()
+            .rev()
+            .find(|(_, _, finding, _)| says(finding.verdict));
         judged.verdict = match longest {
             _ if judged.is_unconfirmed => Verdict::Undecided,
             None if found.is_empty() => Verdict::Undecided,

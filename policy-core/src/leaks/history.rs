@@ -80,10 +80,38 @@ impl RowSeen {
         sum
     }
 
+    /// Adds the births of a row of the same name.
+    pub fn merge(&mut self, births: Vec<Births>) {
+        if self.births.is_empty() {
+            self.births = births;
+            return;
+        }
+        for one in births {
+            let at = self
+                .births
+                .partition_point(|own| own.upto_epoch < one.upto_epoch);
+            match self
+                .births
+                .get_mut(at)
+                .filter(|own| own.upto_epoch == one.upto_epoch)
+            {
+                Some(own) => {
+                    own.records += one.records;
+                    own.bytes += one.bytes;
+                    own.squares += one.squares;
+                }
+                None => self.births.insert(at, one),
+            }
+        }
+    }
+
     /// Samples that the collection has decided on.
     #[must_use]
     pub fn records(&self) -> u64 {
-        self.births.iter().map(|births| u64::from(births.records)).sum()
+        self.births
+            .iter()
+            .map(|births| u64::from(births.records))
+            .sum()
     }
 }
 
@@ -227,7 +255,11 @@ impl Bounds<'_> {
     /// What the window shows of a row of `newest`.
     #[must_use]
     pub fn view(&self, newest: &Look, name: &RowName, now: &RowSeen) -> WindowView {
-        let Bounds { then, quarter, three } = *self;
+        let Bounds {
+            then,
+            quarter,
+            three,
+        } = *self;
         let middle = then.decided_ms();
         let (q, h) = (quarter.epoch.get(), three.epoch.get());
         let m = then.marks.last().map_or(q, |mark| mark.epoch.get());
@@ -284,7 +316,8 @@ impl History {
             let births: usize = (look.rows.values())
                 .map(|row| row.births.capacity() * size_of::<Births>())
                 .sum();
-            rows + births + look.marks.capacity() * size_of::<Mark>()
+            rows + births
+                + look.marks.capacity() * size_of::<Mark>()
                 + look.accounts.capacity() * NAME_BYTES
         };
         let names = self.looks.iter().map(|look| look.rows.len()).max();

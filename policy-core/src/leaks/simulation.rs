@@ -100,8 +100,10 @@ impl Watched {
             self.times.note(Epoch::new(self.epoch), None, now_ms);
         }
         let covered = Epoch::new(self.epoch.saturating_sub(1));
-        self.times.note(Epoch::new(self.epoch), Some(covered), (now * 1e3) as u64);
-        self.history.push(look(&self.times, &self.name, objects, now));
+        self.times
+            .note(Epoch::new(self.epoch), Some(covered), (now * 1e3) as u64);
+        self.history
+            .push(look(&self.times, &self.name, objects, now));
         self.detector.judge(&self.history).into_iter().next()
     }
 
@@ -123,7 +125,10 @@ fn look(times: &EpochTimes, name: &RowName, objects: &[Sampled], now: f64) -> Lo
         let Some(mark) = marks.get(cohort) else {
             continue;
         };
-        if births.last().is_none_or(|last| last.upto_epoch != mark.epoch.get()) {
+        if births
+            .last()
+            .is_none_or(|last| last.upto_epoch != mark.epoch.get())
+        {
             births.push(Births {
                 upto_epoch: mark.epoch.get(),
                 records: 0,

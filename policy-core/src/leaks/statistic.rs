@@ -233,7 +233,9 @@ impl WindowView {
             let fair = bytes * part.seconds / seconds;
             part.born.bytes > LUMP * fair + 2.0 * part.born.squares.sqrt()
         };
-        self.parts.iter().any(|part| part.born.records == 0 || is_lump(part))
+        self.parts
+            .iter()
+            .any(|part| part.born.records == 0 || is_lump(part))
     }
 }
 
@@ -247,5 +249,8 @@ fn wilson(hits: u64, all: u64) -> (f64, f64) {
     let middle = share + z * z / (2.0 * n);
     let spread = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
     let scale = 1.0 + z * z / n;
-    (((middle - spread) / scale).max(0.0), ((middle + spread) / scale).min(1.0))
+    (
+        ((middle - spread) / scale).max(0.0),
+        ((middle + spread) / scale).min(1.0),
+    )
 }

@@ -1,7 +1,7 @@
 //! What the listener publishes: readings of the accounts, which it shares with the Java API.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::agent::Agent;
 use crate::api::notifier;
@@ -87,6 +87,10 @@ pub(crate) fn read(agent: &Agent) -> Taken {
         (agent.core.enforcement.evidence_allowed_ms()).saturating_sub(agent.uptime_ms());
     snapshot.evidence_budget_used_up_seconds =
         (until_allowed_ms > PAUSE_MS).then_some(until_allowed_ms as f64 / 1e3);
+    let judged_ms = snapshot.leaks.at_ms;
+    snapshot.leaks_judged_at = (judged_ms > 0)
+        .then(|| Duration::from_millis(agent.uptime_ms().saturating_sub(judged_ms)))
+        .and_then(|ago| SystemTime::now().checked_sub(ago));
     snapshot.process = agent.process().clone();
     snapshot.capabilities = agent.capabilities();
     snapshot.cpu_seconds = agent.costs.seconds();

@@ -544,6 +544,7 @@ fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapsh
         policy,
         accounts,
         scope_misuses: core.identity.scopes.misuses(),
+        leaks: core.leaks.report(),
         evidence: core.evidence.read(),
         stacks: stacks.taken,
         stacks_skipped: (Skip::ALL.iter())
@@ -561,6 +562,7 @@ fn memory_bytes(core: &Core) -> Vec<(&'static str, u64)> {
         ("identity", core.identity.committed_bytes()),
         ("names", core.directory().estimated_bytes()),
         ("holdings", core.holdings.committed_bytes()),
+        ("leaks", core.leaks.committed_bytes()),
         (
             "enforcement",
             core.enforcement.committed_bytes() + core.throw_points.methods.committed_bytes(),

@@ -4,7 +4,11 @@
 //! the HTTP listener read snapshots and nothing else of the accounts, so they cannot disturb the
 //! allocating threads.
 
+use std::sync::Arc;
+use std::time::SystemTime;
+
 use crate::holdings::histogram::Shape;
+use crate::leaks::Report;
 use crate::sites::reading::SitesReading;
 
 /// The reserved account of all charges that belong to no other account.
@@ -26,6 +30,10 @@ pub struct Snapshot {
     /// Every account, each name once, in no particular order; not yet folded to the
     /// cardinality cap.
     pub accounts: Vec<Account>,
+    /// What leaks.
+    pub leaks: Arc<Report>,
+    /// When that was judged; `None` before the first look.
+    pub leaks_judged_at: Option<SystemTime>,
     /// JVM TI capabilities by contract name, and whether the agent holds them.
     pub capabilities: Vec<(&'static str, bool)>,
     /// Mistakes of programs in their use of scopes, counted by kind.
@@ -369,11 +377,11 @@ pub struct Evidence {
 pub trait Source: Send + Sync {
     /// A snapshot that is at most a second old. May take milliseconds; never called on an
     /// allocating thread.
-    fn snapshot(&self) -> std::sync::Arc<Snapshot>;
+    fn snapshot(&self) -> Arc<Snapshot>;
     /// Where survivors were allocated, at most a few seconds old. May take milliseconds; never called on an
     /// allocating thread.
-    fn sites(&self) -> std::sync::Arc<SitesReading> {
-        std::sync::Arc::default()
+    fn sites(&self) -> Arc<SitesReading> {
+        Arc::default()
     }
     /// Whether the agent keeps accounts: the JVM is up and sampling is on.
     ///

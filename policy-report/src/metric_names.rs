@@ -42,6 +42,8 @@ metric_names! {
     ACCOUNT_INFO = "heapwarden_account_info";
     ACCOUNTS_FOLDED = "heapwarden_accounts_folded";
     PRINCIPAL_LIVE_BYTES = "heapwarden_principal_live_bytes";
+    LEAK_SUSPECTS = "heapwarden_leak_suspects";
+    LEAK_GROWTH_BYTES_PER_SECOND = "heapwarden_leak_growth_bytes_per_second";
     HEAP_USED_AFTER_GC_BYTES = "heapwarden_heap_used_after_gc_bytes";
     HEAP_MAX_BYTES = "heapwarden_heap_max_bytes";
     GC_EPOCH = "heapwarden_gc_epoch";

@@ -2,13 +2,14 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use super::accept;
 use super::host::HostPolicy;
 use super::request::Request;
 use super::response::Response;
 use crate::events;
+use crate::report;
 use crate::report::fold::Folder;
 use crate::report::json::{self, Classes};
 use crate::report::{EventRecorder, Source, exposition, sites_json};
@@ -20,6 +21,7 @@ Heapwarden: memory accounts for the services of this JVM.
 /api/v1/accounts               every account, JSON, its 20 largest classes
 /api/v1/accounts?classes=all   every account, JSON, all its classes
 /api/v1/sites                  where survivors were allocated, JSON, for suspects and `[leaks] sites`
+/api/v1/leaks                  what leaks and what else grows, JSON
 /-/healthy                     200 while this listener runs
 /-/ready                       200 while accounts are kept, else 503";
 
@@ -75,16 +77,21 @@ impl Routes {
             ("/api/v1/accounts", _) => {
                 Response::text(400, "The only query understood here is classes=all.")
             }
-            ("/api/v1/sites", "") => sites(source),
+            ("/api/v1/sites", "") => document("The sites", sites_json::render(&source.sites())),
+            ("/api/v1/leaks", "") => document(
+                "The leaks",
+                report::leaks::render(&source.snapshot(), SystemTime::now()),
+            ),
             ("/-/healthy", "") => Response::text(200, "Heapwarden is running."),
             ("/-/ready", "") => match source.ready() {
                 Ok(()) => Response::text(200, "Heapwarden is keeping accounts."),
                 Err(reason) => Response::text(503, &format!("Not ready: {reason}")),
             },
             ("/", "") => Response::text(200, INDEX),
-            ("/metrics" | "/api/v1/sites" | "/-/healthy" | "/-/ready" | "/", _) => {
-                Response::text(400, "No query is understood here.")
-            }
+            (
+                "/metrics" | "/api/v1/leaks" | "/api/v1/sites" | "/-/healthy" | "/-/ready" | "/",
+                _,
+            ) => Response::text(400, "No query is understood here."),
             _ => Response::text(404, "Nothing is here; see / for what is."),
         }
     }
@@ -103,24 +110,18 @@ impl Routes {
     }
 }
 
-fn sites(source: &dyn Source) -> Response {
-    match sites_json::render(&source.sites()) {
-        Ok(body) => Response {
-            status: 200,
-            content_type: "application/json",
-            body,
-        },
-        Err(error) => Response::text(500, &format!("The sites cannot be written: {error}.")),
-    }
+fn accounts(source: &dyn Source, classes: Classes) -> Response {
+    document("The accounts", json::render(&source.snapshot(), classes))
 }
 
-fn accounts(source: &dyn Source, classes: Classes) -> Response {
-    match json::render(&source.snapshot(), classes) {
+/// A document, or why it cannot be written; `what` begins the sentence.
+fn document(what: &str, rendered: serde_json::Result<Vec<u8>>) -> Response {
+    match rendered {
         Ok(body) => Response {
             status: 200,
             content_type: "application/json",
             body,
         },
-        Err(error) => Response::text(500, &format!("The accounts cannot be written: {error}.")),
+        Err(error) => Response::text(500, &format!("{what} cannot be written: {error}.")),
     }
 }

@@ -9,6 +9,7 @@ pub mod exposition;
 mod families;
 pub mod fold;
 pub mod json;
+pub mod leaks;
 mod recorder;
 pub mod sites_json;
 

@@ -1,11 +1,21 @@
 //! The keys that each table of the file may have.
 
 /// The tables themselves.
-pub(crate) const ROOT: &[&str] = &["agent", "sampling", "enforcement", "account"];
+pub(crate) const ROOT: &[&str] = &["agent", "sampling", "enforcement", "snapshots", "account"];
 /// `[agent]`
 pub(crate) const AGENT: &[&str] = &["listen", "listen-strict"];
 /// `[sampling]`
-pub(crate) const SAMPLING: &[&str] = &["interval", "principals", "max-tracked", "cpu-budget"];
+pub(crate) const SAMPLING: &[&str] = &[
+    "interval",
+    "principals",
+    "max-tracked",
+    "cpu-budget",
+    "thin",
+];
+/// `[[sampling.thin]]`
+pub(crate) const THIN: &[&str] = &["class", "keep"];
+/// `[snapshots]`; `keep` is there as well.
+pub(crate) const SNAPSHOTS: &[&str] = &["directory", "every", "keep", "at-exit"];
 /// `[enforcement]`
 pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget", "mask", "reserve"];
 /// `[[account]]`
@@ -31,6 +41,7 @@ pub(crate) fn home_of(key: &str) -> Option<&'static str> {
         ("[agent]", AGENT),
         ("[sampling]", SAMPLING),
         ("[enforcement]", ENFORCEMENT),
+        ("[snapshots]", SNAPSHOTS),
         ("[[account]]", ACCOUNT),
     ]
     .into_iter()

@@ -12,6 +12,8 @@ use crate::did_you_mean;
 use crate::keys;
 use crate::listen::Listen;
 use crate::nesting;
+use crate::snapshots;
+use crate::thin::{self, MAX_THIN_RULES};
 use crate::schema::{
     AgentSection, Enforcement, Interval, Limit, MAX_CPU_BUDGET_PERCENT,
     MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_RESERVE_PERCENT, MAX_TRACKED,
@@ -139,6 +141,7 @@ fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
     let agent = root.section("agent", keys::AGENT, sink);
     let sampling = root.section("sampling", keys::SAMPLING, sink);
     let enforcement = root.section("enforcement", keys::ENFORCEMENT, sink);
+    let snapshots = root.section("snapshots", keys::SNAPSHOTS, sink);
     let accounts = root.sections("account", keys::ACCOUNT, MAX_ACCOUNTS, sink);
     Policy {
         agent: agent.map_or_else(AgentSection::default, |section| AgentSection {
@@ -149,6 +152,7 @@ fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
         enforcement: enforcement.map_or_else(Enforcement::default, |section| {
             read_enforcement(&section, sink)
         }),
+        snapshots: snapshots.and_then(|section| snapshots::read(&section, sink)),
         accounts: account::read_all(&accounts, sink),
     }
 }
@@ -167,6 +171,13 @@ fn listen(section: &Section<'_, '_>, sink: &mut Sink) -> Option<Listen> {
 fn read_sampling(section: &Section<'_, '_>, sink: &mut Sink) -> Sampling {
     let default = Sampling::default();
     let interval = interval(section, sink);
+    let thin = section.sections_called(
+        "thin",
+        "[[sampling.thin]]",
+        keys::THIN,
+        MAX_THIN_RULES,
+        sink,
+    );
     Sampling {
         interval: interval.unwrap_or(default.interval),
         interval_is_default: interval.is_none(),
@@ -182,6 +193,7 @@ fn read_sampling(section: &Section<'_, '_>, sink: &mut Sink) -> Sampling {
             .integer("max-tracked", MIN_TRACKED, MAX_TRACKED, sink)
             .unwrap_or(default.max_tracked),
         cpu_budget_percent: cpu_budget(section, sink).unwrap_or(default.cpu_budget_percent),
+        thin: thin::read_all(&thin, sink),
     }
 }
 

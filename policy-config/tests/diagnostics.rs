@@ -255,7 +255,7 @@ fn unprintable_text_of_the_user_is_escaped() {
     assert_lines(
         "\"a\\nforged: line\" = 1",
         &[
-            "p:1:1: unknown key `a\\nforged: line` in the policy file (the keys here are `agent`, `sampling`, `enforcement` and `account`)",
+            "p:1:1: unknown key `a\\nforged: line` in the policy file (the keys here are `agent`, `sampling`, `enforcement`, `snapshots` and `account`)",
         ],
     );
 }

@@ -4,6 +4,12 @@
 //! the HTTP listener read snapshots and nothing else of the accounts, so they cannot disturb the
 //! allocating threads.
 
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::cohorts::Sum;
+use crate::ledger::Epoch;
+
 /// The reserved account of all charges that belong to no other account.
 pub const UNACCOUNTED: &str = "_unaccounted";
 /// The reserved name for the sum of everything beyond a cardinality cap.
@@ -335,6 +341,17 @@ pub struct Class {
     pub live_objects: u64,
     /// All bytes ever charged for this class.
     pub allocated_bytes_total: u64,
+    /// What is live by cohort, oldest first; only in a reading with cohorts.
+    pub cohorts: Vec<Held>,
+}
+
+/// What one class of one account holds of one cohort ([`crate::cohorts`]).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Which cohort: up to where it reaches.
+    pub upto: Epoch,
+    /// What is live of it.
+    pub sum: Sum,
 }
 
 /// Collections of one kind that the agent asked for.
@@ -352,10 +369,27 @@ pub struct Evidence {
 pub trait Source: Send + Sync {
     /// A snapshot that is at most a second old. May take milliseconds; never called on an
     /// allocating thread.
-    fn snapshot(&self) -> std::sync::Arc<Snapshot>;
+    fn snapshot(&self) -> Arc<Snapshot>;
     /// Whether the agent keeps accounts: the JVM is up and sampling is on.
     ///
     /// # Errors
     /// The reason why not, as text for an operator.
     fn ready(&self) -> Result<(), String>;
+    /// The document of everything that the accounts hold, for a reader who first asked at `asked`. Does
+    /// not wait: another thread makes the document, and the reader asks again.
+    fn document(&self, asked: Instant) -> Requested {
+        let _ = asked;
+        Requested::Failed("no documents are made here".to_owned())
+    }
+}
+
+/// A document that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Requested {
+    /// Here it is, as gzip.
+    Made(Arc<[u8]>),
+    /// It is being made.
+    Pending,
+    /// It cannot be made, as text for an operator.
+    Failed(String),
 }

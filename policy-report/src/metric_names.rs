@@ -61,6 +61,7 @@ metric_names! {
     POLICY_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS = "heapwarden_policy_last_reload_success_timestamp_seconds";
     AGENT_CPU_SECONDS = "heapwarden_agent_cpu_seconds_total";
     AGENT_MEMORY_BYTES = "heapwarden_agent_memory_bytes";
+    SNAPSHOTS = "heapwarden_snapshots_total";
     HTTP_RESPONSES = "heapwarden_http_responses_total";
     BUILD_INFO = "heapwarden_build_info";
     HTTP_REQUEST_DURATION_SECONDS = "heapwarden_http_request_duration_seconds";

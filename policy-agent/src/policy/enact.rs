@@ -41,6 +41,7 @@ pub(crate) fn apply(agent: &Agent, jni: &Jni, policy: Arc<Policy>) {
     );
     interval_control::adopt(&agent.core, &agent.sampler(), &policy.sampling);
     agent.policy.enact(policy);
+    agent.snapshots.desk.look();
     agent.core.enforcer.wake();
 }
 

@@ -193,6 +193,8 @@ catalog! {
     RECORDED:
     HTTP_RESPONSES = Counter None ["code"]
         "Responses that Heapwarden's own HTTP listener began to send, by status code.";
+    SNAPSHOTS = Counter None ["outcome"]
+        "Files of snapshots that were written, or lost because the folder could not be written.";
     HTTP_REQUEST_DURATION_SECONDS = Histogram Seconds ["path"]
         "Time from a complete request to Heapwarden's own HTTP listener until its response was ready to be sent, by path.";
     READING_DURATION_SECONDS = Histogram Seconds ["purpose"]

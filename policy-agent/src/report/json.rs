@@ -10,6 +10,10 @@ use policy_report::{self as document, Accounts, Counts};
 
 use super::fold::clip;
 use super::{Account, Class, DoorState, Place, Principal, Snapshot, State, Tree};
+use policy_core::snapshot::Held;
+
+use crate::sampling::standard_error_bytes;
+use crate::sampling::weight::OBJECT_UNIT;
 
 /// Most accounts in one document.
 pub const MAX_ACCOUNTS: usize = 10_000;
@@ -40,7 +44,8 @@ pub fn render(snapshot: &Snapshot, classes: Classes) -> Result<Vec<u8>, serde_js
     Ok(out)
 }
 
-fn accounts(snapshot: &Snapshot, classes: Classes) -> Accounts<'_> {
+/// The document, borrowed from the snapshot.
+pub(crate) fn accounts(snapshot: &Snapshot, classes: Classes) -> Accounts<'_> {
     let Snapshot {
         process,
         heap,
@@ -214,8 +219,26 @@ fn class(class: &Class) -> document::Class<'_> {
         live_bytes: class.live_bytes,
         live_objects: class.live_objects,
         allocated_bytes_total: class.allocated_bytes_total,
+        live_standard_error_bytes: cohorts_error(&class.cohorts),
+        cohorts: class.cohorts.iter().map(held).collect(),
         ..document::Class::default()
     }
+}
+
+fn held(held: &Held) -> document::Held {
+    document::Held {
+        upto_epoch: held.upto.get().into(),
+        records: held.sum.records,
+        live_bytes: held.sum.live.bytes,
+        live_objects: held.sum.live.objects.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT,
+        variance: held.sum.live.variance,
+    }
+}
+
+/// The error of a sum over cohorts; `None` in a reading without them.
+fn cohorts_error(cohorts: &[Held]) -> Option<u64> {
+    let variances = cohorts.iter().map(|held| held.sum.live.variance);
+    (!cohorts.is_empty()).then(|| whole_bytes(standard_error_bytes(variances.sum())))
 }
 
 /// An error in whole bytes, like every other amount. It is rounded up, so that 0 means that the amount is

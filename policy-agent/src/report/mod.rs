@@ -13,6 +13,6 @@ mod recorder;
 
 pub use policy_core::snapshot::{
     Account, Class, DoorState, Evidence, Heap, Ineffective, Kind, Mode, OTHER, Place, PolicyStatus,
-    Principal, Process, Sampling, Snapshot, Source, State, Tree, UNACCOUNTED,
+    Principal, Process, Requested, Sampling, Snapshot, Source, State, Tree, UNACCOUNTED,
 };
 pub use recorder::EventRecorder;

@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 
 use super::Asked;
 use crate::printable;
@@ -28,8 +27,7 @@ struct Entry {
 /// Writes the list in one line.
 pub(super) fn write(found: &[Asked], out: &mut dyn Write) -> io::Result<()> {
     let entries: Vec<Entry> = found.iter().map(Entry::of).collect();
-    entries.serialize(&mut Serializer::with_formatter(&mut *out, Printable))?;
-    writeln!(out)
+    printable::write_json(&entries, out)
 }
 
 impl Entry {
@@ -47,31 +45,6 @@ impl Entry {
             // It was valid JSON before; this fails only if it nests too deep.
             answer: answer.and_then(|answer| serde_json::from_slice(&answer.document).ok()),
         }
-    }
-}
-
-/// Escapes characters that JSON allows in a string, but that could control a terminal.
-struct Printable;
-
-impl Formatter for Printable {
-    fn write_string_fragment<W: ?Sized + Write>(
-        &mut self,
-        writer: &mut W,
-        fragment: &str,
-    ) -> io::Result<()> {
-        let mut rest = fragment;
-        while let Some(at) = rest.find(printable::is_hidden) {
-            let (before, from) = rest.split_at(at);
-            CompactFormatter.write_string_fragment(writer, before)?;
-            let mut characters = from.chars();
-            if let Some(hidden) = characters.next() {
-                for unit in hidden.encode_utf16(&mut [0; 2]) {
-                    write!(writer, "\\u{unit:04x}")?;
-                }
-            }
-            rest = characters.as_str();
-        }
-        CompactFormatter.write_string_fragment(writer, rest)
     }
 }
 

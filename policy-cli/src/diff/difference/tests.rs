@@ -156,6 +156,8 @@ fn assert_sums(found: &Difference) {
         if found.is_same_run {
             let mut births = Change::default();
             account.births.iter().for_each(|birth| births.add(&birth.change));
+            let unlisted = account.classes.iter().filter(|one| one.class == UNLISTED);
+            unlisted.for_each(|one| births.add(&one.change));
             assert_eq!(births.came_bytes, account.change.came_bytes);
             assert_eq!(births.went_bytes, account.change.went_bytes);
             assert_eq!(births.new_bytes, account.change.new_bytes);

@@ -9,6 +9,8 @@ mod diff;
 mod doctor;
 mod history;
 mod http;
+mod json_line;
+mod leaks;
 mod live;
 mod output;
 mod policy;
@@ -21,6 +23,7 @@ mod snapshot;
 mod status;
 mod suggest;
 mod table;
+mod targets;
 mod top;
 
 use std::io;
@@ -50,6 +53,8 @@ enum Command {
     Doctor(doctor::Arguments),
     /// Take a snapshot of everything that the accounts of a running JVM hold
     Snapshot(snapshot::Arguments),
+    /// Print what leaks in running JVMs, where it is allocated, and when the memory is used up
+    Leaks(leaks::Arguments),
     /// Print the accounts of running JVMs once
     Status(status::Arguments),
     /// Show which accounts a policy would have refused in an observed period
@@ -69,6 +74,7 @@ fn main() -> ExitCode {
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
+        Command::Leaks(arguments) => leaks::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Suggest(arguments) => suggest::run(&arguments),

@@ -2,10 +2,7 @@
 //! the terminal, reorder a line or shift a column.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
 
-use serde::Serialize;
-use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Most zero-width marks after one character; further ones are escaped.
@@ -147,37 +144,6 @@ pub(crate) fn is_hidden(character: char) -> bool {
                 | '\u{1d173}'..='\u{1d17a}'
                 | '\u{e0000}'..='\u{e0fff}'
         )
-}
-
-/// Writes one document of JSON in one line; nothing in it can control a terminal.
-pub(crate) fn write_json<T: Serialize + ?Sized>(document: &T, out: &mut dyn Write) -> io::Result<()> {
-    document.serialize(&mut Serializer::with_formatter(&mut *out, Printable))?;
-    writeln!(out)
-}
-
-/// Escapes characters that JSON allows in a string, but that could control a terminal.
-struct Printable;
-
-impl Formatter for Printable {
-    fn write_string_fragment<W: ?Sized + Write>(
-        &mut self,
-        writer: &mut W,
-        fragment: &str,
-    ) -> io::Result<()> {
-        let mut rest = fragment;
-        while let Some(at) = rest.find(is_hidden) {
-            let (before, from) = rest.split_at(at);
-            CompactFormatter.write_string_fragment(writer, before)?;
-            let mut characters = from.chars();
-            if let Some(hidden) = characters.next() {
-                for unit in hidden.encode_utf16(&mut [0; 2]) {
-                    write!(writer, "\\u{unit:04x}")?;
-                }
-            }
-            rest = characters.as_str();
-        }
-        CompactFormatter.write_string_fragment(writer, rest)
-    }
 }
 
 #[cfg(test)]

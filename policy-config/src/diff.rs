@@ -8,6 +8,7 @@ use std::fmt::Display;
 
 use crate::glob::Glob;
 use crate::interrupt::Listed;
+use crate::leak::AcknowledgedLeak;
 use crate::schema::{Account, Charge, Enforcement, Limit, Matcher, Mode, Policy};
 use crate::snapshots::Snapshots;
 use crate::thin::Thin;
@@ -67,6 +68,12 @@ impl Policy {
         diff_snapshots(&mut lines, old.snapshots.as_ref(), new.snapshots.as_ref());
         diff_enforcement(&mut lines, &old.enforcement, &new.enforcement);
         diff_accounts(&mut lines, &old.accounts, &new.accounts);
+        diff_sites(
+            &mut lines,
+            &old.leak_settings.sites,
+            &new.leak_settings.sites,
+        );
+        diff_leaks(&mut lines, &old.leaks, &new.leaks);
         let left_out = lines.len().saturating_sub(MAX_LINES);
         if left_out > 0 {
             lines.truncate(MAX_LINES);
@@ -198,6 +205,28 @@ fn diff_accounts(lines: &mut Vec<String>, old: &[Account], new: &[Account]) {
     let new_order = new_keys.iter().filter(|key| old_by_key.contains_key(key));
     if old_order.ne(new_order) {
         lines.push("the order of the accounts changed".into());
+    }
+}
+
+/// Their order does not matter.
+fn diff_sites(lines: &mut Vec<String>, old: &[Glob], new: &[Glob]) {
+    for glob in old.iter().filter(|glob| !new.contains(glob)) {
+        lines.push(format!("sites of {glob}: no stacks from now on"));
+    }
+    for glob in new.iter().filter(|glob| !old.contains(glob)) {
+        lines.push(format!("sites of {glob}: stacks are taken from now on"));
+    }
+}
+
+/// Their order does not matter.
+fn diff_leaks(lines: &mut Vec<String>, old: &[AcknowledgedLeak], new: &[AcknowledgedLeak]) {
+    let before: HashSet<&AcknowledgedLeak> = old.iter().collect();
+    let after: HashSet<&AcknowledgedLeak> = new.iter().collect();
+    for leak in old.iter().filter(|leak| !after.contains(leak)) {
+        lines.push(format!("leak {leak}: no longer acknowledged"));
+    }
+    for leak in new.iter().filter(|leak| !before.contains(leak)) {
+        lines.push(format!("leak {leak}: acknowledged"));
     }
 }
 

@@ -1,7 +1,15 @@
 //! The keys that each table of the file may have.
 
 /// The tables themselves.
-pub(crate) const ROOT: &[&str] = &["agent", "sampling", "enforcement", "snapshots", "account"];
+pub(crate) const ROOT: &[&str] = &[
+    "agent",
+    "sampling",
+    "enforcement",
+    "leaks",
+    "snapshots",
+    "account",
+    "leak",
+];
 /// `[agent]`
 pub(crate) const AGENT: &[&str] = &["listen", "listen-strict"];
 /// `[sampling]`
@@ -18,6 +26,8 @@ pub(crate) const THIN: &[&str] = &["class", "keep"];
 pub(crate) const SNAPSHOTS: &[&str] = &["directory", "every", "keep", "at-exit"];
 /// `[enforcement]`
 pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget", "mask", "reserve"];
+/// `[leaks]`
+pub(crate) const LEAKS: &[&str] = &["sites"];
 /// `[[account]]`
 pub(crate) const ACCOUNT: &[&str] = &[
     "name",
@@ -34,6 +44,8 @@ pub(crate) const ACCOUNT: &[&str] = &[
     "never-interrupt",
     "work",
 ];
+/// `[[leak]]`
+pub(crate) const LEAK: &[&str] = &["account", "class"];
 
 /// The header that `key` belongs under, for the hint about a misplaced key.
 pub(crate) fn home_of(key: &str) -> Option<&'static str> {
@@ -42,7 +54,9 @@ pub(crate) fn home_of(key: &str) -> Option<&'static str> {
         ("[sampling]", SAMPLING),
         ("[enforcement]", ENFORCEMENT),
         ("[snapshots]", SNAPSHOTS),
+        ("[leaks]", LEAKS),
         ("[[account]]", ACCOUNT),
+        ("[[leak]]", LEAK),
     ]
     .into_iter()
     .find_map(|(header, keys)| keys.contains(&key).then_some(header))

@@ -10,12 +10,13 @@ use crate::account;
 use crate::diagnostic::{Diagnostic, Sink, quote};
 use crate::did_you_mean;
 use crate::keys;
+use crate::leak::{self, MAX_LEAKS};
 use crate::listen::Listen;
 use crate::nesting;
 use crate::snapshots;
 use crate::thin::{self, MAX_THIN_RULES};
 use crate::schema::{
-    AgentSection, Enforcement, Interval, Limit, MAX_CPU_BUDGET_PERCENT,
+    AgentSection, Enforcement, Interval, LeakSettings, Limit, MAX_CPU_BUDGET_PERCENT,
     MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_RESERVE_PERCENT, MAX_TRACKED,
     MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT,
     MIN_TRACKED, Mode, Policy, Principals, Sampling,
@@ -106,7 +107,7 @@ fn read(text: &str, sink: &mut Sink) -> Option<Policy> {
     }
     if let Some(span) = nesting::too_deep(text) {
         sink.error(span, "the file is nested too deeply").hint(
-            "a policy needs no table within [agent], [sampling], [enforcement] or [[account]]",
+            "a policy needs no table within [agent], [sampling], [enforcement], [leaks], [[account]] or [[leak]]",
         );
         return None;
     }
@@ -142,7 +143,9 @@ fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
     let sampling = root.section("sampling", keys::SAMPLING, sink);
     let enforcement = root.section("enforcement", keys::ENFORCEMENT, sink);
     let snapshots = root.section("snapshots", keys::SNAPSHOTS, sink);
+    let leak_settings = root.section("leaks", keys::LEAKS, sink);
     let accounts = root.sections("account", keys::ACCOUNT, MAX_ACCOUNTS, sink);
+    let leaks = root.sections("leak", keys::LEAK, MAX_LEAKS, sink);
     Policy {
         agent: agent.map_or_else(AgentSection::default, |section| AgentSection {
             listen: listen(&section, sink).unwrap_or_default(),
@@ -153,7 +156,11 @@ fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
             read_enforcement(&section, sink)
         }),
         snapshots: snapshots.and_then(|section| snapshots::read(&section, sink)),
+        leak_settings: leak_settings.map_or_else(LeakSettings::default, |section| LeakSettings {
+            sites: leak::read_sites(&section, sink),
+        }),
         accounts: account::read_all(&accounts, sink),
+        leaks: leak::read_all(&leaks, sink),
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::cohorts::Sum;
+use crate::holdings::histogram::Shape;
 use crate::ledger::Epoch;
 
 /// The reserved account of all charges that belong to no other account.
@@ -341,6 +342,16 @@ pub struct Class {
     pub live_objects: u64,
     /// All bytes ever charged for this class.
     pub allocated_bytes_total: u64,
+    /// Standard error of `live_bytes`.
+    pub live_standard_error_bytes: f64,
+    /// Estimated number of objects ever charged for this class.
+    pub allocated_objects_total: u64,
+    /// Of `allocated_bytes_total`: what was freed.
+    pub freed_bytes_total: u64,
+    /// Of `allocated_objects_total`: what was freed.
+    pub freed_objects_total: u64,
+    /// Ages and sizes of what is live.
+    pub shape: Shape,
     /// What is live by cohort, oldest first; only in a reading with cohorts.
     pub cohorts: Vec<Held>,
 }

@@ -27,8 +27,8 @@ mod run_file;
 mod snapshot;
 
 pub use accounts::{
-    Account, Accounts, Bin, Class, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy, Principal,
-    Sampling, State, Tree,
+    Account, Accounts, Bin, Class, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy,
+    Principal, Sampling, State, Tree,
 };
 pub use counts::Counts;
 pub use leaks::{Exhaustion, Growing, Leaks, Site, Suspect};

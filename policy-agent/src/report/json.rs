@@ -8,12 +8,12 @@
 
 use policy_report::{self as document, Accounts, Counts};
 
-use super::fold::clip;
-use super::{Account, Class, DoorState, Place, Principal, Snapshot, State, Tree};
+use policy_core::holdings::Bin;
+use policy_core::sampling::weight::OBJECT_UNIT;
 use policy_core::snapshot::Held;
 
-use crate::sampling::standard_error_bytes;
-use crate::sampling::weight::OBJECT_UNIT;
+use super::fold::clip;
+use super::{Account, Class, DoorState, Place, Principal, Snapshot, State, Tree};
 
 /// Most accounts in one document.
 pub const MAX_ACCOUNTS: usize = 10_000;
@@ -219,9 +219,16 @@ fn class(class: &Class) -> document::Class<'_> {
         live_bytes: class.live_bytes,
         live_objects: class.live_objects,
         allocated_bytes_total: class.allocated_bytes_total,
-        live_standard_error_bytes: cohorts_error(&class.cohorts),
+        live_standard_error_bytes: Some(whole_bytes(class.live_standard_error_bytes)),
+        allocated_objects_total: Some(class.allocated_objects_total),
+        freed_bytes_total: Some(class.freed_bytes_total),
+        freed_objects_total: Some(class.freed_objects_total),
+        sample_share: None,
+        generations: Some(class.shape.generations),
+        ages_collections: bins(&class.shape.ages_collections),
+        ages_seconds: bins(&class.shape.ages_seconds),
+        sizes: bins(&class.shape.sizes),
         cohorts: class.cohorts.iter().map(held).collect(),
-        ..document::Class::default()
     }
 }
 
@@ -235,10 +242,13 @@ fn held(held: &Held) -> document::Held {
     }
 }
 
-/// The error of a sum over cohorts; `None` in a reading without them.
-fn cohorts_error(cohorts: &[Held]) -> Option<u64> {
-    let variances = cohorts.iter().map(|held| held.sum.live.variance);
-    (!cohorts.is_empty()).then(|| whole_bytes(standard_error_bytes(variances.sum())))
+fn bins(bins: &[Bin]) -> Vec<document::Bin> {
+    let bin = |bin: &Bin| document::Bin {
+        upto: bin.upto,
+        live_bytes: bin.live.bytes,
+        live_objects: bin.live.objects.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT,
+    };
+    bins.iter().map(bin).collect()
 }
 
 /// An error in whole bytes, like every other amount. It is rounded up, so that 0 means that the amount is

@@ -6,6 +6,7 @@ use policy_report::Snapshot;
 use serde::Serialize;
 
 use super::difference::{Change, Difference};
+use crate::json_line;
 use crate::printable;
 
 #[derive(Serialize)]
@@ -138,7 +139,7 @@ pub(super) fn json(
         total: (&found.total).into(),
         accounts: accounts.collect(),
     };
-    printable::write_json(&document, out)
+    json_line::write(&document, out)
 }
 
 /// Writes a line for each class of each account that changed, with a head. Their sum is the whole change.

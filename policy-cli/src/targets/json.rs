@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Asked;
-use crate::printable;
+use super::{Asked, Document};
+use crate::json_line;
 
 /// One address.
 #[derive(Serialize)]
@@ -25,13 +25,16 @@ struct Entry {
 }
 
 /// Writes the list in one line.
-pub(super) fn write(found: &[Asked], out: &mut dyn Write) -> io::Result<()> {
+///
+/// # Errors
+/// Output that cannot be written.
+pub(crate) fn write_json<D: Document>(found: &[Asked<D>], out: &mut dyn Write) -> io::Result<()> {
     let entries: Vec<Entry> = found.iter().map(Entry::of).collect();
-    printable::write_json(&entries, out)
+    json_line::write(&entries, out)
 }
 
 impl Entry {
-    fn of(one: &Asked) -> Entry {
+    fn of<D: Document>(one: &Asked<D>) -> Entry {
         let (answer, error) = match &one.answer {
             Ok(answer) => (Some(answer), None),
             Err(error) => (None, Some(error.clone())),
@@ -43,7 +46,7 @@ impl Entry {
             error,
             not_ready: answer.and_then(|answer| answer.not_ready.clone()),
             // It was valid JSON before; this fails only if it nests too deep.
-            answer: answer.and_then(|answer| serde_json::from_slice(&answer.document).ok()),
+            answer: answer.and_then(|answer| serde_json::from_slice(&answer.json).ok()),
         }
     }
 }
@@ -52,16 +55,17 @@ impl Entry {
 mod tests {
     use super::super::Answer;
     use super::*;
+    use crate::live::Accounts;
 
     #[test]
     fn every_field_of_the_agent_passes_and_nothing_drives_the_terminal() {
         let document = "{\"jvm\":{\"pid\":7},\"accounts\":[{\"name\":\"a\u{202e}\u{9b}\u{e0001}ä\",\"newer\":1.5}]}";
-        let found = [
+        let found: [Asked<Accounts>; 2] = [
             Asked::at("9464", Ok(Answer::of(document, Some("why")))),
             Asked::at("a:1", Err("a:1 is no Heapwarden agent".into())),
         ];
         let mut out = Vec::new();
-        write(&found, &mut out).unwrap();
+        write_json(&found, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains(r"a\u202e\u009b\udb40\udc01ä"), "{text}");
         let json: Value = serde_json::from_str(&text).unwrap();

@@ -11,6 +11,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use policy_config::{Thin, thin_rule};
+
 use crate::cohorts::{Cohorts, Mark, Sum};
 use crate::core::Core;
 use crate::enforce::Enforcement;
@@ -24,6 +26,7 @@ use crate::identity::directory;
 use crate::identity::directory::counting::{Counting, Ended, Names};
 use crate::ledger::{ClassTotals, DropReason, Ledger, PurseId, Totals, UNKNOWN_CLASS};
 use crate::sampling::standard_error_bytes;
+use crate::sampling::class_thinning::widest_bytes;
 use crate::sampling::weight::OBJECT_UNIT;
 use crate::uncertainty::Survivors;
 
@@ -123,6 +126,9 @@ fn read_accounts<G>(
     let mut live = live(counted.groups, &seen.names);
     let by_cohort = (counted.cohorts.as_ref()).map(|cohorts| by_cohort(cohorts, &seen));
     let mut of_classes = classes_of_purses(&counted.tally, counted.allocated);
+    let limits: HashMap<String, u64> = (seen.accounts.iter())
+        .filter_map(|one| Some((one.account.name.clone(), one.account.limit_bytes?)))
+        .collect();
     let mut accounts = Vec::new();
     for mut of_account in seen.accounts {
         let found = live.remove(&of_account.name).unwrap_or_default();
@@ -139,6 +145,7 @@ fn read_accounts<G>(
             &mut of_classes,
             &seen.classes,
         );
+        set_sample_shares(core, &mut account, &seen.thin, &limits);
         if let Some(by_cohort) = &by_cohort {
             let cuts = counted.cohorts.as_ref().map_or(&[][..], Cohorts::cuts);
             set_cohorts(&mut account, by_cohort, cuts);
@@ -151,6 +158,25 @@ fn read_accounts<G>(
         names: seen.names,
         live_of_purses,
         cohorts: counted.cohorts.unwrap_or_default(),
+    }
+}
+
+/// Sets which share of the samples of each class is kept, as the rules of the policy and the limits of the
+/// account and of the service around it allow.
+fn set_sample_shares(
+    core: &Core,
+    account: &mut Account,
+    rules: &[Thin],
+    limits: &HashMap<String, u64>,
+) {
+    if rules.is_empty() {
+        return;
+    }
+    let bounds = [&account.name, &account.parent].map(|name| limits.get(name).copied());
+    let widest = widest_bytes(bounds.into_iter().flatten());
+    for class in &mut account.classes {
+        let rule = thin_rule(rules, &class.class);
+        class.sample_share = rule.and_then(|rule| core.class_thinning.share(rule, widest));
     }
 }
 
@@ -318,6 +344,8 @@ impl Counted {
 /// What the directory knows at one moment.
 struct Seen {
     accounts: Vec<SeenAccount>,
+    /// The rules for classes of the policy in force.
+    thin: Vec<Thin>,
     policy: PolicyStatus,
     names: Arc<Names>,
     classes: HashMap<u32, Arc<str>>,
@@ -402,6 +430,7 @@ fn look<G>(
     });
     Seen {
         accounts: accounts.collect(),
+        thin: policy.sampling.thin.clone(),
         policy: published,
         classes,
         names: directory.names(),
@@ -650,6 +679,7 @@ fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapsh
             samples: core.ledger.samples_total().saturating_sub(all_dropped),
             dropped,
             thinned: core.thinning.passed_over(),
+            thinned_by_class: core.class_thinning.passed_over(),
             ..Sampling::default()
         },
         policy,

@@ -91,6 +91,8 @@ pub struct Sampling {
     pub dropped: Vec<(&'static str, u64)>,
     /// Samples of large arrays passed over since the agent was loaded.
     pub thinned: u64,
+    /// Samples of classes that the policy thins, passed over since the agent was loaded.
+    pub thinned_by_class: u64,
     /// Median time of a sample on the allocating thread, in ns.
     pub callback_p50_ns: u64,
     /// The 99th percentile of the time of a sample on the allocating thread, in ns.
@@ -352,6 +354,8 @@ pub struct Class {
     pub freed_objects_total: u64,
     /// Ages and sizes of what is live.
     pub shape: Shape,
+    /// The share of samples of small objects that is kept; `None`: all.
+    pub sample_share: Option<f64>,
     /// What is live by cohort, oldest first; only in a reading with cohorts.
     pub cohorts: Vec<Held>,
 }

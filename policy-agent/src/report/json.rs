@@ -223,7 +223,7 @@ fn class(class: &Class) -> document::Class<'_> {
         allocated_objects_total: Some(class.allocated_objects_total),
         freed_bytes_total: Some(class.freed_bytes_total),
         freed_objects_total: Some(class.freed_objects_total),
-        sample_share: None,
+        sample_share: class.sample_share,
         generations: Some(class.shape.generations),
         ages_collections: bins(&class.shape.ages_collections),
         ages_seconds: bins(&class.shape.ages_seconds),

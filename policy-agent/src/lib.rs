@@ -26,6 +26,7 @@ mod published;
 mod references;
 pub mod report;
 mod run_file;
+mod snapshots;
 mod threads;
 mod uncaught;
 

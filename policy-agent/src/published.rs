@@ -3,10 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
+use policy_core::cohorts::{Cohorts, Mark};
+
 use crate::agent::Agent;
 use crate::api::notifier;
 use crate::reading::{self, Taken};
-use crate::report::{SitesReading, Snapshot, Source};
+use crate::report::{Requested, SitesReading, Snapshot, Source};
 use crate::sites;
 
 /// The listener takes a new reading when the last is older than this. Scrapes within this time share one
@@ -57,6 +59,10 @@ impl Source for Published {
         reading
     }
 
+    fn document(&self, asked: Instant) -> Requested {
+        self.agent.snapshots.desk.document(asked)
+    }
+
     fn ready(&self) -> Result<(), String> {
         if let Some(thread) = self.agent.failed_thread() {
             Err(format!(
@@ -72,9 +78,24 @@ impl Source for Published {
 
 /// Takes a reading of all that is published. On a thread of the agent.
 pub(crate) fn read(agent: &Agent) -> Taken {
-    let mut taken = reading::read(&agent.core, || {
+    completed(
+        agent,
+        reading::read(&agent.core, || {
+            (agent.policy.unchanging(), agent.policy.published())
+        }),
+    )
+}
+
+/// As [`read`], with what classes hold by cohort.
+pub(crate) fn read_with_cohorts(agent: &Agent, cuts: Vec<Mark>) -> (Taken, Cohorts) {
+    let (taken, cohorts) = reading::read_with_cohorts(&agent.core, cuts, || {
         (agent.policy.unchanging(), agent.policy.published())
     });
+    (completed(agent, taken), cohorts)
+}
+
+/// Adds what the core does not know.
+fn completed(agent: &Agent, mut taken: Taken) -> Taken {
     let snapshot = &mut taken.snapshot;
     let panics = agent.panics();
     snapshot.sampling.samples = snapshot.sampling.samples.saturating_sub(panics);
@@ -99,5 +120,6 @@ pub(crate) fn read(agent: &Agent) -> Taken {
     if let Some((_, bytes)) = memory.find(|(part, _)| *part == "identity") {
         *bytes += agent.references.committed_bytes();
     }
+    (snapshot.memory_bytes).push(("snapshots", agent.snapshots.desk.committed_bytes()));
     taken
 }

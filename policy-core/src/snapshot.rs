@@ -5,10 +5,12 @@
 //! allocating threads.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
+use crate::cohorts::Sum;
 use crate::holdings::histogram::Shape;
 use crate::leaks::Report;
+use crate::ledger::Epoch;
 use crate::sites::reading::SitesReading;
 
 /// The reserved account of all charges that belong to no other account.
@@ -99,6 +101,8 @@ pub struct Sampling {
     pub dropped: Vec<(&'static str, u64)>,
     /// Samples of large arrays passed over since the agent was loaded.
     pub thinned: u64,
+    /// Samples of classes that the policy thins, passed over since the agent was loaded.
+    pub thinned_by_class: u64,
     /// Median time of a sample on the allocating thread, in ns.
     pub callback_p50_ns: u64,
     /// The 99th percentile of the time of a sample on the allocating thread, in ns.
@@ -360,6 +364,19 @@ pub struct Class {
     pub freed_objects_total: u64,
     /// Ages and sizes of what is live.
     pub shape: Shape,
+    /// The share of samples of small objects that is kept; `None`: all.
+    pub sample_share: Option<f64>,
+    /// What is live by cohort, oldest first; only in a reading with cohorts.
+    pub cohorts: Vec<Held>,
+}
+
+/// What one class of one account holds of one cohort ([`crate::cohorts`]).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Which cohort: up to where it reaches.
+    pub upto: Epoch,
+    /// What is live of it.
+    pub sum: Sum,
 }
 
 /// Collections of one kind that the agent asked for.
@@ -388,4 +405,21 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// The reason why not, as text for an operator.
     fn ready(&self) -> Result<(), String>;
+    /// The document of everything that the accounts hold, for a reader who first asked at `asked`. Does
+    /// not wait: another thread makes the document, and the reader asks again.
+    fn document(&self, asked: Instant) -> Requested {
+        let _ = asked;
+        Requested::Failed("no documents are made here".to_owned())
+    }
+}
+
+/// A document that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Requested {
+    /// Here it is, as gzip.
+    Made(Arc<[u8]>),
+    /// It is being made.
+    Pending,
+    /// It cannot be made, as text for an operator.
+    Failed(String),
 }

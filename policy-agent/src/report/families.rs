@@ -256,6 +256,10 @@ fn agent<'a>(list: &mut List<'a>, snapshot: &'a Snapshot) {
         &catalog::SITE_STACKS_SKIPPED,
         snapshot.stacks_skipped.iter().copied(),
     );
+    list.one(
+        &catalog::SAMPLES_THINNED_BY_CLASS,
+        sampling.thinned_by_class,
+    );
     list.labelled(
         &catalog::SCOPE_MISUSE,
         snapshot.scope_misuses.iter().copied(),

@@ -8,6 +8,8 @@ mod deployment;
 mod doctor;
 mod history;
 mod http;
+mod json_line;
+mod leaks;
 mod live;
 mod output;
 mod policy;
@@ -19,6 +21,7 @@ mod size;
 mod status;
 mod suggest;
 mod table;
+mod targets;
 mod top;
 
 use std::io;
@@ -44,6 +47,8 @@ enum Command {
     Check(check::Arguments),
     /// Find out why a JVM's accounts are empty, imprecise or not enforced
     Doctor(doctor::Arguments),
+    /// Print what leaks in running JVMs, where it is allocated, and when the memory is used up
+    Leaks(leaks::Arguments),
     /// Print the accounts of running JVMs once
     Status(status::Arguments),
     /// Show which accounts a policy would have refused in an observed period
@@ -61,6 +66,7 @@ fn main() -> ExitCode {
         Command::Attach(arguments) => attach::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Leaks(arguments) => leaks::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Suggest(arguments) => suggest::run(&arguments),

@@ -836,9 +836,7 @@ fn an_acknowledged_leak_that_hides_too_much_or_nothing_is_a_warning() {
     let twice = "[[leak]]\naccount = 'a'\nclass = 'b'\n".repeat(2);
     assert_lines(
         &twice,
-        &[
-            "p:4:1: warning: b of account a is acknowledged twice (remove one)",
-        ],
+        &["p:4:1: warning: b of account a is acknowledged twice (remove one)"],
     );
     assert_eq!(
         parse(&twice).policy.map(|policy| policy.leaks.len()),

@@ -25,8 +25,8 @@ mod number;
 mod run_file;
 
 pub use accounts::{
-    Account, Accounts, Bin, Class, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy, Principal,
-    Sampling, State, Tree,
+    Account, Accounts, Bin, Class, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy,
+    Principal, Sampling, State, Tree,
 };
 pub use counts::Counts;
 pub use leaks::{Exhaustion, Growing, Leaks, Site, Suspect};

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use ureq::Agent;
 
 use super::address::Listener;
-use super::{Accounts, Address, LiveError};
+use super::{Accounts, Address, Leaks, LiveError};
 use crate::http;
 
 /// Longest wait for a connection.
@@ -74,11 +75,30 @@ impl Client {
         address: &Address,
         classes: Classes,
     ) -> Result<(Accounts, Vec<u8>), LiveError> {
+        self.document(
+            address,
+            match classes {
+                Classes::Top => "/api/v1/accounts",
+                Classes::All => "/api/v1/accounts?classes=all",
+            },
+        )
+    }
+
+    /// What leaks in one JVM, and the bytes of the answer.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(crate) fn leaks(&self, address: &Address) -> Result<(Leaks, Vec<u8>), LiveError> {
+        self.document(address, "/api/v1/leaks")
+    }
+
+    /// A document of one JVM, and its bytes.
+    fn document<D: DeserializeOwned>(
+        &self,
+        address: &Address,
+        path: &'static str,
+    ) -> Result<(D, Vec<u8>), LiveError> {
         let (listener, pid) = address.listener()?;
-        let path = match classes {
-            Classes::Top => "/api/v1/accounts",
-            Classes::All => "/api/v1/accounts?classes=all",
-        };
         let answer = self
             .get(&listener, path)
             .map_err(|error| match (error, pid) {
@@ -89,15 +109,16 @@ impl Client {
             });
         let body = match answer {
             Err(LiveError::Status { status: 404, .. }) if self.is_heapwarden(&listener) => {
-                return Err(LiveError::NoAccounts {
+                return Err(LiveError::NoEndpoint {
                     listener: listener.to_string(),
+                    endpoint: path.split('?').next().unwrap_or(path),
                 });
             }
             Err(LiveError::Status { status: 404, .. }) => return Err(no_agent(&listener)),
             other => other?,
         };
-        let accounts = serde_json::from_slice(&body).map_err(|_| no_agent(&listener))?;
-        Ok((accounts, body))
+        let document = serde_json::from_slice(&body).map_err(|_| no_agent(&listener))?;
+        Ok((document, body))
     }
 
     /// The metrics of one JVM, in the Prometheus text format.

@@ -3,9 +3,11 @@
 
 pub(crate) mod amount;
 mod column;
+mod grid;
 mod plain;
 mod row;
 
 pub(crate) use column::{Align, Column};
+pub(crate) use grid::write_grid;
 pub(crate) use plain::{layout, write_rows};
 pub(crate) use row::{Rates, Row};

@@ -61,7 +61,7 @@ final class Measurement implements AutoCloseable {
     Figures figures() {
         long aside = Link.resume(null);
         try {
-            System.gc();
+            // Collects itself.
             if (!Link.settle(SETTLE_MILLIS)) {
                 throw new IllegalStateException(
                         "what the test freed was not refunded within a minute: does the JVM obey"

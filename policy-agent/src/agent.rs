@@ -24,6 +24,7 @@ use crate::capabilities::Capabilities;
 use crate::collector::refund_threads::RefundThreads;
 use crate::cost::Costs;
 use crate::enforcer_thread;
+use crate::holdings_thread;
 use crate::http::{self, retry::Bound};
 use crate::interval_control;
 use crate::jvm::bridge::Bridge;
@@ -43,6 +44,7 @@ use crate::published::Published;
 use crate::references::References;
 use crate::report::EventRecorder;
 use crate::run_file;
+use crate::threads;
 use crate::wakeup::Wakeup;
 
 /// The first JDK whose sampler sees allocations in a buffer that was filled before sampling was on.
@@ -282,6 +284,18 @@ impl Agent {
         } else {
             self.api.reading_cache.close();
         }
+        keep(
+            "holdings",
+            threads::spawn("heapwarden-holdings", move || {
+                // Limits are enforced without it.
+                if guard::contain(|| self.events.run(|| holdings_thread::run(self))).is_none() {
+                    tracing::error!(
+                        "the agent's thread holdings has failed, which is a bug in Heapwarden; ages, sizes and leaks are reported no more until the JVM is started again"
+                    );
+                }
+            })
+            .map(|t| Box::new(t) as _),
+        );
         if let Some(file) = self.policy.file() {
             let watching = watch::watch(file, self.policy.first(), move |observation| {
                 self.events.run(|| self.policy_file_is(observation));
@@ -339,6 +353,7 @@ impl Agent {
         self.core.enforcer.wake();
         self.loader_thread.wake();
         self.metadata_thread.wake();
+        self.core.holdings.wakeup.wake();
         self.api.reading_cache.close();
     }
 

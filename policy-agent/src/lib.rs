@@ -14,6 +14,7 @@ mod collector;
 mod cost;
 mod door;
 mod enforcer_thread;
+mod holdings_thread;
 pub mod http;
 mod jvm;
 mod log;
@@ -29,5 +30,6 @@ mod threads;
 mod uncaught;
 
 use policy_core::{
-    enforce, events, identity, interval_control, ledger, ports, pressure, reading, sampling, wakeup,
+    enforce, events, identity, interval_control, ledger, ports, pressure, reading, sampling, sites,
+    wakeup,
 };

@@ -6,6 +6,7 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 
+use crate::glob::Glob;
 use crate::interrupt::Listed;
 use crate::leak::AcknowledgedLeak;
 use crate::schema::{Account, Charge, Enforcement, Limit, Matcher, Mode, Policy};
@@ -63,6 +64,11 @@ impl Policy {
         );
         diff_enforcement(&mut lines, &old.enforcement, &new.enforcement);
         diff_accounts(&mut lines, &old.accounts, &new.accounts);
+        diff_sites(
+            &mut lines,
+            &old.leak_settings.sites,
+            &new.leak_settings.sites,
+        );
         diff_leaks(&mut lines, &old.leaks, &new.leaks);
         let left_out = lines.len().saturating_sub(MAX_LINES);
         if left_out > 0 {
@@ -142,6 +148,16 @@ fn diff_accounts(lines: &mut Vec<String>, old: &[Account], new: &[Account]) {
     let new_order = new_keys.iter().filter(|key| old_by_key.contains_key(key));
     if old_order.ne(new_order) {
         lines.push("the order of the accounts changed".into());
+    }
+}
+
+/// Their order does not matter.
+fn diff_sites(lines: &mut Vec<String>, old: &[Glob], new: &[Glob]) {
+    for glob in old.iter().filter(|glob| !new.contains(glob)) {
+        lines.push(format!("sites of {glob}: no stacks from now on"));
+    }
+    for glob in new.iter().filter(|glob| !old.contains(glob)) {
+        lines.push(format!("sites of {glob}: stacks are taken from now on"));
     }
 }
 

@@ -1,13 +1,22 @@
 //! The keys that each table of the file may have.
 
 /// The tables themselves.
-pub(crate) const ROOT: &[&str] = &["agent", "sampling", "enforcement", "account", "leak"];
+pub(crate) const ROOT: &[&str] = &[
+    "agent",
+    "sampling",
+    "enforcement",
+    "leaks",
+    "account",
+    "leak",
+];
 /// `[agent]`
 pub(crate) const AGENT: &[&str] = &["listen", "listen-strict"];
 /// `[sampling]`
 pub(crate) const SAMPLING: &[&str] = &["interval", "principals", "max-tracked", "cpu-budget"];
 /// `[enforcement]`
 pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget", "mask", "reserve"];
+/// `[leaks]`
+pub(crate) const LEAKS: &[&str] = &["sites"];
 /// `[[account]]`
 pub(crate) const ACCOUNT: &[&str] = &[
     "name",
@@ -33,6 +42,7 @@ pub(crate) fn home_of(key: &str) -> Option<&'static str> {
         ("[agent]", AGENT),
         ("[sampling]", SAMPLING),
         ("[enforcement]", ENFORCEMENT),
+        ("[leaks]", LEAKS),
         ("[[account]]", ACCOUNT),
         ("[[leak]]", LEAK),
     ]

@@ -1,4 +1,5 @@
-//! `[[leak]]`: growth that the operators know about, and that is not reported again.
+//! `[leaks]`: what is found out about what accounts hold. `[[leak]]`: growth that the operators know about,
+//! and that is not reported again.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,6 +7,7 @@ use std::ops::Range;
 
 use crate::diagnostic::{Sink, quote};
 use crate::glob::{self, Glob};
+use crate::schema::MAX_SITES;
 use crate::tree::{Located, Section};
 
 /// Most `[[leak]]` tables.
@@ -33,6 +35,36 @@ impl fmt::Display for AcknowledgedLeak {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} of account {}", self.class, self.account)
     }
+}
+
+/// Reads `sites` of `[leaks]`.
+pub(crate) fn read_sites(section: &Section<'_, '_>, sink: &mut Sink) -> Vec<Glob> {
+    let texts = section.strings_or_none("sites", "shop", sink);
+    if let Some(first_beyond) = texts.get(MAX_SITES) {
+        sink.error(
+            first_beyond.span.clone(),
+            format!(
+                "`sites` has {} globs; the most are {MAX_SITES}",
+                texts.len()
+            ),
+        )
+        .hint("use globs that match several accounts at once, such as \"tenant-*\"");
+        return Vec::new();
+    }
+    let mut sites: Vec<Glob> = Vec::with_capacity(texts.len());
+    for Located { value, span } in texts {
+        match Glob::new(value) {
+            Ok(glob) if sites.contains(&glob) => {
+                sink.warning(span, format!("{} stands here twice", quote(value)))
+                    .hint("remove one");
+            }
+            Ok(glob) => sites.push(glob),
+            Err(error) => {
+                sink.error(span, error.to_string()).hint(error.hint());
+            }
+        }
+    }
+    sites
 }
 
 /// Reads every `[[leak]]`. Those with errors are left out: the whole policy is then rejected anyway.

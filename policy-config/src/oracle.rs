@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use crate::{
     Account, Admit, Charge, Diagnostic, Door, Glob, Interval, Limit, MAX_ACCOUNTS,
     MAX_CPU_BUDGET_PERCENT, MAX_DIAGNOSTICS, MAX_EVIDENCE_BUDGET_PERCENT, MAX_FILE_BYTES,
-    MAX_INTERVAL_BYTES, MAX_LEAKS, MAX_NAME_BYTES, MAX_RESERVE_PERCENT, MAX_TRACKED,
+    MAX_INTERVAL_BYTES, MAX_LEAKS, MAX_NAME_BYTES, MAX_RESERVE_PERCENT, MAX_SITES, MAX_TRACKED,
     MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT,
     MIN_TRACKED, Matcher, Policy, parse_bytes,
 };
@@ -109,6 +109,13 @@ fn check_policy(policy: &Policy) {
         check_limits(account.soft_limit, account.limit);
         check_door(account);
     }
+    assert!(policy.leak_settings.sites.len() <= MAX_SITES);
+    let sites: HashSet<_> = policy.leak_settings.sites.iter().collect();
+    assert_eq!(
+        sites.len(),
+        policy.leak_settings.sites.len(),
+        "globs are unique"
+    );
     assert!(policy.leaks.len() <= MAX_LEAKS);
     let mut leaks = HashSet::new();
     for leak in &policy.leaks {

@@ -14,7 +14,7 @@ use crate::leak::{self, MAX_LEAKS};
 use crate::listen::Listen;
 use crate::nesting;
 use crate::schema::{
-    AgentSection, Enforcement, Interval, Limit, MAX_CPU_BUDGET_PERCENT,
+    AgentSection, Enforcement, Interval, LeakSettings, Limit, MAX_CPU_BUDGET_PERCENT,
     MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_RESERVE_PERCENT, MAX_TRACKED,
     MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT,
     MIN_TRACKED, Mode, Policy, Principals, Sampling,
@@ -105,7 +105,7 @@ fn read(text: &str, sink: &mut Sink) -> Option<Policy> {
     }
     if let Some(span) = nesting::too_deep(text) {
         sink.error(span, "the file is nested too deeply").hint(
-            "a policy needs no table within [agent], [sampling], [enforcement], [[account]] or [[leak]]",
+            "a policy needs no table within [agent], [sampling], [enforcement], [leaks], [[account]] or [[leak]]",
         );
         return None;
     }
@@ -140,6 +140,7 @@ fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
     let agent = root.section("agent", keys::AGENT, sink);
     let sampling = root.section("sampling", keys::SAMPLING, sink);
     let enforcement = root.section("enforcement", keys::ENFORCEMENT, sink);
+    let leak_settings = root.section("leaks", keys::LEAKS, sink);
     let accounts = root.sections("account", keys::ACCOUNT, MAX_ACCOUNTS, sink);
     let leaks = root.sections("leak", keys::LEAK, MAX_LEAKS, sink);
     Policy {
@@ -150,6 +151,9 @@ fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
         sampling: sampling.map_or_else(Sampling::default, |section| read_sampling(&section, sink)),
         enforcement: enforcement.map_or_else(Enforcement::default, |section| {
             read_enforcement(&section, sink)
+        }),
+        leak_settings: leak_settings.map_or_else(LeakSettings::default, |section| LeakSettings {
+            sites: leak::read_sites(&section, sink),
         }),
         accounts: account::read_all(&accounts, sink),
         leaks: leak::read_all(&leaks, sink),

@@ -41,6 +41,8 @@ pub const MIN_RESERVE_PERCENT: f64 = 0.0;
 /// Largest reserve, in percent of a limit: with more, the limit would say little about what an account
 /// may hold.
 pub const MAX_RESERVE_PERCENT: f64 = 100.0;
+/// Most globs of `sites`.
+pub const MAX_SITES: usize = 100;
 /// Longest account name, in bytes.
 pub const MAX_NAME_BYTES: usize = 200;
 
@@ -53,6 +55,8 @@ pub struct Policy {
     pub sampling: Sampling,
     /// `[enforcement]`
     pub enforcement: Enforcement,
+    /// `[leaks]`
+    pub leak_settings: LeakSettings,
     /// `[[account]]`, in file order, which decides between services and scopes.
     pub accounts: Vec<Account>,
     /// `[[leak]]`: acknowledged leaks, which are not reported again.
@@ -252,6 +256,21 @@ pub enum Mode {
 }
 words!(Mode { Observe = "observe", Enforce = "enforce" });
 
+/// `[leaks]`: what is found out about what accounts hold, beyond what leak suspects need.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LeakSettings {
+    /// `sites`: the accounts, by globs over their names as they are published, for which the agent takes
+    /// stacks of samples of all classes. None by default; at most [`MAX_SITES`].
+    pub sites: Vec<Glob>,
+}
+
+impl LeakSettings {
+    /// Whether stacks are wanted of the account of this name.
+    pub fn wants_sites_of(&self, account: &str) -> bool {
+        self.sites.iter().any(|glob| glob.matches(account))
+    }
+}
+
 /// `[[account]]`: a rule that makes one account, or one for each service or scope.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Account {
@@ -416,6 +435,7 @@ mod tests {
         assert_eq!(policy.enforcement.reserve_percent, 12.5);
         assert_eq!(Door::default(), Door::Auto);
         assert!(policy.accounts.is_empty() && policy.leaks.is_empty());
+        assert!(policy.leak_settings.sites.is_empty());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What a user reads: every rule of the policy file, its place and its hint.
 
 use policy_config::{
-    Charge, Door, Interrupt, Interval, Limit, Listen, Matcher, Mode, Policy, Principals, Severity,
-    Throw, parse, parse_bytes,
+    Charge, Door, Interrupt, Interval, Limit, Listen, MAX_SITES, Matcher, Mode, Policy, Principals,
+    Severity, Throw, parse, parse_bytes,
 };
 
 /// All diagnostics of `text`, one rendered line each.
@@ -258,7 +258,7 @@ fn unprintable_text_of_the_user_is_escaped() {
     assert_lines(
         "\"a\\nforged: line\" = 1",
         &[
-            "p:1:1: unknown key `a\\nforged: line` in the policy file (the keys here are `agent`, `sampling`, `enforcement`, `account` and `leak`)",
+            "p:1:1: unknown key `a\\nforged: line` in the policy file (the keys here are `agent`, `sampling`, `enforcement`, `leaks`, `account` and `leak`)",
         ],
     );
 }
@@ -780,6 +780,31 @@ fn where_threads_may_be_interrupted_is_read_and_checked() {
         "[[account]]\nservice = '*'\nnever-interrupt = []",
         &["p:3:19: `never-interrupt` is empty (write never-interrupt = [\"com.acme.tx.*\"])"],
     );
+}
+
+#[test]
+fn sites_are_globs_over_accounts() {
+    assert_lines("[leaks]\nsites = ['shop', 'tenant-*', '_unaccounted']", &[]);
+    assert_lines("[leaks]\nsites = []", &[]);
+    assert_lines(
+        "[leaks]\nsites = ['shop', '', 7, 'shop']\nsite = 1\nclass = 'x'",
+        &[
+            "p:2:18: the glob is empty (\"*\" matches every name)",
+            "p:2:22: `sites` must hold strings, not a whole number (write sites = [\"shop\"])",
+            "p:2:25: warning: `shop` stands here twice (remove one)",
+            "p:3:1: unknown key `site` in [leaks] (did you mean `sites`?)",
+            "p:4:1: unknown key `class` in [leaks] (it belongs below [[leak]])",
+        ],
+    );
+    assert_lines(
+        "[[leaks]]\nsites = ['shop']",
+        &[
+            "p:1:1: `leaks` must be one table, not an array (write [leaks] in single brackets, once)",
+        ],
+    );
+    let many: Vec<String> = (0..=MAX_SITES).map(|n| format!("'a{n}'")).collect();
+    let parsed = parse(&format!("[leaks]\nsites = [{}]", many.join(",")));
+    assert!(parsed.policy.is_none());
 }
 
 #[test]

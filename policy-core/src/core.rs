@@ -7,6 +7,7 @@ use crate::enforce::evidence::EvidenceLog;
 use crate::enforce::gate::Gate;
 use crate::enforce::throw_points::ThrowPoints;
 use crate::enforce::{Enforcement, TestRefuse};
+use crate::holdings::Holdings;
 use crate::identity::Identity;
 use crate::identity::directory::Directory;
 use crate::interval_control::IntervalControl;
@@ -14,6 +15,7 @@ use crate::ledger::{Capacity, Ledger, PurseId, Tag};
 use crate::peaks::Peaks;
 use crate::ports::Heap;
 use crate::sampling::thinning::Thinning;
+use crate::sites::Sites;
 use crate::wakeup::Wakeup;
 
 /// The largest number of purses, the reserved one included: as many as there are purse ids.
@@ -37,8 +39,12 @@ pub struct Core {
     pub interval_control: IntervalControl,
     /// Fewer samples of large arrays.
     pub thinning: Thinning,
+    /// Where survivors were allocated, for what somebody wants to know about.
+    pub sites: Sites,
     /// The highest live bytes of purses that a test watches.
     pub peaks: Peaks,
+    /// What each account holds, by class, age and size.
+    pub holdings: Holdings,
     /// The heap at the latest collection.
     pub heap: HeapUse,
     /// Wakes the thread that enforces limits.
@@ -80,7 +86,9 @@ impl Core {
             evidence: EvidenceLog::default(),
             interval_control: IntervalControl::default(),
             thinning: Thinning::default(),
+            sites: Sites::new(),
             peaks: Peaks::new(),
+            holdings: Holdings::default(),
             heap: HeapUse::default(),
             enforcer: Wakeup::default(),
             test_refuse: setup.test_refuse,

@@ -12,6 +12,8 @@
 //! * [`ledger`]: what is charged, to whom, until when.
 //! * [`identity`]: whose an allocation is, and the names of accounts.
 //! * [`enforce`]: limits, the collections that prove what an account holds, and refusals.
+//! * [`holdings`]: what accounts hold by class, how old it is and how large.
+//! * [`sites`]: where survivors were allocated.
 //! * [`events`]: how long things took and how often they happened.
 //! * [`snapshot`]: one reading of all accounts, as plain data.
 
@@ -22,6 +24,7 @@
 pub mod core;
 pub mod enforce;
 pub mod events;
+pub mod holdings;
 pub mod identity;
 pub mod interval_control;
 pub mod ledger;
@@ -30,6 +33,7 @@ pub mod ports;
 pub mod pressure;
 pub mod reading;
 pub mod sampling;
+pub mod sites;
 pub mod snapshot;
 mod sync;
 pub mod uncertainty;

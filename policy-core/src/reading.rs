@@ -16,10 +16,13 @@ use crate::enforce::Enforcement;
 use crate::enforce::refused_places::RefusedPlace;
 use crate::enforce::throw_points::Reason;
 use crate::events;
+use crate::holdings::histogram::Shape;
+use crate::holdings::{EpochTimes, Tally};
 use crate::identity::classes::ClassId;
 use crate::identity::directory;
-use crate::identity::directory::counting::{Ended, Names};
-use crate::ledger::{DropReason, Ledger, PurseId, Totals, UNKNOWN_CLASS};
+use crate::identity::directory::counting::{Counting, Ended, Names};
+use crate::ledger::{ClassTotals, DropReason, Ledger, PurseId, Totals, UNKNOWN_CLASS};
+use crate::sampling::standard_error_bytes;
 use crate::sampling::weight::OBJECT_UNIT;
 use crate::uncertainty::Survivors;
 
@@ -85,15 +88,17 @@ struct Read {
 
 fn read_accounts<G>(core: &Core, policy: impl FnOnce() -> (G, PolicyStatus)) -> Read {
     let _timing = events::reading_for_report();
-    core.directory().begin_counting();
-    let mut counted = count(&core.ledger, core.heap.used_after_gc_bytes());
-    let seen = look(core, &mut counted, policy);
+    let counting = core.directory().begin_counting();
+    let times = core.holdings.marks();
+    let mut counted = count(&core.ledger, core.heap.used_after_gc_bytes(), times);
+    let seen = look(core, &mut counted, counting, policy);
     core.enforcement.drain();
     let mut live_of_purses = live_of_purses(&counted.groups);
     for (purse, live) in &mut live_of_purses {
         live.variance = counted.survivors.live(&[*purse]).variance;
     }
     let mut live = live(counted.groups, &seen.names);
+    let mut of_classes = classes_of_purses(&counted.tally, counted.allocated);
     let mut accounts = Vec::new();
     for mut of_account in seen.accounts {
         let found = live.remove(&of_account.name).unwrap_or_default();
@@ -107,7 +112,7 @@ fn read_accounts<G>(core: &Core, policy: impl FnOnce() -> (G, PolicyStatus)) -> 
             &core.enforcement,
             of_account,
             found,
-            &counted.allocated,
+            &mut of_classes,
             &seen.classes,
         ));
     }
@@ -121,28 +126,30 @@ fn read_accounts<G>(core: &Core, policy: impl FnOnce() -> (G, PolicyStatus)) -> 
 
 // ---- the first step ----------------------------------------------------------------
 
-/// Records are summed by this: payer, agent account, principal, class.
-type Group = (PurseId, PurseId, PurseId, u32);
+/// Live records are summed by this: payer, agent account, principal.
+type Group = (PurseId, PurseId, PurseId);
 
 /// The sums of the first step, by number.
 struct Counted {
     /// Live bytes, and live objects in units of 2^-16.
     groups: HashMap<Group, (u64, u64)>,
-    /// Bytes ever allocated by class, of every open purse.
-    allocated: HashMap<PurseId, Vec<(u32, u64)>>,
+    /// All records by payer and class.
+    tally: Tally,
+    /// What was ever allocated by class, of every open purse.
+    allocated: HashMap<PurseId, Vec<(u32, ClassTotals)>>,
     /// The live charges and their errors, by the purse that pays.
     survivors: Survivors,
 }
 
-fn count(ledger: &Ledger, used_after_gc_bytes: u64) -> Counted {
+fn count(ledger: &Ledger, used_after_gc_bytes: u64, times: EpochTimes) -> Counted {
     let mut groups: HashMap<Group, (u64, u64)> = HashMap::new();
+    let mut tally = Tally::new(times);
     let survivors = Survivors::of(ledger, used_after_gc_bytes, |record| {
-        let key = (
-            record.payer,
-            record.agent_account,
-            record.principal,
-            record.class,
-        );
+        tally.add(record);
+        if !record.survived {
+            return;
+        }
+        let key = (record.payer, record.agent_account, record.principal);
         let sums = groups.entry(key).or_default();
         sums.0 = sums.0.wrapping_add(record.live.bytes);
         sums.1 = sums.1.wrapping_add(record.live.objects);
@@ -150,11 +157,12 @@ fn count(ledger: &Ledger, used_after_gc_bytes: u64) -> Counted {
     let mut allocated = HashMap::new();
     for purse in open_purses(ledger) {
         let mut classes = Vec::new();
-        ledger.allocated_by_class(purse, |class, bytes| classes.push((class, bytes)));
+        ledger.allocated_by_class(purse, |class, totals| classes.push((class, totals)));
         allocated.insert(purse, classes);
     }
     Counted {
         groups,
+        tally,
         allocated,
         survivors,
     }
@@ -172,11 +180,13 @@ impl Counted {
     fn forget(&mut self, ended: &Ended) {
         let Ended { purses, classes } = ended;
         if !purses.is_empty() || !classes.is_empty() {
-            (self.groups).retain(|(payer, agent_account, principal, class), _| {
-                !classes.contains(&ClassId(*class))
-                    && [payer, agent_account, principal]
-                        .iter()
-                        .all(|p| !purses.contains(p))
+            (self.groups).retain(|(payer, agent_account, principal), _| {
+                [payer, agent_account, principal]
+                    .iter()
+                    .all(|p| !purses.contains(p))
+            });
+            self.tally.retain(|key| {
+                !classes.contains(&ClassId(key.class)) && !purses.contains(&key.payer)
             });
             self.allocated.retain(|purse, _| !purses.contains(purse));
             self.survivors.forget(purses);
@@ -185,7 +195,7 @@ impl Counted {
 
     /// The classes that were counted.
     fn classes(&self) -> HashSet<u32> {
-        let live = self.groups.keys().map(|&(.., class)| class);
+        let live = self.tally.rows.iter().map(|row| row.key.class);
         let allocated = self.allocated.values().flatten().map(|&(class, _)| class);
         live.chain(allocated).collect()
     }
@@ -212,10 +222,15 @@ struct SeenAccount {
     left: Vec<PurseId>,
 }
 
-fn look<G>(core: &Core, counted: &mut Counted, policy: impl FnOnce() -> (G, PolicyStatus)) -> Seen {
+fn look<G>(
+    core: &Core,
+    counted: &mut Counted,
+    counting: Counting,
+    policy: impl FnOnce() -> (G, PolicyStatus),
+) -> Seen {
     let (_unchanging, published) = policy();
     let mut directory = core.directory();
-    counted.forget(&directory.end_counting());
+    counted.forget(&directory.end_counting(counting));
     let class_name = |class| Some((class, directory.class_name(ClassId(class))?));
     let known = counted
         .classes()
@@ -308,7 +323,6 @@ struct Live {
     bytes: u64,
     /// In units of 2^-16.
     objects: u64,
-    classes: HashMap<u32, (u64, u64)>,
     principals: BTreeMap<Arc<str>, u64>,
 }
 
@@ -327,13 +341,10 @@ fn live(groups: HashMap<Group, (u64, u64)>, names: &Names) -> HashMap<Arc<str>, 
     let unaccounted: Arc<str> = UNACCOUNTED.into();
     let name = |purse| names.get(&purse).unwrap_or(&unaccounted).clone();
     let mut live: HashMap<Arc<str>, Live> = HashMap::new();
-    for ((payer, agent_account, principal, class), (bytes, objects)) in groups {
+    for ((payer, agent_account, principal), (bytes, objects)) in groups {
         let entry = live.entry(name(payer)).or_default();
         entry.bytes += bytes;
         entry.objects += objects;
-        let of_class = entry.classes.entry(class).or_default();
-        of_class.0 += bytes;
-        of_class.1 += objects;
         // The matrix belongs to the agent account: what its code allocated, and for whom.
         let entry = live.entry(name(agent_account)).or_default();
         *entry.principals.entry(name(principal)).or_default() += bytes;
@@ -345,13 +356,13 @@ fn row(
     enforcement: &Enforcement,
     seen: SeenAccount,
     found: Live,
-    allocated: &HashMap<PurseId, Vec<(u32, u64)>>,
+    of_classes: &mut HashMap<PurseId, HashMap<u32, OfClass>>,
     names: &HashMap<u32, Arc<str>>,
 ) -> Account {
     let mut account = seen.account;
     // The steps do not see the same instant, so live bytes could exceed the charge.
     account.live_bytes = found.bytes.min(account.charged_bytes);
-    account.live_objects = found.objects.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT;
+    account.live_objects = whole_objects(found.objects);
     account.principals = (found.principals.into_iter())
         .map(|(name, live_bytes)| Principal {
             name: name.to_string(),
@@ -359,12 +370,8 @@ fn row(
         })
         .collect();
     (account.principals).sort_by_key(|p| std::cmp::Reverse(p.live_bytes));
-    let mut by_class = HashMap::new();
-    let of_purses = seen.purses.iter().filter_map(|purse| allocated.get(purse));
-    for &(class, bytes) in of_purses.flatten() {
-        *by_class.entry(class).or_insert(0u64) += bytes;
-    }
-    account.classes = classes(names, &found.classes, &by_class);
+    let of_purses = (seen.purses.iter()).filter_map(|purse| of_classes.remove(purse));
+    account.classes = classes(names, of_purses.flatten());
     let status = enforcement.status(&seen.name);
     // After a reload the limit may be gone before the enforcer's next pass.
     account.state = match account.limit_bytes {
@@ -405,53 +412,106 @@ fn place(found: RefusedPlace) -> Place {
     }
 }
 
+/// The figures of one class in one purse, or the sum of several.
+#[derive(Default)]
+struct OfClass {
+    live_bytes: u64,
+    /// In units of 2^-16.
+    live_objects: u64,
+    live_variance: u64,
+    charged_bytes: u64,
+    /// In units of 2^-16.
+    charged_objects: u64,
+    allocated: ClassTotals,
+    shape: Shape,
+}
+
+impl OfClass {
+    fn add(&mut self, other: &OfClass) {
+        self.live_bytes += other.live_bytes;
+        self.live_objects += other.live_objects;
+        self.live_variance = self.live_variance.wrapping_add(other.live_variance);
+        self.charged_bytes += other.charged_bytes;
+        self.charged_objects += other.charged_objects;
+        self.allocated.bytes += other.allocated.bytes;
+        self.allocated.objects += other.allocated.objects;
+        self.shape.add(&other.shape);
+    }
+
+    fn published(self, class: String) -> Class {
+        // What is charged is a part of what was allocated; the two are not read at the same instant.
+        let charged_objects = whole_objects(self.charged_objects);
+        Class {
+            class,
+            live_bytes: self.live_bytes,
+            live_objects: whole_objects(self.live_objects),
+            allocated_bytes_total: self.allocated.bytes,
+            live_standard_error_bytes: standard_error_bytes(self.live_variance),
+            allocated_objects_total: self.allocated.objects,
+            freed_bytes_total: self.allocated.bytes.saturating_sub(self.charged_bytes),
+            freed_objects_total: self.allocated.objects.saturating_sub(charged_objects),
+            shape: self.shape,
+        }
+    }
+}
+
+fn whole_objects(units: u64) -> u64 {
+    units.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT
+}
+
+fn classes_of_purses(
+    tally: &Tally,
+    allocated: HashMap<PurseId, Vec<(u32, ClassTotals)>>,
+) -> HashMap<PurseId, HashMap<u32, OfClass>> {
+    let mut of_purses: HashMap<PurseId, HashMap<u32, OfClass>> = HashMap::new();
+    for row in &tally.rows {
+        let of_class = OfClass {
+            live_bytes: row.live.bytes,
+            live_objects: row.live.objects,
+            live_variance: row.live.variance,
+            charged_bytes: row.charged.bytes,
+            charged_objects: row.charged.objects,
+            allocated: ClassTotals::default(),
+            shape: Shape::of(row, &tally.times, tally.times.noted_ms()),
+        };
+        let of_purse = of_purses.entry(row.key.payer).or_default();
+        of_purse.entry(row.key.class).or_default().add(&of_class);
+    }
+    for (purse, classes) in allocated {
+        let of_purse = of_purses.entry(purse).or_default();
+        for (class, totals) in classes {
+            of_purse.entry(class).or_default().allocated = totals;
+        }
+    }
+    of_purses
+}
+
 fn classes(
     names: &HashMap<u32, Arc<str>>,
-    live: &HashMap<u32, (u64, u64)>,
-    allocated: &HashMap<u32, u64>,
+    ids: impl Iterator<Item = (u32, OfClass)>,
 ) -> Vec<Class> {
-    let ids: HashSet<u32> = live.keys().chain(allocated.keys()).copied().collect();
     // Two loaders may define classes of one name; they are published as one.
-    let mut by_name: BTreeMap<Arc<str>, (u64, u64, u64)> = BTreeMap::new();
-    for id in ids {
+    let mut by_name: BTreeMap<Arc<str>, OfClass> = BTreeMap::new();
+    for (id, of_class) in ids {
         let name = names.get(&id).cloned().unwrap_or_else(|| UNKNOWN.into());
-        let sum = by_name.entry(name).or_default();
-        let (bytes, objects) = live.get(&id).copied().unwrap_or_default();
-        sum.0 += bytes;
-        sum.1 += objects;
-        sum.2 += allocated.get(&id).copied().unwrap_or(0);
+        by_name.entry(name).or_default().add(&of_class);
     }
-    let mut classes: Vec<Class> = by_name
-        .into_iter()
-        .map(
-            |(name, (live_bytes, objects, allocated_bytes_total))| Class {
-                class: name.to_string(),
-                live_bytes,
-                live_objects: objects.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT,
-                allocated_bytes_total,
-            },
-        )
-        .collect();
-    classes.sort_by(|a, b| {
-        (b.live_bytes, b.allocated_bytes_total, &a.class).cmp(&(
-            a.live_bytes,
-            a.allocated_bytes_total,
-            &b.class,
-        ))
+    let mut classes: Vec<(Arc<str>, OfClass)> = by_name.into_iter().collect();
+    classes.sort_by(|(a_name, a), (b_name, b)| {
+        (b.live_bytes, b.allocated.bytes, a_name).cmp(&(a.live_bytes, a.allocated.bytes, b_name))
     });
-    if classes.len() > MOST_CLASSES {
-        let mut rest = Class {
-            class: OTHER.to_owned(),
-            ..Class::default()
-        };
-        for class in classes.drain(MOST_CLASSES..) {
-            rest.live_bytes += class.live_bytes;
-            rest.live_objects += class.live_objects;
-            rest.allocated_bytes_total += class.allocated_bytes_total;
-        }
-        classes.push(rest);
+    let mut rest = OfClass::default();
+    let beyond = classes.split_off(classes.len().min(MOST_CLASSES));
+    for (_, of_class) in &beyond {
+        rest.add(of_class);
     }
-    classes
+    let mut published: Vec<Class> = (classes.into_iter())
+        .map(|(name, of_class)| of_class.published(name.to_string()))
+        .collect();
+    if !beyond.is_empty() {
+        published.push(rest.published(OTHER.to_owned()));
+    }
+    published
 }
 
 fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapshot {
@@ -494,10 +554,12 @@ fn memory_bytes(core: &Core) -> Vec<(&'static str, u64)> {
         ("ledger", core.ledger.committed_bytes()),
         ("identity", core.identity.committed_bytes()),
         ("names", core.directory().estimated_bytes()),
+        ("holdings", core.holdings.committed_bytes()),
         (
             "enforcement",
             core.enforcement.committed_bytes() + core.throw_points.methods.committed_bytes(),
         ),
+        ("sites", core.sites.committed_bytes()),
     ]
 }
 

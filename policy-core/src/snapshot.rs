@@ -4,6 +4,8 @@
 //! the HTTP listener read snapshots and nothing else of the accounts, so they cannot disturb the
 //! allocating threads.
 
+use crate::holdings::histogram::Shape;
+
 /// The reserved account of all charges that belong to no other account.
 pub const UNACCOUNTED: &str = "_unaccounted";
 /// The reserved name for the sum of everything beyond a cardinality cap.
@@ -335,6 +337,16 @@ pub struct Class {
     pub live_objects: u64,
     /// All bytes ever charged for this class.
     pub allocated_bytes_total: u64,
+    /// Standard error of `live_bytes`.
+    pub live_standard_error_bytes: f64,
+    /// Estimated number of objects ever charged for this class.
+    pub allocated_objects_total: u64,
+    /// Of `allocated_bytes_total`: what was freed.
+    pub freed_bytes_total: u64,
+    /// Of `allocated_objects_total`: what was freed.
+    pub freed_objects_total: u64,
+    /// Ages and sizes of what is live.
+    pub shape: Shape,
 }
 
 /// Collections of one kind that the agent asked for.

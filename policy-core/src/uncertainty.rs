@@ -30,7 +30,7 @@ pub struct Uncertainty {
 }
 
 impl Survivors {
-    /// Scans the records and calls `each` for those that survived. `used_after_gc_bytes` are the bytes
+    /// Scans the records and calls `each` for each of them. `used_after_gc_bytes` are the bytes
     /// in use after the latest collection, 0 if unknown. Reporting threads.
     pub fn of(
         ledger: &Ledger,
@@ -44,8 +44,8 @@ impl Survivors {
         ledger.scan(|record| {
             if record.survived {
                 this.add(record);
-                each(record);
             }
+            each(record);
         });
         let known = this.all.bytes as f64 - 3.0 * standard_error_bytes(this.all.variance);
         this.room_bytes = (used_after_gc_bytes > 0)

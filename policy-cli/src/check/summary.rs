@@ -54,6 +54,11 @@ pub(crate) fn write(policy: &Policy, out: &mut dyn Write) -> io::Result<()> {
         "  Collections that it asks for may take {}% of the time.",
         policy.enforcement.evidence_budget_percent
     )?;
+    if !policy.leak_settings.sites.is_empty() {
+        let globs: Vec<_> = policy.leak_settings.sites.iter().take(MAX_LISTED).collect();
+        let globs: Vec<String> = globs.into_iter().map(|glob| glob.to_string()).collect();
+        writeln!(out, "  Takes stacks of samples of {}.", globs.join(", "))?;
+    }
     match policy.leaks.len() {
         0 => {}
         1 => writeln!(out, "  Does not report 1 leak that it acknowledges.")?,

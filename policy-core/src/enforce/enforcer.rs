@@ -128,9 +128,7 @@ impl Enforcer {
         for line in uncovered {
             tracing::warn!("{line}");
         }
-        if core.thinning.has_undecided() {
-            self.evidence.prepare(core, jvm, now);
-        }
+        self.evidence.prepare(core, jvm, now);
         let asked = if need == Need::None && interval_control::wants_decision(core, jvm) {
             // Only a statistic waits, no thread: it is not worth a pause.
             EvidenceNeed::gently(Need::Covering)
@@ -139,6 +137,7 @@ impl Enforcer {
         };
         let sooner = self.evidence.advance(core, jvm, asked, jvm.now());
         epochs.note_time(jvm.uptime_ms());
+        (core.holdings).note(epochs.current(), epochs.covered(), jvm.uptime_ms());
         let smallest_limit_bytes = self.limited_accounts.smallest_limit_bytes();
         let is_any_filling = self.limited_accounts.is_any_filling();
         interval_control::look(core, jvm, smallest_limit_bytes, is_any_filling, now);

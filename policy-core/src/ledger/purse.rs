@@ -19,7 +19,7 @@
 //!    its refund.
 
 use super::chunks::Chunks;
-use super::classes::{Budget, ClassTable, MAX_CLASS_TABLE_BYTES};
+use super::classes::{Budget, ClassTable, ClassTotals, MAX_CLASS_TABLE_BYTES};
 use super::pool::IndexPool;
 use super::thinned::ThinnedPlace;
 use crate::sampling::{Charge, weight::OBJECT_UNIT};
@@ -231,9 +231,7 @@ impl Purses {
             allocated
                 .variance
                 .fetch_add(charge.variance, Ordering::Relaxed);
-            allocated
-                .classes
-                .add(class, charge.bytes, &self.class_budget);
+            allocated.classes.add(class, charge, &self.class_budget);
         }
     }
 
@@ -265,7 +263,7 @@ impl Purses {
             .map_or(0, |purse| purse.refunded.opened.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn classes(&self, id: PurseId, each: impl FnMut(u32, u64)) {
+    pub(crate) fn classes(&self, id: PurseId, each: impl FnMut(u32, ClassTotals)) {
         if let Some(purse) = self.get(id) {
             purse.allocated.classes.for_each(each);
         }
@@ -304,7 +302,7 @@ impl Purses {
         purse
             .allocated
             .classes
-            .drain(|class, bytes| classes.push((class, bytes)));
+            .drain(|class, totals| classes.push((class, totals.bytes)));
         Some(Closed {
             purse: id,
             totals,

@@ -17,6 +17,7 @@ fn class(class: &str, live_bytes: u64) -> Class {
         live_bytes,
         live_objects: 1,
         allocated_bytes_total: live_bytes,
+        ..Class::default()
     }
 }
 

@@ -65,6 +65,7 @@ proptest! {
             class,
             birth: Epoch::new(birth),
             size_bytes,
+            site: SiteId::NONE,
         };
         let slab = Slab::new(1, 1);
         let tag = slab.insert(0, &record).expect("room");
@@ -92,6 +93,7 @@ fn record(size_bytes: u64) -> Record {
         class: 4,
         birth: Epoch::new(5),
         size_bytes,
+        site: SiteId::NONE,
     }
 }
 

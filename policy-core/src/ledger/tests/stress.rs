@@ -25,6 +25,7 @@ fn sample(ledger: &Ledger, purses: &[PurseId], size_bytes: u64) -> Sample {
         class: (size_bytes % 1000) as u32,
         size_bytes,
         interval: ledger.intervals().current(),
+        site: SiteId::NONE,
     }
 }
 
@@ -86,7 +87,7 @@ fn millions_of_charges_and_refunds_end_at_exactly_zero() {
         let totals = ledger.totals(purse);
         assert_eq!(totals.charged, Charge::default());
         let mut by_class = 0;
-        ledger.allocated_by_class(purse, |_, bytes| by_class += bytes);
+        ledger.allocated_by_class(purse, |_, totals| by_class += totals.bytes);
         assert_eq!(totals.allocated_bytes, by_class);
         assert!(totals.allocated_bytes > 0);
     }

@@ -24,6 +24,7 @@ use crate::identity::directory::counting::{Counting, Ended, Names};
 use crate::ledger::{ClassTotals, DropReason, Ledger, PurseId, Totals, UNKNOWN_CLASS};
 use crate::sampling::standard_error_bytes;
 use crate::sampling::weight::OBJECT_UNIT;
+use crate::sites::Skip;
 use crate::uncertainty::Survivors;
 
 use crate::snapshot::{
@@ -520,6 +521,7 @@ fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapsh
         .map(|&reason| (reason.name(), core.ledger.dropped(reason)))
         .collect();
     let all_dropped: u64 = dropped.iter().map(|(_, count)| count).sum();
+    let stacks = core.sites.counts();
     Snapshot {
         heap: Heap {
             used_after_gc_bytes: core.heap.used_after_gc_bytes(),
@@ -543,6 +545,10 @@ fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapsh
         accounts,
         scope_misuses: core.identity.scopes.misuses(),
         evidence: core.evidence.read(),
+        stacks: stacks.taken,
+        stacks_skipped: (Skip::ALL.iter())
+            .map(|&why| (why.name(), stacks.skipped[why as usize]))
+            .collect(),
         memory_bytes: memory_bytes(core),
         ..Snapshot::default()
     }

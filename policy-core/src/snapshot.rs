@@ -5,6 +5,7 @@
 //! allocating threads.
 
 use crate::holdings::histogram::Shape;
+use crate::sites::reading::SitesReading;
 
 /// The reserved account of all charges that belong to no other account.
 pub const UNACCOUNTED: &str = "_unaccounted";
@@ -36,6 +37,10 @@ pub struct Snapshot {
     pub evidence_budget_used_up_seconds: Option<f64>,
     /// CPU seconds used by each part of the agent since it was loaded.
     pub cpu_seconds: Vec<(&'static str, f64)>,
+    /// Stacks of samples taken for sites.
+    pub stacks: u64,
+    /// Samples that were to have a stack and got none, or a shorter one, by reason.
+    pub stacks_skipped: Vec<(&'static str, u64)>,
     /// Native bytes held by each part of the agent.
     pub memory_bytes: Vec<(&'static str, u64)>,
     /// Versions of the agent and the JVM: label name and value, for `heapwarden_build_info`; `version` first.
@@ -365,6 +370,11 @@ pub trait Source: Send + Sync {
     /// A snapshot that is at most a second old. May take milliseconds; never called on an
     /// allocating thread.
     fn snapshot(&self) -> std::sync::Arc<Snapshot>;
+    /// Where survivors were allocated, at most a few seconds old. May take milliseconds; never called on an
+    /// allocating thread.
+    fn sites(&self) -> std::sync::Arc<SitesReading> {
+        std::sync::Arc::default()
+    }
     /// Whether the agent keeps accounts: the JVM is up and sampling is on.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use super::response::Response;
 use crate::events;
 use crate::report::fold::Folder;
 use crate::report::json::{self, Classes};
-use crate::report::{EventRecorder, Source, exposition};
+use crate::report::{EventRecorder, Source, exposition, sites_json};
 
 const INDEX: &str = "\
 Heapwarden: memory accounts for the services of this JVM.
@@ -19,6 +19,7 @@ Heapwarden: memory accounts for the services of this JVM.
 /metrics                       Prometheus text, or OpenMetrics on Accept
 /api/v1/accounts               every account, JSON, its 20 largest classes
 /api/v1/accounts?classes=all   every account, JSON, all its classes
+/api/v1/sites                  where survivors were allocated, JSON, for suspects and `[leaks] sites`
 /-/healthy                     200 while this listener runs
 /-/ready                       200 while accounts are kept, else 503";
 
@@ -74,13 +75,14 @@ impl Routes {
             ("/api/v1/accounts", _) => {
                 Response::text(400, "The only query understood here is classes=all.")
             }
+            ("/api/v1/sites", "") => sites(source),
             ("/-/healthy", "") => Response::text(200, "Heapwarden is running."),
             ("/-/ready", "") => match source.ready() {
                 Ok(()) => Response::text(200, "Heapwarden is keeping accounts."),
                 Err(reason) => Response::text(503, &format!("Not ready: {reason}")),
             },
             ("/", "") => Response::text(200, INDEX),
-            ("/metrics" | "/-/healthy" | "/-/ready" | "/", _) => {
+            ("/metrics" | "/api/v1/sites" | "/-/healthy" | "/-/ready" | "/", _) => {
                 Response::text(400, "No query is understood here.")
             }
             _ => Response::text(404, "Nothing is here; see / for what is."),
@@ -98,6 +100,17 @@ impl Routes {
             content_type: format.content_type(),
             body: text.into_bytes(),
         }
+    }
+}
+
+fn sites(source: &dyn Source) -> Response {
+    match sites_json::render(&source.sites()) {
+        Ok(body) => Response {
+            status: 200,
+            content_type: "application/json",
+            body,
+        },
+        Err(error) => Response::text(500, &format!("The sites cannot be written: {error}.")),
     }
 }
 

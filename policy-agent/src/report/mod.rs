@@ -10,7 +10,9 @@ mod families;
 pub mod fold;
 pub mod json;
 mod recorder;
+pub mod sites_json;
 
+pub use policy_core::sites::reading::SitesReading;
 pub use policy_core::snapshot::{
     Account, Class, DoorState, Evidence, Heap, Ineffective, Kind, Mode, OTHER, Place, PolicyStatus,
     Principal, Process, Sampling, Snapshot, Source, State, Tree, UNACCOUNTED,

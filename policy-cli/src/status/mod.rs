@@ -6,6 +6,7 @@ mod classes;
 mod jvm_table;
 mod places;
 mod report;
+mod sites;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -48,6 +49,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", requires = "classes")]
     account: Option<String>,
 
+    /// Print where the survivors of this account were allocated: of leak suspects, and of accounts that the
+    /// policy names (`[leaks] sites`)
+    #[arg(long, value_name = "ACCOUNT", conflicts_with_all = ["places", "classes", "all_classes"])]
+    sites: Option<String>,
+
     /// With all classes of each account, in the JSON
     #[arg(long, requires = "json")]
     all_classes: bool,
@@ -63,6 +69,9 @@ type Asked = targets::Asked<Accounts>;
 pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
     let client = Client::new();
     let targets = Targets::find(&client, &arguments.addresses);
+    if let Some(account) = &arguments.sites {
+        return sites::run(&client, &targets, account, arguments.json);
+    }
     let classes = if arguments.all_classes || arguments.classes {
         Classes::All
     } else {

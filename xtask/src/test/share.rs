@@ -41,6 +41,7 @@ const TABLE: &[(&str, Share)] = &[
     ("services_in_servers", shared(4, 4, 100)),
     ("refusals_in_servers", shared(4, 4, 100)),
     ("service_doors", shared(5, 4, 120)),
+    ("door_storm", shared(10, 1, 110)),
     ("applications", shared(10, 1, 120)),
     ("servers_without_doors", shared(10, 1, 5)),
     ("refusals_keep_invariants", shared(9, 2, 100)),

@@ -221,6 +221,7 @@ mod tests {
             survived: true,
             live: charge,
             is_thinned: false,
+            site: SiteId::NONE,
         }
     }
 

@@ -293,7 +293,10 @@ impl Agent {
                 // Limits are enforced without it.
                 if guard::contain(|| self.events.run(|| holdings_thread::run(self))).is_none() {
                     tracing::error!(
-                        "the agent's thread holdings has failed, which is a bug in Heapwarden; ages, sizes and leaks are reported no more until the JVM is started again"
+                        "the agent's thread holdings has failed, which is a bug in Heapwarden; leaks are reported no more until the JVM is started again"
+                    );
+                    self.core.leaks.are_undecided(
+                        "the agent's thread holdings has failed, which is a bug in Heapwarden",
                     );
                 }
             })

@@ -193,7 +193,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::ledger::{ObjectTag, UNKNOWN_CLASS};
+    use crate::ledger::{ObjectTag, SiteId, UNKNOWN_CLASS};
     use crate::sampling::charge;
 
     fn mark(epoch: u32) -> Mark {

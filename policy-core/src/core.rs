@@ -12,6 +12,7 @@ use crate::identity::Identity;
 use crate::identity::classes::ClassId;
 use crate::identity::directory::Directory;
 use crate::interval_control::IntervalControl;
+use crate::leaks::Leaks;
 use crate::ledger::{Capacity, Ledger, PurseId, Tag};
 use crate::peaks::Peaks;
 use crate::ports::Heap;
@@ -49,6 +50,8 @@ pub struct Core {
     pub peaks: Peaks,
     /// What each account holds, by class, age and size.
     pub holdings: Holdings,
+    /// What leaks.
+    pub leaks: Leaks,
     /// The heap at the latest collection.
     pub heap: HeapUse,
     /// Wakes the thread that enforces limits.
@@ -94,6 +97,7 @@ impl Core {
             sites: Sites::new(),
             peaks: Peaks::new(),
             holdings: Holdings::default(),
+            leaks: Leaks::default(),
             heap: HeapUse::default(),
             enforcer: Wakeup::default(),
             test_refuse: setup.test_refuse,

@@ -55,7 +55,13 @@ const READING: Family = Family {
 const HTTP_REQUEST: Family = Family {
     name: "heapwarden_http_request_duration_seconds",
     label: "path",
-    values: &["/metrics", "/api/v1/accounts", "/api/v1/snapshot", "other"],
+    values: &[
+        "/metrics",
+        "/api/v1/accounts",
+        "/api/v1/sites",
+        "/api/v1/snapshot",
+        "other",
+    ],
 };
 /// Responses that the listener began to send.
 pub const HTTP_RESPONSES: Family = Family {

@@ -14,6 +14,7 @@
 //! * [`enforce`]: limits, the collections that prove what an account holds, and refusals.
 //! * [`holdings`]: what accounts hold by class, how old it is and how large.
 //! * [`sites`]: where survivors were allocated.
+//! * [`leaks`]: which classes of which accounts leak.
 //! * [`events`]: how long things took and how often they happened.
 //! * [`cohorts`]: what is live by birth, so that two snapshots can be subtracted.
 //! * [`snapshot`]: one reading of all accounts, as plain data.
@@ -29,6 +30,7 @@ pub mod events;
 pub mod holdings;
 pub mod identity;
 pub mod interval_control;
+pub mod leaks;
 pub mod ledger;
 pub mod peaks;
 pub mod ports;

@@ -28,6 +28,7 @@ use crate::ledger::{ClassTotals, DropReason, Ledger, PurseId, Totals, UNKNOWN_CL
 use crate::sampling::standard_error_bytes;
 use crate::sampling::class_thinning::widest_bytes;
 use crate::sampling::weight::OBJECT_UNIT;
+use crate::sites::Skip;
 use crate::uncertainty::Survivors;
 
 use crate::snapshot::{
@@ -662,6 +663,7 @@ fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapsh
         .map(|&reason| (reason.name(), core.ledger.dropped(reason)))
         .collect();
     let all_dropped: u64 = dropped.iter().map(|(_, count)| count).sum();
+    let stacks = core.sites.counts();
     Snapshot {
         heap: Heap {
             used_after_gc_bytes: core.heap.used_after_gc_bytes(),
@@ -685,7 +687,12 @@ fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapsh
         policy,
         accounts,
         scope_misuses: core.identity.scopes.misuses(),
+        leaks: core.leaks.report(),
         evidence: core.evidence.read(),
+        stacks: stacks.taken,
+        stacks_skipped: (Skip::ALL.iter())
+            .map(|&why| (why.name(), stacks.skipped[why as usize]))
+            .collect(),
         memory_bytes: memory_bytes(core),
         ..Snapshot::default()
     }
@@ -698,6 +705,7 @@ fn memory_bytes(core: &Core) -> Vec<(&'static str, u64)> {
         ("identity", core.identity.committed_bytes()),
         ("names", core.directory().estimated_bytes()),
         ("holdings", core.holdings.committed_bytes()),
+        ("leaks", core.leaks.committed_bytes()),
         (
             "enforcement",
             core.enforcement.committed_bytes() + core.throw_points.methods.committed_bytes(),

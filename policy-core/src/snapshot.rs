@@ -5,11 +5,13 @@
 //! allocating threads.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use crate::cohorts::Sum;
 use crate::holdings::histogram::Shape;
+use crate::leaks::Report;
 use crate::ledger::Epoch;
+use crate::sites::reading::SitesReading;
 
 /// The reserved account of all charges that belong to no other account.
 pub const UNACCOUNTED: &str = "_unaccounted";
@@ -30,6 +32,10 @@ pub struct Snapshot {
     /// Every account, each name once, in no particular order; not yet folded to the
     /// cardinality cap.
     pub accounts: Vec<Account>,
+    /// What leaks.
+    pub leaks: Arc<Report>,
+    /// When that was judged; `None` before the first look.
+    pub leaks_judged_at: Option<SystemTime>,
     /// JVM TI capabilities by contract name, and whether the agent holds them.
     pub capabilities: Vec<(&'static str, bool)>,
     /// Mistakes of programs in their use of scopes, counted by kind.
@@ -41,6 +47,10 @@ pub struct Snapshot {
     pub evidence_budget_used_up_seconds: Option<f64>,
     /// CPU seconds used by each part of the agent since it was loaded.
     pub cpu_seconds: Vec<(&'static str, f64)>,
+    /// Stacks of samples taken for sites.
+    pub stacks: u64,
+    /// Samples that were to have a stack and got none, or a shorter one, by reason.
+    pub stacks_skipped: Vec<(&'static str, u64)>,
     /// Native bytes held by each part of the agent.
     pub memory_bytes: Vec<(&'static str, u64)>,
     /// Versions of the agent and the JVM: label name and value, for `heapwarden_build_info`; `version` first.
@@ -385,6 +395,11 @@ pub trait Source: Send + Sync {
     /// A snapshot that is at most a second old. May take milliseconds; never called on an
     /// allocating thread.
     fn snapshot(&self) -> Arc<Snapshot>;
+    /// Where survivors were allocated, at most a few seconds old. May take milliseconds; never called on an
+    /// allocating thread.
+    fn sites(&self) -> Arc<SitesReading> {
+        Arc::default()
+    }
     /// Whether the agent keeps accounts: the JVM is up and sampling is on.
     ///
     /// # Errors

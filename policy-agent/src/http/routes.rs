@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use flate2::read::GzDecoder;
 
@@ -12,9 +12,10 @@ use super::host::HostPolicy;
 use super::request::Request;
 use super::response::Response;
 use crate::events;
+use crate::report;
 use crate::report::fold::Folder;
 use crate::report::json::{self, Classes};
-use crate::report::{EventRecorder, Requested, Source, exposition};
+use crate::report::{EventRecorder, Requested, Source, exposition, sites_json};
 
 const INDEX: &str = "\
 Heapwarden: memory accounts for the services of this JVM.
@@ -23,6 +24,8 @@ Heapwarden: memory accounts for the services of this JVM.
 /api/v1/accounts               every account, JSON, its 20 largest classes
 /api/v1/accounts?classes=all   every account, JSON, all its classes
 /api/v1/snapshot               all that the accounts hold, JSON, for heapwarden diff
+/api/v1/sites                  where survivors were allocated, JSON, for suspects and `[leaks] sites`
+/api/v1/leaks                  what leaks and what else grows, JSON
 /-/healthy                     200 while this listener runs
 /-/ready                       200 while accounts are kept, else 503";
 
@@ -78,7 +81,7 @@ impl Routes {
             ));
         }
         match (request.path.as_str(), request.query.as_deref()) {
-            ("/api/v1/snapshot", None | Some("")) => document(request, asked, source),
+            ("/api/v1/snapshot", None | Some("")) => snapshot_document(request, asked, source),
             _ => Some(self.route(request, source)),
         }
     }
@@ -92,15 +95,22 @@ impl Routes {
             ("/api/v1/accounts", _) => {
                 Response::text(400, "The only query understood here is classes=all.")
             }
+            ("/api/v1/sites", "") => document("The sites", sites_json::render(&source.sites())),
+            ("/api/v1/leaks", "") => document(
+                "The leaks",
+                report::leaks::render(&source.snapshot(), SystemTime::now()),
+            ),
             ("/-/healthy", "") => Response::text(200, "Heapwarden is running."),
             ("/-/ready", "") => match source.ready() {
                 Ok(()) => Response::text(200, "Heapwarden is keeping accounts."),
                 Err(reason) => Response::text(503, &format!("Not ready: {reason}")),
             },
             ("/", "") => Response::text(200, INDEX),
-            ("/metrics" | "/api/v1/snapshot" | "/-/healthy" | "/-/ready" | "/", _) => {
-                Response::text(400, "No query is understood here.")
-            }
+            (
+                "/metrics" | "/api/v1/leaks" | "/api/v1/sites" | "/api/v1/snapshot" | "/-/healthy"
+                | "/-/ready" | "/",
+                _,
+            ) => Response::text(400, "No query is understood here."),
             _ => Response::text(404, "Nothing is here; see / for what is."),
         }
     }
@@ -123,7 +133,11 @@ impl Routes {
 /// The largest document that is sent to a client that does not take gzip.
 const MAX_PLAIN_BYTES: u64 = 32 << 20;
 
-fn document(request: &Request, asked: Instant, source: &dyn Source) -> Option<Response> {
+fn snapshot_document(
+    request: &Request,
+    asked: Instant,
+    source: &dyn Source,
+) -> Option<Response> {
     let gzip = match source.document(asked) {
         Requested::Pending => return None,
         Requested::Failed(why) => {
@@ -155,13 +169,18 @@ fn document(request: &Request, asked: Instant, source: &dyn Source) -> Option<Re
 }
 
 fn accounts(source: &dyn Source, classes: Classes) -> Response {
-    match json::render(&source.snapshot(), classes) {
+    document("The accounts", json::render(&source.snapshot(), classes))
+}
+
+/// A document, or why it cannot be written; `what` begins the sentence.
+fn document(what: &str, rendered: serde_json::Result<Vec<u8>>) -> Response {
+    match rendered {
         Ok(body) => Response {
             status: 200,
             content_type: "application/json",
             is_gzip: false,
             body,
         },
-        Err(error) => Response::text(500, &format!("The accounts cannot be written: {error}.")),
+        Err(error) => Response::text(500, &format!("{what} cannot be written: {error}.")),
     }
 }

@@ -8,7 +8,7 @@ use ureq::typestate::WithoutBody;
 use ureq::{Agent, RequestBuilder};
 
 use super::address::Listener;
-use super::{Accounts, Address, Leaks, LiveError};
+use super::{Accounts, Address, Leaks, LiveError, Sites};
 use crate::http;
 
 /// Longest wait for a connection.
@@ -95,6 +95,14 @@ impl Client {
     /// Why it cannot be read.
     pub(crate) fn leaks(&self, address: &Address) -> Result<(Leaks, Vec<u8>), LiveError> {
         self.document(address, "/api/v1/leaks")
+    }
+
+    /// Where survivors were allocated in one JVM, and the bytes of the answer.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(crate) fn sites(&self, address: &Address) -> Result<(Sites, Vec<u8>), LiveError> {
+        self.document(address, "/api/v1/sites")
     }
 
     /// A document of one JVM, and its bytes.

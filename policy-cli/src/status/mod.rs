@@ -5,6 +5,7 @@
 mod jvm_table;
 mod places;
 mod report;
+mod sites;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -35,6 +36,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     places: bool,
 
+    /// Print where the survivors of this account were allocated: of leak suspects, and of accounts that the
+    /// policy names (`[leaks] sites`)
+    #[arg(long, value_name = "ACCOUNT", conflicts_with_all = ["places", "all_classes"])]
+    sites: Option<String>,
+
     /// With all classes of each account, in the JSON
     #[arg(long, requires = "json")]
     all_classes: bool,
@@ -50,6 +56,9 @@ type Asked = targets::Asked<Accounts>;
 pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
     let client = Client::new();
     let targets = Targets::find(&client, &arguments.addresses);
+    if let Some(account) = &arguments.sites {
+        return sites::run(&client, &targets, account, arguments.json);
+    }
     let classes = if arguments.all_classes {
         Classes::All
     } else {

@@ -55,8 +55,9 @@ impl Capabilities {
         if !held.collections {
             tracing::error!("the JVM does not report collections; live bytes stay zero");
         }
-        // Only the log needs it.
+        // Only the log and the stacks of sites need these. Without them a frame has no line.
         let _ = jvmti.acquire(&[Capability::GetLineNumbers]);
+        let _ = jvmti.acquire(&[Capability::GetSourceFileName]);
         if !held.bytecodes {
             tracing::error!(
                 "the JVM does not show bytecode; no place is known to be safe, and nothing is refused"

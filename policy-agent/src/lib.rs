@@ -14,6 +14,7 @@ mod collector;
 mod cost;
 mod door;
 mod enforcer_thread;
+mod holdings_thread;
 pub mod http;
 mod inserted;
 mod jvm;
@@ -26,9 +27,11 @@ mod published;
 mod references;
 pub mod report;
 mod run_file;
+mod snapshots;
 mod threads;
 mod uncaught;
 
 use policy_core::{
-    enforce, events, identity, interval_control, ledger, ports, pressure, reading, sampling, wakeup,
+    enforce, events, identity, interval_control, ledger, ports, pressure, reading, sampling, sites,
+    wakeup,
 };

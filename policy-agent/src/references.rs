@@ -15,6 +15,7 @@ use crate::enforce::refused_places::Work;
 use crate::enforce::throw_points::Reason;
 use crate::identity::classes::ClassId;
 use crate::identity::loaders::LoaderId;
+use crate::jvm::site_stack::UnnamedMethod;
 use crate::jvm::stack_judge::OwnFrame;
 use crate::ledger::Chunks;
 
@@ -29,6 +30,8 @@ const MOST_REFUSALS: usize = 16;
 const MOST_BARRING: usize = 16;
 /// Places that wait for a name. One that comes while the queue is full is queued at its next refusal.
 const MOST_PLACES: usize = 128;
+/// Methods of sites that wait for a name. One that comes while the queue is full is queued when it is met again.
+const MOST_SITE_METHODS: usize = 1024;
 /// Loaders at the most.
 const MOST_LOADERS: u32 = 1 << 18;
 
@@ -81,6 +84,8 @@ pub(crate) struct References {
     pub(crate) barring: ArrayQueue<Barring>,
     /// Places to be named.
     pub(crate) new_places: ArrayQueue<UnnamedPlace>,
+    /// Methods on the stacks of sites, to be named.
+    pub(crate) site_methods: ArrayQueue<UnnamedMethod>,
     pub(crate) loaders: LoaderReferences,
 }
 
@@ -92,6 +97,7 @@ impl References {
             refused: ArrayQueue::new(MOST_REFUSALS),
             barring: ArrayQueue::new(MOST_BARRING),
             new_places: ArrayQueue::new(MOST_PLACES),
+            site_methods: ArrayQueue::new(MOST_SITE_METHODS),
             loaders: LoaderReferences {
                 unmet: Chunks::new(MOST_LOADERS),
                 met: Mutex::default(),
@@ -101,7 +107,9 @@ impl References {
 
     /// Native bytes held by the queues.
     pub(crate) fn committed_bytes(&self) -> u64 {
-        let queues = MOST_CLASSES * size_of::<NewClass>() + MOST_METHODS * size_of::<HeldMethod>();
+        let queues = MOST_CLASSES * size_of::<NewClass>()
+            + MOST_METHODS * size_of::<HeldMethod>()
+            + MOST_SITE_METHODS * size_of::<UnnamedMethod>();
         queues as u64 + self.loaders.unmet.committed_bytes()
     }
 }

@@ -5,9 +5,12 @@ mod attach;
 mod check;
 mod clock;
 mod deployment;
+mod diff;
 mod doctor;
 mod history;
 mod http;
+mod json_line;
+mod leaks;
 mod live;
 mod output;
 mod policy;
@@ -16,9 +19,11 @@ mod process;
 mod prometheus;
 mod replay;
 mod size;
+mod snapshot;
 mod status;
 mod suggest;
 mod table;
+mod targets;
 mod top;
 
 use std::io;
@@ -42,8 +47,14 @@ enum Command {
     Attach(attach::Arguments),
     /// Check policy files and explain them
     Check(check::Arguments),
+    /// Compare two snapshots: what came and what went, with the error of the difference
+    Diff(diff::Arguments),
     /// Find out why a JVM's accounts are empty, imprecise or not enforced
     Doctor(doctor::Arguments),
+    /// Take a snapshot of everything that the accounts of a running JVM hold
+    Snapshot(snapshot::Arguments),
+    /// Print what leaks in running JVMs, where it is allocated, and when the memory is used up
+    Leaks(leaks::Arguments),
     /// Print the accounts of running JVMs once
     Status(status::Arguments),
     /// Show which accounts a policy would have refused in an observed period
@@ -60,7 +71,10 @@ fn main() -> ExitCode {
         Command::Advise(arguments) => advise::run(&arguments),
         Command::Attach(arguments) => attach::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Snapshot(arguments) => snapshot::run(&arguments),
+        Command::Leaks(arguments) => leaks::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Suggest(arguments) => suggest::run(&arguments),

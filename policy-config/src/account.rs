@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::admit;
 use crate::diagnostic::{Sink, is_invisible, quote};
-use crate::glob::Glob;
+use crate::glob::{self, Glob};
 use crate::interrupt;
 use crate::parse::{limit, word};
 use crate::pattern::PackagePattern;
@@ -174,9 +174,9 @@ fn read_matcher(section: &Section<'_, '_>, rules: &mut Rules, sink: &mut Sink) -
         }
     }
     // All are read, so that mistakes in each are found in the same pass.
-    let service = read_glob(section, "service", "/shop", sink);
+    let service = glob::read(section, "service", "/shop", sink);
     let packages = read_packages(section, rules, sink);
-    let scope = read_glob(section, "scope", "tenant-*", sink);
+    let scope = glob::read(section, "scope", "tenant-*", sink);
     if let Some(glob) = &service {
         rules.reachable("service", glob, sink);
     }
@@ -187,22 +187,6 @@ fn read_matcher(section: &Section<'_, '_>, rules: &mut Rules, sink: &mut Sink) -
         .map(|glob| Matcher::Service(glob.value))
         .or(packages.map(Matcher::Packages))
         .or(scope.map(|glob| Matcher::Scope(glob.value)))
-}
-
-fn read_glob(
-    section: &Section<'_, '_>,
-    key: &str,
-    example: &str,
-    sink: &mut Sink,
-) -> Option<Located<Glob>> {
-    let Located { value, span } = section.string(key, example, sink)?;
-    match Glob::new(value) {
-        Ok(glob) => Some(Located { value: glob, span }),
-        Err(error) => {
-            sink.error(span, error.to_string()).hint(error.hint());
-            None
-        }
-    }
 }
 
 fn read_packages(

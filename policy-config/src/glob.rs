@@ -1,8 +1,9 @@
-//! Globs over service and scope names.
+//! Globs over names: of services, scopes, accounts and classes.
 
 use std::fmt;
 
-use crate::diagnostic::is_invisible;
+use crate::diagnostic::{Sink, is_invisible};
+use crate::tree::{Located, Section};
 
 /// Longest glob, in bytes.
 pub const MAX_GLOB_BYTES: usize = 1000;
@@ -133,6 +134,23 @@ impl fmt::Display for Glob {
 impl fmt::Debug for Glob {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Glob({:?})", self.pattern)
+    }
+}
+
+/// The glob at `key` of `section`; `None` if it is absent or, with an error, no glob.
+pub(crate) fn read(
+    section: &Section<'_, '_>,
+    key: &str,
+    example: &str,
+    sink: &mut Sink,
+) -> Option<Located<Glob>> {
+    let Located { value, span } = section.string(key, example, sink)?;
+    match Glob::new(value) {
+        Ok(glob) => Some(Located { value: glob, span }),
+        Err(error) => {
+            sink.error(span, error.to_string()).hint(error.hint());
+            None
+        }
     }
 }
 

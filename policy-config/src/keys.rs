@@ -1,13 +1,33 @@
 //! The keys that each table of the file may have.
 
 /// The tables themselves.
-pub(crate) const ROOT: &[&str] = &["agent", "sampling", "enforcement", "account"];
+pub(crate) const ROOT: &[&str] = &[
+    "agent",
+    "sampling",
+    "enforcement",
+    "leaks",
+    "snapshots",
+    "account",
+    "leak",
+];
 /// `[agent]`
 pub(crate) const AGENT: &[&str] = &["listen", "listen-strict"];
 /// `[sampling]`
-pub(crate) const SAMPLING: &[&str] = &["interval", "principals", "max-tracked", "cpu-budget"];
+pub(crate) const SAMPLING: &[&str] = &[
+    "interval",
+    "principals",
+    "max-tracked",
+    "cpu-budget",
+    "thin",
+];
+/// `[[sampling.thin]]`
+pub(crate) const THIN: &[&str] = &["class", "keep"];
+/// `[snapshots]`; `keep` is there as well.
+pub(crate) const SNAPSHOTS: &[&str] = &["directory", "every", "keep", "at-exit"];
 /// `[enforcement]`
 pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget", "mask", "reserve"];
+/// `[leaks]`
+pub(crate) const LEAKS: &[&str] = &["sites"];
 /// `[[account]]`
 pub(crate) const ACCOUNT: &[&str] = &[
     "name",
@@ -24,6 +44,8 @@ pub(crate) const ACCOUNT: &[&str] = &[
     "never-interrupt",
     "work",
 ];
+/// `[[leak]]`
+pub(crate) const LEAK: &[&str] = &["account", "class"];
 
 /// The header that `key` belongs under, for the hint about a misplaced key.
 pub(crate) fn home_of(key: &str) -> Option<&'static str> {
@@ -31,7 +53,10 @@ pub(crate) fn home_of(key: &str) -> Option<&'static str> {
         ("[agent]", AGENT),
         ("[sampling]", SAMPLING),
         ("[enforcement]", ENFORCEMENT),
+        ("[snapshots]", SNAPSHOTS),
+        ("[leaks]", LEAKS),
         ("[[account]]", ACCOUNT),
+        ("[[leak]]", LEAK),
     ]
     .into_iter()
     .find_map(|(header, keys)| keys.contains(&key).then_some(header))

@@ -29,6 +29,7 @@ mod diff;
 mod glob;
 mod interrupt;
 mod keys;
+mod leak;
 mod listen;
 mod nesting;
 #[cfg(any(test, fuzzing))]
@@ -36,6 +37,8 @@ pub mod oracle;
 mod parse;
 mod pattern;
 mod schema;
+mod snapshots;
+mod thin;
 mod tree;
 mod units;
 mod work;
@@ -44,18 +47,22 @@ pub use admit::{Admit, AdmitError, MAX_METHOD_BYTES};
 pub use diagnostic::{Diagnostic, Label, Position, Severity};
 pub use glob::{Glob, GlobError, MAX_GLOB_BYTES};
 pub use interrupt::{Interrupt, InterruptTable, Interrupts, NEVER_INTERRUPTED};
+pub use leak::{AcknowledgedLeak, MAX_LEAKS};
 pub use listen::{Listen, ListenError};
 pub use parse::{MAX_ACCOUNTS, MAX_DIAGNOSTICS, MAX_FILE_BYTES, Parsed, parse, parse_bytes};
 pub use pattern::{MAX_PATTERN_BYTES, PackagePattern, PackageTable, PatternError};
 pub use schema::{
     Account, AgentSection, Charge, DEFAULT_MASK_BYTES, DEFAULT_RESERVE_PERCENT, Door, Enforcement,
-    FINEST_DEFAULT_INTERVAL_BYTES, Interval, Limit, MAX_CPU_BUDGET_PERCENT,
+    FINEST_DEFAULT_INTERVAL_BYTES, Interval, LeakSettings, Limit, MAX_CPU_BUDGET_PERCENT,
     MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_INTERVAL_DOUBLINGS, MAX_NAME_BYTES,
-    MAX_RESERVE_PERCENT, MAX_TRACKED, MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT,
-    MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT, MIN_TRACKED, Matcher, Mode, Policy, Principals,
-    Sampling, Throw,
+    MAX_RESERVE_PERCENT, MAX_SITES, MAX_TRACKED, MIN_CPU_BUDGET_PERCENT,
+    MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT, MIN_TRACKED, Matcher,
+    Mode, Policy, Principals, Sampling, Throw,
 };
+pub use snapshots::{MAX_SNAPSHOT_EVERY, MAX_SNAPSHOTS_KEPT, MIN_SNAPSHOT_EVERY, Snapshots};
+pub use thin::{MAX_THIN_RULES, MIN_KEEP_PERCENT, Thin, thin_rule};
 pub use units::{
-    PercentError, SizeError, format_bytes, format_rounded_bytes, parse_percent, parse_size,
+    DurationError, PercentError, SizeError, format_bytes, format_duration, format_rounded_bytes,
+    parse_duration, parse_percent, parse_size,
 };
 pub use work::{WorkError, WorkPattern, WorkTable};

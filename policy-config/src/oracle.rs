@@ -7,11 +7,11 @@ mod tests;
 use std::collections::HashSet;
 
 use crate::{
-    Account, Admit, Charge, Diagnostic, Door, Interval, Limit, MAX_ACCOUNTS,
+    Account, Admit, Charge, Diagnostic, Door, Glob, Interval, Limit, MAX_ACCOUNTS,
     MAX_CPU_BUDGET_PERCENT, MAX_DIAGNOSTICS, MAX_EVIDENCE_BUDGET_PERCENT, MAX_FILE_BYTES,
-    MAX_INTERVAL_BYTES, MAX_NAME_BYTES, MAX_RESERVE_PERCENT, MAX_TRACKED, MIN_CPU_BUDGET_PERCENT,
-    MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT, MIN_TRACKED, Matcher,
-    Policy, parse_bytes,
+    MAX_INTERVAL_BYTES, MAX_LEAKS, MAX_NAME_BYTES, MAX_RESERVE_PERCENT, MAX_SITES, MAX_TRACKED,
+    MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT,
+    MIN_TRACKED, Matcher, Policy, parse_bytes,
 };
 
 /// Reads `bytes` as a policy file and checks everything that callers rely on.
@@ -108,6 +108,20 @@ fn check_policy(policy: &Policy) {
         }
         check_limits(account.soft_limit, account.limit);
         check_door(account);
+    }
+    assert!(policy.leak_settings.sites.len() <= MAX_SITES);
+    let sites: HashSet<_> = policy.leak_settings.sites.iter().collect();
+    assert_eq!(
+        sites.len(),
+        policy.leak_settings.sites.len(),
+        "globs are unique"
+    );
+    assert!(policy.leaks.len() <= MAX_LEAKS);
+    let mut leaks = HashSet::new();
+    for leak in &policy.leaks {
+        assert!(leaks.insert(leak), "entries are unique");
+        let name = |glob: &Glob| glob.as_str().replace(['*', '?'], "x");
+        assert!(leak.matches(&name(&leak.account), &name(&leak.class)));
     }
     assert!(Policy::diff(policy, policy).is_empty());
     for line in Policy::diff(&Policy::default(), policy) {

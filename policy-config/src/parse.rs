@@ -10,14 +10,17 @@ use crate::account;
 use crate::diagnostic::{Diagnostic, Sink, quote};
 use crate::did_you_mean;
 use crate::keys;
+use crate::leak::{self, MAX_LEAKS};
 use crate::listen::Listen;
 use crate::nesting;
 use crate::schema::{
-    AgentSection, Enforcement, Interval, Limit, MAX_CPU_BUDGET_PERCENT,
+    AgentSection, Enforcement, Interval, LeakSettings, Limit, MAX_CPU_BUDGET_PERCENT,
     MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_RESERVE_PERCENT, MAX_TRACKED,
     MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT,
     MIN_TRACKED, Mode, Policy, Principals, Sampling,
 };
+use crate::snapshots;
+use crate::thin::{self, MAX_THIN_RULES};
 use crate::tree::{self, Located, Section};
 use crate::units::{PercentError, format_bytes, parse_percent, parse_percent_or_zero, parse_size};
 
@@ -104,7 +107,7 @@ fn read(text: &str, sink: &mut Sink) -> Option<Policy> {
     }
     if let Some(span) = nesting::too_deep(text) {
         sink.error(span, "the file is nested too deeply").hint(
-            "a policy needs no table within [agent], [sampling], [enforcement] or [[account]]",
+            "a policy needs no table within [agent], [sampling], [enforcement], [leaks], [[account]] or [[leak]]",
         );
         return None;
     }
@@ -139,7 +142,10 @@ fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
     let agent = root.section("agent", keys::AGENT, sink);
     let sampling = root.section("sampling", keys::SAMPLING, sink);
     let enforcement = root.section("enforcement", keys::ENFORCEMENT, sink);
+    let snapshots = root.section("snapshots", keys::SNAPSHOTS, sink);
+    let leak_settings = root.section("leaks", keys::LEAKS, sink);
     let accounts = root.sections("account", keys::ACCOUNT, MAX_ACCOUNTS, sink);
+    let leaks = root.sections("leak", keys::LEAK, MAX_LEAKS, sink);
     Policy {
         agent: agent.map_or_else(AgentSection::default, |section| AgentSection {
             listen: listen(&section, sink).unwrap_or_default(),
@@ -149,7 +155,12 @@ fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
         enforcement: enforcement.map_or_else(Enforcement::default, |section| {
             read_enforcement(&section, sink)
         }),
+        snapshots: snapshots.and_then(|section| snapshots::read(&section, sink)),
+        leak_settings: leak_settings.map_or_else(LeakSettings::default, |section| LeakSettings {
+            sites: leak::read_sites(&section, sink),
+        }),
         accounts: account::read_all(&accounts, sink),
+        leaks: leak::read_all(&leaks, sink),
     }
 }
 
@@ -167,6 +178,13 @@ fn listen(section: &Section<'_, '_>, sink: &mut Sink) -> Option<Listen> {
 fn read_sampling(section: &Section<'_, '_>, sink: &mut Sink) -> Sampling {
     let default = Sampling::default();
     let interval = interval(section, sink);
+    let thin = section.sections_called(
+        "thin",
+        "[[sampling.thin]]",
+        keys::THIN,
+        MAX_THIN_RULES,
+        sink,
+    );
     Sampling {
         interval: interval.unwrap_or(default.interval),
         interval_is_default: interval.is_none(),
@@ -182,6 +200,7 @@ fn read_sampling(section: &Section<'_, '_>, sink: &mut Sink) -> Sampling {
             .integer("max-tracked", MIN_TRACKED, MAX_TRACKED, sink)
             .unwrap_or(default.max_tracked),
         cpu_budget_percent: cpu_budget(section, sink).unwrap_or(default.cpu_budget_percent),
+        thin: thin::read_all(&thin, sink),
     }
 }
 

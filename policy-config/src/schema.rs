@@ -5,8 +5,11 @@ use std::fmt;
 use crate::admit::Admit;
 use crate::glob::Glob;
 use crate::interrupt::{Interrupts, Listed};
+use crate::leak::AcknowledgedLeak;
 use crate::listen::Listen;
 use crate::pattern::{PackagePattern, PackageTable};
+use crate::snapshots::Snapshots;
+use crate::thin::Thin;
 use crate::units::format_bytes;
 
 /// Smallest sampling interval, in bytes: below it `exact` costs less.
@@ -40,6 +43,8 @@ pub const MIN_RESERVE_PERCENT: f64 = 0.0;
 /// Largest reserve, in percent of a limit: with more, the limit would say little about what an account
 /// may hold.
 pub const MAX_RESERVE_PERCENT: f64 = 100.0;
+/// Most globs of `sites`.
+pub const MAX_SITES: usize = 100;
 /// Longest account name, in bytes.
 pub const MAX_NAME_BYTES: usize = 200;
 
@@ -52,8 +57,14 @@ pub struct Policy {
     pub sampling: Sampling,
     /// `[enforcement]`
     pub enforcement: Enforcement,
+    /// `[snapshots]`; `None`: no files are written.
+    pub snapshots: Option<Snapshots>,
+    /// `[leaks]`
+    pub leak_settings: LeakSettings,
     /// `[[account]]`, in file order, which decides between services and scopes.
     pub accounts: Vec<Account>,
+    /// `[[leak]]`: acknowledged leaks, which are not reported again.
+    pub leaks: Vec<AcknowledgedLeak>,
 }
 
 impl Policy {
@@ -117,6 +128,8 @@ pub struct Sampling {
     /// `cpu-budget`: the share of the process's CPU time, in percent, above which the agent widens the
     /// interval; `None`: never. By default 0.5 %.
     pub cpu_budget_percent: Option<f64>,
+    /// `[[sampling.thin]]`: classes of which fewer samples are kept; the first that matches a class decides.
+    pub thin: Vec<Thin>,
 }
 
 impl Default for Sampling {
@@ -127,6 +140,7 @@ impl Default for Sampling {
             principals: Principals::default(),
             max_tracked: 1_000_000,
             cpu_budget_percent: Some(0.5),
+            thin: Vec::new(),
         }
     }
 }
@@ -248,6 +262,21 @@ pub enum Mode {
     Enforce,
 }
 words!(Mode { Observe = "observe", Enforce = "enforce" });
+
+/// `[leaks]`: what is found out about what accounts hold, beyond what leak suspects need.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LeakSettings {
+    /// `sites`: the accounts, by globs over their names as they are published, for which the agent takes
+    /// stacks of samples of all classes. None by default; at most [`MAX_SITES`].
+    pub sites: Vec<Glob>,
+}
+
+impl LeakSettings {
+    /// Whether stacks are wanted of the account of this name.
+    pub fn wants_sites_of(&self, account: &str) -> bool {
+        self.sites.iter().any(|glob| glob.matches(account))
+    }
+}
 
 /// `[[account]]`: a rule that makes one account, or one for each service or scope.
 #[derive(Debug, Clone, PartialEq)]
@@ -412,7 +441,8 @@ mod tests {
         assert_eq!(policy.enforcement.mask, Limit::Bytes(8 << 20));
         assert_eq!(policy.enforcement.reserve_percent, 12.5);
         assert_eq!(Door::default(), Door::Auto);
-        assert!(policy.accounts.is_empty());
+        assert!(policy.accounts.is_empty() && policy.leaks.is_empty());
+        assert!(policy.leak_settings.sites.is_empty());
     }
 
     #[test]

@@ -156,6 +156,25 @@ impl<'t, 'i> Section<'t, 'i> {
         sink: &mut Sink,
     ) -> Option<Vec<Located<&'t str>>> {
         let value = self.value(key)?;
+        if matches!(value.get_ref(), DeValue::Array(array) if array.is_empty()) {
+            sink.error(value.span(), format!("`{key}` is empty"))
+                .hint(format!("write {key} = [\"{example}\"]"));
+            return None;
+        }
+        let strings = self.strings_or_none(key, example, sink);
+        (!strings.is_empty()).then_some(strings)
+    }
+
+    /// The strings of the array at `key`, which may be empty or absent. Anything else in it is an error.
+    pub(crate) fn strings_or_none(
+        &self,
+        key: &str,
+        example: &str,
+        sink: &mut Sink,
+    ) -> Vec<Located<&'t str>> {
+        let Some(value) = self.value(key) else {
+            return Vec::new();
+        };
         let DeValue::Array(array) = value.get_ref() else {
             wrong_type(
                 key,
@@ -165,12 +184,8 @@ impl<'t, 'i> Section<'t, 'i> {
                 sink,
             )
             .hint(format!("write {key} = [\"{example}\"]"));
-            return None;
+            return Vec::new();
         };
-        if array.is_empty() {
-            sink.error(value.span(), format!("`{key}` is empty"))
-                .hint(format!("write {key} = [\"{example}\"]"));
-        }
         let mut strings = Vec::new();
         for element in array.iter() {
             match element.get_ref() {
@@ -185,7 +200,7 @@ impl<'t, 'i> Section<'t, 'i> {
                 }
             }
         }
-        (!strings.is_empty()).then_some(strings)
+        strings
     }
 
     /// The table `[key]`; `None` if it is absent or, with an error, something else.
@@ -225,10 +240,22 @@ impl<'t, 'i> Section<'t, 'i> {
         most: usize,
         sink: &mut Sink,
     ) -> Vec<Section<'t, 'i>> {
+        let title = format!("[[{key}]]");
+        self.sections_called(key, &title, known, most, sink)
+    }
+
+    /// As [`Section::sections`], of tables that messages call `title`.
+    pub(crate) fn sections_called(
+        &self,
+        key: &str,
+        title: &str,
+        known: &[&str],
+        most: usize,
+        sink: &mut Sink,
+    ) -> Vec<Section<'t, 'i>> {
         let Some(value) = self.value(key) else {
             return Vec::new();
         };
-        let title = format!("[[{key}]]");
         let hint = format!("write {title} in double brackets before each");
         let DeValue::Array(array) = value.get_ref() else {
             wrong_type(
@@ -255,7 +282,7 @@ impl<'t, 'i> Section<'t, 'i> {
         for element in array.iter().take(most) {
             match element.get_ref() {
                 DeValue::Table(table) => {
-                    sections.push(Section::new(table, element.span(), &title, known, sink));
+                    sections.push(Section::new(table, element.span(), title, known, sink));
                 }
                 other => {
                     let message = format!("`{key}` must hold tables, not {}", type_name(other));

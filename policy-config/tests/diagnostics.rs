@@ -1,8 +1,8 @@
 //! What a user reads: every rule of the policy file, its place and its hint.
 
 use policy_config::{
-    Charge, Door, Interrupt, Interval, Limit, Listen, Matcher, Mode, Policy, Principals, Severity,
-    Throw, parse, parse_bytes,
+    Charge, Door, Interrupt, Interval, Limit, Listen, MAX_SITES, Matcher, Mode, Policy, Principals,
+    Severity, Throw, parse, parse_bytes,
 };
 
 /// All diagnostics of `text`, one rendered line each.
@@ -122,7 +122,8 @@ fn every_setting_is_taken() {
          [[account]]\nservice = '/a*'\nlimit = 'none'\nthrow = 'exception'\n\
          door = 'auto'\nadmit = ['DELETE *', '* /logout']\n\
          [[account]]\nscope = '*'\n\
-         [[account]]\nname = 'off'\nservice = '/off'\ndoor = 'off'",
+         [[account]]\nname = 'off'\nservice = '/off'\ndoor = 'off'\n\
+         [[leak]]\naccount = 'shop'\nclass = 'com.acme.Catalogue$Entry'",
     );
     assert_eq!(policy.enforcement.evidence_budget_percent, 12.5);
     assert_eq!(policy.enforcement.reserve_percent, 20.0);
@@ -142,6 +143,8 @@ fn every_setting_is_taken() {
         (Door::Auto, 0)
     );
     assert_eq!(policy.accounts[2].door, Door::Off);
+    assert_eq!(policy.leaks.len(), 1);
+    assert!(policy.leaks[0].matches("shop", "com.acme.Catalogue$Entry"));
 }
 
 #[test]
@@ -255,7 +258,7 @@ fn unprintable_text_of_the_user_is_escaped() {
     assert_lines(
         "\"a\\nforged: line\" = 1",
         &[
-            "p:1:1: unknown key `a\\nforged: line` in the policy file (the keys here are `agent`, `sampling`, `enforcement` and `account`)",
+            "p:1:1: unknown key `a\\nforged: line` in the policy file (the keys here are `agent`, `sampling`, `enforcement`, `leaks`, `snapshots`, `account` and `leak`)",
         ],
     );
 }
@@ -776,6 +779,93 @@ fn where_threads_may_be_interrupted_is_read_and_checked() {
     assert_lines(
         "[[account]]\nservice = '*'\nnever-interrupt = []",
         &["p:3:19: `never-interrupt` is empty (write never-interrupt = [\"com.acme.tx.*\"])"],
+    );
+}
+
+#[test]
+fn sites_are_globs_over_accounts() {
+    assert_lines("[leaks]\nsites = ['shop', 'tenant-*', '_unaccounted']", &[]);
+    assert_lines("[leaks]\nsites = []", &[]);
+    assert_lines(
+        "[leaks]\nsites = ['shop', '', 7, 'shop']\nsite = 1\nclass = 'x'",
+        &[
+            "p:2:18: the glob is empty (\"*\" matches every name)",
+            "p:2:22: `sites` must hold strings, not a whole number (write sites = [\"shop\"])",
+            "p:2:25: warning: `shop` stands here twice (remove one)",
+            "p:3:1: unknown key `site` in [leaks] (did you mean `sites`?)",
+            "p:4:1: unknown key `class` in [leaks] (it belongs below [[leak]])",
+        ],
+    );
+    assert_lines(
+        "[[leaks]]\nsites = ['shop']",
+        &[
+            "p:1:1: `leaks` must be one table, not an array (write [leaks] in single brackets, once)",
+        ],
+    );
+    let many: Vec<String> = (0..=MAX_SITES).map(|n| format!("'a{n}'")).collect();
+    let parsed = parse(&format!("[leaks]\nsites = [{}]", many.join(",")));
+    assert!(parsed.policy.is_none());
+}
+
+#[test]
+fn an_acknowledged_leak_names_account_and_class() {
+    assert_lines(
+        "[[leak]]\naccount = '_unaccounted'\nclass = 'byte[]'\n[[leak]]\naccount = '*'\nclass = 'a.B'",
+        &[],
+    );
+    assert_lines(
+        "[[leak]]\nclass = 'a.B'\n[[leak]]\naccount = 'shop'\n[[leak]]",
+        &[
+            "p:1:1: the leak does not name its `account` (add account = \"shop\")",
+            "p:3:1: the leak does not name its `class` (add class = \"com.acme.Catalogue$Entry\")",
+            "p:5:1: the leak does not name its `account` (add account = \"shop\")",
+            "p:5:1: the leak does not name its `class` (add class = \"com.acme.Catalogue$Entry\")",
+        ],
+    );
+    assert_lines(
+        "[[leak]]\naccount = ''\nclass = 3\nservice = 'x'",
+        &[
+            "p:2:11: the glob is empty (\"*\" matches every name)",
+            "p:3:9: `class` must be a string, not a whole number (write class = \"com.acme.Catalogue$Entry\")",
+            "p:4:1: unknown key `service` in [[leak]] (it belongs below [[account]])",
+        ],
+    );
+    assert_lines(
+        "[leak]\naccount = 'shop'\nclass = 'a.B'",
+        &[
+            "p:1:1: `leak` must be an array of tables, not a table (write [[leak]] in double brackets before each)",
+        ],
+    );
+}
+
+#[test]
+fn an_acknowledged_leak_that_hides_too_much_or_nothing_is_a_warning() {
+    for (class, warning) in [
+        (
+            "*",
+            "this acknowledges every leak of the account, also those that nobody has seen yet (name the classes, such as \"com.acme.Catalogue$Entry\")",
+        ),
+        (
+            "com/acme/Session",
+            "`com/acme/Session` matches no class: packages are separated by dots (write \"com.acme.Session\")",
+        ),
+        (
+            "[Ljava/lang/String;",
+            "`[Ljava/lang/String;` matches no class: arrays are named as in Java's source (write \"byte[]\" or \"java.lang.String[]\")",
+        ),
+    ] {
+        let text = format!("[[leak]]\naccount = 'shop'\nclass = '{class}'");
+        assert_lines(&text, &[&format!("p:3:9: warning: {warning}")]);
+        assert_eq!(underlined(&text), [format!("'{class}'")]);
+    }
+    let twice = "[[leak]]\naccount = 'a'\nclass = 'b'\n".repeat(2);
+    assert_lines(
+        &twice,
+        &["p:4:1: warning: b of account a is acknowledged twice (remove one)"],
+    );
+    assert_eq!(
+        parse(&twice).policy.map(|policy| policy.leaks.len()),
+        Some(1)
     );
 }
 

@@ -12,24 +12,32 @@
 //! * [`ledger`]: what is charged, to whom, until when.
 //! * [`identity`]: whose an allocation is, and the names of accounts.
 //! * [`enforce`]: limits, the collections that prove what an account holds, and refusals.
+//! * [`holdings`]: what accounts hold by class, how old it is and how large.
+//! * [`sites`]: where survivors were allocated.
+//! * [`leaks`]: which classes of which accounts leak.
 //! * [`events`]: how long things took and how often they happened.
+//! * [`cohorts`]: what is live by birth, so that two snapshots can be subtracted.
 //! * [`snapshot`]: one reading of all accounts, as plain data.
 
 #![forbid(unsafe_code)]
 // `new` makes what exists once for an agent; a default of it would mean nothing.
 #![allow(clippy::new_without_default)]
 
+pub mod cohorts;
 pub mod core;
 pub mod enforce;
 pub mod events;
+pub mod holdings;
 pub mod identity;
 pub mod interval_control;
+pub mod leaks;
 pub mod ledger;
 pub mod peaks;
 pub mod ports;
 pub mod pressure;
 pub mod reading;
 pub mod sampling;
+pub mod sites;
 pub mod snapshot;
 mod sync;
 pub mod uncertainty;

@@ -11,20 +11,28 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use policy_config::{Thin, thin_rule};
+
+use crate::cohorts::{Cohorts, Mark, Sum};
 use crate::core::Core;
 use crate::enforce::Enforcement;
 use crate::enforce::refused_places::RefusedPlace;
 use crate::enforce::throw_points::Reason;
 use crate::events;
+use crate::holdings::histogram::Shape;
+use crate::holdings::{EpochTimes, Tally};
 use crate::identity::classes::ClassId;
 use crate::identity::directory;
-use crate::identity::directory::counting::{Ended, Names};
-use crate::ledger::{DropReason, Ledger, PurseId, Totals, UNKNOWN_CLASS};
+use crate::identity::directory::counting::{Counting, Ended, Names};
+use crate::ledger::{ClassTotals, DropReason, Ledger, PurseId, Totals, UNKNOWN_CLASS};
+use crate::sampling::class_thinning::widest_bytes;
+use crate::sampling::standard_error_bytes;
 use crate::sampling::weight::OBJECT_UNIT;
+use crate::sites::Skip;
 use crate::uncertainty::Survivors;
 
 use crate::snapshot::{
-    Account, Class, Heap, Ineffective, Kind, OTHER, Place, PolicyStatus, Principal, Sampling,
+    Account, Class, Heap, Held, Ineffective, Kind, OTHER, Place, PolicyStatus, Principal, Sampling,
     Snapshot, State, Tree, UNACCOUNTED,
 };
 
@@ -68,12 +76,19 @@ impl LiveOfPurse {
 /// defaults. On an agent thread. `policy` gives the policy in force and a guard that keeps it in force;
 /// the guard and the directory's lock are held for one short step.
 pub fn read<G>(core: &Core, policy: impl FnOnce() -> (G, PolicyStatus)) -> Taken {
-    let read = read_accounts(core, policy);
-    Taken {
-        snapshot: snapshot(core, read.accounts, read.policy),
-        names: read.names,
-        live_of_purses: read.live_of_purses,
-    }
+    read_accounts(core, None, policy).taken(core)
+}
+
+/// As [`read`]; classes also have what they hold by cohort, cut at these marks. Their live bytes, and those
+/// of the accounts, are the sums over the cohorts. Also returns the cohorts that there are.
+pub fn read_with_cohorts<G>(
+    core: &Core,
+    cuts: Vec<Mark>,
+    policy: impl FnOnce() -> (G, PolicyStatus),
+) -> (Taken, Cohorts) {
+    let mut read = read_accounts(core, Some(Cohorts::new(cuts)), policy);
+    let cohorts = std::mem::take(&mut read.cohorts);
+    (read.taken(core), cohorts)
 }
 
 struct Read {
@@ -81,19 +96,45 @@ struct Read {
     policy: PolicyStatus,
     names: Arc<Names>,
     live_of_purses: HashMap<PurseId, LiveOfPurse>,
+    cohorts: Cohorts,
 }
 
-fn read_accounts<G>(core: &Core, policy: impl FnOnce() -> (G, PolicyStatus)) -> Read {
+impl Read {
+    fn taken(self, core: &Core) -> Taken {
+        Taken {
+            snapshot: snapshot(core, self.accounts, self.policy),
+            names: self.names,
+            live_of_purses: self.live_of_purses,
+        }
+    }
+}
+
+fn read_accounts<G>(
+    core: &Core,
+    cohorts: Option<Cohorts>,
+    policy: impl FnOnce() -> (G, PolicyStatus),
+) -> Read {
     let _timing = events::reading_for_report();
-    core.directory().begin_counting();
-    let mut counted = count(&core.ledger, core.heap.used_after_gc_bytes());
-    let seen = look(core, &mut counted, policy);
+    let counting = core.directory().begin_counting();
+    let times = core.holdings.marks();
+    let mut counted = count(
+        &core.ledger,
+        core.heap.used_after_gc_bytes(),
+        times,
+        cohorts,
+    );
+    let seen = look(core, &mut counted, counting, policy);
     core.enforcement.drain();
     let mut live_of_purses = live_of_purses(&counted.groups);
     for (purse, live) in &mut live_of_purses {
         live.variance = counted.survivors.live(&[*purse]).variance;
     }
     let mut live = live(counted.groups, &seen.names);
+    let by_cohort = (counted.cohorts.as_ref()).map(|cohorts| by_cohort(cohorts, &seen));
+    let mut of_classes = classes_of_purses(&counted.tally, counted.allocated);
+    let limits: HashMap<String, u64> = (seen.accounts.iter())
+        .filter_map(|one| Some((one.account.name.clone(), one.account.limit_bytes?)))
+        .collect();
     let mut accounts = Vec::new();
     for mut of_account in seen.accounts {
         let found = live.remove(&of_account.name).unwrap_or_default();
@@ -103,60 +144,176 @@ fn read_accounts<G>(core: &Core, policy: impl FnOnce() -> (G, PolicyStatus)) -> 
             let bytes: u64 = of_account.tree.iter().map(of_purse).sum();
             tree.live_bytes = bytes.min(tree.charged_bytes);
         }
-        accounts.push(row(
+        let mut account = row(
             &core.enforcement,
             of_account,
             found,
-            &counted.allocated,
+            &mut of_classes,
             &seen.classes,
-        ));
+        );
+        set_sample_shares(core, &mut account, &seen.thin, &limits);
+        if let Some(by_cohort) = &by_cohort {
+            let cuts = counted.cohorts.as_ref().map_or(&[][..], Cohorts::cuts);
+            set_cohorts(&mut account, by_cohort, cuts);
+        }
+        accounts.push(account);
     }
     Read {
         accounts,
         policy: seen.policy,
         names: seen.names,
         live_of_purses,
+        cohorts: counted.cohorts.unwrap_or_default(),
     }
+}
+
+/// Sets which share of the samples of each class is kept, as the rules of the policy and the limits of the
+/// account and of the service around it allow.
+fn set_sample_shares(
+    core: &Core,
+    account: &mut Account,
+    rules: &[Thin],
+    limits: &HashMap<String, u64>,
+) {
+    if rules.is_empty() {
+        return;
+    }
+    let bounds = [&account.name, &account.parent].map(|name| limits.get(name).copied());
+    let widest = widest_bytes(bounds.into_iter().flatten());
+    for class in &mut account.classes {
+        let rule = thin_rule(rules, &class.class);
+        class.sample_share = rule.and_then(|rule| core.class_thinning.share(rule, widest));
+    }
+}
+
+/// Live sums by account, class and place among the cuts.
+type ByCohort = HashMap<Arc<str>, BTreeMap<Arc<str>, BTreeMap<usize, Sum>>>;
+
+fn by_cohort(cohorts: &Cohorts, seen: &Seen) -> ByCohort {
+    let unaccounted: Arc<str> = UNACCOUNTED.into();
+    let unknown: Arc<str> = UNKNOWN.into();
+    let mut by_cohort = ByCohort::new();
+    for (payer, class, cut, sum) in cohorts.sums() {
+        let account = seen.names.get(&payer).unwrap_or(&unaccounted).clone();
+        let class = seen.classes.get(&class).unwrap_or(&unknown).clone();
+        let of_class = by_cohort
+            .entry(account)
+            .or_default()
+            .entry(class)
+            .or_default();
+        *of_class.entry(cut).or_default() += sum;
+    }
+    by_cohort
+}
+
+/// Sets what the classes of an account hold by cohort. A class that is not listed is part of the last one,
+/// the sum of the rest.
+fn set_cohorts(account: &mut Account, by_cohort: &ByCohort, cuts: &[Mark]) {
+    let mut live = Sum::default();
+    let mut rest: BTreeMap<usize, Sum> = BTreeMap::new();
+    let none = BTreeMap::new();
+    let classes = by_cohort.get(account.name.as_str()).unwrap_or(&none);
+    let listed: HashMap<&str, usize> = (account.classes.iter().enumerate())
+        .map(|(at, class)| (class.class.as_str(), at))
+        .collect();
+    let mut of_listed = vec![BTreeMap::new(); account.classes.len()];
+    for (class, cohorts) in classes {
+        for (cut, sum) in cohorts {
+            live += *sum;
+            let of_class = match listed.get(&**class) {
+                Some(&at) => &mut of_listed[at],
+                None => &mut rest,
+            };
+            *of_class.entry(*cut).or_default() += *sum;
+        }
+    }
+    drop(listed);
+    if !rest.is_empty() {
+        // The two passes over the names agree, so the rest has a row already; if not, it gets one.
+        match account
+            .classes
+            .iter()
+            .position(|class| class.class == OTHER)
+        {
+            Some(at) => of_listed[at] = rest,
+            None => {
+                let class = OTHER.to_owned();
+                account.classes.push(Class {
+                    class,
+                    ..Class::default()
+                });
+                of_listed.push(rest);
+            }
+        }
+    }
+    for (class, cohorts) in account.classes.iter_mut().zip(of_listed) {
+        let mut all = Sum::default();
+        cohorts.values().for_each(|sum| all += *sum);
+        class.live_bytes = all.live.bytes;
+        class.live_standard_error_bytes = standard_error_bytes(all.live.variance);
+        class.live_objects = all.live.objects.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT;
+        let held = cohorts.into_iter().map(|(cut, sum)| Held {
+            upto: cuts[cut].epoch,
+            sum,
+        });
+        class.cohorts = held.collect();
+    }
+    account.live_bytes = live.live.bytes;
+    account.live_objects = live.live.objects.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT;
 }
 
 // ---- the first step ----------------------------------------------------------------
 
-/// Records are summed by this: payer, agent account, principal, class.
-type Group = (PurseId, PurseId, PurseId, u32);
+/// Live records are summed by this: payer, agent account, principal.
+type Group = (PurseId, PurseId, PurseId);
 
 /// The sums of the first step, by number.
 struct Counted {
     /// Live bytes, and live objects in units of 2^-16.
     groups: HashMap<Group, (u64, u64)>,
-    /// Bytes ever allocated by class, of every open purse.
-    allocated: HashMap<PurseId, Vec<(u32, u64)>>,
+    /// All records by payer and class.
+    tally: Tally,
+    /// What was ever allocated by class, of every open purse.
+    allocated: HashMap<PurseId, Vec<(u32, ClassTotals)>>,
     /// The live charges and their errors, by the purse that pays.
     survivors: Survivors,
+    /// What is live by cohort, if that was asked for.
+    cohorts: Option<Cohorts>,
 }
 
-fn count(ledger: &Ledger, used_after_gc_bytes: u64) -> Counted {
+fn count(
+    ledger: &Ledger,
+    used_after_gc_bytes: u64,
+    times: EpochTimes,
+    mut cohorts: Option<Cohorts>,
+) -> Counted {
     let mut groups: HashMap<Group, (u64, u64)> = HashMap::new();
+    let mut tally = Tally::new(times);
     let survivors = Survivors::of(ledger, used_after_gc_bytes, |record| {
-        let key = (
-            record.payer,
-            record.agent_account,
-            record.principal,
-            record.class,
-        );
+        tally.add(record);
+        if !record.survived {
+            return;
+        }
+        let key = (record.payer, record.agent_account, record.principal);
         let sums = groups.entry(key).or_default();
         sums.0 = sums.0.wrapping_add(record.live.bytes);
         sums.1 = sums.1.wrapping_add(record.live.objects);
+        if let Some(cohorts) = &mut cohorts {
+            cohorts.add(record);
+        }
     });
     let mut allocated = HashMap::new();
     for purse in open_purses(ledger) {
         let mut classes = Vec::new();
-        ledger.allocated_by_class(purse, |class, bytes| classes.push((class, bytes)));
+        ledger.allocated_by_class(purse, |class, totals| classes.push((class, totals)));
         allocated.insert(purse, classes);
     }
     Counted {
         groups,
+        tally,
         allocated,
         survivors,
+        cohorts,
     }
 }
 
@@ -172,20 +329,25 @@ impl Counted {
     fn forget(&mut self, ended: &Ended) {
         let Ended { purses, classes } = ended;
         if !purses.is_empty() || !classes.is_empty() {
-            (self.groups).retain(|(payer, agent_account, principal, class), _| {
-                !classes.contains(&ClassId(*class))
-                    && [payer, agent_account, principal]
-                        .iter()
-                        .all(|p| !purses.contains(p))
+            (self.groups).retain(|(payer, agent_account, principal), _| {
+                [payer, agent_account, principal]
+                    .iter()
+                    .all(|p| !purses.contains(p))
+            });
+            self.tally.retain(|key| {
+                !classes.contains(&ClassId(key.class)) && !purses.contains(&key.payer)
             });
             self.allocated.retain(|purse, _| !purses.contains(purse));
             self.survivors.forget(purses);
+            if let Some(cohorts) = &mut self.cohorts {
+                cohorts.forget(purses, |class| classes.contains(&ClassId(class)));
+            }
         }
     }
 
     /// The classes that were counted.
     fn classes(&self) -> HashSet<u32> {
-        let live = self.groups.keys().map(|&(.., class)| class);
+        let live = self.tally.rows.iter().map(|row| row.key.class);
         let allocated = self.allocated.values().flatten().map(|&(class, _)| class);
         live.chain(allocated).collect()
     }
@@ -196,6 +358,8 @@ impl Counted {
 /// What the directory knows at one moment.
 struct Seen {
     accounts: Vec<SeenAccount>,
+    /// The rules for classes of the policy in force.
+    thin: Vec<Thin>,
     policy: PolicyStatus,
     names: Arc<Names>,
     classes: HashMap<u32, Arc<str>>,
@@ -212,10 +376,15 @@ struct SeenAccount {
     left: Vec<PurseId>,
 }
 
-fn look<G>(core: &Core, counted: &mut Counted, policy: impl FnOnce() -> (G, PolicyStatus)) -> Seen {
+fn look<G>(
+    core: &Core,
+    counted: &mut Counted,
+    counting: Counting,
+    policy: impl FnOnce() -> (G, PolicyStatus),
+) -> Seen {
     let (_unchanging, published) = policy();
     let mut directory = core.directory();
-    counted.forget(&directory.end_counting());
+    counted.forget(&directory.end_counting(counting));
     let class_name = |class| Some((class, directory.class_name(ClassId(class))?));
     let known = counted
         .classes()
@@ -275,6 +444,7 @@ fn look<G>(core: &Core, counted: &mut Counted, policy: impl FnOnce() -> (G, Poli
     });
     Seen {
         accounts: accounts.collect(),
+        thin: policy.sampling.thin.clone(),
         policy: published,
         classes,
         names: directory.names(),
@@ -308,7 +478,6 @@ struct Live {
     bytes: u64,
     /// In units of 2^-16.
     objects: u64,
-    classes: HashMap<u32, (u64, u64)>,
     principals: BTreeMap<Arc<str>, u64>,
 }
 
@@ -327,13 +496,10 @@ fn live(groups: HashMap<Group, (u64, u64)>, names: &Names) -> HashMap<Arc<str>, 
     let unaccounted: Arc<str> = UNACCOUNTED.into();
     let name = |purse| names.get(&purse).unwrap_or(&unaccounted).clone();
     let mut live: HashMap<Arc<str>, Live> = HashMap::new();
-    for ((payer, agent_account, principal, class), (bytes, objects)) in groups {
+    for ((payer, agent_account, principal), (bytes, objects)) in groups {
         let entry = live.entry(name(payer)).or_default();
         entry.bytes += bytes;
         entry.objects += objects;
-        let of_class = entry.classes.entry(class).or_default();
-        of_class.0 += bytes;
-        of_class.1 += objects;
         // The matrix belongs to the agent account: what its code allocated, and for whom.
         let entry = live.entry(name(agent_account)).or_default();
         *entry.principals.entry(name(principal)).or_default() += bytes;
@@ -345,13 +511,13 @@ fn row(
     enforcement: &Enforcement,
     seen: SeenAccount,
     found: Live,
-    allocated: &HashMap<PurseId, Vec<(u32, u64)>>,
+    of_classes: &mut HashMap<PurseId, HashMap<u32, OfClass>>,
     names: &HashMap<u32, Arc<str>>,
 ) -> Account {
     let mut account = seen.account;
     // The steps do not see the same instant, so live bytes could exceed the charge.
     account.live_bytes = found.bytes.min(account.charged_bytes);
-    account.live_objects = found.objects.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT;
+    account.live_objects = whole_objects(found.objects);
     account.principals = (found.principals.into_iter())
         .map(|(name, live_bytes)| Principal {
             name: name.to_string(),
@@ -359,12 +525,8 @@ fn row(
         })
         .collect();
     (account.principals).sort_by_key(|p| std::cmp::Reverse(p.live_bytes));
-    let mut by_class = HashMap::new();
-    let of_purses = seen.purses.iter().filter_map(|purse| allocated.get(purse));
-    for &(class, bytes) in of_purses.flatten() {
-        *by_class.entry(class).or_insert(0u64) += bytes;
-    }
-    account.classes = classes(names, &found.classes, &by_class);
+    let of_purses = (seen.purses.iter()).filter_map(|purse| of_classes.remove(purse));
+    account.classes = classes(names, of_purses.flatten());
     let status = enforcement.status(&seen.name);
     // After a reload the limit may be gone before the enforcer's next pass.
     account.state = match account.limit_bytes {
@@ -405,53 +567,107 @@ fn place(found: RefusedPlace) -> Place {
     }
 }
 
+/// The figures of one class in one purse, or the sum of several.
+#[derive(Default)]
+struct OfClass {
+    live_bytes: u64,
+    /// In units of 2^-16.
+    live_objects: u64,
+    live_variance: u64,
+    charged_bytes: u64,
+    /// In units of 2^-16.
+    charged_objects: u64,
+    allocated: ClassTotals,
+    shape: Shape,
+}
+
+impl OfClass {
+    fn add(&mut self, other: &OfClass) {
+        self.live_bytes += other.live_bytes;
+        self.live_objects += other.live_objects;
+        self.live_variance = self.live_variance.wrapping_add(other.live_variance);
+        self.charged_bytes += other.charged_bytes;
+        self.charged_objects += other.charged_objects;
+        self.allocated.bytes += other.allocated.bytes;
+        self.allocated.objects += other.allocated.objects;
+        self.shape.add(&other.shape);
+    }
+
+    fn published(self, class: String) -> Class {
+        // What is charged is a part of what was allocated; the two are not read at the same instant.
+        let charged_objects = whole_objects(self.charged_objects);
+        Class {
+            class,
+            live_bytes: self.live_bytes,
+            live_objects: whole_objects(self.live_objects),
+            allocated_bytes_total: self.allocated.bytes,
+            live_standard_error_bytes: standard_error_bytes(self.live_variance),
+            allocated_objects_total: self.allocated.objects,
+            freed_bytes_total: self.allocated.bytes.saturating_sub(self.charged_bytes),
+            freed_objects_total: self.allocated.objects.saturating_sub(charged_objects),
+            shape: self.shape,
+            ..Class::default()
+        }
+    }
+}
+
+fn whole_objects(units: u64) -> u64 {
+    units.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT
+}
+
+fn classes_of_purses(
+    tally: &Tally,
+    allocated: HashMap<PurseId, Vec<(u32, ClassTotals)>>,
+) -> HashMap<PurseId, HashMap<u32, OfClass>> {
+    let mut of_purses: HashMap<PurseId, HashMap<u32, OfClass>> = HashMap::new();
+    for row in &tally.rows {
+        let of_class = OfClass {
+            live_bytes: row.live.bytes,
+            live_objects: row.live.objects,
+            live_variance: row.live.variance,
+            charged_bytes: row.charged.bytes,
+            charged_objects: row.charged.objects,
+            allocated: ClassTotals::default(),
+            shape: Shape::of(row, &tally.times, tally.times.noted_ms()),
+        };
+        let of_purse = of_purses.entry(row.key.payer).or_default();
+        of_purse.entry(row.key.class).or_default().add(&of_class);
+    }
+    for (purse, classes) in allocated {
+        let of_purse = of_purses.entry(purse).or_default();
+        for (class, totals) in classes {
+            of_purse.entry(class).or_default().allocated = totals;
+        }
+    }
+    of_purses
+}
+
 fn classes(
     names: &HashMap<u32, Arc<str>>,
-    live: &HashMap<u32, (u64, u64)>,
-    allocated: &HashMap<u32, u64>,
+    ids: impl Iterator<Item = (u32, OfClass)>,
 ) -> Vec<Class> {
-    let ids: HashSet<u32> = live.keys().chain(allocated.keys()).copied().collect();
     // Two loaders may define classes of one name; they are published as one.
-    let mut by_name: BTreeMap<Arc<str>, (u64, u64, u64)> = BTreeMap::new();
-    for id in ids {
+    let mut by_name: BTreeMap<Arc<str>, OfClass> = BTreeMap::new();
+    for (id, of_class) in ids {
         let name = names.get(&id).cloned().unwrap_or_else(|| UNKNOWN.into());
-        let sum = by_name.entry(name).or_default();
-        let (bytes, objects) = live.get(&id).copied().unwrap_or_default();
-        sum.0 += bytes;
-        sum.1 += objects;
-        sum.2 += allocated.get(&id).copied().unwrap_or(0);
+        by_name.entry(name).or_default().add(&of_class);
     }
-    let mut classes: Vec<Class> = by_name
-        .into_iter()
-        .map(
-            |(name, (live_bytes, objects, allocated_bytes_total))| Class {
-                class: name.to_string(),
-                live_bytes,
-                live_objects: objects.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT,
-                allocated_bytes_total,
-            },
-        )
-        .collect();
-    classes.sort_by(|a, b| {
-        (b.live_bytes, b.allocated_bytes_total, &a.class).cmp(&(
-            a.live_bytes,
-            a.allocated_bytes_total,
-            &b.class,
-        ))
+    let mut classes: Vec<(Arc<str>, OfClass)> = by_name.into_iter().collect();
+    classes.sort_by(|(a_name, a), (b_name, b)| {
+        (b.live_bytes, b.allocated.bytes, a_name).cmp(&(a.live_bytes, a.allocated.bytes, b_name))
     });
-    if classes.len() > MOST_CLASSES {
-        let mut rest = Class {
-            class: OTHER.to_owned(),
-            ..Class::default()
-        };
-        for class in classes.drain(MOST_CLASSES..) {
-            rest.live_bytes += class.live_bytes;
-            rest.live_objects += class.live_objects;
-            rest.allocated_bytes_total += class.allocated_bytes_total;
-        }
-        classes.push(rest);
+    let mut rest = OfClass::default();
+    let beyond = classes.split_off(classes.len().min(MOST_CLASSES));
+    for (_, of_class) in &beyond {
+        rest.add(of_class);
     }
-    classes
+    let mut published: Vec<Class> = (classes.into_iter())
+        .map(|(name, of_class)| of_class.published(name.to_string()))
+        .collect();
+    if !beyond.is_empty() {
+        published.push(rest.published(OTHER.to_owned()));
+    }
+    published
 }
 
 fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapshot {
@@ -460,6 +676,7 @@ fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapsh
         .map(|&reason| (reason.name(), core.ledger.dropped(reason)))
         .collect();
     let all_dropped: u64 = dropped.iter().map(|(_, count)| count).sum();
+    let stacks = core.sites.counts();
     Snapshot {
         heap: Heap {
             used_after_gc_bytes: core.heap.used_after_gc_bytes(),
@@ -477,12 +694,18 @@ fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapsh
             samples: core.ledger.samples_total().saturating_sub(all_dropped),
             dropped,
             thinned: core.thinning.passed_over(),
+            thinned_by_class: core.class_thinning.passed_over(),
             ..Sampling::default()
         },
         policy,
         accounts,
         scope_misuses: core.identity.scopes.misuses(),
+        leaks: core.leaks.report(),
         evidence: core.evidence.read(),
+        stacks: stacks.taken,
+        stacks_skipped: (Skip::ALL.iter())
+            .map(|&why| (why.name(), stacks.skipped[why as usize]))
+            .collect(),
         memory_bytes: memory_bytes(core),
         ..Snapshot::default()
     }
@@ -494,10 +717,13 @@ fn memory_bytes(core: &Core) -> Vec<(&'static str, u64)> {
         ("ledger", core.ledger.committed_bytes()),
         ("identity", core.identity.committed_bytes()),
         ("names", core.directory().estimated_bytes()),
+        ("holdings", core.holdings.committed_bytes()),
+        ("leaks", core.leaks.committed_bytes()),
         (
             "enforcement",
             core.enforcement.committed_bytes() + core.throw_points.methods.committed_bytes(),
         ),
+        ("sites", core.sites.committed_bytes()),
     ]
 }
 

@@ -20,6 +20,8 @@ pub enum Capability {
     GetBytecodes,
     /// The lines of methods.
     GetLineNumbers,
+    /// The source files of classes.
+    GetSourceFileName,
     /// Events and stacks of virtual threads. At start-up only, and from JDK 21 on.
     SupportVirtualThreads,
     /// Rewriting loaded classes. If it is acquired in a running VM, the first rewriting discards all
@@ -42,6 +44,7 @@ impl Capability {
             }
             Capability::GetBytecodes => capabilities.set_can_get_bytecodes(true),
             Capability::GetLineNumbers => capabilities.set_can_get_line_numbers(true),
+            Capability::GetSourceFileName => capabilities.set_can_get_source_file_name(true),
             Capability::SupportVirtualThreads => {
                 capabilities.set_can_support_virtual_threads(true);
             }

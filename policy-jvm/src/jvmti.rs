@@ -141,6 +141,13 @@ impl JvmTi {
             .map_err(|error| JvmTiError::of(error.raw()))
     }
 
+    /// The source file of a class (`Cart.java`); `None` if its class file does not name it. Allocates native
+    /// memory: not for allocating threads.
+    pub fn source_file_of(&self, class: &impl Handle<Kind = Class>) -> Option<String> {
+        // SAFETY: as in `JvmTi::signature_of`.
+        unsafe { self.wrapper().get_source_file_name(class.raw().0) }.ok()
+    }
+
     /// Looks at every class loaded now. Not for allocating threads.
     ///
     /// JVM TI hands out one local reference for each of what may be a hundred thousand classes. They live

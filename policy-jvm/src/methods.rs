@@ -93,15 +93,24 @@ impl<'j> LiveMethod<'j> {
         unsafe { self.tools.wrapper().get_bytecodes(self.raw()) }.ok()
     }
 
-    /// The line of the source at an index of its bytecode, if the class file has it.
-    pub fn line(&self, bci: u32) -> Option<i32> {
+    /// Where each line of the source begins: the index of the bytecode, and the line. In no particular
+    /// order. Empty if the class file does not have it.
+    pub fn lines(&self) -> Vec<(u32, u32)> {
         // SAFETY: as in `LiveMethod::name`.
-        let lines = unsafe { self.tools.wrapper().get_line_number_table(self.raw()) }.ok()?;
+        let lines = unsafe { self.tools.wrapper().get_line_number_table(self.raw()) };
+        let lines = lines.unwrap_or_default().into_iter();
         lines
-            .iter()
-            .filter(|line| line.start_location <= i64::from(bci))
-            .max_by_key(|line| line.start_location)
-            .map(|line| line.line_number)
+            .filter_map(|line| {
+                let start = u32::try_from(line.start_location).ok()?;
+                Some((start, u32::try_from(line.line_number).ok()?))
+            })
+            .collect()
+    }
+
+    /// The line of the source at an index of its bytecode, if the class file has it.
+    pub fn line(&self, bci: u32) -> Option<u32> {
+        let before = self.lines().into_iter().filter(|&(start, _)| start <= bci);
+        before.max().map(|(_, line)| line)
     }
 }
 

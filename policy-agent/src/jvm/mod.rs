@@ -19,6 +19,7 @@ pub(crate) mod sample;
 mod sampled_thread;
 pub(crate) mod sampler;
 pub(crate) mod scan;
+pub(crate) mod site_stack;
 mod stack;
 pub(crate) mod stack_judge;
 mod stack_walk;

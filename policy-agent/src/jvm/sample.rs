@@ -2,8 +2,8 @@
 //!
 //! Runs on the allocating thread. It asks the VM only for what the rule in
 //! [`crate::identity::attribution`] needs: the context class loader (a field read and a tag), the class
-//! (a tag), frames if the policy needs them, and the tag that brings the refund. Large arrays are thinned
-//! before they are charged. It takes no lock, looks up no name and formats nothing. New loaders and
+//! (a tag), frames if the policy needs them or somebody wants its stack, and the tag that brings the refund.
+//! Large arrays are thinned before they are charged. It takes no lock, looks up no name and formats nothing. New loaders and
 //! classes get a number and a tag; the agent's threads name them later.
 
 use std::cell::Cell;
@@ -18,12 +18,14 @@ use crate::cost::{self, Began};
 use crate::enforce::admission::Charged;
 use crate::identity::attribution::attribute;
 use crate::identity::classes::{ClassId, Kind};
-use crate::ledger::{DropReason, PurseId, Sample, Tag};
-use crate::sampling::thinning::{Decision, Thinning};
+use crate::ledger::{DropReason, PurseId, Sample, SiteId, Tag};
+use crate::sampling::thinning::Decision;
 use crate::sampling::{IntervalId, ThreadInterval};
+use crate::sites::Visit;
 
 use super::recognizer::Recognizer;
 use super::sampled_thread::{self, Due};
+use super::site_stack;
 use super::stack::JavaThread;
 
 thread_local! {
@@ -106,7 +108,27 @@ fn charge_untimed<'a>(
                 return None;
             }
         }
+    } else if agent.core.class_thinning.is_on() {
+        match thinned_by_class(
+            &agent.core,
+            class,
+            attribution.payer,
+            event.size_bytes,
+            interval,
+        ) {
+            Decision::Keep(wider) => interval = wider,
+            Decision::PassOver(wider) => {
+                agent.core.ledger.pass_over(attribution.payer, wider);
+                return None;
+            }
+        }
     }
+    // Held until the record is in the ledger: the sites keep what records name.
+    let visit = if agent.core.sites.any_wanted() {
+        site_stack::take(recognizer, attribution.payer, class)
+    } else {
+        None
+    };
     let sample = Sample {
         payer: attribution.payer,
         agent_account: attribution.agent_account,
@@ -114,6 +136,7 @@ fn charge_untimed<'a>(
         class: class.0,
         size_bytes: event.size_bytes,
         interval,
+        site: visit.as_ref().map_or(SiteId::NONE, Visit::site),
     };
     // A sample that finds no room is dropped, and the ledger counts that. Its thread still passes the
     // gates: otherwise one account that fills the tables would free all others of their limits.
@@ -126,6 +149,7 @@ fn charge_untimed<'a>(
             agent.core.ledger.cancel(record);
         }
     }
+    drop(visit);
     if is_large && bytes > 0 {
         let account = agent.core.identity.representative(attribution.payer);
         (agent.core.thinning).kept(account, event.size_bytes, bytes);
@@ -161,14 +185,29 @@ fn thinned(core: &Core, payer: PurseId, size_bytes: u64, interval: IntervalId) -
     }
     let drawn = (interval, core.ledger.intervals().bytes(interval));
     let account = core.identity.representative(payer);
-    let widest_bytes = || {
-        let service = core.identity.above(payer);
-        let gates = [Some(account), service.map(|purse| u32::from(purse.get()))];
-        let gates = gates.into_iter().flatten();
-        let limits = gates.filter_map(|number| core.enforcement.gates.get(number)?.limit_at_rest());
-        Thinning::widest_bytes(limits)
-    };
+    let widest_bytes = || core.widest_interval_bytes(payer);
     (core.thinning).judge(account, size_bytes, drawn, widest_bytes, fastrand::f64)
+}
+
+/// Whether to keep a sample of a class that a rule of the policy thins: see
+/// [`crate::sampling::class_thinning`].
+#[cold]
+fn thinned_by_class(
+    core: &Core,
+    class: ClassId,
+    payer: PurseId,
+    size_bytes: u64,
+    interval: IntervalId,
+) -> Decision {
+    let Some(rule) = core.identity.classes.thinned_by(class) else {
+        return Decision::Keep(interval);
+    };
+    if core.peaks.watches(payer) {
+        return Decision::Keep(interval);
+    }
+    let drawn = (interval, core.ledger.intervals().bytes(interval));
+    let widest_bytes = || core.widest_interval_bytes(payer);
+    (core.class_thinning).judge(rule, size_bytes, drawn, widest_bytes, fastrand::f64)
 }
 
 /// Uses up the buffer from which the calling thread allocates, until its sampler reports.

@@ -60,19 +60,20 @@ pub(crate) fn enter_builtin_loaders(agent: &Agent, jni: &Jni) {
     };
     let loader = |getter| jni.static_object(&class, getter, "()Ljava/lang/ClassLoader;");
     if let Some(platform) = loader("getPlatformClassLoader") {
-        enter_nobodys(&agent.core, &agent.jvmti, &platform);
+        enter_platform(&agent.core, &agent.jvmti, &platform);
     }
     if let Some(system) = loader("getSystemClassLoader") {
         Recognizer { agent, jni }.loader(&system);
     }
 }
 
-fn enter_nobodys(core: &Core, jvmti: &JvmTi, loader: &Local<'_>) {
+fn enter_platform(core: &Core, jvmti: &JvmTi, loader: &Local<'_>) {
     let loaders = &core.identity.loaders;
     let tag = jvmti.tag(loader).unwrap_or(0);
     if let Some(id) = loaders.open(LoaderOwner::Nobody, tag)
         && let Some(tag) = loaders.tag(id)
     {
         let _ = jvmti.set_tag(loader, tag);
+        loaders.set_platform(id);
     }
 }

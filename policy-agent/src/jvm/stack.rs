@@ -130,8 +130,9 @@ pub(super) fn claim(recognizer: Recognizer<'_>, side: Side, frame: Frame<'_>) ->
     }
 }
 
+/// The number of the class that declares the method of a frame of the calling thread.
 #[inline]
-fn class_of(recognizer: Recognizer<'_>, frame: Frame<'_>) -> ClassId {
+pub(super) fn class_of(recognizer: Recognizer<'_>, frame: Frame<'_>) -> ClassId {
     let identity = &recognizer.agent.core.identity;
     let method = frame.method().key();
     if let Some(class) = identity.methods.get(method, &identity.classes) {

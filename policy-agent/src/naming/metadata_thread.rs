@@ -1,7 +1,7 @@
 //! The metadata thread: names classes, inspects methods and puts policies in force.
 //!
-//! It enters new scopes, names the classes that samples have met and inspects the methods that due threads
-//! have met. When a policy with package accounts comes, it classifies all loaded classes, which only an
+//! It enters new scopes, names the classes that samples have met, inspects the methods that due threads
+//! have met, and names those on the stacks of sites, which it also clears. When a policy with package accounts comes, it classifies all loaded classes, which only an
 //! attached thread can do. It calls no Java code.
 
 use std::time::Duration;
@@ -14,10 +14,12 @@ use crate::identity::classes::Kind;
 use crate::identity::names;
 use crate::jvm::method_inspection::inspect_methods;
 use crate::jvm::scan::scan;
+use crate::jvm::site_stack;
 use crate::ledger::Tag;
 use crate::options::TestPanic;
 use crate::policy::enact;
 use crate::references::NewClass;
+use crate::sites::of_policy::PolicyRows;
 
 /// The longest sleep; a new class or policy wakes the metadata thread earlier.
 const LONGEST_SLEEP: Duration = Duration::from_secs(2);
@@ -29,6 +31,7 @@ const MOST_AT_A_TIME: usize = 1000;
 /// Runs until the agent stops.
 pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
     agent.metadata_thread.listen();
+    let mut policy_rows = PolicyRows::default();
     while !agent.stopping() {
         while let Some(new) = agent.core.identity.new_scopes.pop() {
             agent
@@ -44,6 +47,7 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
             named += 1;
         }
         inspect_methods(agent, jni);
+        site_stack::name_methods(agent, jni);
         if let Some(policy) = agent.policy.take_incoming() {
             if agent.options().test_panic == Some(TestPanic::Metadata) {
                 std::panic::resume_unwind(Box::new("a test asked for it"));
@@ -51,6 +55,10 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
             enact::apply(agent, jni, policy);
         }
         agent.policy.log_waiting();
+        if let Some(message) = policy_rows.ask(&agent.core, &agent.policy.in_force()) {
+            tracing::warn!("{message}");
+        }
+        agent.core.sites.tend(&agent.core.ledger, agent.uptime_ms());
         if agent.metadata_thread.take_rescan() {
             scan(agent, jni, agent.core.identity.classifies());
         }
@@ -69,8 +77,7 @@ fn name(core: &Core, jvmti: &JvmTi, jni: &Jni, new: NewClass) {
         if let Ok(signature) = jvmti.signature_of(&class) {
             classes.set_claims(new.id, core.identity.claims_of(&signature));
             classes.set_kind(new.id, Kind::of(&signature));
-            core.directory()
-                .name_class(new.id, names::java_name(&signature));
+            core.name_class(new.id, names::java_name(&signature));
         }
         let tag = jvmti.tag(&class).ok().and_then(Tag::decode);
         if matches!(tag, Some(Tag::Class(handle)) if classes.of_tag(handle) != new.id) {

@@ -8,6 +8,10 @@
 
 use policy_report::{self as document, Accounts, Counts};
 
+use policy_core::holdings::Bin;
+use policy_core::sampling::weight::OBJECT_UNIT;
+use policy_core::snapshot::Held;
+
 use super::fold::clip;
 use super::{Account, Class, DoorState, Place, Principal, Snapshot, State, Tree};
 
@@ -40,7 +44,8 @@ pub fn render(snapshot: &Snapshot, classes: Classes) -> Result<Vec<u8>, serde_js
     Ok(out)
 }
 
-fn accounts(snapshot: &Snapshot, classes: Classes) -> Accounts<'_> {
+/// The document, borrowed from the snapshot.
+pub(crate) fn accounts(snapshot: &Snapshot, classes: Classes) -> Accounts<'_> {
     let Snapshot {
         process,
         heap,
@@ -214,8 +219,36 @@ fn class(class: &Class) -> document::Class<'_> {
         live_bytes: class.live_bytes,
         live_objects: class.live_objects,
         allocated_bytes_total: class.allocated_bytes_total,
-        ..document::Class::default()
+        live_standard_error_bytes: Some(whole_bytes(class.live_standard_error_bytes)),
+        allocated_objects_total: Some(class.allocated_objects_total),
+        freed_bytes_total: Some(class.freed_bytes_total),
+        freed_objects_total: Some(class.freed_objects_total),
+        sample_share: class.sample_share,
+        generations: Some(class.shape.generations),
+        ages_collections: bins(&class.shape.ages_collections),
+        ages_seconds: bins(&class.shape.ages_seconds),
+        sizes: bins(&class.shape.sizes),
+        cohorts: class.cohorts.iter().map(held).collect(),
     }
+}
+
+fn held(held: &Held) -> document::Held {
+    document::Held {
+        upto_epoch: held.upto.get().into(),
+        records: held.sum.records,
+        live_bytes: held.sum.live.bytes,
+        live_objects: held.sum.live.objects.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT,
+        variance: held.sum.live.variance,
+    }
+}
+
+fn bins(bins: &[Bin]) -> Vec<document::Bin> {
+    let bin = |bin: &Bin| document::Bin {
+        upto: bin.upto,
+        live_bytes: bin.live.bytes,
+        live_objects: bin.live.objects.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT,
+    };
+    bins.iter().map(bin).collect()
 }
 
 /// An error in whole bytes, like every other amount. It is rounded up, so that 0 means that the amount is

@@ -186,7 +186,10 @@ fn url(rest: &str) -> Result<Listener, AddressError> {
     if authority.contains('@') {
         return Err(AddressError::User);
     }
-    if !matches!(page, "" | "/" | "/metrics" | "/api/v1/accounts") {
+    if !matches!(
+        page,
+        "" | "/" | "/metrics" | "/api/v1/accounts" | "/api/v1/leaks"
+    ) {
         return Err(AddressError::Page);
     }
     listener(authority, 80)

@@ -1,18 +1,24 @@
 //! Requests to an agent over HTTP, bounded in time and bytes.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use ureq::Agent;
+use serde::de::DeserializeOwned;
+use ureq::typestate::WithoutBody;
+use ureq::{Agent, RequestBuilder};
 
 use super::address::Listener;
-use super::{Accounts, Address, LiveError};
+use super::{Accounts, Address, Leaks, LiveError, Sites};
 use crate::http;
 
 /// Longest wait for a connection.
 pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 /// Longest time of one request in all.
 pub(super) const WHOLE_LIMIT: Duration = Duration::from_secs(5);
+/// Longest time in which a snapshot is to be had: the agent may have to make it first.
+const SNAPSHOT_LIMIT: Duration = Duration::from_secs(90);
+/// The pause before one is asked for again.
+const AGAIN: Duration = Duration::from_millis(500);
 /// Largest answer that is read.
 pub(super) const MAX_BODY_BYTES: u64 = 64 << 20;
 /// As much of another answer as an error message needs.
@@ -74,11 +80,38 @@ impl Client {
         address: &Address,
         classes: Classes,
     ) -> Result<(Accounts, Vec<u8>), LiveError> {
+        self.document(
+            address,
+            match classes {
+                Classes::Top => "/api/v1/accounts",
+                Classes::All => "/api/v1/accounts?classes=all",
+            },
+        )
+    }
+
+    /// What leaks in one JVM, and the bytes of the answer.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(crate) fn leaks(&self, address: &Address) -> Result<(Leaks, Vec<u8>), LiveError> {
+        self.document(address, "/api/v1/leaks")
+    }
+
+    /// Where survivors were allocated in one JVM, and the bytes of the answer.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(crate) fn sites(&self, address: &Address) -> Result<(Sites, Vec<u8>), LiveError> {
+        self.document(address, "/api/v1/sites")
+    }
+
+    /// A document of one JVM, and its bytes.
+    fn document<D: DeserializeOwned>(
+        &self,
+        address: &Address,
+        path: &'static str,
+    ) -> Result<(D, Vec<u8>), LiveError> {
         let (listener, pid) = address.listener()?;
-        let path = match classes {
-            Classes::Top => "/api/v1/accounts",
-            Classes::All => "/api/v1/accounts?classes=all",
-        };
         let answer = self
             .get(&listener, path)
             .map_err(|error| match (error, pid) {
@@ -89,15 +122,16 @@ impl Client {
             });
         let body = match answer {
             Err(LiveError::Status { status: 404, .. }) if self.is_heapwarden(&listener) => {
-                return Err(LiveError::NoAccounts {
+                return Err(LiveError::NoEndpoint {
                     listener: listener.to_string(),
+                    endpoint: path.split('?').next().unwrap_or(path),
                 });
             }
             Err(LiveError::Status { status: 404, .. }) => return Err(no_agent(&listener)),
             other => other?,
         };
-        let accounts = serde_json::from_slice(&body).map_err(|_| no_agent(&listener))?;
-        Ok((accounts, body))
+        let document = serde_json::from_slice(&body).map_err(|_| no_agent(&listener))?;
+        Ok((document, body))
     }
 
     /// The metrics of one JVM, in the Prometheus text format.
@@ -108,6 +142,38 @@ impl Client {
         let (listener, _) = address.listener()?;
         let body = self.get(&listener, "/metrics")?;
         Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
+    /// A snapshot of one JVM, as gzip. The agent makes it while the client waits, so this may take longer
+    /// than other requests.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn snapshot(&self, address: &Address) -> Result<Vec<u8>, LiveError> {
+        let (listener, _) = address.listener()?;
+        let begun = Instant::now();
+        loop {
+            let answer = self.get_with(&listener, "/api/v1/snapshot", |request| {
+                request
+                    .header("Accept-Encoding", "gzip")
+                    .config()
+                    .timeout_global(Some(SNAPSHOT_LIMIT))
+                    .build()
+            });
+            match answer {
+                // Others wait for one already.
+                Err(LiveError::Status { status: 503, .. }) if begun.elapsed() < SNAPSHOT_LIMIT => {
+                    std::thread::sleep(AGAIN);
+                }
+                Err(LiveError::Status { status: 404, .. }) if self.is_heapwarden(&listener) => {
+                    return Err(LiveError::NoSnapshots {
+                        listener: listener.to_string(),
+                    });
+                }
+                Err(LiveError::Status { status: 404, .. }) => return Err(no_agent(&listener)),
+                answer => return answer,
+            }
+        }
     }
 
     /// Why the agent keeps no accounts, if it says so.
@@ -134,8 +200,17 @@ impl Client {
 
     /// The body of an answer with status 200.
     fn get(&self, listener: &Listener, path: &str) -> Result<Vec<u8>, LiveError> {
+        self.get_with(listener, path, |request| request)
+    }
+
+    fn get_with(
+        &self,
+        listener: &Listener,
+        path: &str,
+        with: impl FnOnce(RequestBuilder<WithoutBody>) -> RequestBuilder<WithoutBody>,
+    ) -> Result<Vec<u8>, LiveError> {
         let url = format!("http://{listener}{path}");
-        let response = self.http.get(&url).call();
+        let response = with(self.http.get(&url)).call();
         let response = response.map_err(|error| failed(listener, error.into()))?;
         let status = response.status().as_u16();
         if status != 200 {

@@ -103,9 +103,19 @@ pub(crate) enum LiveError {
     },
     /// A Heapwarden agent without this endpoint.
     #[error(
-        "the Heapwarden agent on {listener} has no /api/v1/accounts: its version does not fit this command; use the command of the agent's release"
+        "the Heapwarden agent on {listener} has no {endpoint}: its version does not fit this command; use the command of the agent's release"
     )]
-    NoAccounts {
+    NoEndpoint {
+        /// Host and port.
+        listener: String,
+        /// Its path.
+        endpoint: &'static str,
+    },
+    /// A Heapwarden agent that takes no snapshots.
+    #[error(
+        "the Heapwarden agent on {listener} has no /api/v1/snapshot: it is older than this command"
+    )]
+    NoSnapshots {
         /// Host and port.
         listener: String,
     },

@@ -50,7 +50,7 @@ fn cells(one: &Asked) -> [String; TITLES.len()] {
         let unread = "not read".to_owned();
         return [pid, name, version, address, unread, none(), none(), none()];
     };
-    let accounts = &answer.accounts;
+    let accounts = &answer.document;
     let heap = &accounts.heap;
     let all = accounts.accounts.len() as u64 + accounts.accounts_omitted;
     let over = (accounts.accounts.iter()).filter(|account| account.state == State::Over);
@@ -72,9 +72,9 @@ fn cells(one: &Asked) -> [String; TITLES.len()] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Answer, Target};
     use super::*;
     use crate::process::LocalAgent;
+    use crate::targets::{Answer, Target};
 
     fn local(pid: u32, program: &str) -> LocalAgent {
         LocalAgent {

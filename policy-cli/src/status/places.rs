@@ -46,8 +46,8 @@ pub(super) fn write(found: &[Asked], out: &mut dyn Write, err: &mut dyn Write) -
             writeln!(out)?;
         }
         is_first = false;
-        writeln!(out, "{address}: {}", heap_line(&answer.accounts))?;
-        write_places(&answer.accounts, out)?;
+        writeln!(out, "{address}: {}", heap_line(&answer.document))?;
+        write_places(&answer.document, out)?;
     }
     Ok(())
 }
@@ -151,8 +151,8 @@ fn write_table(lines: &[Cells], out: &mut dyn Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Answer;
     use super::*;
+    use crate::targets::Answer;
 
     fn written(text: &str) -> String {
         let found = [Asked::at("9464", Ok(Answer::of(text, None)))];

@@ -38,17 +38,17 @@ pub(super) fn write(found: &[Asked], out: &mut dyn Write, err: &mut dyn Write) -
             writeln!(out)?;
         }
         is_first = false;
-        writeln!(out, "{address}: {}", heap_line(&answer.accounts))?;
+        writeln!(out, "{address}: {}", heap_line(&answer.document))?;
         if let Some(line) = jvm_line(&one.jvm()) {
             writeln!(out, "  {line}")?;
         }
-        if let Some(line) = live_line(&answer.accounts.heap, Duration::ZERO) {
+        if let Some(line) = live_line(&answer.document.heap, Duration::ZERO) {
             writeln!(out, "  {line}")?;
         }
-        for remark in remarks(&answer.accounts, answer.not_ready.as_deref()) {
+        for remark in remarks(&answer.document, answer.not_ready.as_deref()) {
             writeln!(out, "  {remark}")?;
         }
-        write_accounts(&address, &answer.accounts, out)?;
+        write_accounts(&address, &answer.document, out)?;
     }
     Ok(())
 }
@@ -182,8 +182,8 @@ pub(crate) fn remarks(accounts: &Accounts, not_ready: Option<&str>) -> Vec<Strin
 
 #[cfg(test)]
 mod tests {
-    use super::super::Answer;
     use super::*;
+    use crate::targets::Answer;
 
     fn written(found: &[Asked]) -> (String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());

@@ -57,6 +57,35 @@ fn every_setting_has_its_line() {
 }
 
 #[test]
+fn sites_come_and_go_in_any_order() {
+    let sites = |globs: &str| format!("[leaks]\nsites = [{globs}]");
+    assert!(diff(&sites("'a', 'b'"), &sites("'b', 'a'")).is_empty());
+    assert!(diff("", &sites("")).is_empty());
+    assert_eq!(
+        diff(&sites("'a', 'b'"), &sites("'b', 'tenant-*'")),
+        [
+            "sites of a: no stacks from now on",
+            "sites of tenant-*: stacks are taken from now on",
+        ]
+    );
+}
+
+#[test]
+fn acknowledged_leaks_come_and_go_in_any_order() {
+    let entry = |class: &str| format!("[[leak]]\naccount = 'shop'\nclass = '{class}'\n");
+    let both = entry("a.B") + &entry("c.D");
+    let turned = entry("c.D") + &entry("a.B");
+    assert!(diff(&both, &turned).is_empty());
+    assert_eq!(
+        diff(&both, &(entry("c.D") + &entry("e.*"))),
+        [
+            "leak a.B of account shop: no longer acknowledged",
+            "leak e.* of account shop: acknowledged",
+        ]
+    );
+}
+
+#[test]
 fn a_limit_says_which_way_it_went() {
     let account =
         |limit: &str| format!("[[account]]\nname = 'a'\nservice = '/a'\nlimit = '{limit}'");

@@ -1,6 +1,8 @@
 //! Old canaries: objects that only a collection of old memory frees. Their deaths prove such a
 //! collection. The enforcer keeps a stock of them and remembers those that it has planted.
 
+use std::time::Duration;
+
 use crate::ledger::{Epoch, Tag};
 use crate::ports::Canaries;
 
@@ -28,6 +30,8 @@ struct Planted {
     epoch: Epoch,
     /// Two arrays are among them.
     arrays: bool,
+    /// Nobody needed it when it was planted.
+    ahead: bool,
 }
 
 /// What a canary is planted for.
@@ -61,10 +65,30 @@ impl OldCanaries {
     /// behind, and that pair does not prove what the next request needs.
     const MOST_PAIRS: usize = 4;
     const MOST_PAIRS_FOR_NEEDS: usize = 1;
+    /// How many of those that were planted ahead may be out, and from how many on they become rarer: the
+    /// next one waits half as long again as the one before it. So the youngest one that an
+    /// unannounced collection frees was planted in the last third of the time since the one before
+    /// it, however long that was.
+    const MOST_AHEAD: usize = 32;
+    const AHEAD_WITHOUT_WAITING: usize = 4;
 
     /// Whether one more may be planted for a need alone.
     pub fn few_are_out(&self) -> bool {
-        self.out.len() < Self::MOST_FOR_NEEDS
+        self.out.len() - self.ahead() < Self::MOST_FOR_NEEDS
+    }
+
+    fn ahead(&self) -> usize {
+        self.out.iter().filter(|planted| planted.ahead).count()
+    }
+
+    /// How long after one canary was planted ahead the next is due, if it is `shortest` while few are out.
+    pub fn ahead_again(&self, shortest: Duration) -> Duration {
+        let more = self.ahead().saturating_sub(Self::AHEAD_WITHOUT_WAITING);
+        shortest.mul_f64(1.5f64.powi(more.min(Self::MOST_AHEAD) as i32))
+    }
+
+    fn has_room_ahead(&self) -> bool {
+        self.ahead() < Self::MOST_AHEAD && self.out.len() < Self::MOST
     }
 
     /// Whether the stock lacks classes that can be made.
@@ -101,15 +125,29 @@ impl OldCanaries {
         self.pair = jvm.stock_arrays(elements);
     }
 
-    /// Makes a new class and drops it; the stock stays as it is and gets old.
-    pub fn plant_class(&mut self, jvm: &(impl Canaries + ?Sized), epoch: Epoch) {
-        if self.cannot_be_made || self.out.len() >= Self::MOST {
+    /// Makes a new class and drops it, ahead of any need; the stock stays as it is and gets old.
+    pub fn plant_class_ahead(&mut self, jvm: &(impl Canaries + ?Sized), epoch: Epoch) {
+        if self.cannot_be_made || !self.has_room_ahead() {
             return;
         }
         let (class, instance) = class_tags(epoch);
         if jvm.plant_class(class, instance) {
-            let arrays = false;
-            self.out.push(Planted { epoch, arrays });
+            self.out.push(Planted {
+                epoch,
+                arrays: false,
+                ahead: true,
+            });
+        }
+    }
+
+    /// As [`OldCanaries::plant_young`], ahead of any need.
+    pub fn plant_young_ahead(&mut self, jvm: &(impl Canaries + ?Sized), epoch: Epoch) {
+        if self.has_room_ahead() && jvm.plant(Tag::OldCanary(epoch).encode()) {
+            self.out.push(Planted {
+                epoch,
+                arrays: false,
+                ahead: true,
+            });
         }
     }
 
@@ -137,7 +175,11 @@ impl OldCanaries {
         };
         planted |= arrays;
         if planted {
-            self.out.push(Planted { epoch, arrays });
+            self.out.push(Planted {
+                epoch,
+                arrays,
+                ahead: false,
+            });
         }
         planted
     }
@@ -146,8 +188,11 @@ impl OldCanaries {
     pub fn plant_young(&mut self, jvm: &(impl Canaries + ?Sized), epoch: Epoch) -> bool {
         let planted = self.out.len() < Self::MOST && jvm.plant(Tag::OldCanary(epoch).encode());
         if planted {
-            let arrays = false;
-            self.out.push(Planted { epoch, arrays });
+            self.out.push(Planted {
+                epoch,
+                arrays: false,
+                ahead: false,
+            });
         }
         planted
     }
@@ -198,6 +243,7 @@ mod tests {
         let planted = |arrays| Planted {
             epoch: Epoch::new(7),
             arrays,
+            ahead: false,
         };
         let pairs = std::iter::repeat_n(planted(true), pairs);
         OldCanaries {
@@ -239,6 +285,7 @@ mod tests {
         canaries.out.push(Planted {
             epoch: Epoch::new(9),
             arrays: false,
+            ahead: false,
         });
         assert_eq!(canaries.youngest_since(Epoch::new(8)), Some(Epoch::new(9)));
         assert_eq!(canaries.youngest_pair_since(Epoch::new(8)), None);
@@ -249,5 +296,29 @@ mod tests {
         canaries.died(Epoch::new(8));
         assert_eq!(canaries.youngest_since(Epoch::new(0)), Some(Epoch::new(9)));
         assert_eq!(canaries.youngest_pair_since(Epoch::new(0)), None);
+    }
+
+    #[test]
+    fn those_planted_ahead_become_rarer_and_leave_places_for_needs() {
+        let mut canaries = out(0, 0);
+        let shortest = Duration::from_secs(5);
+        let mut waited = Duration::ZERO;
+        let mut last = Duration::ZERO;
+        while canaries.has_room_ahead() {
+            let again = canaries.ahead_again(shortest);
+            assert!(again >= last);
+            last = again;
+            waited += again;
+            canaries.out.push(Planted {
+                epoch: Epoch::new(1),
+                arrays: false,
+                ahead: true,
+            });
+        }
+        assert!(canaries.few_are_out() && canaries.out.len() < OldCanaries::MOST);
+        let days = waited.as_secs() / 86_400;
+        assert!(days >= 2, "they last for {days} days");
+        // The last wait is a third of all.
+        assert!(last < waited.mul_f64(0.35), "{last:?} of {waited:?}");
     }
 }

@@ -196,7 +196,7 @@ mod tests {
     use crate::identity::directory::LoaderIdentity;
     use crate::identity::loaders::LoaderId;
     use crate::identity::names::service;
-    use crate::ledger::{Capacity, PurseId, Sample, UNKNOWN_CLASS};
+    use crate::ledger::{Capacity, PurseId, Sample, SiteId, UNKNOWN_CLASS};
 
     struct Jvm {
         directory: Directory,
@@ -237,6 +237,7 @@ mod tests {
                     class: UNKNOWN_CLASS,
                     size_bytes: 1 << 20,
                     interval: self.ledger.intervals().current(),
+                    site: SiteId::NONE,
                 };
                 self.ledger.charge(&sample).expect("room");
             }

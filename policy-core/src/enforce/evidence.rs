@@ -68,8 +68,11 @@ const LOOK: Duration = Duration::from_millis(2);
 const IDLE: Duration = Duration::from_millis(500);
 /// If the VM refused to restore its flag, the pause before the next try.
 const FLAG_AGAIN: Duration = Duration::from_secs(1);
-/// The time between two canaries planted without a need, and between two checks of the stock.
+/// The time between two canaries planted ahead of any need, while few of them are out.
 const PREPARED_AGAIN: Duration = Duration::from_secs(5);
+/// No canary is planted ahead before the agent is so old.
+const BEGUN_MS: u64 = 10_000;
+/// The time between two checks of the stock.
 const STOCKED_AGAIN: Duration = Duration::from_secs(5);
 /// A pair of arrays is kept in stock if two G1 regions are at most this part (1 in 256) of the heap.
 const PAIR_OF_HEAP: u64 = 256;
@@ -82,21 +85,38 @@ const PROVOCATION_BYTES: usize = 64 << 10;
 #[derive(Debug, Clone, Copy)]
 pub struct EvidenceNeed {
     need: Need,
-    /// Only by a concurrent cycle that nobody waits for.
-    gently: bool,
+    by: By,
+}
+
+/// The collections that may answer a need.
+#[derive(Debug, Clone, Copy)]
+enum By {
+    /// Any.
+    Any,
+    /// A concurrent cycle that nobody waits for.
+    UnattendedCycle,
+    /// A concurrent cycle.
+    ConcurrentCycle,
 }
 
 impl EvidenceNeed {
     /// By any collection.
     pub fn for_verdicts(need: Need) -> EvidenceNeed {
-        let gently = false;
-        EvidenceNeed { need, gently }
+        let by = By::Any;
+        EvidenceNeed { need, by }
     }
 
     /// Only by a concurrent cycle that nobody waits for. If the collector offers none, nothing happens.
     pub fn gently(need: Need) -> EvidenceNeed {
-        let gently = true;
-        EvidenceNeed { need, gently }
+        let by = By::UnattendedCycle;
+        EvidenceNeed { need, by }
+    }
+
+    /// Only by a concurrent cycle, for which the enforcer may have to wait. If the collector offers none,
+    /// nothing happens.
+    pub fn concurrently(need: Need) -> EvidenceNeed {
+        let by = By::ConcurrentCycle;
+        EvidenceNeed { need, by }
     }
 }
 
@@ -143,7 +163,7 @@ impl Evidence {
         &mut self,
         core: &Core,
         jvm: &dyn Jvm,
-        EvidenceNeed { need, gently }: EvidenceNeed,
+        EvidenceNeed { need, by }: EvidenceNeed,
         now: Instant,
     ) -> Duration {
         let covered = core.ledger.epochs().covered();
@@ -165,10 +185,12 @@ impl Evidence {
         }
         let offer = if need == Need::None || self.planner.is_in_flight() {
             Offer::default()
-        } else if gently {
-            jvm.offer().gently()
         } else {
-            jvm.offer()
+            match by {
+                By::Any => jvm.offer(),
+                By::UnattendedCycle => jvm.offer().gently(),
+                By::ConcurrentCycle => jvm.offer().concurrent(),
+            }
         };
         if need != Need::None && self.planner.is_at_rest() {
             jvm.find_collector_threads();
@@ -206,19 +228,38 @@ impl Evidence {
     }
 
     /// Plants a canary now and then, so that the agent recognises a collection of old memory that
-    /// comes anyway. Called in every turn of the enforcer while somebody can use that.
+    /// comes anyway. Called in every turn of the enforcer.
     pub fn prepare(&mut self, core: &Core, jvm: &dyn Jvm, now: Instant) {
-        let is_due = (self.prepared).is_none_or(|then| now.duration_since(then) >= PREPARED_AGAIN);
-        if !is_due || self.collector.is_none() || core.heap.free_bytes(jvm) < ROOM {
+        let again = self.canaries.ahead_again(PREPARED_AGAIN);
+        let is_due = (self.prepared).is_none_or(|then| now.duration_since(then) >= again);
+        // To find out about the collector is not worth anything while the program starts.
+        let has_begun = self.collector.is_some()
+            || (jvm.uptime_ms() >= BEGUN_MS && core.ledger.epochs().current() > Epoch::default());
+        if !is_due || !has_begun || !core.samples_are_taken() || core.heap.free_bytes(jvm) < ROOM {
             return;
         }
         self.prepared = Some(now);
-        self.keep_stock(core, jvm, now);
-        if self.canaries.few_are_out() {
-            // No arrays: allocating them could itself cause such a collection.
-            let epoch = core.ledger.epochs().current();
-            self.canaries.plant_class(jvm, epoch);
+        let Some(collector) = self.collector(core, jvm) else {
+            return;
+        };
+        let epoch = core.ledger.epochs().current();
+        match collector.kind {
+            // Every death is a proof.
+            CollectorKind::Whole => {}
+            CollectorKind::GenerationalZgc => {
+                self.canaries.plant_young_ahead(jvm, epoch);
+            }
+            _ => {
+                self.keep_stock(core, jvm, now);
+                // No arrays: allocating them could itself cause such a collection.
+                self.canaries.plant_class_ahead(jvm, epoch);
+            }
         }
+    }
+
+    /// The kind of collector, if it is known already.
+    pub fn known_kind(&self) -> Option<CollectorKind> {
+        self.collector.map(|collector| collector.kind)
     }
 
     /// What is known of the collector; `None` while the heap has no room to find out.

@@ -138,8 +138,7 @@ pub struct Directory {
     version: u64,
     /// A copy of `of_purse` and the version that it was made at; see [`counting`].
     names: Option<(u64, Arc<counting::Names>)>,
-    /// Present while a reading counts records.
-    ended: Option<counting::Ended>,
+    countings: counting::Countings,
 }
 
 impl Directory {

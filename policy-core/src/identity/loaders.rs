@@ -110,6 +110,8 @@ pub struct Loaders {
     claimants: AtomicU32,
     /// Whether some loader was found to be the program's.
     has_program: AtomicBool,
+    /// The number of the JDK's platform loader; that of the boot loader, if it is not known.
+    platform: AtomicU32,
 }
 
 impl Loaders {
@@ -121,6 +123,7 @@ impl Loaders {
             deaths: AtomicU32::new(0),
             claimants: AtomicU32::new(0),
             has_program: AtomicBool::new(false),
+            platform: AtomicU32::new(LoaderId::BOOT.0),
         };
         // Index 0 is LoaderId::BOOT, which stays Nobody.
         let _ = loaders.pool.pop(0);
@@ -200,6 +203,17 @@ impl Loaders {
     /// Whether the program has an account. One load; any thread.
     pub fn has_program(&self) -> bool {
         self.has_program.load(Ordering::Acquire)
+    }
+
+    /// Says which loader is the JDK's platform loader. At the start.
+    pub fn set_platform(&self, id: LoaderId) {
+        self.platform.store(id.0, Ordering::Relaxed);
+    }
+
+    /// Whether a loader has classes of the JDK only: the boot loader and the platform loader. One load; any
+    /// thread.
+    pub fn is_of_jdk(&self, id: LoaderId) -> bool {
+        id == LoaderId::BOOT || id.0 == self.platform.load(Ordering::Relaxed)
     }
 
     /// Every entry that was ever opened has a number below this.

@@ -1,4 +1,4 @@
-//! Bytes allocated by class within one purse.
+//! Bytes and objects allocated by class within one purse.
 //!
 //! # Rules
 //! 1. Insert-only open addressing in three tiers of growing size, each built when the
@@ -16,6 +16,7 @@
 use once_cell::race::OnceBox;
 
 use super::chunks::boxed_array;
+use crate::sampling::{Charge, weight::OBJECT_UNIT};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// The class of objects whose class is not known; kept under `other`.
@@ -65,11 +66,56 @@ impl Budget {
     }
 }
 
+/// What was ever allocated of one class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClassTotals {
+    /// Bytes.
+    pub bytes: u64,
+    /// Estimated number of objects.
+    pub objects: u64,
+}
+
+/// [`Sums::objects`] counts in units of one part in this many: a sum of 2^56 objects does not wrap, and
+/// the rounding of a sample that stands for one object is none.
+const OBJECT_PARTS: u64 = 1 << 8;
+
+#[derive(Debug, Default)]
+struct Sums {
+    bytes: AtomicU64,
+    objects: AtomicU64,
+}
+
+impl Sums {
+    fn add(&self, charge: &Charge) {
+        self.bytes.fetch_add(charge.bytes, Ordering::Relaxed);
+        let parts = charge.objects / (OBJECT_UNIT / OBJECT_PARTS);
+        self.objects.fetch_add(parts, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> ClassTotals {
+        ClassTotals {
+            bytes: self.bytes.load(Ordering::Relaxed),
+            objects: rounded(self.objects.load(Ordering::Relaxed)),
+        }
+    }
+
+    fn take(&self) -> ClassTotals {
+        ClassTotals {
+            bytes: self.bytes.swap(0, Ordering::Relaxed),
+            objects: rounded(self.objects.swap(0, Ordering::Relaxed)),
+        }
+    }
+}
+
+fn rounded(parts: u64) -> u64 {
+    parts.saturating_add(OBJECT_PARTS / 2) / OBJECT_PARTS
+}
+
 #[derive(Debug, Default)]
 struct Slot {
     /// Class + 1; 0 is free.
     key: AtomicU32,
-    bytes: AtomicU64,
+    sums: Sums,
 }
 
 #[derive(Debug)]
@@ -113,7 +159,7 @@ impl<const N: usize> Tier<N> {
 }
 
 /// Finds or makes the entry of `key`; `None` if its path is full.
-fn entry(slots: &[Slot], key: u32) -> Option<&AtomicU64> {
+fn entry(slots: &[Slot], key: u32) -> Option<&Sums> {
     // Fibonacci hashing; class ids are small consecutive numbers.
     let hash = (key.wrapping_mul(0x9E37_79B1) >> 16) as usize;
     for step in 0..PROBES.min(slots.len()) {
@@ -127,63 +173,49 @@ fn entry(slots: &[Slot], key: u32) -> Option<&AtomicU64> {
             found => found,
         };
         if found == key {
-            return Some(&slot.bytes);
+            return Some(&slot.sums);
         }
     }
     None
 }
 
-/// Bytes by class.
+/// Bytes and objects by class.
 #[derive(Debug, Default)]
 pub(crate) struct ClassTable {
     small: Tier<{ TIER_SLOTS[0] }>,
     medium: Tier<{ TIER_SLOTS[1] }>,
     large: Tier<{ TIER_SLOTS[2] }>,
-    other_bytes: AtomicU64,
+    other: Sums,
 }
 
 impl ClassTable {
-    /// Adds `bytes` to `class`. Lock-free, any thread; allocates when a tier is built.
-    pub(crate) fn add(&self, class: u32, bytes: u64, budget: &Budget) {
+    /// Adds a charge to `class`. Lock-free, any thread; allocates when a tier is built.
+    pub(crate) fn add(&self, class: u32, charge: &Charge, budget: &Budget) {
         let place = class.checked_add(1).and_then(|key| {
             entry(self.small.get_or_build(budget), key)
                 .or_else(|| entry(self.medium.get_or_build(budget), key))
                 .or_else(|| entry(self.large.get_or_build(budget), key))
         });
-        place
-            .unwrap_or(&self.other_bytes)
-            .fetch_add(bytes, Ordering::Relaxed);
+        place.unwrap_or(&self.other).add(charge);
     }
 
-    /// Calls `each(class, bytes)` for every class with bytes, [`UNKNOWN_CLASS`] standing
-    /// for what has no entry of its own.
-    pub(crate) fn for_each(&self, mut each: impl FnMut(u32, u64)) {
+    /// Calls `each` for every class with bytes, [`UNKNOWN_CLASS`] standing for what has no entry of its
+    /// own.
+    pub(crate) fn for_each(&self, mut each: impl FnMut(u32, ClassTotals)) {
         for slot in self.slots() {
             let key = slot.key.load(Ordering::Relaxed);
-            let bytes = slot.bytes.load(Ordering::Relaxed);
-            if bytes != 0 {
-                each(key.checked_sub(1).unwrap_or(UNKNOWN_CLASS), bytes);
-            }
+            tell(&mut each, key, slot.sums.read());
         }
-        let other = self.other_bytes.load(Ordering::Relaxed);
-        if other != 0 {
-            each(UNKNOWN_CLASS, other);
-        }
+        tell(&mut each, 0, self.other.read());
     }
 
-    /// Takes everything out, calling `each(class, bytes)` as [`ClassTable::for_each`].
-    pub(crate) fn drain(&self, mut each: impl FnMut(u32, u64)) {
+    /// Takes everything out, calling `each` as [`ClassTable::for_each`].
+    pub(crate) fn drain(&self, mut each: impl FnMut(u32, ClassTotals)) {
         for slot in self.slots() {
             let key = slot.key.swap(0, Ordering::Relaxed);
-            let bytes = slot.bytes.swap(0, Ordering::Relaxed);
-            if bytes != 0 {
-                each(key.checked_sub(1).unwrap_or(UNKNOWN_CLASS), bytes);
-            }
+            tell(&mut each, key, slot.sums.take());
         }
-        let other = self.other_bytes.swap(0, Ordering::Relaxed);
-        if other != 0 {
-            each(UNKNOWN_CLASS, other);
-        }
+        tell(&mut each, 0, self.other.take());
     }
 
     fn slots(&self) -> impl Iterator<Item = &Slot> {
@@ -192,5 +224,11 @@ impl ClassTable {
             .iter()
             .chain(self.medium.get())
             .chain(self.large.get())
+    }
+}
+
+fn tell(each: &mut impl FnMut(u32, ClassTotals), key: u32, totals: ClassTotals) {
+    if totals.bytes != 0 {
+        each(key.checked_sub(1).unwrap_or(UNKNOWN_CLASS), totals);
     }
 }

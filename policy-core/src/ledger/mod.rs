@@ -39,13 +39,13 @@ mod tests;
 pub(crate) mod watched;
 
 pub use chunks::Chunks;
-pub use classes::{MAX_CLASS_TABLE_BYTES, UNKNOWN_CLASS};
+pub use classes::{ClassTotals, MAX_CLASS_TABLE_BYTES, UNKNOWN_CLASS};
 pub use closing::PurseSet;
 pub use counters::DropReason;
 pub use epoch::{Epoch, Epochs, Quiet, QuietWindow};
 pub use pool::IndexPool;
 pub use purse::{Closed, PurseId, Totals};
-pub use slab::MAX_OBJECT_BYTES;
+pub use slab::{MAX_OBJECT_BYTES, SiteId};
 pub use tag::{ClassTag, LoaderTag, ObjectTag, ScopeTag, Tag};
 
 use crate::sampling::thinning_error::{Drawn, Thinned};
@@ -81,6 +81,8 @@ pub struct Sample {
     /// The interval under which it was drawn
     /// ([`crate::sampling::ThreadInterval::weigh_with`]).
     pub interval: IntervalId,
+    /// Where it was allocated; [`SiteId::NONE`] if no stack was taken.
+    pub site: SiteId,
 }
 
 /// A sample was not charged.
@@ -128,6 +130,8 @@ pub struct LiveRecord {
     pub live: Charge,
     /// Whether its sample was thinned.
     pub is_thinned: bool,
+    /// Where it was allocated; [`SiteId::NONE`] if no stack was taken.
+    pub site: SiteId,
 }
 
 #[cfg(not(loom))]
@@ -238,6 +242,7 @@ impl Ledger {
             class: sample.class,
             birth: self.epochs.current(),
             size_bytes,
+            site: sample.site,
         };
         let inserted = self.slab.insert(hint, &record).map_err(|error| {
             self.refund_to(sample.payer, sample.interval, &charge);
@@ -324,6 +329,20 @@ impl Ledger {
         }
     }
 
+    /// A sample of a class was passed over that would have been kept as under this interval
+    /// ([`crate::sampling::class_thinning`]). Lock-free; on the allocating thread.
+    pub fn pass_over(&self, payer: PurseId, interval: IntervalId) {
+        self.purses
+            .passed_over(payer, self.intervals.bytes(interval));
+    }
+
+    /// The widest interval for which a sample of a class was passed over, since the purse was opened; 0 for
+    /// none. Any thread.
+    #[must_use]
+    pub fn passed_over_bytes(&self, purse: PurseId) -> u64 {
+        self.purses.passed_over_bytes(purse)
+    }
+
     /// The sums over a purse's thinned arrays. Any thread.
     #[must_use]
     pub fn thinned(&self, purse: PurseId) -> Thinned {
@@ -360,9 +379,9 @@ impl Ledger {
         unseen_at_most_bytes(self.intervals.widest_since(opened))
     }
 
-    /// Calls `each(class, allocated_bytes)` for the classes of a purse;
-    /// [`UNKNOWN_CLASS`] is the sum of those that found no place.
-    pub fn allocated_by_class(&self, purse: PurseId, each: impl FnMut(u32, u64)) {
+    /// Calls `each` with a class of a purse and what was ever allocated of it; [`UNKNOWN_CLASS`] is the
+    /// sum of those that found no place.
+    pub fn allocated_by_class(&self, purse: PurseId, each: impl FnMut(u32, ClassTotals)) {
         self.purses.classes(purse, each);
     }
 
@@ -408,9 +427,16 @@ impl Ledger {
                         charge
                     },
                     is_thinned,
+                    site: record.site,
                 });
             }
         }
+    }
+
+    /// Erases the site of the record with this tag. If the record is gone, the one in its place may lose
+    /// its site: it counts as one without a stack. Any thread, one atomic.
+    pub fn erase_site(&self, tag: ObjectTag) {
+        self.slab.erase_site(tag.index());
     }
 
     /// The purses that some record names as payer, agent account or principal.

@@ -27,6 +27,7 @@ fn record(size_bytes: u64) -> Record {
         class: size_bytes as u32,
         birth: Epoch::new(size_bytes as u32),
         size_bytes,
+        site: SiteId::NONE,
     }
 }
 
@@ -248,6 +249,14 @@ fn allocated_objects_never_go_back_while_the_word_overflows() {
     }
 }
 
+/// A charge of so many bytes.
+fn bytes(bytes: u64) -> Charge {
+    Charge {
+        bytes,
+        ..Charge::default()
+    }
+}
+
 #[test]
 fn racing_threads_give_a_class_one_entry() {
     loom::model(|| {
@@ -255,15 +264,17 @@ fn racing_threads_give_a_class_one_entry() {
         let other = {
             let table = table.clone();
             thread::spawn(move || {
-                table.0.add(1, 10, &table.1);
-                table.0.add(2, 1, &table.1);
+                table.0.add(1, &bytes(10), &table.1);
+                table.0.add(2, &bytes(1), &table.1);
             })
         };
-        table.0.add(2, 2, &table.1);
-        table.0.add(1, 20, &table.1);
+        table.0.add(2, &bytes(2), &table.1);
+        table.0.add(1, &bytes(20), &table.1);
         other.join().expect("the other thread failed");
         let mut sums = Vec::new();
-        table.0.for_each(|class, bytes| sums.push((class, bytes)));
+        table
+            .0
+            .for_each(|class, totals| sums.push((class, totals.bytes)));
         sums.sort_unstable();
         assert_eq!(sums, [(1, 30), (2, 3)]);
     });
@@ -339,6 +350,7 @@ fn a_ledger_refunds_an_object_once_and_is_read_meanwhile() {
             class: UNKNOWN_CLASS,
             size_bytes: 64,
             interval: ledger.intervals().current(),
+            site: SiteId::NONE,
         };
         let tag = ledger.charge(&sample).expect("room");
         let other = {

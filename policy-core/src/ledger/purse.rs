@@ -19,7 +19,7 @@
 //!    its refund.
 
 use super::chunks::Chunks;
-use super::classes::{Budget, ClassTable, MAX_CLASS_TABLE_BYTES};
+use super::classes::{Budget, ClassTable, ClassTotals, MAX_CLASS_TABLE_BYTES};
 use super::pool::IndexPool;
 use super::thinned::ThinnedPlace;
 use crate::sampling::{Charge, weight::OBJECT_UNIT};
@@ -128,6 +128,9 @@ struct Refunded {
     base_bytes: AtomicU64,
     base_objects: AtomicU64,
     base_variance: AtomicU64,
+    /// The widest interval for which a sample of a class was passed over; 0 for none. Allocating threads
+    /// write it, once for each wider interval.
+    passed_over_bytes: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -214,6 +217,7 @@ impl Purses {
             return None;
         };
         purse.thinned.reset();
+        purse.refunded.passed_over_bytes.store(0, Ordering::Relaxed);
         purse.refunded.opened.store(change, Ordering::Relaxed);
         purse.refunded.open.store(1, Ordering::Release);
         Some(PurseId(index as u16))
@@ -231,9 +235,7 @@ impl Purses {
             allocated
                 .variance
                 .fetch_add(charge.variance, Ordering::Relaxed);
-            allocated
-                .classes
-                .add(class, charge.bytes, &self.class_budget);
+            allocated.classes.add(class, charge, &self.class_budget);
         }
     }
 
@@ -254,6 +256,22 @@ impl Purses {
         self.get(id).map_or_else(Totals::default, Purse::totals)
     }
 
+    /// A sample was passed over that would have been kept as under this interval. Allocating threads.
+    pub(crate) fn passed_over(&self, id: PurseId, interval_bytes: u64) {
+        if let Some(purse) = self.get(id) {
+            let widest = &purse.refunded.passed_over_bytes;
+            if widest.load(Ordering::Relaxed) < interval_bytes {
+                widest.fetch_max(interval_bytes, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The widest interval for which a sample of a class was passed over; 0 for none.
+    pub(crate) fn passed_over_bytes(&self, id: PurseId) -> u64 {
+        let widest = |purse: &Purse| purse.refunded.passed_over_bytes.load(Ordering::Relaxed);
+        self.get(id).map_or(0, widest)
+    }
+
     /// The sums over its thinned arrays; `None` if it was never opened.
     pub(crate) fn thinned(&self, id: PurseId) -> Option<&ThinnedPlace> {
         self.get(id).map(|purse| &purse.thinned)
@@ -265,7 +283,7 @@ impl Purses {
             .map_or(0, |purse| purse.refunded.opened.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn classes(&self, id: PurseId, each: impl FnMut(u32, u64)) {
+    pub(crate) fn classes(&self, id: PurseId, each: impl FnMut(u32, ClassTotals)) {
         if let Some(purse) = self.get(id) {
             purse.allocated.classes.for_each(each);
         }
@@ -304,7 +322,7 @@ impl Purses {
         purse
             .allocated
             .classes
-            .drain(|class, bytes| classes.push((class, bytes)));
+            .drain(|class, totals| classes.push((class, totals.bytes)));
         Some(Closed {
             purse: id,
             totals,

@@ -39,8 +39,32 @@ const SIZE_BITS: u32 = 40;
 
 /// The largest size a record can hold: above it, sizes are cut to it *before* they are
 /// charged. No Java object comes near (an array has fewer than 2^31 elements of at most
-/// 8 bytes); the 24 bits left are kept for an allocation site.
+/// 8 bytes); the 24 bits left hold the allocation site.
 pub const MAX_OBJECT_BYTES: u64 = (1 << SIZE_BITS) - 1;
+
+/// Where an object was allocated, by the numbering of [`crate::sites`]. The ledger keeps it and does
+/// not interpret it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct SiteId(u32);
+
+impl SiteId {
+    /// How many bits an id has.
+    pub const BITS: u32 = u64::BITS - SIZE_BITS;
+    /// No stack was taken.
+    pub const NONE: SiteId = SiteId(0);
+
+    /// The id with this number; bits beyond [`SiteId::BITS`] are cut off.
+    #[must_use]
+    pub const fn new(number: u32) -> SiteId {
+        SiteId(number & ((1 << Self::BITS) - 1))
+    }
+
+    /// The number; 0 if no stack was taken.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
 
 /// What is recorded about a sampled object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +83,8 @@ pub(crate) struct Record {
     pub birth: Epoch,
     /// Its size, at most [`MAX_OBJECT_BYTES`].
     pub size_bytes: u64,
+    /// Where it was allocated.
+    pub site: SiteId,
 }
 
 #[derive(Debug, Default)]
@@ -68,7 +94,8 @@ struct Place {
     ids: AtomicU64,
     /// class | birth, 32 bits each.
     class_birth: AtomicU64,
-    size: AtomicU64,
+    /// site | size, 24 and 40 bits.
+    site_size: AtomicU64,
 }
 
 const LIVE: u64 = 1;
@@ -86,14 +113,15 @@ impl Place {
         let class_birth = u64::from(record.class) << 32 | u64::from(record.birth.get());
         self.ids.store(ids, Ordering::Release);
         self.class_birth.store(class_birth, Ordering::Release);
-        self.size
-            .store(record.size_bytes & MAX_OBJECT_BYTES, Ordering::Release);
+        let site_size =
+            u64::from(record.site.get()) << SIZE_BITS | record.size_bytes & MAX_OBJECT_BYTES;
+        self.site_size.store(site_size, Ordering::Release);
     }
 
     fn load(&self) -> Record {
         let ids = self.ids.load(Ordering::Acquire);
         let class_birth = self.class_birth.load(Ordering::Acquire);
-        let size_bytes = self.size.load(Ordering::Acquire) & MAX_OBJECT_BYTES;
+        let site_size = self.site_size.load(Ordering::Acquire);
         Record {
             payer: PurseId::new((ids >> 48) as u16),
             agent_account: PurseId::new((ids >> 32) as u16),
@@ -101,8 +129,15 @@ impl Place {
             interval: IntervalId::from_bits(ids as u16),
             class: (class_birth >> 32) as u32,
             birth: Epoch::new(class_birth as u32),
-            size_bytes,
+            size_bytes: site_size & MAX_OBJECT_BYTES,
+            site: SiteId::new((site_size >> SIZE_BITS) as u32),
         }
+    }
+
+    /// Erases the site of whatever record is here. It is one step, so a record that is written
+    /// meanwhile keeps its size, and at worst loses its site.
+    fn erase_site(&self) {
+        self.site_size.fetch_and(MAX_OBJECT_BYTES, Ordering::AcqRel);
     }
 }
 
@@ -177,6 +212,14 @@ impl Slab {
             return None;
         }
         Some((ObjectTag::new(index, (before >> 1) as u32)?, record))
+    }
+
+    /// Erases the site of the record at `index`, or of the one that has taken its place. Rule 3 holds:
+    /// who loads the changed field synchronises with the thread that stored it.
+    pub(crate) fn erase_site(&self, index: u32) {
+        if let Some(place) = self.places.get(index) {
+            place.erase_site();
+        }
     }
 
     /// Every record ever inserted has an index below this.

@@ -2,8 +2,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use super::*;
 use crate::core::Setup;
-use crate::ledger::Sample;
 use crate::ledger::watched::during_scans;
+use crate::ledger::{Sample, SiteId};
 
 /// Accounts without a JVM, and a policy lock.
 struct World {
@@ -49,6 +49,7 @@ impl World {
             class: UNKNOWN_CLASS,
             size_bytes,
             interval: self.core.ledger.intervals().current(),
+            site: SiteId::NONE,
         };
         self.core.ledger.charge(&sample).expect("room")
     }
@@ -85,7 +86,7 @@ fn no_lock_is_held_while_records_are_passed_over() {
     };
     let mut read = None;
     let passes = during_scans(look, || {
-        read = Some(read_accounts(&world.core, || world.policy()))
+        read = Some(read_accounts(&world.core, None, || world.policy()))
     });
     assert_eq!(passes, 1);
     let read = read.expect("it was taken");
@@ -104,8 +105,8 @@ fn a_reading_drops_counts_under_numbers_given_back_meanwhile() {
     let tag = world.charge(purse, 1 << 20);
     world.collect();
     // Between the scan and its end: the object dies, and its purse is closed and opened again.
-    world.core.directory().begin_counting();
-    let mut counted = count(&world.core.ledger, 0);
+    let counting = world.core.directory().begin_counting();
+    let mut counted = count(&world.core.ledger, 0, EpochTimes::default(), None);
     assert!(world.core.ledger.refund(tag));
     let referenced = world.core.ledger.referenced_purses();
     let closed = world
@@ -118,8 +119,9 @@ fn a_reading_drops_counts_under_numbers_given_back_meanwhile() {
     let next = world.scope("new");
     assert_eq!(next, purse, "the number goes to the next");
     world.charge(next, 2 << 20);
-    let seen = look(&world.core, &mut counted, || world.policy());
+    let seen = look(&world.core, &mut counted, counting, || world.policy());
     assert!(counted.groups.is_empty(), "{:?}", counted.groups);
+    assert!(counted.tally.rows.is_empty(), "{:?}", counted.tally.rows);
     assert!(!counted.allocated.contains_key(&purse));
     let new = seen.accounts.iter().find(|seen| &*seen.name == "new");
     assert!(new.expect("it is there").account.charged_bytes > 0);

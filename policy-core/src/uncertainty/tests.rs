@@ -1,7 +1,7 @@
 //! Many simulated accounts with large arrays that are thinned: do their estimates lie as far from the
 //! truth as they say?
 
-use crate::ledger::{Capacity, Epoch, Ledger, ObjectTag, Sample, UNKNOWN_CLASS};
+use crate::ledger::{Capacity, Epoch, Ledger, ObjectTag, Sample, SiteId, UNKNOWN_CLASS};
 use crate::sampling::simulation::{Countdown, Rng};
 use crate::sampling::thinning::{Decision, Living, Thinning};
 
@@ -120,6 +120,7 @@ impl World {
             class: UNKNOWN_CLASS,
             size_bytes,
             interval,
+            site: SiteId::NONE,
         };
         let (tag, charge) = self.ledger.charge_weighed(&sample).expect("there is room");
         let birth = self.ledger.epochs().current();
@@ -430,6 +431,7 @@ fn threads_that_draw_while_the_enforcer_settles_lose_nothing() {
                 class: UNKNOWN_CLASS,
                 size_bytes: MIB,
                 interval: wider,
+                site: SiteId::NONE,
             };
             let tag = ledger.charge(&sample).expect("there is room");
             assert!(ledger.refund(tag));

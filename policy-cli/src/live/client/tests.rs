@@ -114,7 +114,7 @@ fn an_agent_of_another_age() {
         }
     });
     let error = read(&address).unwrap_err();
-    assert!(matches!(error, LiveError::NoAccounts { .. }), "{error:?}");
+    assert!(matches!(error, LiveError::NoEndpoint { .. }), "{error:?}");
 }
 
 #[test]

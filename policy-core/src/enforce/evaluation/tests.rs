@@ -8,7 +8,7 @@ use super::*;
 use crate::enforce::door::{Answer, DoorRules, KNOCK_AGAIN_MS};
 use crate::enforce::gate::{Due, Gate};
 use crate::ledger::watched::during_scans;
-use crate::ledger::{Capacity, ObjectTag, Sample, UNKNOWN_CLASS};
+use crate::ledger::{Capacity, ObjectTag, Sample, SiteId, UNKNOWN_CLASS};
 
 #[test]
 fn the_statuses_are_not_locked_while_records_are_passed_over() {
@@ -24,6 +24,7 @@ fn the_statuses_are_not_locked_while_records_are_passed_over() {
         class: UNKNOWN_CLASS,
         size_bytes: 1 << 20,
         interval: ledger.intervals().current(),
+        site: SiteId::NONE,
     };
     ledger.charge(&sample).expect("room");
     let epochs = ledger.epochs();
@@ -177,6 +178,7 @@ impl Doored {
                 class: UNKNOWN_CLASS,
                 size_bytes: MIB,
                 interval: self.ledger.intervals().current(),
+                site: SiteId::NONE,
             };
             let tag = self.ledger.charge(&sample).expect("room");
             self.kept.borrow_mut().push(tag);

@@ -11,7 +11,7 @@ use crate::enforce::grace::{CARRIER_MS, Grace};
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::enforce::refusal_details::RefusalDetails;
 use crate::enforce::throw_points::Reason;
-use crate::ledger::{PurseId, Sample, Tag, UNKNOWN_CLASS};
+use crate::ledger::{PurseId, Sample, SiteId, Tag, UNKNOWN_CLASS};
 use crate::ports::CallingThread;
 use crate::sampling::simulation::Countdown;
 
@@ -257,6 +257,7 @@ impl State {
             class: UNKNOWN_CLASS,
             size_bytes,
             interval,
+            site: SiteId::NONE,
         };
         let birth = core.ledger.epochs().current();
         let (tag, charge) = core.ledger.charge_weighed(&sample).expect("room");

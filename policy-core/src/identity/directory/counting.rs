@@ -26,27 +26,51 @@ pub struct Ended {
     pub classes: HashSet<ClassId>,
 }
 
+/// One count that is under way.
+#[derive(Debug)]
+#[must_use = "the directory notes ended numbers until the counting ends"]
+pub struct Counting(u64);
+
+/// The counts that are under way, each with what has ended meanwhile.
+#[derive(Debug, Default)]
+pub(super) struct Countings {
+    next: u64,
+    under_way: Vec<(u64, Ended)>,
+}
+
 impl Directory {
-    /// Starts to note the numbers that are given back. One reading at a time; reporting threads.
-    pub fn begin_counting(&mut self) {
-        self.ended = Some(Ended::default());
+    /// Starts to note the numbers that are given back. Several threads may count at the same time;
+    /// reporting threads.
+    pub fn begin_counting(&mut self) -> Counting {
+        let number = self.countings.next;
+        self.countings.next += 1;
+        self.countings.under_way.push((number, Ended::default()));
+        Counting(number)
     }
 
     /// Stops noting; returns the numbers that were given back since [`Directory::begin_counting`].
-    pub fn end_counting(&mut self) -> Ended {
-        self.ended.take().unwrap_or_default()
+    pub fn end_counting(&mut self, counting: Counting) -> Ended {
+        let mut ended = Ended::default();
+        self.countings.under_way.retain_mut(|(number, found)| {
+            let is_it = *number == counting.0;
+            if is_it {
+                ended = std::mem::take(found);
+            }
+            !is_it
+        });
+        ended
     }
 
-    /// Notes that a purse was closed, if a reading counts now.
+    /// Notes that a purse was closed, for each count that is under way.
     pub fn purse_ended(&mut self, purse: PurseId) {
-        if let Some(ended) = &mut self.ended {
+        for (_, ended) in &mut self.countings.under_way {
             ended.purses.insert(purse);
         }
     }
 
-    /// Notes that a class was forgotten, if a reading counts now.
+    /// Notes that a class was forgotten, for each count that is under way.
     pub fn class_ended(&mut self, class: ClassId) {
-        if let Some(ended) = &mut self.ended {
+        for (_, ended) in &mut self.countings.under_way {
             ended.classes.insert(class);
         }
     }

@@ -27,6 +27,7 @@ fn sample(ledger: &Ledger, payer: PurseId, size_bytes: u64) -> Sample {
         class: 1,
         size_bytes,
         interval: ledger.intervals().current(),
+        site: SiteId::NONE,
     }
 }
 

@@ -6,13 +6,26 @@ use super::{ledger, sample};
 use crate::ledger::classes::{Budget, ClassTable};
 use crate::ledger::*;
 use crate::sampling::Charge;
+use crate::sampling::weight::OBJECT_UNIT;
 
 fn classes(ledger: &Ledger, purse: PurseId) -> HashMap<u32, u64> {
     let mut sums = HashMap::new();
-    ledger.allocated_by_class(purse, |class, bytes| {
-        *sums.entry(class).or_default() += bytes;
+    ledger.allocated_by_class(purse, |class, totals| {
+        *sums.entry(class).or_default() += totals.bytes;
     });
     sums
+}
+
+/// The size of a class's place.
+const SLOT: u64 = 24;
+
+/// A charge of so many bytes, for one object.
+fn bytes(bytes: u64) -> Charge {
+    Charge {
+        bytes,
+        objects: OBJECT_UNIT,
+        variance: 0,
+    }
 }
 
 #[test]
@@ -34,10 +47,31 @@ fn allocated_bytes_are_kept_by_class() {
     assert_eq!(ledger.totals(purse).allocated_bytes, 80);
 }
 
+#[test]
+fn objects_are_estimated_by_class_as_in_the_totals_of_the_purse() {
+    let ledger = ledger(1024, 4);
+    ledger.intervals().set(512).expect("an interval");
+    let purse = ledger.open_purse().expect("room");
+    for _ in 0..1000 {
+        let one = sample(&ledger, purse, 16);
+        ledger.charge(&Sample { class: 3, ..one }).expect("room");
+    }
+    let mut objects = 0;
+    ledger.allocated_by_class(purse, |_, totals| objects += totals.objects);
+    let expected = ledger.totals(purse).allocated_objects;
+    // A sample loses less than one in 256 of an object.
+    assert!(
+        objects.abs_diff(expected) <= 1000 / 256 + 1,
+        "{objects} of {expected}"
+    );
+    assert!(expected > 30_000, "{expected}");
+}
+
 fn sums(table: &ClassTable) -> HashMap<u32, u64> {
     let mut sums = HashMap::new();
-    table.for_each(|class, bytes| {
-        assert!(sums.insert(class, bytes).is_none(), "{class} comes twice");
+    table.for_each(|class, totals| {
+        let is_new = sums.insert(class, totals.bytes).is_none();
+        assert!(is_new, "{class} comes twice");
     });
     sums
 }
@@ -46,38 +80,38 @@ fn sums(table: &ClassTable) -> HashMap<u32, u64> {
 fn more_classes_than_places_lose_their_name_but_no_byte() {
     let (table, budget) = (ClassTable::default(), Budget::new(1 << 20));
     for class in 0..20_000 {
-        table.add(class, 10, &budget);
-        table.add(class, 1, &budget);
+        table.add(class, &bytes(10), &budget);
+        table.add(class, &bytes(1), &budget);
     }
     let sums = sums(&table);
     assert_eq!(sums.values().sum::<u64>(), 20_000 * 11);
     // Three tiers of 4,672 slots: nearly all are found places for.
     assert!(sums.len() > 4_600, "{}", sums.len());
     assert!(sums[&UNKNOWN_CLASS] > 0);
-    assert_eq!(budget.used_bytes(), (64 + 512 + 4096) * 16);
+    assert_eq!(budget.used_bytes(), (64 + 512 + 4096) * SLOT);
 }
 
 #[test]
 fn a_few_classes_need_the_small_tier_alone() {
     let (table, budget) = (ClassTable::default(), Budget::new(1 << 20));
     for class in 0..16 {
-        table.add(class, 1, &budget);
+        table.add(class, &bytes(1), &budget);
     }
-    assert_eq!(budget.used_bytes(), 64 * 16);
+    assert_eq!(budget.used_bytes(), 64 * SLOT);
     assert_eq!(sums(&table).len(), 16);
 }
 
 #[test]
 fn class_tables_stay_within_their_budget() {
-    let budget = Budget::new(3 * 64 * 16);
+    let budget = Budget::new(3 * 64 * SLOT);
     let tables: Vec<ClassTable> = (0..100).map(|_| ClassTable::default()).collect();
     for table in &tables {
         for class in 0..200 {
-            table.add(class, 1, &budget);
+            table.add(class, &bytes(1), &budget);
         }
         assert_eq!(sums(table).values().sum::<u64>(), 200);
     }
-    assert_eq!(budget.used_bytes(), 3 * 64 * 16);
+    assert_eq!(budget.used_bytes(), 3 * 64 * SLOT);
 }
 
 #[test]
@@ -86,14 +120,14 @@ fn racing_threads_make_one_entry_for_a_class() {
         let (table, budget) = (ClassTable::default(), Budget::new(1 << 20));
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| (0..300).for_each(|class| table.add(class, 1, &budget)));
+                scope.spawn(|| (0..300).for_each(|class| table.add(class, &bytes(1), &budget)));
             }
         });
         let sums = sums(&table);
         assert_eq!(sums.len(), 300);
         assert!(sums.values().all(|&bytes| bytes == 4));
         // Tiers that lost the race were given back.
-        assert_eq!(budget.used_bytes(), (64 + 512) * 16);
+        assert_eq!(budget.used_bytes(), (64 + 512) * SLOT);
     }
 }
 

@@ -4,10 +4,9 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 
-use super::Asked;
-use crate::printable;
+use super::{Asked, Document};
+use crate::json_line;
 
 /// One address.
 #[derive(Serialize)]
@@ -26,14 +25,16 @@ struct Entry {
 }
 
 /// Writes the list in one line.
-pub(super) fn write(found: &[Asked], out: &mut dyn Write) -> io::Result<()> {
+///
+/// # Errors
+/// Output that cannot be written.
+pub(crate) fn write_json<D: Document>(found: &[Asked<D>], out: &mut dyn Write) -> io::Result<()> {
     let entries: Vec<Entry> = found.iter().map(Entry::of).collect();
-    entries.serialize(&mut Serializer::with_formatter(&mut *out, Printable))?;
-    writeln!(out)
+    json_line::write(&entries, out)
 }
 
 impl Entry {
-    fn of(one: &Asked) -> Entry {
+    fn of<D: Document>(one: &Asked<D>) -> Entry {
         let (answer, error) = match &one.answer {
             Ok(answer) => (Some(answer), None),
             Err(error) => (None, Some(error.clone())),
@@ -45,33 +46,8 @@ impl Entry {
             error,
             not_ready: answer.and_then(|answer| answer.not_ready.clone()),
             // It was valid JSON before; this fails only if it nests too deep.
-            answer: answer.and_then(|answer| serde_json::from_slice(&answer.document).ok()),
+            answer: answer.and_then(|answer| serde_json::from_slice(&answer.json).ok()),
         }
-    }
-}
-
-/// Escapes characters that JSON allows in a string, but that could control a terminal.
-struct Printable;
-
-impl Formatter for Printable {
-    fn write_string_fragment<W: ?Sized + Write>(
-        &mut self,
-        writer: &mut W,
-        fragment: &str,
-    ) -> io::Result<()> {
-        let mut rest = fragment;
-        while let Some(at) = rest.find(printable::is_hidden) {
-            let (before, from) = rest.split_at(at);
-            CompactFormatter.write_string_fragment(writer, before)?;
-            let mut characters = from.chars();
-            if let Some(hidden) = characters.next() {
-                for unit in hidden.encode_utf16(&mut [0; 2]) {
-                    write!(writer, "\\u{unit:04x}")?;
-                }
-            }
-            rest = characters.as_str();
-        }
-        CompactFormatter.write_string_fragment(writer, rest)
     }
 }
 
@@ -79,16 +55,17 @@ impl Formatter for Printable {
 mod tests {
     use super::super::Answer;
     use super::*;
+    use crate::live::Accounts;
 
     #[test]
     fn every_field_of_the_agent_passes_and_nothing_drives_the_terminal() {
         let document = "{\"jvm\":{\"pid\":7},\"accounts\":[{\"name\":\"a\u{202e}\u{9b}\u{e0001}ä\",\"newer\":1.5}]}";
-        let found = [
+        let found: [Asked<Accounts>; 2] = [
             Asked::at("9464", Ok(Answer::of(document, Some("why")))),
             Asked::at("a:1", Err("a:1 is no Heapwarden agent".into())),
         ];
         let mut out = Vec::new();
-        write(&found, &mut out).unwrap();
+        write_json(&found, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains(r"a\u202e\u009b\udb40\udc01ä"), "{text}");
         let json: Value = serde_json::from_str(&text).unwrap();

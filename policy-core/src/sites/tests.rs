@@ -1,0 +1,395 @@
+//! Stacks from the sample to the ranking, with a ledger and without a JVM.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Barrier;
+use std::sync::atomic::AtomicBool;
+
+use proptest::prelude::*;
+
+use super::names::Found;
+use super::*;
+use crate::ledger::{Capacity, ObjectTag, Sample};
+
+const CLASS: u32 = 7;
+
+/// A ledger with one purse, and sites.
+struct World {
+    ledger: Ledger,
+    sites: Sites,
+    purse: PurseId,
+}
+
+impl World {
+    fn new() -> World {
+        let ledger = Ledger::new(Capacity {
+            records: 1 << 16,
+            purses: 16,
+        });
+        ledger.intervals().set(0).expect("exact");
+        let purse = ledger.open_purse().expect("room");
+        World {
+            ledger,
+            sites: Sites::new(),
+            purse,
+        }
+    }
+
+    fn row(&self, class: Option<u32>) -> Row {
+        Row {
+            purse: self.purse,
+            class,
+        }
+    }
+
+    fn want(&self, class: Option<u32>) {
+        self.sites.set_wanted(Asker::Leaks, vec![self.row(class)]);
+    }
+
+    /// Allocates an object of a class with a stack, given as method and bytecode index from the top.
+    fn allocate(
+        &self,
+        class: u32,
+        size_bytes: u64,
+        stack: &[(u64, u32)],
+        second: u32,
+    ) -> Allocated {
+        let mut new_methods = Vec::new();
+        let visit = self
+            .sites
+            .visit(self.purse, class, second)
+            .map(|mut visit| {
+                for &(method, bci) in stack {
+                    if let Some(number) = visit.frame(method, Some(bci)) {
+                        new_methods.push((number, method));
+                    }
+                }
+                visit
+            });
+        let site = visit.as_ref().map_or(SiteId::NONE, Visit::site);
+        let sample = Sample {
+            payer: self.purse,
+            agent_account: self.purse,
+            principal: self.purse,
+            class,
+            size_bytes,
+            interval: self.ledger.intervals().current(),
+            site,
+        };
+        let tag = self.ledger.charge(&sample).expect("room");
+        Allocated {
+            tag,
+            site,
+            new_methods,
+        }
+    }
+
+    /// A collection has found what lives.
+    fn collect(&self) {
+        let epoch = self.ledger.epochs().current();
+        self.ledger.epochs().gc_finished();
+        self.ledger.epochs().confirm(epoch);
+    }
+
+    /// Names a method after its number: those from 100 on are the JDK's, those from 200 on link calls.
+    fn name(&self, (number, method): (u32, u64)) {
+        let found = Found {
+            class: match method {
+                200.. => format!("java.lang.invoke.Link{method}"),
+                100.. => format!("java.util.Map{method}"),
+                _ => format!("com.acme.Cart{method}"),
+            },
+            method: "add".into(),
+            file: Some("Cart.java".into()),
+            lines: (0..100).map(|bci| (bci * 10, bci)).collect(),
+            of_jdk: method >= 100,
+            ..Found::default()
+        };
+        self.sites.name(number, method, Some(found));
+    }
+
+    fn survivors(&self) -> RowSites {
+        let rows = |record: &LiveRecord| (record.class == CLASS).then_some(());
+        let mut found = self.sites.survivors(&self.ledger, rows, 10);
+        found.remove(&()).unwrap_or_default()
+    }
+
+    fn sites_in_records(&self) -> HashSet<SiteId> {
+        let mut found = HashSet::new();
+        self.ledger.scan(|record| {
+            found.insert(record.site);
+        });
+        found
+    }
+}
+
+struct Allocated {
+    tag: ObjectTag,
+    site: SiteId,
+    new_methods: Vec<(u32, u64)>,
+}
+
+#[test]
+fn nothing_is_taken_of_what_nobody_wants() {
+    let world = World::new();
+    assert!(!world.sites.any_wanted());
+    let allocated = world.allocate(CLASS, 64, &[(1, 0)], 0);
+    assert_eq!(allocated.site, SiteId::NONE);
+    world.want(Some(CLASS));
+    assert!(world.sites.any_wanted());
+    assert_eq!(
+        world.allocate(CLASS + 1, 64, &[(1, 0)], 0).site,
+        SiteId::NONE
+    );
+    assert_ne!(world.allocate(CLASS, 64, &[(1, 0)], 0).site, SiteId::NONE);
+    assert_eq!(world.sites.counts().taken, 1);
+}
+
+#[test]
+fn survivors_are_ranked_by_the_line_that_allocated_them_and_garbage_is_not() {
+    let world = World::new();
+    world.want(Some(CLASS));
+    let mut garbage = Vec::new();
+    // Method 1 at bytecode 20 (line 2) keeps, below two frames of the JDK; line 3 keeps half as much;
+    // method 2 makes garbage, 20 times as much.
+    for round in 0..30 {
+        for caller in [30, 31] {
+            let kept = world.allocate(
+                CLASS,
+                100,
+                &[(100, 0), (101, 5), (1, 20), (caller, 0)],
+                round,
+            );
+            kept.new_methods
+                .into_iter()
+                .for_each(|method| world.name(method));
+        }
+        let other = world.allocate(CLASS, 100, &[(200, 0), (1, 30), (30, 0)], round);
+        other
+            .new_methods
+            .into_iter()
+            .for_each(|method| world.name(method));
+        let dead = world.allocate(CLASS, 6_000, &[(2, 0), (30, 0)], round);
+        dead.new_methods
+            .iter()
+            .for_each(|&method| world.name(method));
+        garbage.push(dead.tag);
+    }
+    garbage
+        .into_iter()
+        .for_each(|tag| assert!(world.ledger.refund(tag)));
+    assert!(world.survivors().sites.is_empty(), "no collection yet");
+    world.collect();
+    let found = world.survivors();
+    assert_eq!(
+        (found.live_bytes, found.with_stack_bytes, found.stacks),
+        (9_000, 9_000, 90)
+    );
+    assert_eq!(found.sites.len(), 2);
+    let [first, second] = &found.sites[..] else {
+        panic!("two places")
+    };
+    assert_eq!(first.frames[0], "com.acme.Cart1.add(Cart.java:2)");
+    assert_eq!(
+        first.through,
+        [
+            "java.util.Map100.add(Cart.java:0)",
+            "java.util.Map101.add(Cart.java:0)"
+        ]
+    );
+    assert_eq!(first.frames.len(), 2);
+    assert_eq!(second.frames[0], "com.acme.Cart1.add(Cart.java:3)");
+    assert!(second.through.is_empty(), "linkage is left out");
+    assert!((first.share - 2.0 / 3.0).abs() < 1e-9);
+    assert_eq!((first.live_bytes, first.live_objects), (6_000, 60));
+    // As of 90 draws with one of two outcomes.
+    let expected = (2.0 / 9.0 / 90.0f64).sqrt();
+    assert!((first.share_standard_error - expected).abs() < 1e-9);
+}
+
+#[test]
+fn sites_end_with_the_wish_for_them_and_their_memory_too() {
+    let world = World::new();
+    let nothing_bytes = world.sites.committed_bytes();
+    world.want(Some(CLASS));
+    let kept = world.allocate(CLASS, 100, &[(1, 0), (2, 0)], 0);
+    kept.new_methods
+        .into_iter()
+        .for_each(|method| world.name(method));
+    world.collect();
+    assert!(world.sites.committed_bytes() > nothing_bytes + (1 << 20));
+    world.sites.set_wanted(Asker::Leaks, Vec::new());
+    world.sites.tend(&world.ledger, 0);
+    assert_eq!(world.sites_in_records(), HashSet::from([SiteId::NONE]));
+    assert!(world.sites.committed_bytes() < nothing_bytes + (1 << 15));
+    let found = world.survivors();
+    assert_eq!((found.live_bytes, found.stacks), (100, 0));
+    assert!(found.sites.is_empty());
+    // What is wanted again begins anew.
+    world.want(Some(CLASS));
+    let site = world.allocate(CLASS, 100, &[(1, 0)], 1).site;
+    assert_eq!(
+        world.sites_in_records(),
+        HashSet::from([SiteId::NONE, site])
+    );
+}
+
+#[test]
+fn a_class_that_is_gone_is_said_to_be() {
+    let world = World::new();
+    world.want(None);
+    let kept = world.allocate(CLASS, 100, &[(1, 0)], 0);
+    world.collect();
+    assert_eq!(world.survivors().sites[0].frames, ["(not named yet)"]);
+    let (number, method) = kept.new_methods[0];
+    world.sites.name(number, method + 1, Some(Found::default()));
+    assert_eq!(
+        world.survivors().sites[0].frames,
+        ["(not named yet)"],
+        "another method's name"
+    );
+    world.sites.name(number, method, None);
+    let gone = "(a class that was unloaded before it was named)";
+    assert_eq!(world.survivors().sites[0].frames, [gone]);
+}
+
+#[test]
+fn a_trie_without_room_cuts_stacks_and_counts_it() {
+    let world = World::new();
+    world.want(None);
+    let mut taken = 0;
+    for number in 0..200_000u64 {
+        let stack = [(1, 0), (number % 9_000 + 2, (number % 60_000) as u32)];
+        // So many seconds that the budget does not matter.
+        let allocated = world.allocate(CLASS, 16, &stack, number as u32);
+        taken += u64::from(allocated.site != SiteId::NONE);
+        world.ledger.refund(allocated.tag);
+    }
+    let counts = world.sites.counts();
+    assert_eq!(
+        (taken, counts.taken),
+        (200_000, 200_000),
+        "the top frame has room"
+    );
+    assert!(counts.skipped[Skip::Full as usize] > 10_000);
+    assert!(counts.frames <= 1 << 17);
+    // Nothing of it is in use any more, so a clearing makes room.
+    world.sites.tend(&world.ledger, 40_000);
+    assert_eq!(world.sites.counts().frames, 0);
+    world.allocate(CLASS, 16, &[(3, 3)], 500_000);
+    assert_eq!(world.sites.counts().frames, 1);
+}
+
+#[test]
+fn a_thread_that_takes_a_stack_keeps_the_trie_from_being_cleared() {
+    let world = World::new();
+    world.want(None);
+    let mut visit = world.sites.visit(world.purse, CLASS, 0).expect("wanted");
+    visit.frame(1, Some(0));
+    world.sites.set_wanted(Asker::Leaks, Vec::new());
+    world.sites.tend(&world.ledger, 0);
+    assert_eq!(world.sites.counts().frames, 1, "it gave up");
+    drop(visit);
+    world.sites.tend(&world.ledger, 1);
+    assert_eq!(world.sites.counts().frames, 0);
+}
+
+/// Threads allocate and free with stacks that follow from the size, while another one changes what is wanted
+/// and clears. Whatever stack a record has at any time is its own.
+#[test]
+fn records_have_their_own_stacks_whatever_is_cleared() {
+    let world = World::new();
+    let turns = if cfg!(debug_assertions) { 100 } else { 1_000 };
+    let barrier = Barrier::new(3);
+    let is_over = AtomicBool::new(false);
+    let classes = 8;
+    std::thread::scope(|scope| {
+        for thread in 0..2u64 {
+            let (world, barrier, is_over) = (&world, &barrier, &is_over);
+            scope.spawn(move || {
+                barrier.wait();
+                let mut held = Vec::new();
+                for round in 0.. {
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let size = 16 + (round * 31 + thread * 17) % 4_000;
+                    let stack = [(size, size as u32), (size / 7 + 5_000, 1), (9_000, 2)];
+                    let class = (size % classes) as u32;
+                    held.push(world.allocate(class, size, &stack, round as u32));
+                    if held.len() > 300 {
+                        let old = held.swap_remove((round % 300) as usize);
+                        assert!(world.ledger.refund(old.tag));
+                    }
+                }
+            });
+        }
+        barrier.wait();
+        let mut checked = 0;
+        for turn in 0..turns {
+            let wanted = (0..classes as u32)
+                .filter(|class| turn % 10 != 0 && (class + turn as u32) % 3 != 0);
+            let rows = wanted.map(|class| world.row(Some(class))).collect();
+            world.sites.set_wanted(Asker::Leaks, rows);
+            world.sites.tend(&world.ledger, turn);
+            std::thread::sleep(Duration::from_millis(1));
+            let _no_clearing = world.sites.tended();
+            let Some(trie) = world.sites.trie.load_full() else {
+                continue;
+            };
+            world.ledger.scan(|record| {
+                if record.site == SiteId::NONE {
+                    return;
+                }
+                let stack = trie.stack(unpack(record.site).1);
+                let Some(Step::Frame { method, bci }) = stack.first() else {
+                    panic!("a site without a stack");
+                };
+                assert_eq!(trie.method_key(*method), Some(record.size_bytes));
+                assert_eq!(*bci, Some(record.size_bytes as u32));
+                checked += 1;
+            });
+        }
+        is_over.store(true, Ordering::Relaxed);
+        assert!(checked > 0, "{:?}", world.sites.counts());
+    });
+}
+
+proptest! {
+    /// Whatever stacks come: each comes out as it went in, and equal ones have one number.
+    #[test]
+    fn stacks_come_back_as_they_went_in(stacks in proptest::collection::vec(
+        proptest::collection::vec((0u64..40, 0u32..70_000, any::<bool>()), 0..20), 1..60,
+    )) {
+        let trie = Trie::new();
+        let mut numbers = HashMap::new();
+        for stack in &stacks {
+            let mut node = Node::ROOT;
+            let mut steps = Vec::new();
+            for &(method, bci, is_native) in stack {
+                let method = trie.method(method).expect("room");
+                let bci = (!is_native).then_some(bci.min(65_534));
+                let step = if bci == Some(0) { Step::LeftOut } else { Step::Frame { method, bci } };
+                node = trie.node(node, step).expect("room");
+                steps.push(step);
+            }
+            prop_assert_eq!(&trie.stack(node), &steps);
+            prop_assert_eq!(*numbers.entry(steps).or_insert(node), node);
+            prop_assert_eq!(unpack(pack(15, node)), if node == Node::ROOT { (0, node) } else { (15, node) });
+        }
+        // Clearing keeps what is used, under its own number.
+        let (used, unused): (Vec<_>, Vec<_>) = numbers.iter().partition(|(_, node)| node.0 % 2 == 0);
+        trie.clear_unused(used.iter().map(|(_, node)| **node));
+        for (steps, node) in used {
+            prop_assert_eq!(&trie.stack(*node), steps);
+        }
+        for (_, node) in unused {
+            if trie.stack(*node).is_empty() {
+                continue;
+            }
+            let is_part = numbers.iter().any(|(other, number)| {
+                number.0 % 2 == 0 && other.starts_with(&trie.stack(*node))
+            });
+            prop_assert!(is_part, "an unused stack was kept");
+        }
+    }
+}

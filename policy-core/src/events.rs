@@ -55,7 +55,7 @@ const READING: Family = Family {
 const HTTP_REQUEST: Family = Family {
     name: "heapwarden_http_request_duration_seconds",
     label: "path",
-    values: &["/metrics", "/api/v1/accounts", "other"],
+    values: &["/metrics", "/api/v1/accounts", "/api/v1/leaks", "other"],
 };
 /// Responses that the listener began to send.
 pub const HTTP_RESPONSES: Family = Family {

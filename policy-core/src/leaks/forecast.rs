@@ -13,6 +13,8 @@
 const BLOCKS: usize = 8;
 /// The fewest blocks that give a forecast.
 const FEWEST: usize = 3;
+/// Neighbouring blocks share bursts, so that few of them differ by less than the future may.
+const CAUTION: f64 = 1.3;
 /// Student's t at 97.5 % by degrees of freedom, from 1.
 const T: [f64; 8] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306];
 
@@ -59,7 +61,7 @@ pub fn forecast(levels: &[Level], room: f64) -> Option<Full> {
             seconds * (growth - mean).powi(2)
         })
         .sum();
-    let of_a_second = squares / (count - 1) as f64;
+    let of_a_second = CAUTION * squares / (count - 1) as f64;
     // What both have in common cancels; it is at most the smaller of them.
     let of_sampling = (last.variance - first.variance).abs() / (span * span);
     let of_mean = (of_a_second / span).max(of_sampling);

@@ -443,6 +443,12 @@ fn births(row: &Row, marks: &[crate::holdings::Mark]) -> Vec<Births> {
     births.collect()
 }
 
+/// Whether a suspect of the report has this one among its parts.
+fn is_part(report: &Report, one: &Suspect) -> bool {
+    let mut wholes = (report.suspects.iter()).filter(|other| other.account == one.account);
+    wholes.any(|other| other.with.iter().any(|part| **part == *one.class))
+}
+
 /// One line for each suspicion that begins or ends.
 fn news(before: &Report, after: &Report) -> Lines {
     /// The most lines of one look.
@@ -474,6 +480,8 @@ fn news(before: &Report, after: &Report) -> Lines {
             let mut known = after.acknowledged.iter();
             let why = if known.any(|k| (&k.account, &k.class) == (&one.account, &one.class)) {
                 "the policy acknowledges it"
+            } else if is_part(after, one) {
+                "it is taken for a part of another class"
             } else {
                 "later collections do not bear it out"
             };

@@ -11,29 +11,33 @@ import victim.leaks.Pace;
 /** A map whose keys grow by 100e3 bytes a second, and whose values are replaced all the time. */
 public final class Store implements Load {
     private static final int BYTES = 1_000;
+    private static final int KEY_BYTES = 200;
     private final Pace pace = new Pace();
     private final Map<Key, Entry> kept = new HashMap<>();
     private final Pace keys = new Pace();
     private final List<Key> known = new ArrayList<>();
 
+    private int emptied;
+
     @Override
     public void tick(double now, double seconds) {
-        for (int due = keys.due(100e3, seconds, BYTES); due > 0; due--) {
+        for (int due = keys.due(100e3, seconds, KEY_BYTES); due > 0; due--) {
             known.add(new Key(known.size()));
         }
+        // Of the last thousand keys: an older key has no value.
+        int from = Math.max(0, known.size() - 1_000);
+        for (; emptied < from; emptied++) {
+            kept.put(known.get(emptied), null);
+        }
         for (int due = pace.due(300e3, seconds, BYTES); due > 0 && !known.isEmpty(); due--) {
-            // Of the last thousand keys: an older key has no value.
-            int from = Math.max(0, known.size() - 1_000);
-            kept.put(known.get(ThreadLocalRandom.current().nextInt(from, known.size())), new Entry(now));
-            if (from > 0) {
-                kept.put(known.get(from - 1), null);
-            }
+            int number = ThreadLocalRandom.current().nextInt(from, known.size());
+            kept.put(known.get(number), new Entry(now));
         }
     }
 
     /** A key with a name. */
     static final class Key {
-        final byte[] name = new byte[BYTES - 100];
+        final byte[] name = new byte[KEY_BYTES - 40];
         final int number;
 
         Key(int number) {

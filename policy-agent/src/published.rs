@@ -1,16 +1,22 @@
 //! What the listener publishes: readings of the accounts, which it shares with the Java API.
 
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use policy_core::cohorts::{Cohorts, Mark};
 
 use crate::agent::Agent;
 use crate::api::notifier;
 use crate::reading::{self, Taken};
-use crate::report::{Snapshot, Source};
+use crate::report::{Requested, SitesReading, Snapshot, Source};
+use crate::sites;
 
 /// The listener takes a new reading when the last is older than this. Scrapes within this time share one
 /// reading, so that many scrapes cost no more than a few.
 const SNAPSHOT_AGE: Duration = Duration::from_millis(200);
+
+/// The same for sites, which change slowly.
+const SITES_AGE: Duration = Duration::from_secs(1);
 
 /// The longest pause between two collections that have not used up the evidence budget, in milliseconds.
 const PAUSE_MS: u64 = 1_000;
@@ -18,11 +24,16 @@ const PAUSE_MS: u64 = 1_000;
 /// The source of the listener's answers.
 pub(crate) struct Published {
     agent: &'static Agent,
+    /// The last reading of sites, and when it ended.
+    sites: Mutex<Option<(Instant, Arc<SitesReading>)>>,
 }
 
 impl Published {
     pub(crate) fn new(agent: &'static Agent) -> Published {
-        Published { agent }
+        Published {
+            agent,
+            sites: Mutex::default(),
+        }
     }
 }
 
@@ -33,6 +44,23 @@ impl Source for Published {
             notifier::read(self.agent)
         });
         reading.snapshot().clone()
+    }
+
+    fn sites(&self) -> Arc<SitesReading> {
+        let mut last = self.sites.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some((ended, reading)) = &*last
+            && ended.elapsed() < SITES_AGE
+        {
+            return reading.clone();
+        }
+        let reading = Arc::new(sites::reading::read(&self.agent.core));
+        self.agent.costs.thread_is("http");
+        *last = Some((Instant::now(), reading.clone()));
+        reading
+    }
+
+    fn document(&self, asked: Instant) -> Requested {
+        self.agent.snapshots.desk.document(asked)
     }
 
     fn ready(&self) -> Result<(), String> {
@@ -50,9 +78,24 @@ impl Source for Published {
 
 /// Takes a reading of all that is published. On a thread of the agent.
 pub(crate) fn read(agent: &Agent) -> Taken {
-    let mut taken = reading::read(&agent.core, || {
+    completed(
+        agent,
+        reading::read(&agent.core, || {
+            (agent.policy.unchanging(), agent.policy.published())
+        }),
+    )
+}
+
+/// As [`read`], with what classes hold by cohort.
+pub(crate) fn read_with_cohorts(agent: &Agent, cuts: Vec<Mark>) -> (Taken, Cohorts) {
+    let (taken, cohorts) = reading::read_with_cohorts(&agent.core, cuts, || {
         (agent.policy.unchanging(), agent.policy.published())
     });
+    (completed(agent, taken), cohorts)
+}
+
+/// Adds what the core does not know.
+fn completed(agent: &Agent, mut taken: Taken) -> Taken {
     let snapshot = &mut taken.snapshot;
     let panics = agent.panics();
     snapshot.sampling.samples = snapshot.sampling.samples.saturating_sub(panics);
@@ -77,5 +120,6 @@ pub(crate) fn read(agent: &Agent) -> Taken {
     if let Some((_, bytes)) = memory.find(|(part, _)| *part == "identity") {
         *bytes += agent.references.committed_bytes();
     }
+    (snapshot.memory_bytes).push(("snapshots", agent.snapshots.desk.committed_bytes()));
     taken
 }

@@ -5,10 +5,13 @@
 //! allocating threads.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
+use crate::cohorts::Sum;
 use crate::holdings::histogram::Shape;
 use crate::leaks::Report;
+use crate::ledger::Epoch;
+use crate::sites::reading::SitesReading;
 
 /// The reserved account of all charges that belong to no other account.
 pub const UNACCOUNTED: &str = "_unaccounted";
@@ -44,6 +47,10 @@ pub struct Snapshot {
     pub evidence_budget_used_up_seconds: Option<f64>,
     /// CPU seconds used by each part of the agent since it was loaded.
     pub cpu_seconds: Vec<(&'static str, f64)>,
+    /// Stacks of samples taken for sites.
+    pub stacks: u64,
+    /// Samples that were to have a stack and got none, or a shorter one, by reason.
+    pub stacks_skipped: Vec<(&'static str, u64)>,
     /// Native bytes held by each part of the agent.
     pub memory_bytes: Vec<(&'static str, u64)>,
     /// Versions of the agent and the JVM: label name and value, for `heapwarden_build_info`; `version` first.
@@ -94,6 +101,8 @@ pub struct Sampling {
     pub dropped: Vec<(&'static str, u64)>,
     /// Samples of large arrays passed over since the agent was loaded.
     pub thinned: u64,
+    /// Samples of classes that the policy thins, passed over since the agent was loaded.
+    pub thinned_by_class: u64,
     /// Median time of a sample on the allocating thread, in ns.
     pub callback_p50_ns: u64,
     /// The 99th percentile of the time of a sample on the allocating thread, in ns.
@@ -355,6 +364,19 @@ pub struct Class {
     pub freed_objects_total: u64,
     /// Ages and sizes of what is live.
     pub shape: Shape,
+    /// The share of samples of small objects that is kept; `None`: all.
+    pub sample_share: Option<f64>,
+    /// What is live by cohort, oldest first; only in a reading with cohorts.
+    pub cohorts: Vec<Held>,
+}
+
+/// What one class of one account holds of one cohort ([`crate::cohorts`]).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Which cohort: up to where it reaches.
+    pub upto: Epoch,
+    /// What is live of it.
+    pub sum: Sum,
 }
 
 /// Collections of one kind that the agent asked for.
@@ -373,9 +395,31 @@ pub trait Source: Send + Sync {
     /// A snapshot that is at most a second old. May take milliseconds; never called on an
     /// allocating thread.
     fn snapshot(&self) -> Arc<Snapshot>;
+    /// Where survivors were allocated, at most a few seconds old. May take milliseconds; never called on an
+    /// allocating thread.
+    fn sites(&self) -> Arc<SitesReading> {
+        Arc::default()
+    }
     /// Whether the agent keeps accounts: the JVM is up and sampling is on.
     ///
     /// # Errors
     /// The reason why not, as text for an operator.
     fn ready(&self) -> Result<(), String>;
+    /// The document of everything that the accounts hold, for a reader who first asked at `asked`. Does
+    /// not wait: another thread makes the document, and the reader asks again.
+    fn document(&self, asked: Instant) -> Requested {
+        let _ = asked;
+        Requested::Failed("no documents are made here".to_owned())
+    }
+}
+
+/// A document that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Requested {
+    /// Here it is, as gzip.
+    Made(Arc<[u8]>),
+    /// It is being made.
+    Pending,
+    /// It cannot be made, as text for an operator.
+    Failed(String),
 }

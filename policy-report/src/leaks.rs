@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::number::{optional, whole};
+use crate::sites::Site;
 
 /// The whole answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -64,19 +65,6 @@ pub struct Suspect<'a> {
     pub sites: Vec<Site<'a>>,
     /// When the room is used up if the growth goes on; `None` without a limit and a forecast.
     pub exhausts: Option<Exhaustion<'a>>,
-}
-
-/// Where survivors were allocated.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Site<'a> {
-    /// The stack from the allocation down: `com.acme.Cart.add(Cart.java:41)`.
-    pub frames: Vec<Cow<'a, str>>,
-    /// The share of the suspect's survivors with a stack that were allocated here, 0 to 1.
-    pub share: f64,
-    /// Live bytes allocated here since stacks are taken.
-    #[serde(deserialize_with = "whole")]
-    pub live_bytes: u64,
 }
 
 /// When something is full.

@@ -51,6 +51,9 @@ metric_names! {
     SAMPLES = "heapwarden_samples_total";
     SAMPLES_DROPPED = "heapwarden_samples_dropped_total";
     SAMPLES_THINNED = "heapwarden_samples_thinned_total";
+    SITE_STACKS = "heapwarden_site_stacks_total";
+    SITE_STACKS_SKIPPED = "heapwarden_site_stacks_skipped_total";
+    SAMPLES_THINNED_BY_CLASS = "heapwarden_samples_thinned_by_class_total";
     SCOPE_MISUSE = "heapwarden_scope_misuse_total";
     SAMPLING_INTERVAL_BYTES = "heapwarden_sampling_interval_bytes";
     CAPABILITY_ENABLED = "heapwarden_capability_enabled";
@@ -63,6 +66,7 @@ metric_names! {
     POLICY_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS = "heapwarden_policy_last_reload_success_timestamp_seconds";
     AGENT_CPU_SECONDS = "heapwarden_agent_cpu_seconds_total";
     AGENT_MEMORY_BYTES = "heapwarden_agent_memory_bytes";
+    SNAPSHOTS = "heapwarden_snapshots_total";
     HTTP_RESPONSES = "heapwarden_http_responses_total";
     BUILD_INFO = "heapwarden_build_info";
     HTTP_REQUEST_DURATION_SECONDS = "heapwarden_http_request_duration_seconds";

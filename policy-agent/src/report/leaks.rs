@@ -57,6 +57,7 @@ fn suspect(one: &Suspect, at_ms: u64, age_seconds: f64) -> document::Suspect<'_>
                 frames: site.frames.iter().map(|frame| clip(frame)).collect(),
                 share: site.share,
                 live_bytes: site.live_bytes,
+                ..document::Site::default()
             })
             .collect(),
         exhausts: one.exhausts.map(|full| document::Exhaustion {

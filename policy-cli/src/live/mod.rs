@@ -1,5 +1,5 @@
 //! Reads one running JVM: where its agent listens ([`Address`]), the requests ([`Client`]), and the
-//! answers ([`Accounts`], [`Leaks`]).
+//! answers ([`Accounts`], [`Leaks`], [`Sites`]).
 //!
 //! An answer need not be small, complete or fit for a terminal: it is bounded in bytes and time,
 //! absent fields have defaults, and names go through [`printable`](crate::printable) when printed.
@@ -24,10 +24,16 @@ pub(crate) use waits::{NOTICEABLE_MS, wait_reason};
 pub(crate) type Accounts = policy_report::Accounts<'static>;
 /// What leaks in a JVM, as the agent judges.
 pub(crate) type Leaks = policy_report::Leaks<'static>;
-/// A class of an account that leaks.
+/// A class of an account that is suspected to leak.
 pub(crate) type Suspect = policy_report::Suspect<'static>;
 /// A class of an account that grows and is not called a leak.
 pub(crate) type Growing = policy_report::Growing<'static>;
+/// Where survivors were allocated in a JVM.
+pub(crate) type Sites = policy_report::Sites<'static>;
+/// The sites of one account.
+pub(crate) type AccountSites = policy_report::AccountSites<'static>;
+/// The sites of a class in an account.
+pub(crate) type ClassSites = policy_report::ClassSites<'static>;
 /// The process that it is about.
 pub(crate) type Jvm = policy_report::Jvm<'static>;
 /// One account of the answer.

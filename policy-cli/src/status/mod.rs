@@ -2,9 +2,11 @@
 //! JVMs of this machine that run the agent, with a table of them. Exit code 0 if all could be read, and
 //! there is one; else 1.
 
+mod classes;
 mod jvm_table;
 mod places;
 mod report;
+mod sites;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -35,6 +37,23 @@ pub(crate) struct Arguments {
     #[arg(long)]
     places: bool,
 
+    /// Print what each account holds by class: live, freed and allocated objects and bytes with their sums
+    #[arg(long, conflicts_with = "places")]
+    classes: bool,
+
+    /// With --classes: also how old and how large what is live is
+    #[arg(long, requires = "classes")]
+    ages: bool,
+
+    /// With --classes: this account only
+    #[arg(long, value_name = "NAME", requires = "classes")]
+    account: Option<String>,
+
+    /// Print where the survivors of this account were allocated: of leak suspects, and of accounts that the
+    /// policy names (`[leaks] sites`)
+    #[arg(long, value_name = "ACCOUNT", conflicts_with_all = ["places", "classes", "all_classes"])]
+    sites: Option<String>,
+
     /// With all classes of each account, in the JSON
     #[arg(long, requires = "json")]
     all_classes: bool,
@@ -50,7 +69,10 @@ type Asked = targets::Asked<Accounts>;
 pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
     let client = Client::new();
     let targets = Targets::find(&client, &arguments.addresses);
-    let classes = if arguments.all_classes {
+    if let Some(account) = &arguments.sites {
+        return sites::run(&client, &targets, account, arguments.json);
+    }
+    let classes = if arguments.all_classes || arguments.classes {
         Classes::All
     } else {
         Classes::Top
@@ -65,7 +87,13 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
             jvm_table::write(&found, &mut out)?;
             writeln!(out)?;
         }
-        if arguments.places {
+        if arguments.classes {
+            let choice = classes::Choice {
+                account: arguments.account.as_deref(),
+                ages: arguments.ages,
+            };
+            classes::write(&found, choice, &mut out, &mut err)?;
+        } else if arguments.places {
             places::write(&found, &mut out, &mut err)?;
         } else {
             report::write(&found, &mut out, &mut err)?;

@@ -6,7 +6,7 @@ use super::*;
 use crate::core::Setup;
 use crate::identity::loaders::LoaderId;
 use crate::ledger::watched::during_scans;
-use crate::ledger::{ObjectTag, PurseId, Sample};
+use crate::ledger::{ObjectTag, PurseId, Sample, SiteId};
 use crate::sampling::weight::OBJECT_UNIT;
 
 /// Accounts without a JVM; its clock ticks in milliseconds.
@@ -41,6 +41,7 @@ impl World {
             class,
             size_bytes,
             interval: self.core.ledger.intervals().current(),
+            site: SiteId::NONE,
         };
         self.core.ledger.charge(&sample).expect("room")
     }

@@ -30,6 +30,7 @@ mod entrance;
 mod keys;
 pub mod names;
 pub mod of_policy;
+pub mod reading;
 pub mod survivors;
 mod trie;
 pub mod wanted;
@@ -373,6 +374,12 @@ impl Sites {
             Some(trie) => count.ranked(&trie, &self.names(), most),
             None => count.unranked(),
         }
+    }
+
+    /// The purses of which stacks are wanted, of all classes or some. Agent threads.
+    #[must_use]
+    pub fn wanted_purses(&self) -> Vec<PurseId> {
+        self.wanted.purses()
     }
 
     /// Whether stacks are wanted of this purse and class. Any thread.

@@ -116,6 +116,15 @@ impl Wanted {
         self.set.load().has(purse, class)
     }
 
+    /// The purses that have a row. Agent threads.
+    pub(super) fn purses(&self) -> Vec<PurseId> {
+        let askers = self.askers.lock().unwrap_or_else(|e| e.into_inner());
+        let mut purses: Vec<PurseId> = askers.iter().flatten().map(|row| row.purse).collect();
+        purses.sort_unstable();
+        purses.dedup();
+        purses
+    }
+
     /// Replaces the rows of an asker. Agent threads.
     pub(super) fn set(&self, asker: Asker, mut rows: Vec<Row>) -> Asked {
         rows.sort_unstable();

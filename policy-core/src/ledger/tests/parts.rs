@@ -55,7 +55,7 @@ proptest! {
 
     #[test]
     fn a_record_comes_back_as_it_went_in(
-        ids: [u16; 4], class: u32, birth: u32, size_bytes in 0..=MAX_OBJECT_BYTES,
+        ids: [u16; 4], class: u32, birth: u32, size_bytes in 0..=MAX_OBJECT_BYTES, site: u32,
     ) {
         let record = Record {
             payer: PurseId::new(ids[0]),
@@ -65,10 +65,13 @@ proptest! {
             class,
             birth: Epoch::new(birth),
             size_bytes,
-            site: SiteId::NONE,
+            site: SiteId::new(site),
         };
         let slab = Slab::new(1, 1);
         let tag = slab.insert(0, &record).expect("room");
+        prop_assert_eq!(slab.read(tag.index()), Some((tag, record)));
+        slab.erase_site(tag.index());
+        let record = Record { site: SiteId::NONE, ..record };
         prop_assert_eq!(slab.read(tag.index()), Some((tag, record)));
         prop_assert_eq!(slab.remove(tag), Some(record));
         prop_assert_eq!(slab.read(tag.index()), None);

@@ -25,7 +25,7 @@ fn sample(ledger: &Ledger, purses: &[PurseId], size_bytes: u64) -> Sample {
         class: (size_bytes % 1000) as u32,
         size_bytes,
         interval: ledger.intervals().current(),
-        site: SiteId::NONE,
+        site: SiteId::new(size_bytes as u32),
     }
 }
 
@@ -46,6 +46,12 @@ fn check_whole(ledger: &Ledger, purses: &[PurseId], record: &LiveRecord) {
         ),
         "a torn record"
     );
+    let is_whole = record.site == expected.site || record.site == SiteId::NONE;
+    assert!(is_whole, "another record's site");
+    // Meanwhile the site of any record may be erased.
+    if record.size_bytes.is_multiple_of(3) {
+        ledger.erase_site(record.tag);
+    }
 }
 
 #[test]

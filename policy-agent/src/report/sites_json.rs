@@ -1,0 +1,125 @@
+//! `GET /api/v1/sites`: where survivors were allocated, as JSON. The document is defined in
+//! [`policy_report::Sites`]; this fills it from a reading.
+//!
+//! It is bounded: [`MAX_CLASSES`] classes of an account, and [`MAX_SITES`] places in all, largest first.
+
+use policy_core::sites::Skip;
+use policy_core::sites::reading::{AccountSites, SitesReading};
+use policy_core::sites::survivors::{RowSites, Site};
+use policy_report::{self as document, Counts};
+
+use super::fold::clip;
+
+/// Most classes of one account.
+pub const MAX_CLASSES: usize = 20;
+/// Most places in one document. Each has up to 16 frames.
+pub const MAX_SITES: usize = 2_000;
+
+/// Renders the document, one line with a line feed at its end.
+///
+/// # Errors
+/// The serializer's error; this document causes none.
+pub fn render(reading: &SitesReading) -> Result<Vec<u8>, serde_json::Error> {
+    let mut sites_left = MAX_SITES;
+    let skipped = Skip::ALL.map(|why| (why.name(), reading.counts.skipped[why as usize]));
+    let sites = document::Sites {
+        stacks: reading.counts.taken,
+        skipped: Counts::of(&skipped),
+        accounts: (reading.accounts.iter())
+            .map(|one| account(one, &mut sites_left))
+            .collect(),
+    };
+    let mut out = serde_json::to_vec(&sites)?;
+    out.push(b'\n');
+    Ok(out)
+}
+
+fn account<'a>(account: &'a AccountSites, sites_left: &mut usize) -> document::AccountSites<'a> {
+    let listed = account.classes.len().min(MAX_CLASSES);
+    document::AccountSites {
+        account: clip(&account.account),
+        classes: (account.classes[..listed].iter())
+            .map(|(name, row)| class(name, row, sites_left))
+            .collect(),
+        classes_omitted: (account.classes.len() - listed) as u64,
+    }
+}
+
+fn class<'a>(name: &'a str, row: &'a RowSites, sites_left: &mut usize) -> document::ClassSites<'a> {
+    let listed = row.sites.len().min(*sites_left);
+    *sites_left -= listed;
+    document::ClassSites {
+        class: clip(name),
+        live_bytes: row.live_bytes,
+        with_stack_bytes: row.with_stack_bytes,
+        stacks: row.stacks,
+        sites: row.sites[..listed].iter().map(site).collect(),
+        sites_omitted: (row.sites.len() - listed + row.left_out) as u64,
+    }
+}
+
+/// A place, as this document and that of leaks have it.
+pub fn site(site: &Site) -> document::Site<'_> {
+    document::Site {
+        frames: site.frames.iter().map(|frame| frame.into()).collect(),
+        through: site.through.iter().map(|frame| frame.into()).collect(),
+        share: site.share,
+        share_standard_error: site.share_standard_error,
+        live_bytes: site.live_bytes,
+        objects: site.live_objects,
+        stacks: site.stacks,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use policy_core::sites::Counts as StackCounts;
+
+    use super::*;
+
+    #[test]
+    fn the_document_is_bounded_and_says_what_it_leaves_out() {
+        let site = Site {
+            frames: vec!["com.acme.Cart.add(Cart.java:41)".to_owned()],
+            through: vec!["java.util.HashMap.put(HashMap.java:1)".to_owned()],
+            share: 0.7,
+            ..Site::default()
+        };
+        let row = RowSites {
+            sites: vec![site; 10],
+            left_out: 3,
+            ..RowSites::default()
+        };
+        let account = AccountSites {
+            account: "shop".into(),
+            classes: vec![("byte[]".into(), row); 30],
+        };
+        let reading = SitesReading {
+            counts: StackCounts {
+                taken: 9,
+                skipped: [1, 2, 3, 4],
+                frames: 0,
+            },
+            accounts: vec![account; 50],
+        };
+        let body = render(&reading).unwrap();
+        let read: document::Sites<'static> = serde_json::from_slice(&body).unwrap();
+        assert_eq!((read.stacks, read.skipped.sum()), (9, 10));
+        let first = &read.accounts[0];
+        assert_eq!(
+            (first.classes.len(), first.classes_omitted),
+            (MAX_CLASSES, 10)
+        );
+        assert_eq!(first.classes[0].sites_omitted, 3);
+        assert_eq!(first.classes[0].sites[0].through.len(), 1);
+        let classes = read.accounts.iter().flat_map(|account| &account.classes);
+        assert_eq!(
+            classes
+                .clone()
+                .map(|class| class.sites.len())
+                .sum::<usize>(),
+            MAX_SITES
+        );
+        assert_eq!(classes.last().unwrap().sites_omitted, 13);
+    }
+}

@@ -1,0 +1,96 @@
+//! The ranked sites of everything that stacks are wanted of, by the names of accounts and classes.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::core::Core;
+use crate::identity::classes::ClassId;
+use crate::snapshot::UNACCOUNTED;
+
+use super::Counts;
+use super::survivors::RowSites;
+
+/// Places listed of each class.
+pub const MOST_SITES: usize = 10;
+/// The class of objects whose class has no name.
+const UNKNOWN: &str = "?";
+
+/// What is known of sites.
+#[derive(Debug, Clone, Default)]
+pub struct SitesReading {
+    /// Stacks taken and skipped.
+    pub counts: Counts,
+    /// Every account of which stacks are wanted, most survivors with a stack first.
+    pub accounts: Vec<AccountSites>,
+}
+
+/// The sites of an account.
+#[derive(Debug, Clone, Default)]
+pub struct AccountSites {
+    /// Its name.
+    pub account: Arc<str>,
+    /// By class, most survivors with a stack first.
+    pub classes: Vec<(Arc<str>, RowSites)>,
+}
+
+impl AccountSites {
+    fn with_stack_bytes(&self) -> u64 {
+        let classes = self.classes.iter();
+        classes.fold(0, |sum, (_, row)| sum.saturating_add(row.with_stack_bytes))
+    }
+}
+
+/// Reads the sites. One pass over the records; on an agent thread. Names are those at the start: a number is
+/// given to another owner only if no record has it, and what survives later than that is not counted here.
+#[must_use]
+pub fn read(core: &Core) -> SitesReading {
+    let names = core.directory().names();
+    let unaccounted: Arc<str> = UNACCOUNTED.into();
+    let unknown: Arc<str> = UNKNOWN.into();
+    let account = |purse| names.get(&purse).unwrap_or(&unaccounted).clone();
+    let mut class_names: HashMap<u32, Arc<str>> = HashMap::new();
+    let rows = core.sites.survivors(
+        &core.ledger,
+        |record| {
+            if !core.sites.wants(record.payer, record.class) {
+                return None;
+            }
+            let class = class_names.entry(record.class).or_insert_with(|| {
+                let name = core.directory().class_name(ClassId(record.class));
+                name.unwrap_or_else(|| unknown.clone())
+            });
+            Some((account(record.payer), class.clone()))
+        },
+        MOST_SITES,
+    );
+    let mut accounts: BTreeMap<Arc<str>, AccountSites> = BTreeMap::new();
+    for purse in core.sites.wanted_purses() {
+        let name = account(purse);
+        let empty = AccountSites {
+            account: name.clone(),
+            classes: Vec::new(),
+        };
+        accounts.entry(name).or_insert(empty);
+    }
+    for ((account, class), sites) in rows {
+        if let Some(found) = accounts.get_mut(&account) {
+            found.classes.push((class, sites));
+        }
+    }
+    let mut accounts: Vec<AccountSites> = accounts.into_values().collect();
+    for account in &mut accounts {
+        (account.classes).sort_by(|(a_name, a), (b_name, b)| {
+            (b.with_stack_bytes, b.live_bytes, a_name).cmp(&(
+                a.with_stack_bytes,
+                a.live_bytes,
+                b_name,
+            ))
+        });
+    }
+    accounts.sort_by_key(|account| Reverse(account.with_stack_bytes()));
+    SitesReading {
+        counts: core.sites.counts(),
+        accounts,
+    }
+}

@@ -1,0 +1,305 @@
+//! Where survivors were allocated: the lines that a program knows, with their shares.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use heapwarden_tests::command::{self, PATIENCE, poll};
+use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, on_each, one_jdk_with};
+use heapwarden_tests::jvm::{Builder, Jvm, victim};
+use heapwarden_tests::{artifacts, java, scrape};
+use policy_report::{ClassSites, Site, Sites};
+
+const ITEM: &str = "com.acme.sites.Item";
+const ASKED: &str = "[leaks]\nsites = [\"shop\"]\n\n";
+
+fn policy(leaks: &str, interval: &str) -> String {
+    format!(
+        "[sampling]\ninterval = \"{interval}\"\ncpu-budget = \"none\"\n\n{leaks}[[account]]\nname = \"shop\"\n\
+         packages = [\"com.acme.sites.*\"]\n"
+    )
+}
+
+fn host(vm: &Vm, policy: &str) -> Builder {
+    victim(vm, "victim.AllocationSites")
+        .heap("512m")
+        .policy(policy)
+}
+
+/// Each JDK with G1 and with ZGC.
+fn vms() -> Vec<Vm> {
+    let mut vms = every_jdk_with(Collector::G1);
+    vms.extend(every_jdk_with(Collector::Z));
+    vms
+}
+
+/// `com.acme.sites.Shelf.often(Shelf.java:33)`, of the line with this comment.
+fn line(class: &str, method: &str, site: &str) -> String {
+    let path = format!("tests/java/com/acme/sites/{class}.java");
+    let source = std::fs::read_to_string(artifacts::repository().join(path)).expect("a source");
+    let comment = format!("// site: {site}");
+    let number = source.lines().position(|line| line.ends_with(&comment));
+    let number = number.expect("the line is marked") + 1;
+    format!("com.acme.sites.{class}.{method}({class}.java:{number})")
+}
+
+fn sites(jvm: &Jvm) -> Sites<'static> {
+    let answer = scrape::get(jvm.address(), "/api/v1/sites");
+    serde_json::from_str(&answer.body).expect("a document")
+}
+
+fn class<'a>(sites: &'a Sites<'static>, class: &str) -> Option<&'a ClassSites<'static>> {
+    let shop = sites.accounts.iter().find(|one| one.account == "shop")?;
+    shop.classes.iter().find(|one| one.class == class)
+}
+
+/// The sites of a class, once the methods on their stacks have names.
+fn named(jvm: &mut Jvm, of: &str) -> ClassSites<'static> {
+    jvm.settled();
+    let found = poll(PATIENCE, || {
+        let sites = sites(jvm);
+        let found = class(&sites, of)?.clone();
+        let shown = found.sites.iter().flat_map(|site| &site.frames);
+        let is_named =
+            shown.clone().count() > 0 && shown.clone().all(|frame| !frame.contains("not named"));
+        is_named.then_some(found)
+    });
+    found.unwrap_or_else(|| panic!("no sites of {of}: {:?}\n{}", sites(jvm), jvm.log()))
+}
+
+fn place<'a>(of: &'a ClassSites<'static>, frame: &str) -> Option<&'a Site<'static>> {
+    of.sites.iter().find(|site| site.frames[0] == frame)
+}
+
+/// The site has this share of the class's survivors, within three standard errors.
+fn assert_share(of: &ClassSites<'static>, frame: &str, share: f64) {
+    let site = place(of, frame).unwrap_or_else(|| panic!("{frame} is not listed: {of:?}"));
+    let error = site.share_standard_error;
+    assert!(error > 0.0 && error < 0.1, "{site:?}");
+    assert!(
+        (site.share - share).abs() <= 3.0 * error,
+        "{frame}: {} ± {error} of {share}",
+        site.share
+    );
+}
+
+#[test]
+fn survivors_are_ranked_by_the_line_that_allocated_them() {
+    on_each(&vms(), |vm| {
+        let mut jvm = host(vm, &policy(ASKED, "16KiB")).start();
+        // 216 bytes each: 20 MB. The garbage is 400 MB of arrays, of which 4 MB are kept by another line.
+        assert_eq!(jvm.ask("keep 70000 30000 100000"), ["kept 70000 30000"]);
+        jvm.ask("arrays 1000");
+        let items = named(&mut jvm, ITEM);
+        let (often, seldom) = (
+            line("Shelf", "often", "often"),
+            line("Shelf", "seldom", "seldom"),
+        );
+        assert_eq!(items.sites.len(), 2, "{vm}: {items:?}");
+        assert_eq!(
+            items.sites[0].frames[0], often,
+            "{vm}: the larger comes first"
+        );
+        assert_share(&items, &often, 0.7);
+        assert_share(&items, &seldom, 0.3);
+        assert!(items.sites.iter().all(|site| site.through.is_empty()));
+        assert_eq!(
+            items.sites[0].frames[1].split('(').next(),
+            Some("victim.AllocationSites.keep")
+        );
+        let whole: f64 = items.sites.iter().map(|site| site.share).sum();
+        assert!((whole - 1.0).abs() < 1e-9);
+
+        let sites = sites(&jvm);
+        let arrays = class(&sites, "byte[]").expect("arrays survived");
+        let array = line("Shelf", "array", "array");
+        assert_eq!(arrays.sites[0].frames[0], array, "{vm}: {arrays:?}");
+        let garbage = place(arrays, &line("Shelf", "garbage", "garbage"));
+        assert!(
+            garbage.is_none_or(|site| site.share < 0.02),
+            "{vm}: {garbage:?}"
+        );
+
+        told_by_the_command(&jvm, &[&often, &seldom, &array]);
+        let metrics = jvm.metrics();
+        let taken = metrics
+            .value("heapwarden_site_stacks_total", &[])
+            .expect("published");
+        assert!(taken >= items.stacks as f64, "{vm}");
+        jvm.finish();
+    });
+}
+
+/// `heapwarden status --sites` shows them.
+fn told_by_the_command(jvm: &Jvm, frames: &[&String]) {
+    let mut command = Command::new(artifacts::command());
+    let address = jvm.address().to_string();
+    command.args(["status", "--sites", "shop", &address]);
+    let finished = command::run(&mut command, Duration::from_secs(60));
+    assert!(finished.status.success(), "{finished:?}");
+    for frame in frames {
+        assert!(
+            finished.stdout.contains(frame.as_str()),
+            "{frame}\n{}",
+            finished.stdout
+        );
+    }
+}
+
+#[test]
+fn the_jdks_frames_do_not_hide_the_application() {
+    on_each(&vms(), |vm| {
+        let mut jvm = host(vm, &policy(ASKED, "4KiB")).start();
+        jvm.ask("deep 100000");
+        jvm.ask("lambda 50000");
+        let nodes = named(&mut jvm, "java.util.HashMap$Node");
+        let deep = &nodes.sites[0];
+        assert_eq!(
+            deep.frames[0],
+            line("Shelf", "deep", "deep"),
+            "{vm}: {nodes:?}"
+        );
+        assert!(
+            deep.through[0].starts_with("java.util.HashMap."),
+            "{vm}: {deep:?}"
+        );
+        assert_eq!(
+            deep.through.last().map(|frame| &**frame),
+            Some("..."),
+            "{vm}: {deep:?}"
+        );
+        assert!(deep.share > 0.9, "{vm}: {deep:?}");
+        assert!(deep.frames.len() >= 2 && deep.frames.len() + deep.through.len() <= 17);
+
+        let items = named(&mut jvm, ITEM);
+        let first = &items.sites[0];
+        assert_eq!(
+            first.frames[0],
+            line("Shelf", "lambda$lambda$0", "lambda"),
+            "{vm}: {items:?}"
+        );
+        let shown = first.frames.iter().chain(&first.through);
+        for frame in shown {
+            let is_linkage = ["$$Lambda", "LambdaForm", "java.lang.invoke"]
+                .iter()
+                .any(|part| frame.contains(part));
+            assert!(!is_linkage, "{vm}: {first:?}");
+        }
+        jvm.finish();
+    });
+}
+
+#[test]
+fn virtual_threads_have_stacks_too() {
+    let vms = vms()
+        .into_iter()
+        .filter(|vm| vm.jdk.feature >= 21)
+        .collect::<Vec<_>>();
+    on_each(&vms, |vm| {
+        let mut jvm = host(vm, &policy(ASKED, "16KiB")).start();
+        jvm.ask("virtual 40000 60000 0");
+        let items = named(&mut jvm, ITEM);
+        assert_share(&items, &line("Shelf", "often", "often"), 0.4);
+        assert_share(&items, &line("Shelf", "seldom", "seldom"), 0.6);
+        jvm.finish();
+    });
+}
+
+#[test]
+fn stacks_are_taken_while_the_policy_asks_for_them_and_gone_afterwards() {
+    on_each(&one_jdk_with(Collector::G1, 3), |vm| {
+        let builder = host(vm, &policy("", "4KiB"));
+        let path = builder.policy_path();
+        let mut jvm = builder.start();
+        let part = |jvm: &Jvm| {
+            let metrics = jvm.metrics();
+            metrics
+                .value("heapwarden_agent_memory_bytes", &[("part", "sites")])
+                .expect("published")
+        };
+        jvm.ask("keep 5000 0 0");
+        jvm.settled();
+        let (none, before) = (sites(&jvm), part(&jvm));
+        assert!(
+            none.accounts.is_empty() && none.stacks == 0,
+            "{vm}: {none:?}"
+        );
+
+        put_in_force(&jvm, &path, &policy(ASKED, "4KiB"), 2);
+        poll(PATIENCE, || {
+            (!sites(&jvm).accounts.is_empty()).then_some(())
+        })
+        .expect("asked for");
+        jvm.ask("keep 0 5000 0");
+        let items = named(&mut jvm, ITEM);
+        // Those kept before have no stack, and do not count among the shares.
+        assert_eq!(items.sites.len(), 1, "{vm}: {items:?}");
+        assert_eq!(items.sites[0].frames[0], line("Shelf", "seldom", "seldom"));
+        let kept = items.with_stack_bytes as f64 / items.live_bytes as f64;
+        assert!((0.4..0.6).contains(&kept), "{vm}: {items:?}");
+        assert!(part(&jvm) > before + f64::from(1 << 20));
+
+        put_in_force(&jvm, &path, &policy("", "4KiB"), 3);
+        poll(PATIENCE, || sites(&jvm).accounts.is_empty().then_some(())).expect("given up");
+        poll(PATIENCE, || (part(&jvm) < before + 65_536.0).then_some(()))
+            .expect("memory is given back");
+        let taken = sites(&jvm).stacks;
+        jvm.ask("keep 0 5000 0");
+        assert_eq!(sites(&jvm).stacks, taken, "{vm}");
+        // What is asked for again does not find the stacks of before.
+        put_in_force(&jvm, &path, &policy(ASKED, "4KiB"), 4);
+        poll(PATIENCE, || {
+            (!sites(&jvm).accounts.is_empty()).then_some(())
+        })
+        .expect("asked for");
+        jvm.ask("keep 5000 0 0");
+        let items = named(&mut jvm, ITEM);
+        assert_eq!(items.sites.len(), 1, "{vm}: {items:?}");
+        assert_eq!(items.sites[0].frames[0], line("Shelf", "often", "often"));
+        jvm.finish();
+    });
+}
+
+fn put_in_force(jvm: &Jvm, path: &Path, policy: &str, generation: u64) {
+    std::fs::write(path, policy).expect("the case's folder is writable");
+    jvm.until(PATIENCE, "the policy is in force", |accounts| {
+        accounts.0["policy"]["generation"] == generation
+    });
+}
+
+#[test]
+fn classes_may_be_unloaded_while_their_sites_are_read() {
+    on_each(&vms(), |vm| {
+        let mut jvm = host(vm, &policy(ASKED, "exact")).start();
+        let code = java::classes().victims();
+        let address = jvm.address();
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let mut answers = 0;
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    let answer = scrape::get(address, "/api/v1/sites");
+                    let read: Result<Sites<'static>, _> = serde_json::from_str(&answer.body);
+                    read.expect("a document");
+                    answers += 1;
+                }
+                answers
+            });
+            for _ in 0..10 {
+                jvm.ask(&format!("passing 100 {}", code.display()));
+                jvm.ask("gc");
+            }
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert!(reader.join().expect("every answer is whole") > 3);
+        });
+        let items = named(&mut jvm, ITEM);
+        let passing = line("Passing", "accept", "passing");
+        let gone = "(a class that was unloaded before it was named)";
+        // A thousand versions of the class are one place. Some may have been unloaded too early.
+        let unknown = place(&items, gone).map_or(0.0, |site| site.share);
+        let known = place(&items, &passing).map_or(0.0, |site| site.share);
+        assert!(known > 0.0, "{vm}: {items:?}");
+        assert!(unknown < 0.5, "{vm}: {items:?}");
+        jvm.finish();
+    });
+}

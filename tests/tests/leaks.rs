@@ -74,7 +74,7 @@ fn assert_found(jvm: &Jvm, leaks: &[(&str, &str, u64)]) {
     while found.len() < leaks.len() {
         let text = document(jvm);
         let now = begun.elapsed();
-        let document: Leaks = serde_json::from_str(&text).expect("the document");
+        let document: Leaks<'_> = serde_json::from_str(&text).expect("the document");
         judged += u32::from(document.undecided.is_none());
         for suspect in &document.suspects {
             let leak = leaks.iter().find(|leak| leak.0 == suspect.account);
@@ -212,7 +212,7 @@ fn a_listener_never_removed_in_an_application_of_others_is_named_with_its_line()
             number += 1;
             if number % 20 == 0 {
                 let text = scrape::get(server.agent(), "/api/v1/leaks").body;
-                let document: Leaks = serde_json::from_str(&text).expect("the document");
+                let document: Leaks<'_> = serde_json::from_str(&text).expect("the document");
                 let first = document.suspects.first();
                 if first.is_some_and(|first| !first.sites.is_empty()) {
                     break text;
@@ -227,7 +227,7 @@ fn a_listener_never_removed_in_an_application_of_others_is_named_with_its_line()
             std::thread::sleep(Duration::from_millis(60));
         };
         println!("after {:?}, {number} requests: {found}", begun.elapsed());
-        let document: Leaks = serde_json::from_str(&found).expect("the document");
+        let document: Leaks<'_> = serde_json::from_str(&found).expect("the document");
         let first = &document.suspects[0];
         assert_eq!(first.account, "/rdf4j-server", "{found}");
         assert_eq!(

@@ -99,7 +99,10 @@ fn at_the_next_start(lines: &mut [String]) {
 fn diff_thin(lines: &mut Vec<String>, old: &[Thin], new: &[Thin]) {
     let share = |rules: &[Thin], class: &Glob| {
         let rule = rules.iter().find(|rule| rule.class == *class);
-        rule.map_or_else(|| "all".to_owned(), |rule| format!("{}%", rule.keep_percent))
+        rule.map_or_else(
+            || "all".to_owned(),
+            |rule| format!("{}%", rule.keep_percent),
+        )
     };
     let from = lines.len();
     let mut told = HashSet::new();

@@ -13,14 +13,14 @@ use crate::keys;
 use crate::leak::{self, MAX_LEAKS};
 use crate::listen::Listen;
 use crate::nesting;
-use crate::snapshots;
-use crate::thin::{self, MAX_THIN_RULES};
 use crate::schema::{
     AgentSection, Enforcement, Interval, LeakSettings, Limit, MAX_CPU_BUDGET_PERCENT,
     MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_RESERVE_PERCENT, MAX_TRACKED,
     MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT,
     MIN_TRACKED, Mode, Policy, Principals, Sampling,
 };
+use crate::snapshots;
+use crate::thin::{self, MAX_THIN_RULES};
 use crate::tree::{self, Located, Section};
 use crate::units::{PercentError, format_bytes, parse_percent, parse_percent_or_zero, parse_size};
 

@@ -34,9 +34,10 @@ pub(crate) fn read_all(sections: &[Section<'_, '_>], sink: &mut Sink) -> Vec<Thi
         let (Some(class), Some(keep_percent)) = (class, keep_percent) else {
             continue;
         };
-        if let Some(first) = rules.iter().find(|rule| {
-            rule.class == class || rule.class.matches_everything()
-        }) {
+        if let Some(first) = rules
+            .iter()
+            .find(|rule| rule.class == class || rule.class.matches_everything())
+        {
             let message = format!(
                 "{} never applies: {} stands before it, and the first that matches a class decides",
                 quote(class.as_str()),

@@ -263,9 +263,10 @@ pub enum DurationError {
 /// [`DurationError`]: a wrong form, or a wrong value.
 pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     let text = text.trim();
-    let unit = text.chars().next_back().and_then(|last| {
-        TIMES.iter().find(|(unit, _)| *unit == last)
-    });
+    let unit = text
+        .chars()
+        .next_back()
+        .and_then(|last| TIMES.iter().find(|(unit, _)| *unit == last));
     let Some((unit, seconds)) = unit else {
         return Err(DurationError::NotADuration);
     };
@@ -391,10 +392,20 @@ mod tests {
     #[test]
     fn durations() {
         for (text, seconds) in [("90s", 90), ("10m", 600), ("1h", 3600), (" 2 d ", 172_800)] {
-            assert_eq!(parse_duration(text), Ok(Duration::from_secs(seconds)), "{text}");
+            assert_eq!(
+                parse_duration(text),
+                Ok(Duration::from_secs(seconds)),
+                "{text}"
+            );
         }
-        for text in ["", "h", "1", "1.5h", "-1h", "1hh", "1h30m", "1 w", "1H", "١h"] {
-            assert_eq!(parse_duration(text), Err(DurationError::NotADuration), "{text}");
+        for text in [
+            "", "h", "1", "1.5h", "-1h", "1hh", "1h30m", "1 w", "1H", "١h",
+        ] {
+            assert_eq!(
+                parse_duration(text),
+                Err(DurationError::NotADuration),
+                "{text}"
+            );
         }
         for text in ["99999999999999999999s", "18446744073709551615d"] {
             assert_eq!(parse_duration(text), Err(DurationError::TooLong), "{text}");

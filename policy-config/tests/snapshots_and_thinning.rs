@@ -177,8 +177,12 @@ fn a_reload_tells_what_changed() {
     );
     let two = "[[sampling.thin]]\nclass = \"a\"\nkeep = \"5%\"\n[[sampling.thin]]\nclass = \"b*\"\n\
                keep = \"5%\"\n";
-    let turned = two.replace("\"a\"", "\"b*\"").replacen("\"b*\"\nkeep = \"5%\"\n", "@", 1);
-    let turned = turned.replace("\"b*\"", "\"a\"").replace('@', "\"b*\"\nkeep = \"5%\"\n");
+    let turned = two
+        .replace("\"a\"", "\"b*\"")
+        .replacen("\"b*\"\nkeep = \"5%\"\n", "@", 1);
+    let turned = turned
+        .replace("\"b*\"", "\"a\"")
+        .replace('@', "\"b*\"\nkeep = \"5%\"\n");
     assert_eq!(
         Policy::diff(&policy(two), &policy(&turned)),
         ["the order of the [[sampling.thin]] tables changed"]

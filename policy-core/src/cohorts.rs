@@ -178,7 +178,8 @@ impl Cohorts {
 
     /// Drops the sums under numbers that were given back meanwhile.
     pub fn forget(&mut self, purses: &HashSet<PurseId>, is_class_gone: impl Fn(u32) -> bool) {
-        (self.sums).retain(|(payer, class, _), _| !purses.contains(payer) && !is_class_gone(*class));
+        (self.sums)
+            .retain(|(payer, class, _), _| !purses.contains(payer) && !is_class_gone(*class));
     }
 
     /// Every sum with its payer, class and place among the cuts, in no order.

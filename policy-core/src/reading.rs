@@ -25,8 +25,8 @@ use crate::identity::classes::ClassId;
 use crate::identity::directory;
 use crate::identity::directory::counting::{Counting, Ended, Names};
 use crate::ledger::{ClassTotals, DropReason, Ledger, PurseId, Totals, UNKNOWN_CLASS};
-use crate::sampling::standard_error_bytes;
 use crate::sampling::class_thinning::widest_bytes;
+use crate::sampling::standard_error_bytes;
 use crate::sampling::weight::OBJECT_UNIT;
 use crate::sites::Skip;
 use crate::uncertainty::Survivors;
@@ -117,7 +117,12 @@ fn read_accounts<G>(
     let _timing = events::reading_for_report();
     let counting = core.directory().begin_counting();
     let times = core.holdings.marks();
-    let mut counted = count(&core.ledger, core.heap.used_after_gc_bytes(), times, cohorts);
+    let mut counted = count(
+        &core.ledger,
+        core.heap.used_after_gc_bytes(),
+        times,
+        cohorts,
+    );
     let seen = look(core, &mut counted, counting, policy);
     core.enforcement.drain();
     let mut live_of_purses = live_of_purses(&counted.groups);
@@ -191,7 +196,11 @@ fn by_cohort(cohorts: &Cohorts, seen: &Seen) -> ByCohort {
     for (payer, class, cut, sum) in cohorts.sums() {
         let account = seen.names.get(&payer).unwrap_or(&unaccounted).clone();
         let class = seen.classes.get(&class).unwrap_or(&unknown).clone();
-        let of_class = by_cohort.entry(account).or_default().entry(class).or_default();
+        let of_class = by_cohort
+            .entry(account)
+            .or_default()
+            .entry(class)
+            .or_default();
         *of_class.entry(cut).or_default() += sum;
     }
     by_cohort
@@ -221,7 +230,11 @@ fn set_cohorts(account: &mut Account, by_cohort: &ByCohort, cuts: &[Mark]) {
     drop(listed);
     if !rest.is_empty() {
         // The two passes over the names agree, so the rest has a row already; if not, it gets one.
-        match account.classes.iter().position(|class| class.class == OTHER) {
+        match account
+            .classes
+            .iter()
+            .position(|class| class.class == OTHER)
+        {
             Some(at) => of_listed[at] = rest,
             None => {
                 let class = OTHER.to_owned();

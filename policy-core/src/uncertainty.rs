@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::ledger::{Ledger, LiveRecord, PurseId};
-use crate::sampling::thinning_error::{Found, Thinned};
 use crate::sampling::class_thinning;
+use crate::sampling::thinning_error::{Found, Thinned};
 use crate::sampling::{Charge, standard_error_bytes, unseen_at_most_bytes};
 
 /// The live charges, by the purse that pays, and what is needed for their errors.

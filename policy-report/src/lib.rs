@@ -25,8 +25,8 @@ mod leaks;
 pub mod metric_names;
 mod number;
 mod run_file;
-mod snapshot;
 mod sites;
+mod snapshot;
 
 pub use accounts::{
     Account, Accounts, Bin, Class, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy,
@@ -35,7 +35,5 @@ pub use accounts::{
 pub use counts::Counts;
 pub use leaks::{Exhaustion, Growing, Leaks, Suspect};
 pub use run_file::RunFile;
-pub use snapshot::{
-    Cohort, Held, Run, SNAPSHOT_VERSION, Snapshot, VARIANCE_UNIT_BYTES2,
-};
 pub use sites::{AccountSites, ClassSites, Site, Sites};
+pub use snapshot::{Cohort, Held, Run, SNAPSHOT_VERSION, Snapshot, VARIANCE_UNIT_BYTES2};

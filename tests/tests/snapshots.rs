@@ -75,7 +75,13 @@ fn class<'a>(account: &'a Value, name: &str) -> &'a Value {
 
 /// That the classes add up to the account, in every column of bytes.
 fn assert_sums(account: &Value) {
-    for key in ["change_bytes", "came_bytes", "went_bytes", "old_bytes", "new_bytes"] {
+    for key in [
+        "change_bytes",
+        "came_bytes",
+        "went_bytes",
+        "old_bytes",
+        "new_bytes",
+    ] {
         let classes = account["classes"].as_array().expect("a list").iter();
         let sum: f64 = classes.map(|one| number(one, key)).sum();
         assert_eq!(sum, number(account, key), "{key}: {account}");
@@ -93,10 +99,20 @@ fn what_stays_cancels_and_what_grew_is_within_the_error_of_the_difference() {
         let second = snapshot(&mut jvm, "2.json");
 
         let found = diff(&first, &second);
-        assert_eq!((&found["same_run"], &found["cancels"]), (&true.into(), &true.into()), "{vm}");
+        assert_eq!(
+            (&found["same_run"], &found["cancels"]),
+            (&true.into(), &true.into()),
+            "{vm}"
+        );
         for name in ["orders", "billing"] {
             let account = account(&found, name);
-            for key in ["change_bytes", "standard_error_bytes", "came_bytes", "went_bytes", "change_objects"] {
+            for key in [
+                "change_bytes",
+                "standard_error_bytes",
+                "came_bytes",
+                "went_bytes",
+                "change_objects",
+            ] {
                 assert_eq!(number(account, key), 0.0, "{vm}: {key} of {account}");
             }
             assert!(number(account, "new_bytes") > 25e6, "{vm}: {account}");
@@ -106,7 +122,10 @@ fn what_stays_cancels_and_what_grew_is_within_the_error_of_the_difference() {
         let doubles = Truth::of(&jvm.ask("hold com.acme.billing doubles:100*5000"));
         let third = snapshot(&mut jvm, "3.json.gz");
         let found = diff(&second, &third);
-        for (name, kind, truth) in [("orders", "int[]", &ints), ("billing", "double[]", &doubles)] {
+        for (name, kind, truth) in [
+            ("orders", "int[]", &ints),
+            ("billing", "double[]", &doubles),
+        ] {
             let account = account(&found, name);
             assert_sums(account);
             let grown = class(account, kind);
@@ -116,8 +135,14 @@ fn what_stays_cancels_and_what_grew_is_within_the_error_of_the_difference() {
             let z = (number(grown, "change_bytes") - truth.bytes as f64) / error;
             // The error is that of the change alone: as the truth says, within what chance does to it.
             let expected = truth.variance(16384.0).sqrt();
-            assert!((0.7..1.4).contains(&(error / expected)), "{vm}: {error} of {expected}");
-            scores.lock().expect("never held over a panic").push((format!("{vm} {kind}"), z));
+            assert!(
+                (0.7..1.4).contains(&(error / expected)),
+                "{vm}: {error} of {expected}"
+            );
+            scores
+                .lock()
+                .expect("never held over a panic")
+                .push((format!("{vm} {kind}"), z));
             // Nothing else came: whatever the JDK did in the account's name is smaller by far.
             let rest = number(account, "change_bytes") - number(grown, "change_bytes");
             assert!(rest.abs() < 200_000.0, "{vm}: {account}");
@@ -133,13 +158,38 @@ fn what_stays_cancels_and_what_grew_is_within_the_error_of_the_difference() {
         let found = diff(&third, &fourth);
         let gone = account(&found, "orders");
         assert_sums(gone);
-        assert!(number(gone, "went_bytes") > held - 200_000.0, "{vm}: {gone}");
+        assert!(
+            number(gone, "went_bytes") > held - 200_000.0,
+            "{vm}: {gone}"
+        );
 
-        let printed = run(&["diff", first.to_str().unwrap(), third.to_str().unwrap(), "--ages"]);
-        assert!(printed.stdout.contains("int[]") && printed.stdout.contains("BORN BEFORE"), "{printed:?}");
-        assert!(printed.stdout.lines().any(|line| line.starts_with("* billing")), "{printed:?}");
-        let live = run(&["diff", third.to_str().unwrap(), &jvm.address().to_string(), "--csv"]);
-        assert!(live.status.success() && live.stdout.starts_with("account,class,"), "{live:?}");
+        let printed = run(&[
+            "diff",
+            first.to_str().unwrap(),
+            third.to_str().unwrap(),
+            "--ages",
+        ]);
+        assert!(
+            printed.stdout.contains("int[]") && printed.stdout.contains("BORN BEFORE"),
+            "{printed:?}"
+        );
+        assert!(
+            printed
+                .stdout
+                .lines()
+                .any(|line| line.starts_with("* billing")),
+            "{printed:?}"
+        );
+        let live = run(&[
+            "diff",
+            third.to_str().unwrap(),
+            &jvm.address().to_string(),
+            "--csv",
+        ]);
+        assert!(
+            live.status.success() && live.stdout.starts_with("account,class,"),
+            "{live:?}"
+        );
         jvm.finish();
     });
     stats::judge_family(&scores.into_inner().expect("never held over a panic"));
@@ -167,7 +217,11 @@ fn a_redeployed_service_is_one_account_and_what_it_left_went() {
         assert_eq!(number(arrays, "went_bytes"), 101_600.0, "{vm}: {service}");
         assert_eq!(number(arrays, "came_bytes"), 304_800.0, "{vm}: {service}");
         assert_eq!(number(arrays, "change_objects"), 200.0, "{vm}: {service}");
-        assert_eq!(number(arrays, "standard_error_bytes"), 0.0, "every allocation is sampled");
+        assert_eq!(
+            number(arrays, "standard_error_bytes"),
+            0.0,
+            "every allocation is sampled"
+        );
         jvm.finish();
     });
 }
@@ -199,7 +253,12 @@ fn snapshots(folder: &Path, every: &str, keep: u32, at_exit: bool) -> String {
 fn assert_whole(files: &[PathBuf]) {
     for file in files {
         let found = diff(file, file);
-        assert_eq!(number(&found["total"], "change_bytes"), 0.0, "{}", file.display());
+        assert_eq!(
+            number(&found["total"], "change_bytes"),
+            0.0,
+            "{}",
+            file.display()
+        );
     }
 }
 
@@ -217,9 +276,15 @@ fn files_are_written_so_many_are_kept_and_the_last_is_of_the_end() {
         let mode = fs::metadata(&first).map_or(0o600, |about| about.permissions().mode());
         assert_eq!(mode & 0o777, 0o600, "{vm}");
         let replaced = poll(PATIENCE, || (!first.exists()).then_some(()));
-        assert!(replaced.is_some(), "{vm}: the oldest stays: {:?}", files(folder.path()));
+        assert!(
+            replaced.is_some(),
+            "{vm}: the oldest stays: {:?}",
+            files(folder.path())
+        );
         assert!(files(folder.path()).len() <= 3, "{vm}");
-        let written = jvm.metrics().value("heapwarden_snapshots_total", &[("outcome", "written")]);
+        let written = jvm
+            .metrics()
+            .value("heapwarden_snapshots_total", &[("outcome", "written")]);
         assert!(written >= Some(3.0), "{vm}: {written:?}");
         jvm.settled();
         jvm.finish();
@@ -229,9 +294,15 @@ fn files_are_written_so_many_are_kept_and_the_last_is_of_the_end() {
         let found = diff(&left[0], &left[1]);
         assert_eq!(found["same_run"], true, "{vm}: {found}");
         assert_eq!(found["new"]["why"], "exit", "{vm}: {found}");
-        assert!(number(account(&found, "orders"), "new_bytes") > 4e6, "{vm}: {found}");
+        assert!(
+            number(account(&found, "orders"), "new_bytes") > 4e6,
+            "{vm}: {found}"
+        );
         let all = fs::read_dir(folder.path()).unwrap().count();
-        assert_eq!(all, 3, "{vm}: no lock is left, and what is not ours is there");
+        assert_eq!(
+            all, 3,
+            "{vm}: no lock is left, and what is not ours is there"
+        );
     });
 }
 
@@ -249,7 +320,9 @@ fn a_jvm_that_is_killed_leaves_whole_files_and_the_next_run_removes_what_is_too_
             });
             assert!(written.is_some(), "{vm}: {}", jvm.log());
             // By its id, in whatever it does just now.
-            let killed = Command::new("kill").args(["-9", &jvm.id().to_string()]).status();
+            let killed = Command::new("kill")
+                .args(["-9", &jvm.id().to_string()])
+                .status();
             assert!(killed.expect("there is a kill").success());
             drop(jvm);
         }
@@ -260,7 +333,12 @@ fn a_jvm_that_is_killed_leaves_whole_files_and_the_next_run_removes_what_is_too_
             let left = files(folder.path());
             (left.len() == 2).then_some(left)
         });
-        assert!(pruned.is_some(), "{vm}: {:?}\n{}", files(folder.path()), jvm.log());
+        assert!(
+            pruned.is_some(),
+            "{vm}: {:?}\n{}",
+            files(folder.path()),
+            jvm.log()
+        );
         jvm.ask("gc");
         jvm.finish();
     });
@@ -272,7 +350,10 @@ fn a_folder_that_is_missing_or_no_folder_loses_the_snapshot_and_nothing_else() {
         let parent = tempfile::tempdir().expect("a temporary folder can be made");
         let folder = parent.path().join("snapshots");
         let mut jvm = holder(vm, &snapshots(&folder, "1s", 3, true)).start();
-        let lost = |jvm: &Jvm| jvm.metrics().value("heapwarden_snapshots_total", &[("outcome", "lost")]);
+        let lost = |jvm: &Jvm| {
+            jvm.metrics()
+                .value("heapwarden_snapshots_total", &[("outcome", "lost")])
+        };
         let twice = poll(PATIENCE, || (lost(&jvm) >= Some(2.0)).then_some(()));
         assert!(twice.is_some(), "{vm}: {}", jvm.log());
         jvm.ask("hold com.acme.orders bytes:1000*1000");
@@ -351,7 +432,10 @@ fn the_endpoint_answers_plain_and_as_gzip_and_others_are_served_meanwhile() {
         let document: Value = serde_json::from_str(&plain.body).expect("it is JSON");
         assert_eq!(document["heapwarden_snapshot"], 1);
         let orders = document["accounts"].as_array().expect("a list").iter();
-        let orders = orders.clone().find(|one| one["name"] == "orders").expect("it is listed");
+        let orders = orders
+            .clone()
+            .find(|one| one["name"] == "orders")
+            .expect("it is listed");
         let sum: f64 = (orders["classes"].as_array().expect("a list").iter())
             .map(|class| number(class, "live_bytes"))
             .sum();

@@ -63,25 +63,40 @@ fn accounts_stay_right_within_their_errors() {
             let number = |key: &str| orders[key].as_f64().expect("it is a number");
             let error = number("live_standard_error_bytes");
             let z = (number("live_bytes") - truth.bytes as f64) / error;
-            scores.lock().expect("never held over a panic").push((vm.to_string(), z));
+            scores
+                .lock()
+                .expect("never held over a panic")
+                .push((vm.to_string(), z));
             let share = class(&accounts, "orders", "byte[]")["sample_share"].as_f64();
-            assert!(share.is_some_and(|share| (share - 0.2).abs() < 0.01), "{vm}: {share:?}");
+            assert!(
+                share.is_some_and(|share| (share - 0.2).abs() < 0.01),
+                "{vm}: {share:?}"
+            );
             let whole = &class(&accounts, "orders", "long[]")["sample_share"];
             assert!(whole.is_null(), "{vm}: {whole}");
             jvm.ask("drop");
         }
         let accounts = jvm.settled();
         let charged = accounts.holding("orders").charged_bytes;
-        assert!(charged < 200_000.0, "{vm}: what was charged is refunded: {charged}");
+        assert!(
+            charged < 200_000.0,
+            "{vm}: what was charged is refunded: {charged}"
+        );
         jvm.finish();
     });
     let scores = scores.into_inner().expect("never held over a panic");
     stats::judge_family(&scores);
     let scores: Vec<f64> = scores.into_iter().map(|(_, z)| z).collect();
     let (mean, deviation) = stats::mean_and_deviation(&scores);
-    let (bound, (_, most)) = (stats::mean_bound(scores.len()), stats::deviation_bounds(scores.len()));
+    let (bound, (_, most)) = (
+        stats::mean_bound(scores.len()),
+        stats::deviation_bounds(scores.len()),
+    );
     eprintln!("mean {mean:+.3} (±{bound:.3}), deviation {deviation:.3} (at most {most:.3})");
-    assert!(mean.abs() <= bound && deviation <= most, "{mean} {deviation}");
+    assert!(
+        mean.abs() <= bound && deviation <= most,
+        "{mean} {deviation}"
+    );
 }
 
 /// A limit is known as well as without the rule: the classes of its account keep their samples.
@@ -107,11 +122,17 @@ fn an_account_with_a_small_limit_is_not_thinned_and_a_reload_ends_it_all() {
         jvm.ask("churn com.acme.billing bytes:100*400000");
         let in_other = thinned(&jvm) - before;
         assert!(in_other > 1_000.0, "{vm}: {in_other} of about 2,600");
-        assert!(in_limited < 100.0, "{vm}: {in_limited}, those of the JDK's own threads");
+        assert!(
+            in_limited < 100.0,
+            "{vm}: {in_limited}, those of the JDK's own threads"
+        );
         jvm.ask("hold com.acme.orders bytes:500*1000");
         jvm.ask("hold com.acme.billing bytes:500*20000");
         let accounts = jvm.settled();
-        assert!(class(&accounts, "orders", "byte[]")["sample_share"].is_null(), "{vm}");
+        assert!(
+            class(&accounts, "orders", "byte[]")["sample_share"].is_null(),
+            "{vm}"
+        );
         let share = class(&accounts, "billing", "byte[]")["sample_share"].as_f64();
         assert!(share.is_some_and(|share| share < 0.06), "{vm}: {share:?}");
 
@@ -121,7 +142,11 @@ fn an_account_with_a_small_limit_is_not_thinned_and_a_reload_ends_it_all() {
         jvm.until_logged("samples kept of class \"byte[]\" 5% -> all");
         let before = thinned(&jvm);
         jvm.ask("churn com.acme.billing bytes:100*400000");
-        assert_eq!(thinned(&jvm), before, "{vm}: nothing is passed over any more");
+        assert_eq!(
+            thinned(&jvm),
+            before,
+            "{vm}: nothing is passed over any more"
+        );
         jvm.finish();
     });
 }

@@ -228,7 +228,9 @@ impl Listener<'_> {
                         return true;
                     }
                     // Those who wait must not take the places of others.
-                    None => Response::text(503, "Others wait for a snapshot; try again in a second."),
+                    None => {
+                        Response::text(503, "Others wait for a snapshot; try again in a second.")
+                    }
                 }
             }
             Err(reject) => Response::from(reject),

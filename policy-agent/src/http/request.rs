@@ -146,7 +146,9 @@ pub fn parse(bytes: &[u8]) -> Result<Option<Request>, Reject> {
 fn takes_gzip(encodings: &[u8]) -> bool {
     encodings.split(|&b| b == b',').any(|encoding| {
         let mut parts = encoding.split(|&b| b == b';').map(<[u8]>::trim_ascii);
-        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(b"gzip"));
+        let is_gzip = parts
+            .next()
+            .is_some_and(|name| name.eq_ignore_ascii_case(b"gzip"));
         let is_refused = |part: &[u8]| {
             let weight = part.strip_prefix(b"q=").or(part.strip_prefix(b"Q="));
             weight.is_some_and(|weight| weight.iter().all(|b| matches!(b, b'0' | b'.')))

@@ -133,11 +133,7 @@ impl Routes {
 /// The largest document that is sent to a client that does not take gzip.
 const MAX_PLAIN_BYTES: u64 = 32 << 20;
 
-fn snapshot_document(
-    request: &Request,
-    asked: Instant,
-    source: &dyn Source,
-) -> Option<Response> {
+fn snapshot_document(request: &Request, asked: Instant, source: &dyn Source) -> Option<Response> {
     let gzip = match source.document(asked) {
         Requested::Pending => return None,
         Requested::Failed(why) => {

@@ -109,7 +109,13 @@ fn charge_untimed<'a>(
             }
         }
     } else if agent.core.class_thinning.is_on() {
-        match thinned_by_class(&agent.core, class, attribution.payer, event.size_bytes, interval) {
+        match thinned_by_class(
+            &agent.core,
+            class,
+            attribution.payer,
+            event.size_bytes,
+            interval,
+        ) {
             Decision::Keep(wider) => interval = wider,
             Decision::PassOver(wider) => {
                 agent.core.ledger.pass_over(attribution.payer, wider);

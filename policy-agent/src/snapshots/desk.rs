@@ -77,7 +77,9 @@ impl Desk {
                 };
             }
             _ if !state.is_open => {
-                return Requested::Failed("the thread that makes snapshots is not there".to_owned());
+                return Requested::Failed(
+                    "the thread that makes snapshots is not there".to_owned(),
+                );
             }
             _ => {}
         }
@@ -108,7 +110,8 @@ impl Desk {
             if left.is_zero() {
                 return;
             }
-            (state, _) = (self.changed.wait_timeout(state, left)).unwrap_or_else(|e| e.into_inner());
+            (state, _) =
+                (self.changed.wait_timeout(state, left)).unwrap_or_else(|e| e.into_inner());
         }
     }
 
@@ -220,7 +223,10 @@ mod tests {
     fn a_reader_gets_the_document_that_it_waited_for() {
         let desk = Desk::default();
         let asked = Instant::now();
-        assert!(matches!(desk.document(asked), Requested::Failed(_)), "nobody serves");
+        assert!(
+            matches!(desk.document(asked), Requested::Failed(_)),
+            "nobody serves"
+        );
         let open = desk.open();
         assert_eq!(desk.document(asked), Requested::Pending);
         assert_eq!(desk.wait(None), Work::Document);

@@ -74,7 +74,9 @@ impl Files {
         }
         let name = self.name(at);
         let file = self.directory.join(&name);
-        let unfinished = self.directory.join(format!(".{}", name.replace(SUFFIX, UNFINISHED)));
+        let unfinished = self
+            .directory
+            .join(format!(".{}", name.replace(SUFFIX, UNFINISHED)));
         let written = create(&unfinished)
             .and_then(|mut open| {
                 open.write_all(bytes)?;
@@ -167,7 +169,11 @@ impl Files {
             }
         }
         for run in ended.intersection(&locks) {
-            remove(&self.directory.join(format!(".{}-{run}{LOCK}", self.program)));
+            remove(
+                &self
+                    .directory
+                    .join(format!(".{}-{run}{LOCK}", self.program)),
+            );
         }
         first_error
     }
@@ -176,9 +182,15 @@ impl Files {
         if !locks.contains(run) {
             return true;
         }
-        let path = self.directory.join(format!(".{}-{run}{LOCK}", self.program));
+        let path = self
+            .directory
+            .join(format!(".{}-{run}{LOCK}", self.program));
         // It is not followed if it is a link, and what is no file is nobody's lock.
-        match OpenOptions::new().read(true).custom_flags(NO_FOLLOW).open(path) {
+        match OpenOptions::new()
+            .read(true)
+            .custom_flags(NO_FOLLOW)
+            .open(path)
+        {
             Ok(open) => flock(&open, FlockOperation::NonBlockingLockExclusive).is_ok(),
             Err(error) => error.kind() == io::ErrorKind::NotFound,
         }
@@ -187,7 +199,13 @@ impl Files {
     /// What a name in the folder stands for, if it is this program's.
     fn parse(&self, name: &str) -> Option<Found> {
         let run_of = |rest: &str| is_run(rest).then(|| rest.to_owned());
-        let mine = |name: &str| Some(name.strip_prefix(&self.program)?.strip_prefix('-')?.to_owned());
+        let mine = |name: &str| {
+            Some(
+                name.strip_prefix(&self.program)?
+                    .strip_prefix('-')?
+                    .to_owned(),
+            )
+        };
         if let Some(hidden) = name.strip_prefix('.') {
             let rest = mine(hidden)?;
             return match rest.strip_suffix(LOCK) {
@@ -208,7 +226,8 @@ impl Files {
 }
 
 /// `O_NOFOLLOW` and `O_NONBLOCK`: a pipe of that name must not make us wait.
-const NO_FOLLOW: i32 = (rustix::fs::OFlags::NOFOLLOW.bits() | rustix::fs::OFlags::NONBLOCK.bits()) as i32;
+const NO_FOLLOW: i32 =
+    (rustix::fs::OFlags::NOFOLLOW.bits() | rustix::fs::OFlags::NONBLOCK.bits()) as i32;
 
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
@@ -222,7 +241,10 @@ fn is_run(text: &str) -> bool {
 }
 
 fn is_stamp(text: &str) -> bool {
-    text.len() == 20 && text.bytes().all(|byte| byte.is_ascii_digit() || b"TZ.".contains(&byte))
+    text.len() == 20
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || b"TZ.".contains(&byte))
 }
 
 /// A file that was not there before, for its owner alone.
@@ -250,7 +272,11 @@ fn file_name_of(program: &str) -> String {
         .take(MAX_PROGRAM_BYTES)
         .collect();
     let name = name.trim_start_matches('.');
-    if name.is_empty() { "java".to_owned() } else { name.to_owned() }
+    if name.is_empty() {
+        "java".to_owned()
+    } else {
+        name.to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -324,7 +350,13 @@ mod tests {
         assert!(left.iter().any(|name| name.contains("aa-20270115T080004")));
         // The second run ends as a crash ends it: its lock is given up and stays there.
         drop(files[1].lock.take());
-        fs::write(folder.path().join(format!(".a-{}-20270115T080000.000Z.json.gz.new", RUNS[1])), "x").unwrap();
+        fs::write(
+            folder
+                .path()
+                .join(format!(".a-{}-20270115T080000.000Z.json.gz.new", RUNS[1])),
+            "x",
+        )
+        .unwrap();
         files[0].prune(2).unwrap();
         let left = names(folder.path());
         assert_eq!(finished(folder.path()).len(), 2 + 2 + 5, "{left:?}");
@@ -358,7 +390,11 @@ mod tests {
     fn what_cannot_be_written_is_an_error_and_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("missing");
-        assert!(Files::new(&missing, "a", RUNS[0]).write(at(0), b"x").is_err());
+        assert!(
+            Files::new(&missing, "a", RUNS[0])
+                .write(at(0), b"x")
+                .is_err()
+        );
         assert!(Files::new(&missing, "a", RUNS[0]).prune(1).is_err());
         let file = folder.path().join("file");
         fs::write(&file, "x").unwrap();

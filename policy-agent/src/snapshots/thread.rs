@@ -123,7 +123,8 @@ pub(crate) fn run(agent: &'static Agent) {
 
 /// A panic, which is a bug, costs one snapshot.
 fn contained<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    guard::contain(work).unwrap_or_else(|| Err(io::Error::other("making it failed, which is a bug")))
+    guard::contain(work)
+        .unwrap_or_else(|| Err(io::Error::other("making it failed, which is a bug")))
 }
 
 /// The document of now, as gzip.
@@ -138,7 +139,8 @@ fn make(agent: &Agent, why: &'static str) -> io::Result<Vec<u8>> {
         at,
         why,
     };
-    let bytes = document::render(&about, &taken.snapshot, &cohorts)?;
+    let sites = crate::sites::reading::read(&agent.core);
+    let bytes = document::render(&about, &taken.snapshot, &cohorts, &sites)?;
     if let Some(mark) = mark {
         agent.snapshots.marks().add(mark, why != "asked");
     }
@@ -168,11 +170,16 @@ fn write(agent: &Agent, schedule: &mut Schedule, why: &'static str) {
         (Err(error), _) if !schedule.is_failing => {
             let next = match settings.every {
                 Some(every) if why != "exit" => {
-                    format!("; the next is tried in {}", policy_config::format_duration(every))
+                    format!(
+                        "; the next is tried in {}",
+                        policy_config::format_duration(every)
+                    )
                 }
                 _ => String::new(),
             };
-            tracing::warn!("a snapshot cannot be written to {directory} and is lost ({error}){next}");
+            tracing::warn!(
+                "a snapshot cannot be written to {directory} and is lost ({error}){next}"
+            );
         }
         _ => {}
     }
@@ -185,5 +192,9 @@ pub(crate) fn longest_exit(agent: &Agent) -> Option<Duration> {
     const SHORT: Duration = Duration::from_millis(200);
     let policy = agent.policy.in_force();
     let settings = policy.snapshots.as_ref()?;
-    Some(if settings.at_exit { super::LONGEST_EXIT } else { SHORT })
+    Some(if settings.at_exit {
+        super::LONGEST_EXIT
+    } else {
+        SHORT
+    })
 }

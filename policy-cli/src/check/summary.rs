@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
-use policy_config::{Account, Charge, Door, Interval, Limit, Listen, Matcher, Mode, Policy, Principals, Snapshots, format_duration};
+use policy_config::{
+    Account, Charge, Door, Interval, Limit, Listen, Matcher, Mode, Policy, Principals, Snapshots,
+    format_duration,
+};
 
 /// Most accounts that are listed.
 const MAX_LISTED: usize = 20;

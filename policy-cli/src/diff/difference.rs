@@ -166,7 +166,11 @@ impl Sum {
 /// Subtracts the older snapshot from the newer one.
 pub(crate) fn difference(old: &Snapshot<'_>, new: &Snapshot<'_>) -> Difference {
     let is_same_run = !old.run.id.is_empty() && old.run.id == new.run.id;
-    let cuts = if is_same_run { common_cuts(old, new) } else { Vec::new() };
+    let cuts = if is_same_run {
+        common_cuts(old, new)
+    } else {
+        Vec::new()
+    };
     let is_cut = is_same_run
         && match old.cohorts.last() {
             Some(last) => cuts.last() == Some(&last.upto_epoch),
@@ -289,7 +293,12 @@ impl Context {
             change.variance += unlisted[0].variance + unlisted[1].variance;
         }
         classes.sort_by(|a, b| order(&a.change, &b.change).then_with(|| a.class.cmp(&b.class)));
-        let kind = sides.iter().rev().flatten().next().map(|account| account.kind.clone());
+        let kind = sides
+            .iter()
+            .rev()
+            .flatten()
+            .next()
+            .map(|account| account.kind.clone());
         AccountChange {
             name: name.to_owned(),
             kind: kind.unwrap_or_default().into_owned(),
@@ -307,11 +316,7 @@ impl Context {
     }
 
     /// The change of one class; what came and went of each period is added to `births`.
-    fn class(
-        &self,
-        sides: [Option<&Class<'_>>; 2],
-        births: &mut BTreeMap<u64, Change>,
-    ) -> Change {
+    fn class(&self, sides: [Option<&Class<'_>>; 2], births: &mut BTreeMap<u64, Change>) -> Change {
         let live = |side: usize| sides[side].map_or(0, |class| class.live_bytes);
         let mut change = Change {
             old_bytes: live(0),

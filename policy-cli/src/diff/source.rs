@@ -143,8 +143,7 @@ mod tests {
 
     use super::*;
 
-    const DOCUMENT: &str =
-        r#"{"heapwarden_snapshot":1,"at":"2026-11-24T08:00:00.000Z","run":{"id":"a"},"accounts":[]}"#;
+    const DOCUMENT: &str = r#"{"heapwarden_snapshot":1,"at":"2026-11-24T08:00:00.000Z","run":{"id":"a"},"accounts":[]}"#;
 
     fn gzip(text: &str) -> Vec<u8> {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -163,7 +162,10 @@ mod tests {
     fn files_are_read_plain_and_as_gzip() {
         let folder = tempfile::tempdir().unwrap();
         let client = Client::new();
-        for (name, bytes) in [("a.json", DOCUMENT.as_bytes().to_vec()), ("a.gz", gzip(DOCUMENT))] {
+        for (name, bytes) in [
+            ("a.json", DOCUMENT.as_bytes().to_vec()),
+            ("a.gz", gzip(DOCUMENT)),
+        ] {
             let path = folder.path().join(name);
             std::fs::write(&path, bytes).unwrap();
             let read = read(path.to_str().unwrap(), &client).unwrap();
@@ -180,12 +182,18 @@ mod tests {
     fn what_is_no_snapshot_is_told_apart() {
         let whole = gzip(DOCUMENT);
         for end in [12, whole.len() / 2, whole.len() - 1] {
-            assert!(told(&whole[..end]).starts_with("f is damaged or cut off"), "{end}");
+            assert!(
+                told(&whole[..end]).starts_with("f is damaged or cut off"),
+                "{end}"
+            );
         }
         assert!(told(&DOCUMENT.as_bytes()[..40]).starts_with("f is damaged"));
         for text in ["", "{}", "[]", "hello", r#"{"accounts":[]}"#] {
             let told = told(text.as_bytes());
-            assert!(told.starts_with("f is no snapshot") || text.is_empty(), "{text}: {told}");
+            assert!(
+                told.starts_with("f is no snapshot") || text.is_empty(),
+                "{text}: {told}"
+            );
         }
         let newer = DOCUMENT.replace("\":1,", "\":2,");
         assert!(told(newer.as_bytes()).contains("of version 2"));

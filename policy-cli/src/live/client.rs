@@ -154,7 +154,11 @@ impl Client {
         let begun = Instant::now();
         loop {
             let answer = self.get_with(&listener, "/api/v1/snapshot", |request| {
-                request.header("Accept-Encoding", "gzip").config().timeout_global(Some(SNAPSHOT_LIMIT)).build()
+                request
+                    .header("Accept-Encoding", "gzip")
+                    .config()
+                    .timeout_global(Some(SNAPSHOT_LIMIT))
+                    .build()
             });
             match answer {
                 // Others wait for one already.

@@ -64,9 +64,8 @@ fn take(arguments: &Arguments) -> Result<(), Failure> {
         let written = out.write_all(&bytes).and_then(|()| out.flush());
         return written.map_err(Failure::Output);
     }
-    crate::output::replace(output, &bytes).map_err(|error| {
-        Failure::Told(format!("{} cannot be written: {error}", output.display()))
-    })
+    crate::output::replace(output, &bytes)
+        .map_err(|error| Failure::Told(format!("{} cannot be written: {error}", output.display())))
 }
 
 /// Where the agent listens. A plain number is a process with the agent in it, if there is one of that id,

@@ -196,9 +196,7 @@ mod tests {
         assert!(thinning.is_on());
         let share = thinning.share(1, u64::MAX).unwrap();
         assert!((share - 0.05).abs() < 1e-4, "{share}");
-        let judge = |size, chance| {
-            thinning.judge(1, size, (id, INTERVAL), || u64::MAX, || chance)
-        };
+        let judge = |size, chance| thinning.judge(1, size, (id, INTERVAL), || u64::MAX, || chance);
         assert!(matches!(judge(24, 0.0499), Decision::Keep(_)));
         let Decision::PassOver(wider) = judge(24, 0.0502) else {
             panic!("it is kept")
@@ -214,15 +212,25 @@ mod tests {
     #[test]
     fn an_account_with_a_limit_is_known_as_well_as_without_a_rule() {
         let (thinning, table, id) = adopted(&[0.01]);
-        for (limit_mib, most) in [(10_000u64, INTERVAL * 100), (1_000, 1 << 20), (64, INTERVAL)] {
+        for (limit_mib, most) in [
+            (10_000u64, INTERVAL * 100),
+            (1_000, 1 << 20),
+            (64, INTERVAL),
+        ] {
             let widest = || widest_bytes([limit_mib << 20, u64::MAX].into_iter());
             let judged = thinning.judge(0, 24, (id, INTERVAL), widest, || 0.999);
             let (Decision::PassOver(id) | Decision::Keep(id)) = judged;
             let bytes = table.bytes(id);
-            assert!(bytes <= most && bytes >= INTERVAL, "{limit_mib} MiB: {bytes}");
+            assert!(
+                bytes <= most && bytes >= INTERVAL,
+                "{limit_mib} MiB: {bytes}"
+            );
             assert!(bytes == INTERVAL || bytes <= (limit_mib << 20) / LIMIT_SAMPLES);
         }
-        assert_eq!(thinning.share(0, widest_bytes([64 << 20].into_iter())), None);
+        assert_eq!(
+            thinning.share(0, widest_bytes([64 << 20].into_iter())),
+            None
+        );
     }
 
     #[test]
@@ -233,7 +241,11 @@ mod tests {
         assert_eq!(judged, Decision::Keep(exact));
         let wide = table.set(INTERVAL * 4).unwrap();
         let judged = thinning.judge(0, 24, (wide, INTERVAL * 4), || u64::MAX, || 0.999);
-        assert_eq!(judged, Decision::Keep(wide), "its draw was wider than the rule's");
+        assert_eq!(
+            judged,
+            Decision::Keep(wide),
+            "its draw was wider than the rule's"
+        );
         thinning.adopt(&[0.5], 0, &table);
         assert_eq!(thinning.share(0, u64::MAX), None);
     }
@@ -317,7 +329,10 @@ mod tests {
             assert!((0.4..1.06).contains(&deviation), "{expected}: {deviation}");
             assert!(beyond <= 40, "{expected}: {beyond} of {DRAWS}");
             if expected <= 4 {
-                assert!(naively_beyond > 5 * beyond.max(10), "{expected}: {naively_beyond}");
+                assert!(
+                    naively_beyond > 5 * beyond.max(10),
+                    "{expected}: {naively_beyond}"
+                );
             }
         }
     }

@@ -54,7 +54,11 @@ fn world(seed: u64, objects: usize, churn: f64) -> Vec<Object> {
         let size_bytes = sizes[random.below(4) as usize];
         let birth = random.below(20);
         let lives = random.chance() >= churn;
-        let death = if lives { 1_000 } else { birth + 1 + random.below(20) };
+        let death = if lives {
+            1_000
+        } else {
+            birth + 1 + random.below(20)
+        };
         let p = -(-(size_bytes as f64) / INTERVAL as f64).exp_m1();
         Object {
             account: random.below(2) as usize,
@@ -155,7 +159,10 @@ fn assert_sums(found: &Difference) {
         assert_eq!(sum, account.change);
         if found.is_same_run {
             let mut births = Change::default();
-            account.births.iter().for_each(|birth| births.add(&birth.change));
+            account
+                .births
+                .iter()
+                .for_each(|birth| births.add(&birth.change));
             let unlisted = account.classes.iter().filter(|one| one.class == UNLISTED);
             unlisted.for_each(|one| births.add(&one.change));
             assert_eq!(births.came_bytes, account.change.came_bytes);
@@ -234,7 +241,12 @@ fn of_two_runs_both_errors_add_up() {
         .map(|held| held.variance as f64 * 256.0)
         .sum();
     assert!((found.total.variance / sum - 1.0).abs() < 1e-9);
-    assert!(found.accounts.iter().all(|account| account.births.is_empty()));
+    assert!(
+        found
+            .accounts
+            .iter()
+            .all(|account| account.births.is_empty())
+    );
 }
 
 #[test]
@@ -307,17 +319,31 @@ fn accounts_are_matched_by_name_and_significant_changes_come_first() {
         accounts,
         ..Snapshot::default()
     };
-    let old = run("a", &[5], vec![account("gone", class(10, 1, 5)), account("shop", class(7, 9, 5))]);
+    let old = run(
+        "a",
+        &[5],
+        vec![
+            account("gone", class(10, 1, 5)),
+            account("shop", class(7, 9, 5)),
+        ],
+    );
     // Redeployed: what it held is gone, and it holds the same again.
     let new = run(
         "a",
         &[5, 9],
-        vec![account("noise", class(1_000, 1_000_000, 9)), account("shop", class(7, 9, 9))],
+        vec![
+            account("noise", class(1_000, 1_000_000, 9)),
+            account("shop", class(7, 9, 9)),
+        ],
     );
     let found = difference(&old, &new);
     assert_sums(&found);
     let names: Vec<&str> = found.accounts.iter().map(|one| one.name.as_str()).collect();
-    assert_eq!(names, ["gone", "noise", "shop"], "only the first is significant");
+    assert_eq!(
+        names,
+        ["gone", "noise", "shop"],
+        "only the first is significant"
+    );
     assert_eq!(found.accounts[0].is_in, [true, false]);
     let shop = &found.accounts[2].change;
     assert_eq!((shop.bytes(), shop.came_bytes, shop.went_bytes), (0, 7, 7));

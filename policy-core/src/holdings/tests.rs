@@ -6,9 +6,8 @@ use super::*;
 use crate::core::Setup;
 use crate::identity::loaders::LoaderId;
 use crate::ledger::watched::during_scans;
-use crate::ledger::{ObjectTag, PurseId, Sample};
+use crate::ledger::{ObjectTag, PurseId, Sample, SiteId};
 use crate::sampling::weight::OBJECT_UNIT;
-use crate::sites::SiteId;
 
 /// Accounts without a JVM; its clock ticks in milliseconds.
 struct World {

@@ -270,7 +270,7 @@ fn put_in_force(jvm: &Jvm, path: &Path, policy: &str, generation: u64) {
 #[test]
 fn classes_may_be_unloaded_while_their_sites_are_read() {
     on_each(&vms(), |vm| {
-        let mut jvm = host(vm, &policy(ASKED, "exact")).start();
+        let mut jvm = host(vm, &policy(ASKED, "256B")).start();
         let code = java::classes().victims();
         let address = jvm.address();
         let is_over = std::sync::atomic::AtomicBool::new(false);
@@ -285,8 +285,8 @@ fn classes_may_be_unloaded_while_their_sites_are_read() {
                 }
                 answers
             });
-            for _ in 0..10 {
-                jvm.ask(&format!("passing 100 {}", code.display()));
+            for _ in 0..6 {
+                jvm.ask(&format!("passing 30 {}", code.display()));
                 jvm.ask("gc");
             }
             is_over.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -295,7 +295,7 @@ fn classes_may_be_unloaded_while_their_sites_are_read() {
         let items = named(&mut jvm, ITEM);
         let passing = line("Passing", "accept", "passing");
         let gone = "(a class that was unloaded before it was named)";
-        // A thousand versions of the class are one place. Some may have been unloaded too early.
+        // All versions of the class are one place. Some may have been unloaded too early.
         let unknown = place(&items, gone).map_or(0.0, |site| site.share);
         let known = place(&items, &passing).map_or(0.0, |site| site.share);
         assert!(known > 0.0, "{vm}: {items:?}");

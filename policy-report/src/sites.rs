@@ -9,13 +9,13 @@ use crate::number::whole;
 
 /// The whole answer: where survivors were allocated, for all accounts of which stacks are taken.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Sites<'a> {
     /// Stacks taken since the agent was loaded.
-    #[serde(deserialize_with = "whole")]
+    #[serde(default, deserialize_with = "whole")]
     pub stacks: u64,
     /// Samples that were to have a stack and got none, or a shorter one, by reason. Those of `budget` are
     /// made up for by the weight of the others.
+    #[serde(default)]
     pub skipped: Counts<'a>,
     /// The accounts, most survivors with a stack first.
     pub accounts: Vec<AccountSites<'a>>,

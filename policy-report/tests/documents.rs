@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use policy_report::{
-    Account, Accounts, Class, Counts, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy,
-    Principal, RunFile, Sampling, State, Tree, metric_names,
+    Account, AccountSites, Accounts, Class, ClassSites, Counts, Door, Evidence, Heap, Ineffective,
+    Jvm, Place, Policy, Principal, RunFile, Sampling, Site, Sites, State, Tree, metric_names,
 };
 use proptest::prelude::*;
 
@@ -245,6 +245,53 @@ fn limits_are_about_an_account_with_the_scopes_inside_it() {
     assert_eq!(tenant.whole().live_bytes, 20);
     assert_eq!(tenant.percent_of_limit(), Some(50.0));
     assert_eq!(tenant.parent.as_deref(), Some("shop"));
+}
+
+#[test]
+fn sites_are_written_exactly_and_read_tolerantly() {
+    let document = Sites {
+        stacks: 9,
+        skipped: Counts::of(&[("budget", 2), ("full", 0)]),
+        accounts: vec![AccountSites {
+            account: "shop".into(),
+            classes: vec![ClassSites {
+                class: "byte[]".into(),
+                live_bytes: 30,
+                with_stack_bytes: 20,
+                stacks: 4,
+                sites: vec![Site {
+                    frames: vec!["a.Cart.add(Cart.java:41)".into()],
+                    through: vec!["java.util.Map.of(Map.java:1)".into()],
+                    share: 0.75,
+                    share_standard_error: 0.125,
+                    live_bytes: 15,
+                    objects: 3,
+                    stacks: 3,
+                }],
+                sites_omitted: 1,
+            }],
+            classes_omitted: 2,
+        }],
+    };
+    let text = concat!(
+        r#"{"stacks":9,"skipped":{"budget":2,"full":0},"accounts":[{"account":"shop","classes":["#,
+        r#"{"class":"byte[]","live_bytes":30,"with_stack_bytes":20,"stacks":4,"sites":["#,
+        r#"{"frames":["a.Cart.add(Cart.java:41)"],"through":["java.util.Map.of(Map.java:1)"],"share":0.75,"#,
+        r#""share_standard_error":0.125,"live_bytes":15,"objects":3,"stacks":3}],"sites_omitted":1}],"#,
+        r#""classes_omitted":2}]}"#,
+    );
+    assert_eq!(serde_json::to_string(&document).unwrap(), text);
+    assert_eq!(
+        serde_json::from_str::<Sites<'static>>(text).unwrap(),
+        document
+    );
+    let newer = r#"{"new":[],"accounts":[{"account":"a","classes":[{"class":"b","sites":[{}]}]}]}"#;
+    let read: Sites<'static> = serde_json::from_str(newer).unwrap();
+    assert_eq!(read.accounts[0].classes[0].sites, [Site::default()]);
+    assert!(
+        serde_json::from_str::<Sites<'static>>("{}").is_err(),
+        "another server's"
+    );
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn place<'a>(of: &'a ClassSites<'static>, frame: &str) -> Option<&'a Site<'stati
 fn assert_share(of: &ClassSites<'static>, frame: &str, share: f64) {
     let site = place(of, frame).unwrap_or_else(|| panic!("{frame} is not listed: {of:?}"));
     let error = site.share_standard_error;
-    assert!(error > 0.0 && error < 0.1, "{site:?}");
+    assert!(error > 0.0 && error < 0.15, "{site:?}");
     assert!(
         (site.share - share).abs() <= 3.0 * error,
         "{frame}: {} ± {error} of {share}",
@@ -88,8 +88,8 @@ fn survivors_are_ranked_by_the_line_that_allocated_them() {
     on_each(&vms(), |vm| {
         let mut jvm = host(vm, &policy(ASKED, "16KiB")).start();
         // 216 bytes each: 20 MB. The garbage is 400 MB of arrays, of which 4 MB are kept by another line.
-        assert_eq!(jvm.ask("keep 70000 30000 100000"), ["kept 70000 30000"]);
         jvm.ask("arrays 1000");
+        assert_eq!(jvm.ask("keep 70000 30000 100000"), ["kept 70000 30000"]);
         let items = named(&mut jvm, ITEM);
         let (often, seldom) = (
             line("Shelf", "often", "often"),
@@ -236,7 +236,7 @@ fn stacks_are_taken_while_the_policy_asks_for_them_and_gone_afterwards() {
         assert_eq!(items.sites.len(), 1, "{vm}: {items:?}");
         assert_eq!(items.sites[0].frames[0], line("Shelf", "seldom", "seldom"));
         let kept = items.with_stack_bytes as f64 / items.live_bytes as f64;
-        assert!((0.4..0.6).contains(&kept), "{vm}: {items:?}");
+        assert!((0.25..0.75).contains(&kept), "{vm}: {items:?}");
         assert!(part(&jvm) > before + f64::from(1 << 20));
 
         put_in_force(&jvm, &path, &policy("", "4KiB"), 3);
@@ -270,7 +270,7 @@ fn put_in_force(jvm: &Jvm, path: &Path, policy: &str, generation: u64) {
 #[test]
 fn classes_may_be_unloaded_while_their_sites_are_read() {
     on_each(&vms(), |vm| {
-        let mut jvm = host(vm, &policy(ASKED, "exact")).start();
+        let mut jvm = host(vm, &policy(ASKED, "256B")).start();
         let code = java::classes().victims();
         let address = jvm.address();
         let is_over = std::sync::atomic::AtomicBool::new(false);
@@ -285,8 +285,8 @@ fn classes_may_be_unloaded_while_their_sites_are_read() {
                 }
                 answers
             });
-            for _ in 0..10 {
-                jvm.ask(&format!("passing 100 {}", code.display()));
+            for _ in 0..6 {
+                jvm.ask(&format!("passing 30 {}", code.display()));
                 jvm.ask("gc");
             }
             is_over.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -295,11 +295,11 @@ fn classes_may_be_unloaded_while_their_sites_are_read() {
         let items = named(&mut jvm, ITEM);
         let passing = line("Passing", "accept", "passing");
         let gone = "(a class that was unloaded before it was named)";
-        // A thousand versions of the class are one place. Some may have been unloaded too early.
+        // All versions of the class are one place. Some may have been unloaded too early.
         let unknown = place(&items, gone).map_or(0.0, |site| site.share);
         let known = place(&items, &passing).map_or(0.0, |site| site.share);
         assert!(known > 0.0, "{vm}: {items:?}");
-        assert!(unknown < 0.5, "{vm}: {items:?}");
+        assert!(known + unknown > 0.99, "{vm}: {items:?}");
         jvm.finish();
     });
 }

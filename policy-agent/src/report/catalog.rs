@@ -305,6 +305,8 @@ mod tests {
             ("heapwarden_live_age_seconds", &[]),
             ("heapwarden_samples_total", &[]),
             ("heapwarden_samples_dropped_total", &["reason"]),
+            ("heapwarden_site_stacks_total", &[]),
+            ("heapwarden_site_stacks_skipped_total", &["reason"]),
             ("heapwarden_sampling_interval_bytes", &[]),
             ("heapwarden_capability_enabled", &["capability"]),
             ("heapwarden_evidence_collections_total", &["kind"]),

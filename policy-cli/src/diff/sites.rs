@@ -29,7 +29,9 @@ impl SiteChange {
 
 /// The places of both snapshots whose live bytes differ, largest change first.
 pub(crate) fn changes(old: &Snapshot<'_>, new: &Snapshot<'_>) -> Vec<SiteChange> {
-    let mut places: BTreeMap<(String, String, Vec<String>), [(u64, f64); 2]> = BTreeMap::new();
+    // By account, class and frames: live bytes and their variance, in the old snapshot and in the new one.
+    type Place = (String, String, Vec<String>);
+    let mut places: BTreeMap<Place, [(u64, f64); 2]> = BTreeMap::new();
     for (side, snapshot) in [old, new].into_iter().enumerate() {
         for account in &snapshot.sites.accounts {
             for class in &account.classes {

@@ -12,7 +12,8 @@
 //! 2. A level rises by one with each [`OF_ROW`] stacks (for all rows: [`OF_ALL`]) within one second. So n
 //!    samples in a second lead to about `OF_ROW` × log2(n / `OF_ROW`) stacks of a row, and 2^32 samples to no
 //!    more than [`MOST_LEVEL`] times its allowance.
-//! 3. A level falls by one after each second in which fewer than a quarter of the allowance were taken.
+//! 3. A level falls after a second in which fewer than a quarter of the allowance were taken: so far that half
+//!    of the allowance would have been taken. So it is soon low again after a burst.
 //! 4. If the sum would be above [`MOST_LEVEL`], the sample gets no stack, and nothing stands for it. That
 //!    needs millions of samples in a second; it is counted.
 //! 5. Rows share [`PLACES`] places by their hash. Two rows in one place have one allowance.
@@ -54,9 +55,12 @@ impl State {
         if passed == 0 {
             return self;
         }
-        let was_calm = self.taken < allowance / 4;
+        let falls = |taken: u32| match taken < allowance / 4 {
+            true => (allowance / 2 / taken.max(1)).ilog2(),
+            false => 0,
+        };
         // The seconds between were empty.
-        let falls = passed - 1 + u32::from(was_calm);
+        let falls = falls(self.taken).saturating_add(falls(0).saturating_mul(passed - 1));
         State {
             second,
             level: self.level.saturating_sub(falls.min(255) as u8),
@@ -188,6 +192,21 @@ mod tests {
             let expected = f64::from(OF_ROW) * (1.0 + f64::from(samples / OF_ROW).log2());
             assert!(taken < 1.5 * expected, "{samples}: {taken} of {expected}");
         }
+    }
+
+    #[test]
+    fn after_a_burst_a_calm_row_has_its_stacks_again() {
+        let budget = Budget::new();
+        let mut random = fastrand::Rng::with_seed(5);
+        for _ in 0..1_000_000 {
+            budget.draw(7, 0, || random.u32(..));
+        }
+        let taken = |random: &mut fastrand::Rng, second| {
+            let draws = (0..20).map(|_| budget.draw(7, second, || random.u32(..)));
+            draws.filter(|draw| matches!(draw, Draw::Taken(_))).count()
+        };
+        let taken: Vec<usize> = (1..8).map(|second| taken(&mut random, second)).collect();
+        assert!(taken[5..].iter().all(|&taken| taken >= 5), "{taken:?}");
     }
 
     #[test]

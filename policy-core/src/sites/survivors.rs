@@ -5,6 +5,8 @@
 //!    and their sites say nothing about what is held.
 //! 2. A record with a stack of level l stands for 2^l records ([`super::budget`], rule 1). So the sums over
 //!    stacks estimate, without bias, what was allocated since stacks are taken and survived.
+//!    If that is more than lives, as by chance when a few stacks stand for many samples, all of it is scaled down
+//!    to what lives. Shares do not change.
 //! 3. Stacks are grouped by *place*: the class, method and line of the first frame of the application. The
 //!    callers of a place, and the JDK's frames above it, are those of its heaviest stack.
 //! 4. Frames that only link a call (hidden classes, method handles, reflection) are left out. If there is no
@@ -208,12 +210,16 @@ fn rank(
             }
         }
     }
+    let scale = match all.bytes > live_bytes as f64 {
+        true => live_bytes as f64 / all.bytes,
+        false => 1.0,
+    };
     let mut sites: Vec<Site> = (places.into_values())
         .map(|place| Site {
             share: share(place.sums, all),
             share_standard_error: share_standard_error(place.sums, all),
-            live_bytes: place.sums.bytes.round() as u64,
-            live_objects: (place.sums.objects / OBJECT_UNIT as f64).round() as u64,
+            live_bytes: (place.sums.bytes * scale).round() as u64,
+            live_objects: (place.sums.objects * scale / OBJECT_UNIT as f64).round() as u64,
             stacks: place.sums.stacks,
             frames: place.shown.frames,
             through: place.shown.through,
@@ -224,7 +230,7 @@ fn rank(
     sites.truncate(most);
     RowSites {
         live_bytes,
-        with_stack_bytes: all.bytes.round() as u64,
+        with_stack_bytes: (all.bytes * scale).round() as u64,
         stacks: all.stacks,
         sites,
         left_out,

@@ -68,6 +68,7 @@ const TABLE: &[(&str, Share)] = &[
     ("http", shared(3, 4, 40)),
     ("top_and_status", shared(3, 4, 40)),
     ("services", shared(6, 3, 30)),
+    ("sites", shared(8, 2, 90)),
     ("packages", shared(6, 3, 30)),
     ("attach", shared(6, 3, 30)),
     ("doctor", shared(6, 3, 20)),

@@ -29,6 +29,10 @@ fn every_endpoint_answers() {
     let document: serde_json::Value = serde_json::from_str(&accounts.body).unwrap();
     assert_eq!(document["accounts"].as_array().unwrap().len(), 2);
     assert_eq!(running.get("/api/v1/accounts").status, 200);
+    let sites = running.get("/api/v1/sites");
+    assert!(sites.head.contains("\r\nContent-Type: application/json"));
+    assert!(sites.body.starts_with("{\"stacks\":0,"), "{}", sites.body);
+    assert_eq!(running.get("/api/v1/sites?account=shop").status, 400);
     assert_eq!(running.get("/-/healthy").status, 200);
     assert_eq!(running.get("/-/ready").status, 200);
     assert!(running.get("/").body.contains("/api/v1/accounts"));

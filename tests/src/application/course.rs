@@ -171,16 +171,16 @@ impl Site<'_> {
         assert!(up.is_some(), "{path} is not up:\n{}", self.server.log());
     }
 
-    /// Without a door, a store that has lost much need not be over its limit.
+    /// After a restart a store need not be over its limit: it has lost much, or takes less room when it is
+    /// read from the disk than when it grew.
     fn wait_for_enforcement(&self) {
         if self.door {
-            self.wait_until("enforced again", |account| account["door"] == "shut");
-        } else {
-            let _ = command::poll(command::PATIENCE / 4, || {
-                thread::sleep(REST);
-                (self.account()["state"] != "open").then_some(())
-            });
+            self.wait_until("there is a door again", |account| account["door"] != "none");
         }
+        let _ = command::poll(command::PATIENCE / 4, || {
+            thread::sleep(REST);
+            (self.account()["state"] == "over").then_some(())
+        });
     }
 
     /// Loads until the first refusal, reads what is held then, and loads on if the course wants it.

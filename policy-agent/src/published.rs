@@ -46,6 +46,10 @@ impl Source for Published {
         reading.snapshot().clone()
     }
 
+    fn document(&self, asked: Instant) -> Requested {
+        self.agent.snapshots.desk.document(asked)
+    }
+
     fn sites(&self) -> Arc<SitesReading> {
         let mut last = self.sites.lock().unwrap_or_else(|e| e.into_inner());
         if let Some((ended, reading)) = &*last
@@ -57,10 +61,6 @@ impl Source for Published {
         self.agent.costs.thread_is("http");
         *last = Some((Instant::now(), reading.clone()));
         reading
-    }
-
-    fn document(&self, asked: Instant) -> Requested {
-        self.agent.snapshots.desk.document(asked)
     }
 
     fn ready(&self) -> Result<(), String> {

@@ -194,7 +194,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::ledger::{ObjectTag, UNKNOWN_CLASS};
+    use crate::ledger::{ObjectTag, SiteId, UNKNOWN_CLASS};
     use crate::sampling::charge;
 
     fn mark(epoch: u32) -> Mark {
@@ -222,6 +222,7 @@ mod tests {
             survived: true,
             live: charge,
             is_thinned: false,
+            site: SiteId::NONE,
         }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! - [`Accounts`]: the JSON of `GET /api/v1/accounts`;
 //! - [`Leaks`]: the JSON of `GET /api/v1/leaks`;
-//! - [`Sites`]: the JSON of `GET /api/v1/sites`;
 //! - [`Snapshot`]: the JSON of `GET /api/v1/snapshot` and of the files of `[snapshots]`;
+//! - [`Sites`]: the JSON of `GET /api/v1/sites`;
 //! - [`RunFile`]: the file that the agent's option `run-file` names;
 //! - [`metric_names`]: the names of the metrics of `GET /metrics`.
 //!

@@ -51,9 +51,9 @@ metric_names! {
     SAMPLES = "heapwarden_samples_total";
     SAMPLES_DROPPED = "heapwarden_samples_dropped_total";
     SAMPLES_THINNED = "heapwarden_samples_thinned_total";
+    SAMPLES_THINNED_BY_CLASS = "heapwarden_samples_thinned_by_class_total";
     SITE_STACKS = "heapwarden_site_stacks_total";
     SITE_STACKS_SKIPPED = "heapwarden_site_stacks_skipped_total";
-    SAMPLES_THINNED_BY_CLASS = "heapwarden_samples_thinned_by_class_total";
     SCOPE_MISUSE = "heapwarden_scope_misuse_total";
     SAMPLING_INTERVAL_BYTES = "heapwarden_sampling_interval_bytes";
     CAPABILITY_ENABLED = "heapwarden_capability_enabled";

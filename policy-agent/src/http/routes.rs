@@ -23,9 +23,9 @@ Heapwarden: memory accounts for the services of this JVM.
 /metrics                       Prometheus text, or OpenMetrics on Accept
 /api/v1/accounts               every account, JSON, its 20 largest classes
 /api/v1/accounts?classes=all   every account, JSON, all its classes
+/api/v1/snapshot               all that the accounts hold, JSON, for heapwarden diff
 /api/v1/sites                  where survivors were allocated, JSON, for suspects and `[leaks] sites`
 /api/v1/leaks                  what leaks and what else grows, JSON
-/api/v1/snapshot               all that the accounts hold, JSON, for heapwarden diff
 /-/healthy                     200 while this listener runs
 /-/ready                       200 while accounts are kept, else 503";
 
@@ -81,7 +81,7 @@ impl Routes {
             ));
         }
         match (request.path.as_str(), request.query.as_deref()) {
-            ("/api/v1/snapshot", None | Some("")) => snapshot(request, asked, source),
+            ("/api/v1/snapshot", None | Some("")) => snapshot_document(request, asked, source),
             _ => Some(self.route(request, source)),
         }
     }
@@ -133,7 +133,7 @@ impl Routes {
 /// The largest document that is sent to a client that does not take gzip.
 const MAX_PLAIN_BYTES: u64 = 32 << 20;
 
-fn snapshot(request: &Request, asked: Instant, source: &dyn Source) -> Option<Response> {
+fn snapshot_document(request: &Request, asked: Instant, source: &dyn Source) -> Option<Response> {
     let gzip = match source.document(asked) {
         Requested::Pending => return None,
         Requested::Failed(why) => {

@@ -164,12 +164,12 @@ catalog! {
         "Allocation samples that could not be charged, by reason.";
     SAMPLES_THINNED = Counter None []
         "Samples of arrays larger than half a G1 region that were passed over because a sample keeps such an array until a concurrent cycle; those that were kept weigh more for it.";
+    SAMPLES_THINNED_BY_CLASS = Counter None []
+        "Samples of classes that the policy thins ([[sampling.thin]]) that were passed over; those that were kept weigh more for it.";
     SITE_STACKS = Counter None []
         "Stacks of samples taken for sites: of leak suspects, and of the accounts that the policy names.";
     SITE_STACKS_SKIPPED = Counter None ["reason"]
         "Samples that were to have a stack and got none, or a shorter one, by reason; those of `budget` are made up for by the weight of the others.";
-    SAMPLES_THINNED_BY_CLASS = Counter None []
-        "Samples of classes that the policy thins ([[sampling.thin]]) that were passed over; those that were kept weigh more for it.";
     SCOPE_MISUSE = Counter None ["kind"]
         "Uses of the Java API that had no or another effect than meant, by kind.";
     SAMPLING_INTERVAL_BYTES = Gauge Bytes []

@@ -251,14 +251,14 @@ fn agent<'a>(list: &mut List<'a>, snapshot: &'a Snapshot) {
     list.one(&catalog::SAMPLES, sampling.samples);
     list.labelled(&catalog::SAMPLES_DROPPED, sampling.dropped.iter().copied());
     list.one(&catalog::SAMPLES_THINNED, sampling.thinned);
+    list.one(
+        &catalog::SAMPLES_THINNED_BY_CLASS,
+        sampling.thinned_by_class,
+    );
     list.one(&catalog::SITE_STACKS, snapshot.stacks);
     list.labelled(
         &catalog::SITE_STACKS_SKIPPED,
         snapshot.stacks_skipped.iter().copied(),
-    );
-    list.one(
-        &catalog::SAMPLES_THINNED_BY_CLASS,
-        sampling.thinned_by_class,
     );
     list.labelled(
         &catalog::SCOPE_MISUSE,

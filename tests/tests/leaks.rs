@@ -175,7 +175,7 @@ fn on_zgc_a_few_collections_are_enough() {
 
 /// A page that registers listeners and never removes them, planted into an application of others. Around each
 /// it allocates twenty times as many arrays of bytes, which it drops.
-const PLANTED: &str = r#"<%@ page import="java.util.*" %><%!
+const PLANTED: &str = r#"<%@ page session="false" import="java.util.*" %><%!
   static final class Subscriber implements EventListener { final byte[] state = new byte[500]; }
   static final List<Subscriber> SUBSCRIBERS = new ArrayList<>();
   static volatile byte[] sink;
@@ -184,7 +184,7 @@ const PLANTED: &str = r#"<%@ page import="java.util.*" %><%!
     for (int garbage = 0; garbage < 20; garbage++) sink = new byte[500];
     synchronized (SUBSCRIBERS) { SUBSCRIBERS.add(new Subscriber()); }
   }
-%>ok"#;
+%>done"#;
 
 #[test]
 fn a_listener_never_removed_in_an_application_of_others_is_named_with_its_line() {

@@ -498,3 +498,6 @@ fn news(before: &Report, after: &Report) -> Lines {
     }
     lines
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -16,6 +16,7 @@ mod door;
 mod enforcer_thread;
 mod holdings_thread;
 pub mod http;
+mod inserted;
 mod jvm;
 mod log;
 mod naming;

@@ -58,6 +58,7 @@ const HTTP_REQUEST: Family = Family {
     values: &[
         "/metrics",
         "/api/v1/accounts",
+        "/api/v1/leaks",
         "/api/v1/sites",
         "/api/v1/snapshot",
         "other",

@@ -121,7 +121,7 @@ mod tests {
             ..Snapshot::default()
         };
         let json = render(&snapshot, now).expect("it can be written");
-        let read: document::Leaks = serde_json::from_slice(&json).expect("it can be read");
+        let read: document::Leaks<'_> = serde_json::from_slice(&json).expect("it can be read");
         assert_eq!(read.at, "2001-09-09T01:46:30Z");
         let one = &read.suspects[0];
         assert_eq!((one.since_seconds, one.live_standard_error_bytes), (70, 1));

@@ -85,6 +85,11 @@ impl Leaks {
         self.wants_cover.load(Ordering::Relaxed)
     }
 
+    /// There was a collection of old memory: a request is answered. The enforcer.
+    pub fn has_cover(&self) {
+        self.wants_cover.store(false, Ordering::Relaxed);
+    }
+
     /// Tells which collector this is. The enforcer.
     pub fn note_collector(&self, kind: CollectorKind) {
         let is_dear = matches!(

@@ -279,7 +279,7 @@ mod tests {
         let mut cohorts = Cohorts::new(cuts);
         let mut bytes = 0u64;
         for birth in 0..1_000 {
-            for class in 0..1_000 {
+            for class in 0..400 {
                 let record = record(birth, class, 1_000);
                 bytes += record.live.bytes;
                 cohorts.add(&record);

@@ -5,12 +5,10 @@ use std::time::{Duration, Instant};
 
 use crate::report::Requested;
 
-/// How old a document may be that a reader gets.
-const FRESH: Duration = Duration::from_secs(1);
 /// How long a document is kept for readers.
 const KEPT: Duration = Duration::from_secs(10);
 /// The shortest time between two documents for readers.
-const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
 /// The pause after a document, as a multiple of the time that it took.
 const PAUSE_PER_DOCUMENT: u32 = 9;
 
@@ -66,11 +64,12 @@ impl Desk {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// The document for a reader who first asked at `asked`. Any thread; does not wait.
+    /// The document for a reader who first asked at `asked`, begun no earlier. Any thread; does not wait.
     pub(crate) fn document(&self, asked: Instant) -> Requested {
         let mut state = self.state();
         match &state.made {
-            Some(made) if made.begun + FRESH >= asked => {
+            // What the reader did just before it asked is in what was begun since.
+            Some(made) if made.begun >= asked => {
                 return match &made.document {
                     Ok(document) => Requested::Made(document.clone()),
                     Err(why) => Requested::Failed(why.clone()),
@@ -234,7 +233,7 @@ mod tests {
         desk.made(Instant::now(), Ok(bytes("a")));
         assert_eq!(desk.document(asked), Requested::Made(bytes("a")));
         assert_eq!(desk.committed_bytes(), 1);
-        let later = Instant::now() + 2 * FRESH;
+        let later = Instant::now();
         assert_eq!(desk.document(later), Requested::Pending, "it is too old");
         drop(open);
         assert!(matches!(desk.document(later), Requested::Failed(_)));

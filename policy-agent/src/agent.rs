@@ -5,8 +5,8 @@
 //! policy in force and starts the threads. No failure here reaches the host: the log has one line for
 //! each part that does not work, and `heapwarden_capability_enabled` shows it.
 //!
-//! Stop: at `VMDeath` the run file is removed and the threads are woken to end. Nobody waits for them:
-//! they are daemons, and the VM may hold them.
+//! Stop: at `VMDeath` the last snapshot is written, if the policy wants one, the run file is removed and
+//! the threads are woken to end. Nobody waits for them: they are daemons, and the VM may hold them.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,6 +44,7 @@ use crate::published::Published;
 use crate::references::References;
 use crate::report::EventRecorder;
 use crate::run_file;
+use crate::snapshots::thread::{self as snapshot_thread, SnapshotMaker};
 use crate::threads;
 use crate::wakeup::Wakeup;
 
@@ -65,6 +66,7 @@ pub(crate) struct Agent {
     pub(crate) policy: PolicyStore,
     pub(crate) costs: Costs,
     pub(crate) api: Api,
+    pub(crate) snapshots: SnapshotMaker,
     events: Arc<EventRecorder>,
     pub(crate) refund_threads: RefundThreads,
     pub(crate) loader_thread: Wakeup,
@@ -118,6 +120,7 @@ impl Agent {
             policy,
             costs: Costs::default(),
             api: Api::new(),
+            snapshots: SnapshotMaker::new(),
             events: Arc::default(),
             refund_threads: RefundThreads::default(),
             started: Instant::now(),
@@ -290,7 +293,10 @@ impl Agent {
                 // Limits are enforced without it.
                 if guard::contain(|| self.events.run(|| holdings_thread::run(self))).is_none() {
                     tracing::error!(
-                        "the agent's thread holdings has failed, which is a bug in Heapwarden; ages, sizes and leaks are reported no more until the JVM is started again"
+                        "the agent's thread holdings has failed, which is a bug in Heapwarden; leaks are reported no more until the JVM is started again"
+                    );
+                    self.core.leaks.are_undecided(
+                        "the agent's thread holdings has failed, which is a bug in Heapwarden",
                     );
                 }
             })
@@ -307,6 +313,13 @@ impl Agent {
                     .map_err(std::io::Error::other),
             );
         }
+        keep(
+            "snapshots",
+            threads::spawn("heapwarden-snap", move || {
+                self.events.run(|| snapshot_thread::run(self));
+            })
+            .map(|t| Box::new(t) as _),
+        );
         let of_policy = &self.policy.in_force().agent;
         if let Some(address) = self.options.listen_address(&of_policy.listen) {
             let serving = http::retry::spawn(
@@ -346,6 +359,9 @@ impl Agent {
 
     /// Stops: wakes the agent's threads, which then end and call into the VM no more.
     pub(crate) fn stop(&self) {
+        if let Some(longest) = snapshot_thread::longest_exit(self) {
+            self.snapshots.desk.exit(longest);
+        }
         self.stopping.store(true, Ordering::Release);
         if let Some(file) = self.run_file.get() {
             run_file::remove(file);

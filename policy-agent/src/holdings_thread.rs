@@ -1,9 +1,10 @@
-//! The holdings thread: sums up, after covering collections, what each account holds by class and age. It
-//! calls no Java code and is not attached to the JVM.
+//! The holdings thread: sums up, after covering collections, what each account holds by class and age, and
+//! judges what leaks. It calls no Java code and is not attached to the JVM.
 
 use std::time::{Duration, Instant};
 
 use policy_core::holdings::Pace;
+use policy_core::leaks::watch::Watch;
 
 use crate::agent::Agent;
 
@@ -12,12 +13,32 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(5);
 
 /// Runs until the agent stops. On a thread of the agent's own.
 pub(crate) fn run(agent: &'static Agent) {
-    agent.core.holdings.wakeup.listen();
+    let core = &agent.core;
+    core.holdings.wakeup.listen();
     let mut pace = Pace::default();
+    let mut watch = Watch::default();
     while !agent.stopping() {
-        let taken = pace.take_if_due(&agent.core, Instant::now, agent.uptime_ms());
-        let wait = taken.err().unwrap_or_default();
+        let begun = Instant::now();
+        let wait = match pace.take_if_due(core, Instant::now, agent.uptime_ms()) {
+            Ok(pass) => {
+                let policy = agent.policy.in_force();
+                for line in watch.took(core, &pass, &policy) {
+                    tracing::warn!("{line}");
+                }
+                pace.rest(begun, Instant::now());
+                Duration::ZERO
+            }
+            Err(wait) => {
+                if pace.is_rested(begun) && watch.peek(core, agent.uptime_ms()) {
+                    pace.rest(begun, Instant::now());
+                }
+                for line in watch.refresh(core, &agent.policy.in_force(), agent.uptime_ms()) {
+                    tracing::warn!("{line}");
+                }
+                wait
+            }
+        };
         agent.costs.thread_is("holdings");
-        agent.core.holdings.wakeup.wait(wait.min(LONGEST_SLEEP));
+        core.holdings.wakeup.wait(wait.min(LONGEST_SLEEP));
     }
 }

@@ -16,6 +16,7 @@ mod door;
 mod enforcer_thread;
 mod holdings_thread;
 pub mod http;
+mod inserted;
 mod jvm;
 mod log;
 mod naming;
@@ -26,6 +27,7 @@ mod published;
 mod references;
 pub mod report;
 mod run_file;
+mod snapshots;
 mod threads;
 mod uncaught;
 

@@ -1,12 +1,14 @@
 //! What the listener publishes: readings of the accounts, which it shares with the Java API.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
+
+use policy_core::cohorts::{Cohorts, Mark};
 
 use crate::agent::Agent;
 use crate::api::notifier;
 use crate::reading::{self, Taken};
-use crate::report::{SitesReading, Snapshot, Source};
+use crate::report::{Requested, SitesReading, Snapshot, Source};
 use crate::sites;
 
 /// The listener takes a new reading when the last is older than this. Scrapes within this time share one
@@ -44,6 +46,10 @@ impl Source for Published {
         reading.snapshot().clone()
     }
 
+    fn document(&self, asked: Instant) -> Requested {
+        self.agent.snapshots.desk.document(asked)
+    }
+
     fn sites(&self) -> Arc<SitesReading> {
         let mut last = self.sites.lock().unwrap_or_else(|e| e.into_inner());
         if let Some((ended, reading)) = &*last
@@ -72,9 +78,24 @@ impl Source for Published {
 
 /// Takes a reading of all that is published. On a thread of the agent.
 pub(crate) fn read(agent: &Agent) -> Taken {
-    let mut taken = reading::read(&agent.core, || {
+    completed(
+        agent,
+        reading::read(&agent.core, || {
+            (agent.policy.unchanging(), agent.policy.published())
+        }),
+    )
+}
+
+/// As [`read`], with what classes hold by cohort.
+pub(crate) fn read_with_cohorts(agent: &Agent, cuts: Vec<Mark>) -> (Taken, Cohorts) {
+    let (taken, cohorts) = reading::read_with_cohorts(&agent.core, cuts, || {
         (agent.policy.unchanging(), agent.policy.published())
     });
+    (completed(agent, taken), cohorts)
+}
+
+/// Adds what the core does not know.
+fn completed(agent: &Agent, mut taken: Taken) -> Taken {
     let snapshot = &mut taken.snapshot;
     let panics = agent.panics();
     snapshot.sampling.samples = snapshot.sampling.samples.saturating_sub(panics);
@@ -87,6 +108,10 @@ pub(crate) fn read(agent: &Agent) -> Taken {
         (agent.core.enforcement.evidence_allowed_ms()).saturating_sub(agent.uptime_ms());
     snapshot.evidence_budget_used_up_seconds =
         (until_allowed_ms > PAUSE_MS).then_some(until_allowed_ms as f64 / 1e3);
+    let judged_ms = snapshot.leaks.at_ms;
+    snapshot.leaks_judged_at = (judged_ms > 0)
+        .then(|| Duration::from_millis(agent.uptime_ms().saturating_sub(judged_ms)))
+        .and_then(|ago| SystemTime::now().checked_sub(ago));
     snapshot.process = agent.process().clone();
     snapshot.capabilities = agent.capabilities();
     snapshot.cpu_seconds = agent.costs.seconds();
@@ -95,5 +120,6 @@ pub(crate) fn read(agent: &Agent) -> Taken {
     if let Some((_, bytes)) = memory.find(|(part, _)| *part == "identity") {
         *bytes += agent.references.committed_bytes();
     }
+    (snapshot.memory_bytes).push(("snapshots", agent.snapshots.desk.committed_bytes()));
     taken
 }

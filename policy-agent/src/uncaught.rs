@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use policy_config::{Limit, Mode, Policy};
-use policy_jvm::kinds::{Array, JavaClass, Thread, Throwable};
+use policy_jvm::kinds::{Array, Class, JavaClass, Thread, Throwable};
 use policy_jvm::{Jni, Ref};
 use policy_rewrite::{ClassFile, MethodEdit, RewriteError, Rewriter, Snippet};
 
@@ -19,12 +19,15 @@ use crate::agent::Agent;
 use crate::capabilities;
 use crate::enforce::killed_threads::KilledThread;
 use crate::identity::names::printable;
+use crate::inserted::{Inserted, State, Watch};
 
 /// The class of the Java half that is called, and its method.
 const JAVA_HALF: &str = "dev/heapwarden/agent/Uncaught";
 const ENDED: (&str, &str) = ("ended", "(Ljava/lang/Thread;Ljava/lang/Throwable;)V");
 /// The method of `java.lang.Thread` that calls it.
-const DISPATCH: (&[u8], &[u8]) = (b"dispatchUncaughtException", b"(Ljava/lang/Throwable;)V");
+const DISPATCH: (&str, &str) = ("dispatchUncaughtException", "(Ljava/lang/Throwable;)V");
+/// References that the call gets: the thread and the error.
+const LOADS: u8 = 2;
 const ACC_STATIC: u16 = 0x0008;
 /// Frames of an error that are searched for the application's own.
 const MOST_FRAMES: i32 = 64;
@@ -42,6 +45,9 @@ pub(crate) struct UncaughtWatch {
     policy: Option<Arc<Policy>>,
     /// It was done, or cannot be done.
     tried: bool,
+    /// The call, while it is looked after: another agent may take it out.
+    call: Option<Inserted>,
+    watch: Watch,
 }
 
 impl UncaughtWatch {
@@ -50,6 +56,8 @@ impl UncaughtWatch {
         UncaughtWatch {
             policy: None,
             tried: false,
+            call: None,
+            watch: Watch::default(),
         }
     }
 
@@ -57,6 +65,7 @@ impl UncaughtWatch {
     /// says so once, and nothing else changes.
     pub(crate) fn turn(&mut self, agent: &Agent, jni: &Jni) {
         if self.tried {
+            self.look_after(agent, jni);
             return;
         }
         let policy = agent.policy.in_force();
@@ -66,13 +75,37 @@ impl UncaughtWatch {
         if enforces_limits(&policy) {
             self.tried = true;
             match insert(agent, jni) {
-                Ok(()) => tracing::info!("threads that a refusal ends are counted from now on"),
+                Ok(call) => {
+                    self.call = call;
+                    tracing::info!("threads that a refusal ends are counted from now on");
+                }
                 Err(why) => tracing::warn!(
                     "threads that a refusal ends are neither counted nor logged by the agent: {why}"
                 ),
             }
         }
         self.policy = Some(policy);
+    }
+
+    /// Inserts the call again if another agent has taken it out. If that does not last, the log says so.
+    fn look_after(&mut self, agent: &Agent, jni: &Jni) {
+        let Some(call) = &mut self.call else {
+            return;
+        };
+        if !self.watch.take(Instant::now(), true) || call.state(agent, jni) != State::Lost {
+            return;
+        }
+        let is_back = call.renew(agent, jni, |thread| rewrite(agent, jni, thread).is_ok());
+        if is_back {
+            tracing::warn!(
+                "another agent has changed java.lang.Thread: threads that a refusal ends are counted again"
+            );
+        } else {
+            self.call = None;
+            tracing::warn!(
+                "another agent changes java.lang.Thread again and again: threads that a refusal ends are no longer counted or logged"
+            );
+        }
     }
 }
 
@@ -81,8 +114,8 @@ fn enforces_limits(policy: &Policy) -> bool {
         && (policy.accounts.iter()).any(|account| account.limit != Limit::None)
 }
 
-/// Inserts the call into `java.lang.Thread`.
-fn insert(agent: &Agent, jni: &Jni) -> Result<(), String> {
+/// Inserts the call into `java.lang.Thread`. The call, if it can be looked after.
+fn insert(agent: &Agent, jni: &Jni) -> Result<Option<Inserted>, String> {
     if !(agent.capabilities()).contains(&(capabilities::REWRITING, true)) {
         return Err("the JVM does not let the agent rewrite classes".to_owned());
     }
@@ -100,8 +133,15 @@ fn insert(agent: &Agent, jni: &Jni) -> Result<(), String> {
     (agent.jvmti.add_module_reads(&thread, &ours)).map_err(|failure| {
         format!("java.base cannot be let read the agent's module ({failure})")
     })?;
+    rewrite(agent, jni, &thread)?;
+    let method = (DISPATCH.0, &[DISPATCH.1][..]);
+    Ok(Inserted::find(agent, jni, &thread, method, LOADS))
+}
+
+/// Rewrites `java.lang.Thread`.
+fn rewrite(agent: &Agent, jni: &Jni, thread: &Ref<'_, Class>) -> Result<(), String> {
     let mut refused = None;
-    let rewritten = agent.jvmti.rewrite(jni, &thread, &mut |file| {
+    let rewritten = agent.jvmti.rewrite(jni, thread, &mut |file| {
         call_inserted(file)
             .map_err(|why| refused = Some(why))
             .ok()
@@ -120,7 +160,9 @@ fn call_inserted(file: &[u8]) -> Result<Option<Vec<u8>>, RewriteError> {
     let class = ClassFile::parse(file)?;
     let mut rewriter = Rewriter::new(&class);
     let method = class.methods().iter().find(|method| {
-        (method.name(), method.descriptor()) == DISPATCH && method.access_flags() & ACC_STATIC == 0
+        method.name() == DISPATCH.0.as_bytes()
+            && method.descriptor() == DISPATCH.1.as_bytes()
+            && method.access_flags() & ACC_STATIC == 0
     });
     if let Some(method) = method {
         let call = (Snippet::new().load_reference(0).load_reference(1))

@@ -5,6 +5,7 @@ mod attach;
 mod check;
 mod clock;
 mod deployment;
+mod diff;
 mod doctor;
 mod history;
 mod http;
@@ -18,6 +19,7 @@ mod process;
 mod prometheus;
 mod replay;
 mod size;
+mod snapshot;
 mod status;
 mod suggest;
 mod table;
@@ -45,8 +47,12 @@ enum Command {
     Attach(attach::Arguments),
     /// Check policy files and explain them
     Check(check::Arguments),
+    /// Compare two snapshots: what came and what went, with the error of the difference
+    Diff(diff::Arguments),
     /// Find out why a JVM's accounts are empty, imprecise or not enforced
     Doctor(doctor::Arguments),
+    /// Take a snapshot of everything that the accounts of a running JVM hold
+    Snapshot(snapshot::Arguments),
     /// Print what leaks in running JVMs, where it is allocated, and when the memory is used up
     Leaks(leaks::Arguments),
     /// Print the accounts of running JVMs once
@@ -65,7 +71,9 @@ fn main() -> ExitCode {
         Command::Advise(arguments) => advise::run(&arguments),
         Command::Attach(arguments) => attach::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Leaks(arguments) => leaks::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),

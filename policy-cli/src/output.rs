@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// Those of the file system; the file is then as it was.
-pub(crate) fn replace(file: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn replace(file: &Path, text: impl AsRef<[u8]>) -> io::Result<()> {
+    let text = text.as_ref();
     let before = match fs::metadata(file) {
         Ok(before) if !before.is_file() => return fs::write(file, text),
         Ok(before) => Some(before),
@@ -25,7 +26,7 @@ pub(crate) fn replace(file: &Path, text: &str) -> io::Result<()> {
     };
     let (beside, mut open) = create_beside(&target)?;
     let written = (|| {
-        open.write_all(text.as_bytes())?;
+        open.write_all(text)?;
         if let Some(before) = before {
             let own = open.metadata()?;
             if (own.uid(), own.gid()) != (before.uid(), before.gid()) {

@@ -10,6 +10,8 @@ use crate::glob::Glob;
 use crate::interrupt::Listed;
 use crate::leak::AcknowledgedLeak;
 use crate::schema::{Account, Charge, Enforcement, Limit, Matcher, Mode, Policy};
+use crate::snapshots::Snapshots;
+use crate::thin::Thin;
 
 /// Most lines a diff has; one more says how many are left out.
 const MAX_LINES: usize = 100;
@@ -62,6 +64,8 @@ impl Policy {
             &budget(old),
             &budget(new),
         );
+        diff_thin(&mut lines, &old.sampling.thin, &new.sampling.thin);
+        diff_snapshots(&mut lines, old.snapshots.as_ref(), new.snapshots.as_ref());
         diff_enforcement(&mut lines, &old.enforcement, &new.enforcement);
         diff_accounts(&mut lines, &old.accounts, &new.accounts);
         diff_sites(
@@ -90,6 +94,62 @@ fn at_the_next_start(lines: &mut [String]) {
     for line in lines {
         line.push_str(" (when the JVM is started again)");
     }
+}
+
+fn diff_thin(lines: &mut Vec<String>, old: &[Thin], new: &[Thin]) {
+    let share = |rules: &[Thin], class: &Glob| {
+        let rule = rules.iter().find(|rule| rule.class == *class);
+        rule.map_or_else(
+            || "all".to_owned(),
+            |rule| format!("{}%", rule.keep_percent),
+        )
+    };
+    let from = lines.len();
+    let mut told = HashSet::new();
+    for rule in new.iter().chain(old) {
+        if told.insert(rule.class.as_str()) {
+            let what = format!("samples kept of class \"{}\"", rule.class);
+            change(
+                lines,
+                &what,
+                &share(old, &rule.class),
+                &share(new, &rule.class),
+            );
+        }
+    }
+    if lines.len() == from && old != new {
+        lines.push("the order of the [[sampling.thin]] tables changed".into());
+    }
+}
+
+fn diff_snapshots(lines: &mut Vec<String>, old: Option<&Snapshots>, new: Option<&Snapshots>) {
+    let (Some(before), Some(after)) = (old, new) else {
+        match (old, new) {
+            (None, Some(new)) => lines.push(format!(
+                "snapshots added (every {}, in {})",
+                new.every_text(),
+                new.directory.display()
+            )),
+            (Some(_), None) => lines.push("snapshots removed".into()),
+            _ => {}
+        }
+        return;
+    };
+    let directory = |of: &Snapshots| of.directory.display().to_string();
+    change(
+        lines,
+        "snapshots directory",
+        &directory(before),
+        &directory(after),
+    );
+    change(
+        lines,
+        "snapshots every",
+        &before.every_text(),
+        &after.every_text(),
+    );
+    change(lines, "snapshots keep", &before.keep, &after.keep);
+    change(lines, "snapshots at-exit", &before.at_exit, &after.at_exit);
 }
 
 /// Explains the mode: an operator who stops enforcement looks for this line.

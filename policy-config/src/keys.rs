@@ -6,13 +6,24 @@ pub(crate) const ROOT: &[&str] = &[
     "sampling",
     "enforcement",
     "leaks",
+    "snapshots",
     "account",
     "leak",
 ];
 /// `[agent]`
 pub(crate) const AGENT: &[&str] = &["listen", "listen-strict"];
 /// `[sampling]`
-pub(crate) const SAMPLING: &[&str] = &["interval", "principals", "max-tracked", "cpu-budget"];
+pub(crate) const SAMPLING: &[&str] = &[
+    "interval",
+    "principals",
+    "max-tracked",
+    "cpu-budget",
+    "thin",
+];
+/// `[[sampling.thin]]`
+pub(crate) const THIN: &[&str] = &["class", "keep"];
+/// `[snapshots]`; `keep` is there as well.
+pub(crate) const SNAPSHOTS: &[&str] = &["directory", "every", "keep", "at-exit"];
 /// `[enforcement]`
 pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget", "mask", "reserve"];
 /// `[leaks]`
@@ -42,6 +53,7 @@ pub(crate) fn home_of(key: &str) -> Option<&'static str> {
         ("[agent]", AGENT),
         ("[sampling]", SAMPLING),
         ("[enforcement]", ENFORCEMENT),
+        ("[snapshots]", SNAPSHOTS),
         ("[leaks]", LEAKS),
         ("[[account]]", ACCOUNT),
         ("[[leak]]", LEAK),

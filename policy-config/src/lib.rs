@@ -37,6 +37,8 @@ pub mod oracle;
 mod parse;
 mod pattern;
 mod schema;
+mod snapshots;
+mod thin;
 mod tree;
 mod units;
 mod work;
@@ -57,7 +59,10 @@ pub use schema::{
     MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT, MIN_TRACKED, Matcher,
     Mode, Policy, Principals, Sampling, Throw,
 };
+pub use snapshots::{MAX_SNAPSHOT_EVERY, MAX_SNAPSHOTS_KEPT, MIN_SNAPSHOT_EVERY, Snapshots};
+pub use thin::{MAX_THIN_RULES, MIN_KEEP_PERCENT, Thin, thin_rule};
 pub use units::{
-    PercentError, SizeError, format_bytes, format_rounded_bytes, parse_percent, parse_size,
+    DurationError, PercentError, SizeError, format_bytes, format_duration, format_rounded_bytes,
+    parse_duration, parse_percent, parse_size,
 };
 pub use work::{WorkError, WorkPattern, WorkTable};

@@ -19,6 +19,8 @@ use crate::schema::{
     MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT,
     MIN_TRACKED, Mode, Policy, Principals, Sampling,
 };
+use crate::snapshots;
+use crate::thin::{self, MAX_THIN_RULES};
 use crate::tree::{self, Located, Section};
 use crate::units::{PercentError, format_bytes, parse_percent, parse_percent_or_zero, parse_size};
 
@@ -140,6 +142,7 @@ fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
     let agent = root.section("agent", keys::AGENT, sink);
     let sampling = root.section("sampling", keys::SAMPLING, sink);
     let enforcement = root.section("enforcement", keys::ENFORCEMENT, sink);
+    let snapshots = root.section("snapshots", keys::SNAPSHOTS, sink);
     let leak_settings = root.section("leaks", keys::LEAKS, sink);
     let accounts = root.sections("account", keys::ACCOUNT, MAX_ACCOUNTS, sink);
     let leaks = root.sections("leak", keys::LEAK, MAX_LEAKS, sink);
@@ -152,6 +155,7 @@ fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
         enforcement: enforcement.map_or_else(Enforcement::default, |section| {
             read_enforcement(&section, sink)
         }),
+        snapshots: snapshots.and_then(|section| snapshots::read(&section, sink)),
         leak_settings: leak_settings.map_or_else(LeakSettings::default, |section| LeakSettings {
             sites: leak::read_sites(&section, sink),
         }),
@@ -174,6 +178,13 @@ fn listen(section: &Section<'_, '_>, sink: &mut Sink) -> Option<Listen> {
 fn read_sampling(section: &Section<'_, '_>, sink: &mut Sink) -> Sampling {
     let default = Sampling::default();
     let interval = interval(section, sink);
+    let thin = section.sections_called(
+        "thin",
+        "[[sampling.thin]]",
+        keys::THIN,
+        MAX_THIN_RULES,
+        sink,
+    );
     Sampling {
         interval: interval.unwrap_or(default.interval),
         interval_is_default: interval.is_none(),
@@ -189,6 +200,7 @@ fn read_sampling(section: &Section<'_, '_>, sink: &mut Sink) -> Sampling {
             .integer("max-tracked", MIN_TRACKED, MAX_TRACKED, sink)
             .unwrap_or(default.max_tracked),
         cpu_budget_percent: cpu_budget(section, sink).unwrap_or(default.cpu_budget_percent),
+        thin: thin::read_all(&thin, sink),
     }
 }
 

@@ -8,6 +8,8 @@ use crate::interrupt::{Interrupts, Listed};
 use crate::leak::AcknowledgedLeak;
 use crate::listen::Listen;
 use crate::pattern::{PackagePattern, PackageTable};
+use crate::snapshots::Snapshots;
+use crate::thin::Thin;
 use crate::units::format_bytes;
 
 /// Smallest sampling interval, in bytes: below it `exact` costs less.
@@ -55,6 +57,8 @@ pub struct Policy {
     pub sampling: Sampling,
     /// `[enforcement]`
     pub enforcement: Enforcement,
+    /// `[snapshots]`; `None`: no files are written.
+    pub snapshots: Option<Snapshots>,
     /// `[leaks]`
     pub leak_settings: LeakSettings,
     /// `[[account]]`, in file order, which decides between services and scopes.
@@ -124,6 +128,8 @@ pub struct Sampling {
     /// `cpu-budget`: the share of the process's CPU time, in percent, above which the agent widens the
     /// interval; `None`: never. By default 0.5 %.
     pub cpu_budget_percent: Option<f64>,
+    /// `[[sampling.thin]]`: classes of which fewer samples are kept; the first that matches a class decides.
+    pub thin: Vec<Thin>,
 }
 
 impl Default for Sampling {
@@ -134,6 +140,7 @@ impl Default for Sampling {
             principals: Principals::default(),
             max_tracked: 1_000_000,
             cpu_budget_percent: Some(0.5),
+            thin: Vec::new(),
         }
     }
 }

@@ -240,10 +240,22 @@ impl<'t, 'i> Section<'t, 'i> {
         most: usize,
         sink: &mut Sink,
     ) -> Vec<Section<'t, 'i>> {
+        let title = format!("[[{key}]]");
+        self.sections_called(key, &title, known, most, sink)
+    }
+
+    /// As [`Section::sections`], of tables that messages call `title`.
+    pub(crate) fn sections_called(
+        &self,
+        key: &str,
+        title: &str,
+        known: &[&str],
+        most: usize,
+        sink: &mut Sink,
+    ) -> Vec<Section<'t, 'i>> {
         let Some(value) = self.value(key) else {
             return Vec::new();
         };
-        let title = format!("[[{key}]]");
         let hint = format!("write {title} in double brackets before each");
         let DeValue::Array(array) = value.get_ref() else {
             wrong_type(
@@ -270,7 +282,7 @@ impl<'t, 'i> Section<'t, 'i> {
         for element in array.iter().take(most) {
             match element.get_ref() {
                 DeValue::Table(table) => {
-                    sections.push(Section::new(table, element.span(), &title, known, sink));
+                    sections.push(Section::new(table, element.span(), title, known, sink));
                 }
                 other => {
                     let message = format!("`{key}` must hold tables, not {}", type_name(other));

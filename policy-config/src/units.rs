@@ -1,5 +1,7 @@
 //! Sizes and percentages as people write them.
 
+use std::time::Duration;
+
 use crate::diagnostic::quote;
 
 /// One kibibyte.
@@ -241,6 +243,53 @@ pub(crate) fn parse_percent_or_zero(text: &str) -> Result<f64, PercentError> {
     }
 }
 
+/// Units of time, longest first, each with its seconds.
+const TIMES: [(char, u64); 4] = [('d', 86_400), ('h', 3600), ('m', 60), ('s', 1)];
+
+/// Why a text is not a duration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DurationError {
+    /// Not a whole number and a unit.
+    #[error("not a duration")]
+    NotADuration,
+    /// It does not fit.
+    #[error("too long")]
+    TooLong,
+}
+
+/// Reads a duration such as `90s`, `10m`, `1h` or `7d`.
+///
+/// # Errors
+/// [`DurationError`]: a wrong form, or a wrong value.
+pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
+    let text = text.trim();
+    let unit = text
+        .chars()
+        .next_back()
+        .and_then(|last| TIMES.iter().find(|(unit, _)| *unit == last));
+    let Some((unit, seconds)) = unit else {
+        return Err(DurationError::NotADuration);
+    };
+    let number = text.trim_end_matches(*unit).trim_end();
+    if !is_digits(number) || text.len() - text.trim_end_matches(*unit).len() != 1 {
+        return Err(DurationError::NotADuration);
+    }
+    let number: u64 = number.parse().map_err(|_| DurationError::TooLong)?;
+    let all = number.checked_mul(*seconds).ok_or(DurationError::TooLong)?;
+    Ok(Duration::from_secs(all))
+}
+
+/// Writes a duration of whole seconds as a policy has it, with the largest unit that states it exactly:
+/// `1h`, `90s`.
+pub fn format_duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let exact = |(_, unit): &&(char, u64)| seconds >= *unit && seconds.is_multiple_of(*unit);
+    match TIMES.iter().find(exact) {
+        Some((name, unit)) => format!("{}{name}", seconds / unit),
+        None => "0s".into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -341,6 +390,33 @@ mod tests {
     }
 
     #[test]
+    fn durations() {
+        for (text, seconds) in [("90s", 90), ("10m", 600), ("1h", 3600), (" 2 d ", 172_800)] {
+            assert_eq!(
+                parse_duration(text),
+                Ok(Duration::from_secs(seconds)),
+                "{text}"
+            );
+        }
+        for text in [
+            "", "h", "1", "1.5h", "-1h", "1hh", "1h30m", "1 w", "1H", "١h",
+        ] {
+            assert_eq!(
+                parse_duration(text),
+                Err(DurationError::NotADuration),
+                "{text}"
+            );
+        }
+        for text in ["99999999999999999999s", "18446744073709551615d"] {
+            assert_eq!(parse_duration(text), Err(DurationError::TooLong), "{text}");
+        }
+        for text in ["0s", "59s", "90s", "1m", "1h", "25h", "2d"] {
+            let read = parse_duration(text).unwrap();
+            assert_eq!(format_duration(read), text);
+        }
+    }
+
+    #[test]
     fn formatting_is_exact() {
         assert_eq!(format_bytes(0), "0B");
         assert_eq!(format_bytes(1023), "1023B");
@@ -378,6 +454,7 @@ mod tests {
         fn any_text_is_read_or_refused(text in ".{0,40}") {
             let _ = parse_size(&text);
             let _ = parse_percent(&text);
+            let _ = parse_duration(&text);
         }
     }
 }

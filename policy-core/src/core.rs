@@ -9,11 +9,14 @@ use crate::enforce::throw_points::ThrowPoints;
 use crate::enforce::{Enforcement, TestRefuse};
 use crate::holdings::Holdings;
 use crate::identity::Identity;
+use crate::identity::classes::ClassId;
 use crate::identity::directory::Directory;
 use crate::interval_control::IntervalControl;
+use crate::leaks::Leaks;
 use crate::ledger::{Capacity, Ledger, PurseId, Tag};
 use crate::peaks::Peaks;
 use crate::ports::Heap;
+use crate::sampling::class_thinning::{ClassThinning, widest_bytes};
 use crate::sampling::thinning::Thinning;
 use crate::sites::Sites;
 use crate::wakeup::Wakeup;
@@ -39,12 +42,16 @@ pub struct Core {
     pub interval_control: IntervalControl,
     /// Fewer samples of large arrays.
     pub thinning: Thinning,
+    /// Fewer samples of classes that the policy names.
+    pub class_thinning: ClassThinning,
     /// Where survivors were allocated, for what somebody wants to know about.
     pub sites: Sites,
     /// The highest live bytes of purses that a test watches.
     pub peaks: Peaks,
     /// What each account holds, by class, age and size.
     pub holdings: Holdings,
+    /// What leaks.
+    pub leaks: Leaks,
     /// The heap at the latest collection.
     pub heap: HeapUse,
     /// Wakes the thread that enforces limits.
@@ -86,9 +93,11 @@ impl Core {
             evidence: EvidenceLog::default(),
             interval_control: IntervalControl::default(),
             thinning: Thinning::default(),
+            class_thinning: ClassThinning::default(),
             sites: Sites::new(),
             peaks: Peaks::new(),
             holdings: Holdings::default(),
+            leaks: Leaks::default(),
             heap: HeapUse::default(),
             enforcer: Wakeup::default(),
             test_refuse: setup.test_refuse,
@@ -106,6 +115,36 @@ impl Core {
     #[cfg(test)]
     pub(crate) fn try_directory(&self) -> Option<MutexGuard<'_, Directory>> {
         self.directory.try_lock().ok()
+    }
+
+    /// Enters the name of a class, and which rule thins its samples. The metadata thread.
+    pub fn name_class(&self, class: ClassId, name: String) {
+        let mut directory = self.directory();
+        let rule = policy_config::thin_rule(&directory.policy().sampling.thin, &name);
+        directory.name_class(class, name);
+        self.identity.classes.set_thinned_by(class, rule);
+    }
+
+    /// Finds the rule that thins each class anew, for the policy that the directory has. The metadata thread.
+    pub fn find_thinned_classes(&self) {
+        let directory = self.directory();
+        let rules = &directory.policy().sampling.thin;
+        for class in self.identity.classes.all() {
+            let name = directory.class_name(class);
+            let rule = name.and_then(|name| policy_config::thin_rule(rules, &name));
+            self.identity.classes.set_thinned_by(class, rule);
+        }
+    }
+
+    /// The widest interval under which samples may be kept that are charged to `payer`: its account's limit,
+    /// and that of the service around its scope, allow no wider one. Some loads; any thread.
+    #[must_use]
+    pub fn widest_interval_bytes(&self, payer: PurseId) -> u64 {
+        let account = self.identity.representative(payer);
+        let service = self.identity.above(payer);
+        let gates = [Some(account), service.map(|purse| u32::from(purse.get()))];
+        let gates = gates.into_iter().flatten();
+        widest_bytes(gates.filter_map(|number| self.enforcement.gates.get(number)?.limit_at_rest()))
     }
 
     /// Whether allocations are sampled at all.

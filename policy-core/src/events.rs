@@ -55,7 +55,14 @@ const READING: Family = Family {
 const HTTP_REQUEST: Family = Family {
     name: "heapwarden_http_request_duration_seconds",
     label: "path",
-    values: &["/metrics", "/api/v1/accounts", "/api/v1/sites", "other"],
+    values: &[
+        "/metrics",
+        "/api/v1/accounts",
+        "/api/v1/leaks",
+        "/api/v1/sites",
+        "/api/v1/snapshot",
+        "other",
+    ],
 };
 /// Responses that the listener began to send.
 pub const HTTP_RESPONSES: Family = Family {
@@ -64,6 +71,13 @@ pub const HTTP_RESPONSES: Family = Family {
     values: &[
         "200", "400", "403", "404", "405", "408", "413", "414", "431", "500", "503", "505",
     ],
+};
+
+/// Files of snapshots: written, or lost because they could not be.
+const SNAPSHOTS: Family = Family {
+    name: "heapwarden_snapshots_total",
+    label: "outcome",
+    values: &["written", "lost"],
 };
 
 /// The families that are histograms of seconds.
@@ -76,7 +90,7 @@ pub const HISTOGRAMS: [&Family; 6] = [
     &HTTP_REQUEST,
 ];
 /// The families that are counters.
-pub const COUNTERS: [&Family; 1] = [&HTTP_RESPONSES];
+pub const COUNTERS: [&Family; 2] = [&HTTP_RESPONSES, &SNAPSHOTS];
 
 impl Family {
     /// The histogram for one label value. For a value that is not listed it records nothing.
@@ -143,6 +157,12 @@ pub fn http_request(path: &str, took: Duration) {
 /// Counts a response with this status, when the listener begins to send it.
 pub fn http_response(status: u16) {
     HTTP_RESPONSES.counter(&status.to_string()).increment(1);
+}
+
+/// Counts a file of a snapshot.
+pub fn snapshot_file(is_written: bool) {
+    let outcome = if is_written { "written" } else { "lost" };
+    SNAPSHOTS.counter(outcome).increment(1);
 }
 
 /// Times one pass over the records for a report, until it is dropped.

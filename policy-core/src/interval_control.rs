@@ -38,6 +38,8 @@ struct State {
     /// The epoch up to which large arrays are settled.
     decided: Option<Epoch>,
     thinning_logged: bool,
+    /// The shares that the rules of the policy keep of the samples of their classes.
+    shares: Vec<f64>,
 }
 
 impl IntervalControl {
@@ -59,7 +61,10 @@ pub fn adopt(core: &Core, sampler: &(impl Sampler + ?Sized), sampling: &Sampling
         budget: sampling.cpu_budget_percent.map(|percent| percent / 100.0),
         most_tracked: max_tracked,
     });
+    let shares = sampling.thin.iter().map(|rule| rule.keep_percent / 100.0);
+    state.shares = shares.collect();
     set_interval(core, sampler, bytes);
+    thin_classes(core, &state);
 }
 
 /// Checks once a second whether the interval should change. `smallest_limit_bytes` is the smallest
@@ -96,6 +101,7 @@ pub fn look(
         return;
     };
     set_interval(core, jvm, change.interval_bytes);
+    thin_classes(core, &state);
     if (state.last_logged).is_some_and(|last_logged| now.duration_since(last_logged) < LOG_EVERY) {
         state.unlogged += 1;
         return;
@@ -175,6 +181,13 @@ fn settle_large_arrays(core: &Core, since_start: Duration, state: &mut State) {
         "arrays of primitives larger than half of a G1 region come and go: fewer of them are sampled, \
          because a sample keeps them until a concurrent cycle; a larger -XX:G1HeapRegionSize lets all be sampled"
     );
+}
+
+/// Puts the rules for classes in force, for the interval that is.
+fn thin_classes(core: &Core, state: &State) {
+    let table = core.ledger.intervals();
+    let interval_bytes = table.bytes(table.current());
+    (core.class_thinning).adopt(&state.shares, interval_bytes, table);
 }
 
 fn charged_bytes(core: &Core) -> u64 {

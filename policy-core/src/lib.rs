@@ -14,19 +14,23 @@
 //! * [`enforce`]: limits, the collections that prove what an account holds, and refusals.
 //! * [`holdings`]: what accounts hold by class, how old it is and how large.
 //! * [`sites`]: where survivors were allocated.
+//! * [`leaks`]: which classes of which accounts leak.
 //! * [`events`]: how long things took and how often they happened.
+//! * [`cohorts`]: what is live by birth, so that two snapshots can be subtracted.
 //! * [`snapshot`]: one reading of all accounts, as plain data.
 
 #![forbid(unsafe_code)]
 // `new` makes what exists once for an agent; a default of it would mean nothing.
 #![allow(clippy::new_without_default)]
 
+pub mod cohorts;
 pub mod core;
 pub mod enforce;
 pub mod events;
 pub mod holdings;
 pub mod identity;
 pub mod interval_control;
+pub mod leaks;
 pub mod ledger;
 pub mod peaks;
 pub mod ports;

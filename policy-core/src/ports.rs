@@ -152,6 +152,12 @@ impl Offer {
         )
     }
 
+    /// The part of this offer that does not stop the world.
+    #[must_use]
+    pub fn concurrent(&self) -> Offer {
+        Offer::of(false, self.covering().filter(|means| *means != Means::Full))
+    }
+
     /// The means of collecting old memory, the best first.
     pub fn covering(&self) -> impl Iterator<Item = Means> + '_ {
         self.covering.iter().flatten().copied()

@@ -11,6 +11,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use policy_config::{Thin, thin_rule};
+
+use crate::cohorts::{Cohorts, Mark, Sum};
 use crate::core::Core;
 use crate::enforce::Enforcement;
 use crate::enforce::refused_places::RefusedPlace;
@@ -22,13 +25,14 @@ use crate::identity::classes::ClassId;
 use crate::identity::directory;
 use crate::identity::directory::counting::{Counting, Ended, Names};
 use crate::ledger::{ClassTotals, DropReason, Ledger, PurseId, Totals, UNKNOWN_CLASS};
+use crate::sampling::class_thinning::widest_bytes;
 use crate::sampling::standard_error_bytes;
 use crate::sampling::weight::OBJECT_UNIT;
 use crate::sites::Skip;
 use crate::uncertainty::Survivors;
 
 use crate::snapshot::{
-    Account, Class, Heap, Ineffective, Kind, OTHER, Place, PolicyStatus, Principal, Sampling,
+    Account, Class, Heap, Held, Ineffective, Kind, OTHER, Place, PolicyStatus, Principal, Sampling,
     Snapshot, State, Tree, UNACCOUNTED,
 };
 
@@ -72,12 +76,19 @@ impl LiveOfPurse {
 /// defaults. On an agent thread. `policy` gives the policy in force and a guard that keeps it in force;
 /// the guard and the directory's lock are held for one short step.
 pub fn read<G>(core: &Core, policy: impl FnOnce() -> (G, PolicyStatus)) -> Taken {
-    let read = read_accounts(core, policy);
-    Taken {
-        snapshot: snapshot(core, read.accounts, read.policy),
-        names: read.names,
-        live_of_purses: read.live_of_purses,
-    }
+    read_accounts(core, None, policy).taken(core)
+}
+
+/// As [`read`]; classes also have what they hold by cohort, cut at these marks. Their live bytes, and those
+/// of the accounts, are the sums over the cohorts. Also returns the cohorts that there are.
+pub fn read_with_cohorts<G>(
+    core: &Core,
+    cuts: Vec<Mark>,
+    policy: impl FnOnce() -> (G, PolicyStatus),
+) -> (Taken, Cohorts) {
+    let mut read = read_accounts(core, Some(Cohorts::new(cuts)), policy);
+    let cohorts = std::mem::take(&mut read.cohorts);
+    (read.taken(core), cohorts)
 }
 
 struct Read {
@@ -85,13 +96,33 @@ struct Read {
     policy: PolicyStatus,
     names: Arc<Names>,
     live_of_purses: HashMap<PurseId, LiveOfPurse>,
+    cohorts: Cohorts,
 }
 
-fn read_accounts<G>(core: &Core, policy: impl FnOnce() -> (G, PolicyStatus)) -> Read {
+impl Read {
+    fn taken(self, core: &Core) -> Taken {
+        Taken {
+            snapshot: snapshot(core, self.accounts, self.policy),
+            names: self.names,
+            live_of_purses: self.live_of_purses,
+        }
+    }
+}
+
+fn read_accounts<G>(
+    core: &Core,
+    cohorts: Option<Cohorts>,
+    policy: impl FnOnce() -> (G, PolicyStatus),
+) -> Read {
     let _timing = events::reading_for_report();
     let counting = core.directory().begin_counting();
     let times = core.holdings.marks();
-    let mut counted = count(&core.ledger, core.heap.used_after_gc_bytes(), times);
+    let mut counted = count(
+        &core.ledger,
+        core.heap.used_after_gc_bytes(),
+        times,
+        cohorts,
+    );
     let seen = look(core, &mut counted, counting, policy);
     core.enforcement.drain();
     let mut live_of_purses = live_of_purses(&counted.groups);
@@ -99,7 +130,11 @@ fn read_accounts<G>(core: &Core, policy: impl FnOnce() -> (G, PolicyStatus)) -> 
         live.variance = counted.survivors.live(&[*purse]).variance;
     }
     let mut live = live(counted.groups, &seen.names);
+    let by_cohort = (counted.cohorts.as_ref()).map(|cohorts| by_cohort(cohorts, &seen));
     let mut of_classes = classes_of_purses(&counted.tally, counted.allocated);
+    let limits: HashMap<String, u64> = (seen.accounts.iter())
+        .filter_map(|one| Some((one.account.name.clone(), one.account.limit_bytes?)))
+        .collect();
     let mut accounts = Vec::new();
     for mut of_account in seen.accounts {
         let found = live.remove(&of_account.name).unwrap_or_default();
@@ -109,20 +144,122 @@ fn read_accounts<G>(core: &Core, policy: impl FnOnce() -> (G, PolicyStatus)) -> 
             let bytes: u64 = of_account.tree.iter().map(of_purse).sum();
             tree.live_bytes = bytes.min(tree.charged_bytes);
         }
-        accounts.push(row(
+        let mut account = row(
             &core.enforcement,
             of_account,
             found,
             &mut of_classes,
             &seen.classes,
-        ));
+        );
+        set_sample_shares(core, &mut account, &seen.thin, &limits);
+        if let Some(by_cohort) = &by_cohort {
+            let cuts = counted.cohorts.as_ref().map_or(&[][..], Cohorts::cuts);
+            set_cohorts(&mut account, by_cohort, cuts);
+        }
+        accounts.push(account);
     }
     Read {
         accounts,
         policy: seen.policy,
         names: seen.names,
         live_of_purses,
+        cohorts: counted.cohorts.unwrap_or_default(),
     }
+}
+
+/// Sets which share of the samples of each class is kept, as the rules of the policy and the limits of the
+/// account and of the service around it allow.
+fn set_sample_shares(
+    core: &Core,
+    account: &mut Account,
+    rules: &[Thin],
+    limits: &HashMap<String, u64>,
+) {
+    if rules.is_empty() {
+        return;
+    }
+    let bounds = [&account.name, &account.parent].map(|name| limits.get(name).copied());
+    let widest = widest_bytes(bounds.into_iter().flatten());
+    for class in &mut account.classes {
+        let rule = thin_rule(rules, &class.class);
+        class.sample_share = rule.and_then(|rule| core.class_thinning.share(rule, widest));
+    }
+}
+
+/// Live sums by account, class and place among the cuts.
+type ByCohort = HashMap<Arc<str>, BTreeMap<Arc<str>, BTreeMap<usize, Sum>>>;
+
+fn by_cohort(cohorts: &Cohorts, seen: &Seen) -> ByCohort {
+    let unaccounted: Arc<str> = UNACCOUNTED.into();
+    let unknown: Arc<str> = UNKNOWN.into();
+    let mut by_cohort = ByCohort::new();
+    for (payer, class, cut, sum) in cohorts.sums() {
+        let account = seen.names.get(&payer).unwrap_or(&unaccounted).clone();
+        let class = seen.classes.get(&class).unwrap_or(&unknown).clone();
+        let of_class = by_cohort
+            .entry(account)
+            .or_default()
+            .entry(class)
+            .or_default();
+        *of_class.entry(cut).or_default() += sum;
+    }
+    by_cohort
+}
+
+/// Sets what the classes of an account hold by cohort. A class that is not listed is part of the last one,
+/// the sum of the rest.
+fn set_cohorts(account: &mut Account, by_cohort: &ByCohort, cuts: &[Mark]) {
+    let mut live = Sum::default();
+    let mut rest: BTreeMap<usize, Sum> = BTreeMap::new();
+    let none = BTreeMap::new();
+    let classes = by_cohort.get(account.name.as_str()).unwrap_or(&none);
+    let listed: HashMap<&str, usize> = (account.classes.iter().enumerate())
+        .map(|(at, class)| (class.class.as_str(), at))
+        .collect();
+    let mut of_listed = vec![BTreeMap::new(); account.classes.len()];
+    for (class, cohorts) in classes {
+        for (cut, sum) in cohorts {
+            live += *sum;
+            let of_class = match listed.get(&**class) {
+                Some(&at) => &mut of_listed[at],
+                None => &mut rest,
+            };
+            *of_class.entry(*cut).or_default() += *sum;
+        }
+    }
+    drop(listed);
+    if !rest.is_empty() {
+        // The two passes over the names agree, so the rest has a row already; if not, it gets one.
+        match account
+            .classes
+            .iter()
+            .position(|class| class.class == OTHER)
+        {
+            Some(at) => of_listed[at] = rest,
+            None => {
+                let class = OTHER.to_owned();
+                account.classes.push(Class {
+                    class,
+                    ..Class::default()
+                });
+                of_listed.push(rest);
+            }
+        }
+    }
+    for (class, cohorts) in account.classes.iter_mut().zip(of_listed) {
+        let mut all = Sum::default();
+        cohorts.values().for_each(|sum| all += *sum);
+        class.live_bytes = all.live.bytes;
+        class.live_standard_error_bytes = standard_error_bytes(all.live.variance);
+        class.live_objects = all.live.objects.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT;
+        let held = cohorts.into_iter().map(|(cut, sum)| Held {
+            upto: cuts[cut].epoch,
+            sum,
+        });
+        class.cohorts = held.collect();
+    }
+    account.live_bytes = live.live.bytes;
+    account.live_objects = live.live.objects.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT;
 }
 
 // ---- the first step ----------------------------------------------------------------
@@ -140,9 +277,16 @@ struct Counted {
     allocated: HashMap<PurseId, Vec<(u32, ClassTotals)>>,
     /// The live charges and their errors, by the purse that pays.
     survivors: Survivors,
+    /// What is live by cohort, if that was asked for.
+    cohorts: Option<Cohorts>,
 }
 
-fn count(ledger: &Ledger, used_after_gc_bytes: u64, times: EpochTimes) -> Counted {
+fn count(
+    ledger: &Ledger,
+    used_after_gc_bytes: u64,
+    times: EpochTimes,
+    mut cohorts: Option<Cohorts>,
+) -> Counted {
     let mut groups: HashMap<Group, (u64, u64)> = HashMap::new();
     let mut tally = Tally::new(times);
     let survivors = Survivors::of(ledger, used_after_gc_bytes, |record| {
@@ -154,6 +298,9 @@ fn count(ledger: &Ledger, used_after_gc_bytes: u64, times: EpochTimes) -> Counte
         let sums = groups.entry(key).or_default();
         sums.0 = sums.0.wrapping_add(record.live.bytes);
         sums.1 = sums.1.wrapping_add(record.live.objects);
+        if let Some(cohorts) = &mut cohorts {
+            cohorts.add(record);
+        }
     });
     let mut allocated = HashMap::new();
     for purse in open_purses(ledger) {
@@ -166,6 +313,7 @@ fn count(ledger: &Ledger, used_after_gc_bytes: u64, times: EpochTimes) -> Counte
         tally,
         allocated,
         survivors,
+        cohorts,
     }
 }
 
@@ -191,6 +339,9 @@ impl Counted {
             });
             self.allocated.retain(|purse, _| !purses.contains(purse));
             self.survivors.forget(purses);
+            if let Some(cohorts) = &mut self.cohorts {
+                cohorts.forget(purses, |class| classes.contains(&ClassId(class)));
+            }
         }
     }
 
@@ -207,6 +358,8 @@ impl Counted {
 /// What the directory knows at one moment.
 struct Seen {
     accounts: Vec<SeenAccount>,
+    /// The rules for classes of the policy in force.
+    thin: Vec<Thin>,
     policy: PolicyStatus,
     names: Arc<Names>,
     classes: HashMap<u32, Arc<str>>,
@@ -291,6 +444,7 @@ fn look<G>(
     });
     Seen {
         accounts: accounts.collect(),
+        thin: policy.sampling.thin.clone(),
         policy: published,
         classes,
         names: directory.names(),
@@ -452,6 +606,7 @@ impl OfClass {
             freed_bytes_total: self.allocated.bytes.saturating_sub(self.charged_bytes),
             freed_objects_total: self.allocated.objects.saturating_sub(charged_objects),
             shape: self.shape,
+            ..Class::default()
         }
     }
 }
@@ -539,11 +694,13 @@ fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapsh
             samples: core.ledger.samples_total().saturating_sub(all_dropped),
             dropped,
             thinned: core.thinning.passed_over(),
+            thinned_by_class: core.class_thinning.passed_over(),
             ..Sampling::default()
         },
         policy,
         accounts,
         scope_misuses: core.identity.scopes.misuses(),
+        leaks: core.leaks.report(),
         evidence: core.evidence.read(),
         stacks: stacks.taken,
         stacks_skipped: (Skip::ALL.iter())
@@ -561,6 +718,7 @@ fn memory_bytes(core: &Core) -> Vec<(&'static str, u64)> {
         ("identity", core.identity.committed_bytes()),
         ("names", core.directory().estimated_bytes()),
         ("holdings", core.holdings.committed_bytes()),
+        ("leaks", core.leaks.committed_bytes()),
         (
             "enforcement",
             core.enforcement.committed_bytes() + core.throw_points.methods.committed_bytes(),

@@ -4,7 +4,13 @@
 //! the HTTP listener read snapshots and nothing else of the accounts, so they cannot disturb the
 //! allocating threads.
 
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use crate::cohorts::Sum;
 use crate::holdings::histogram::Shape;
+use crate::leaks::Report;
+use crate::ledger::Epoch;
 use crate::sites::reading::SitesReading;
 
 /// The reserved account of all charges that belong to no other account.
@@ -26,6 +32,10 @@ pub struct Snapshot {
     /// Every account, each name once, in no particular order; not yet folded to the
     /// cardinality cap.
     pub accounts: Vec<Account>,
+    /// What leaks.
+    pub leaks: Arc<Report>,
+    /// When that was judged; `None` before the first look.
+    pub leaks_judged_at: Option<SystemTime>,
     /// JVM TI capabilities by contract name, and whether the agent holds them.
     pub capabilities: Vec<(&'static str, bool)>,
     /// Mistakes of programs in their use of scopes, counted by kind.
@@ -91,6 +101,8 @@ pub struct Sampling {
     pub dropped: Vec<(&'static str, u64)>,
     /// Samples of large arrays passed over since the agent was loaded.
     pub thinned: u64,
+    /// Samples of classes that the policy thins, passed over since the agent was loaded.
+    pub thinned_by_class: u64,
     /// Median time of a sample on the allocating thread, in ns.
     pub callback_p50_ns: u64,
     /// The 99th percentile of the time of a sample on the allocating thread, in ns.
@@ -352,6 +364,19 @@ pub struct Class {
     pub freed_objects_total: u64,
     /// Ages and sizes of what is live.
     pub shape: Shape,
+    /// The share of samples of small objects that is kept; `None`: all.
+    pub sample_share: Option<f64>,
+    /// What is live by cohort, oldest first; only in a reading with cohorts.
+    pub cohorts: Vec<Held>,
+}
+
+/// What one class of one account holds of one cohort ([`crate::cohorts`]).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Which cohort: up to where it reaches.
+    pub upto: Epoch,
+    /// What is live of it.
+    pub sum: Sum,
 }
 
 /// Collections of one kind that the agent asked for.
@@ -369,15 +394,32 @@ pub struct Evidence {
 pub trait Source: Send + Sync {
     /// A snapshot that is at most a second old. May take milliseconds; never called on an
     /// allocating thread.
-    fn snapshot(&self) -> std::sync::Arc<Snapshot>;
+    fn snapshot(&self) -> Arc<Snapshot>;
     /// Where survivors were allocated, at most a few seconds old. May take milliseconds; never called on an
     /// allocating thread.
-    fn sites(&self) -> std::sync::Arc<SitesReading> {
-        std::sync::Arc::default()
+    fn sites(&self) -> Arc<SitesReading> {
+        Arc::default()
     }
     /// Whether the agent keeps accounts: the JVM is up and sampling is on.
     ///
     /// # Errors
     /// The reason why not, as text for an operator.
     fn ready(&self) -> Result<(), String>;
+    /// The document of everything that the accounts hold, for a reader who first asked at `asked`. Does
+    /// not wait: another thread makes the document, and the reader asks again.
+    fn document(&self, asked: Instant) -> Requested {
+        let _ = asked;
+        Requested::Failed("no documents are made here".to_owned())
+    }
+}
+
+/// A document that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Requested {
+    /// Here it is, as gzip.
+    Made(Arc<[u8]>),
+    /// It is being made.
+    Pending,
+    /// It cannot be made, as text for an operator.
+    Failed(String),
 }

@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::ledger::{Ledger, LiveRecord, PurseId};
+use crate::sampling::class_thinning;
 use crate::sampling::thinning_error::{Found, Thinned};
 use crate::sampling::{Charge, standard_error_bytes, unseen_at_most_bytes};
 
@@ -88,8 +89,10 @@ impl Survivors {
             ..Found::default()
         };
         let (mut thinned, mut charged, mut unseen) = (Thinned::default(), 0u64, 0);
+        let mut by_class = 0;
         for purse in purses {
             thinned += ledger.thinned(*purse);
+            by_class = by_class.max(ledger.passed_over_bytes(*purse));
             charged = charged.saturating_add(ledger.totals(*purse).charged.variance);
             // The bound of a sum is the largest bound of its parts: see `sampling::widest`.
             unseen = unseen.max(ledger.unseen_at_most_bytes(*purse));
@@ -99,10 +102,13 @@ impl Survivors {
             }
         }
         let room = self.room_bytes.unwrap_or(u64::MAX);
-        let passed_over = unseen_at_most_bytes(thinned.widest_bytes()).min(room);
+        let widest = thinned.widest_bytes().max(by_class);
+        let passed_over = unseen_at_most_bytes(widest).min(room);
+        let more = class_thinning::unseen_variance(by_class);
+        let error = |variance: u64| standard_error_bytes(variance.saturating_add(more));
         Uncertainty {
-            charged_error_bytes: standard_error_bytes(thinned.charged_variance(charged, &found)),
-            live_error_bytes: standard_error_bytes(thinned.live_variance(live.variance, &found)),
+            charged_error_bytes: error(thinned.charged_variance(charged, &found)),
+            live_error_bytes: error(thinned.live_variance(live.variance, &found)),
             live_at_most_bytes: (live.objects == 0).then(|| unseen.max(passed_over)),
         }
     }

@@ -122,6 +122,21 @@ pub(crate) struct Declared {
 }
 
 impl JvmTi {
+    /// The instance method of this name that a class declares itself, with one of these descriptors. `None`
+    /// if there is none, or while the class is not linked. Not on an allocating thread.
+    pub fn held_method(
+        &self,
+        class: &Ref<'_, Class>,
+        name: &str,
+        descriptors: &[&str],
+    ) -> Option<HeldMethod> {
+        let mut methods = self.instance_methods(class).into_iter();
+        let found = methods.find(|method| {
+            method.name == name && descriptors.contains(&method.descriptor.as_str())
+        })?;
+        Some(HeldMethod::new(MethodId(found.id as usize), class.weak()?))
+    }
+
     /// The instance methods that a class declares itself, for as long as it is held. Links nothing.
     pub(crate) fn instance_methods(&self, class: &Ref<'_, Class>) -> Vec<Declared> {
         const ACC_STATIC: i32 = 0x0008;

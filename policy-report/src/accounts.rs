@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::Counts;
+use crate::Held;
 use crate::number::{optional, whole};
 
 /// The whole answer. Only `accounts` must be there: without it the answer is another server's.
@@ -400,6 +401,10 @@ pub struct Class<'a> {
     /// What is live, by the size of one object in bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<Bin>,
+    /// What is live, by cohort, oldest first; in a [`Snapshot`](crate::Snapshot) alone. Cohorts of which
+    /// nothing is live are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cohorts: Vec<Held>,
 }
 
 /// One bin of a histogram; bins stand in ascending order, and each begins where the one before it ends.

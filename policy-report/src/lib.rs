@@ -2,6 +2,7 @@
 //!
 //! - [`Accounts`]: the JSON of `GET /api/v1/accounts`;
 //! - [`Leaks`]: the JSON of `GET /api/v1/leaks`;
+//! - [`Snapshot`]: the JSON of `GET /api/v1/snapshot` and of the files of `[snapshots]`;
 //! - [`Sites`]: the JSON of `GET /api/v1/sites`;
 //! - [`RunFile`]: the file that the agent's option `run-file` names;
 //! - [`metric_names`]: the names of the metrics of `GET /metrics`.
@@ -25,6 +26,7 @@ pub mod metric_names;
 mod number;
 mod run_file;
 mod sites;
+mod snapshot;
 
 pub use accounts::{
     Account, Accounts, Bin, Class, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy,
@@ -34,3 +36,4 @@ pub use counts::Counts;
 pub use leaks::{Exhaustion, Growing, Leaks, Suspect};
 pub use run_file::RunFile;
 pub use sites::{AccountSites, ClassSites, Site, Sites};
+pub use snapshot::{Cohort, Held, Run, SNAPSHOT_VERSION, Snapshot, VARIANCE_UNIT_BYTES2};

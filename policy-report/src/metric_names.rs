@@ -42,6 +42,8 @@ metric_names! {
     ACCOUNT_INFO = "heapwarden_account_info";
     ACCOUNTS_FOLDED = "heapwarden_accounts_folded";
     PRINCIPAL_LIVE_BYTES = "heapwarden_principal_live_bytes";
+    LEAK_SUSPECTS = "heapwarden_leak_suspects";
+    LEAK_GROWTH_BYTES_PER_SECOND = "heapwarden_leak_growth_bytes_per_second";
     HEAP_USED_AFTER_GC_BYTES = "heapwarden_heap_used_after_gc_bytes";
     HEAP_MAX_BYTES = "heapwarden_heap_max_bytes";
     GC_EPOCH = "heapwarden_gc_epoch";
@@ -49,6 +51,7 @@ metric_names! {
     SAMPLES = "heapwarden_samples_total";
     SAMPLES_DROPPED = "heapwarden_samples_dropped_total";
     SAMPLES_THINNED = "heapwarden_samples_thinned_total";
+    SAMPLES_THINNED_BY_CLASS = "heapwarden_samples_thinned_by_class_total";
     SITE_STACKS = "heapwarden_site_stacks_total";
     SITE_STACKS_SKIPPED = "heapwarden_site_stacks_skipped_total";
     SCOPE_MISUSE = "heapwarden_scope_misuse_total";
@@ -63,6 +66,7 @@ metric_names! {
     POLICY_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS = "heapwarden_policy_last_reload_success_timestamp_seconds";
     AGENT_CPU_SECONDS = "heapwarden_agent_cpu_seconds_total";
     AGENT_MEMORY_BYTES = "heapwarden_agent_memory_bytes";
+    SNAPSHOTS = "heapwarden_snapshots_total";
     HTTP_RESPONSES = "heapwarden_http_responses_total";
     BUILD_INFO = "heapwarden_build_info";
     HTTP_REQUEST_DURATION_SECONDS = "heapwarden_http_request_duration_seconds";

@@ -22,6 +22,7 @@ pub mod jdk;
 pub mod jvm;
 pub mod jvm_output;
 pub mod native;
+pub mod other_agent;
 pub mod policy_edits;
 pub mod prometheus;
 pub mod promql;

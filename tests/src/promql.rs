@@ -35,6 +35,15 @@ impl Vocabulary {
         Self(metrics)
     }
 
+    /// With a metric that is published only where something has happened.
+    #[must_use]
+    pub fn with(mut self, metric: &str, labels: &[&str]) -> Self {
+        let own = labels.iter().chain(&OF_THE_TARGET);
+        let labels = self.0.entry(metric.to_owned()).or_default();
+        labels.extend(own.map(ToString::to_string));
+        self
+    }
+
     /// The labels that the expression's series may carry.
     ///
     /// # Errors

@@ -22,7 +22,12 @@ const COLUMNS: u32 = 24;
 const LONG: Duration = Duration::from_secs(60);
 
 /// What the story leaves at 0, and why: everything else must show something that isn't.
-const QUIET: [(&str, &str); 9] = [
+const QUIET: [(&str, &str); 11] = [
+    (
+        "Suspected to leak",
+        "the story is over before a leak is one",
+    ),
+    ("JVMs with leaks", "the story is over before a leak is one"),
     ("Latest policy file", "the story ends with a rejected one"),
     ("Accounts folded", "there are no 200 accounts"),
     ("Samples dropped, by reason", "none was"),
@@ -40,8 +45,22 @@ const QUIET: [(&str, &str); 9] = [
     ),
 ];
 
-/// What lists only counts above 0 and is empty in the story, because that has no doors.
-const EMPTY: [&str; 1] = ["Who was refused: Turned away"];
+/// What has no series in the story, because that has no doors, and is over before a leak is one.
+const EMPTY: [&str; 5] = [
+    "Who was refused: Turned away",
+    "Suspected to leak",
+    "JVMs with leaks",
+    "Growth of suspects",
+    "Leaks across JVMs",
+];
+/// The metrics of the latter, with their labels.
+const OF_LEAKS: [(&str, &[&str]); 2] = [
+    ("heapwarden_leak_suspects", &["account"]),
+    (
+        "heapwarden_leak_growth_bytes_per_second",
+        &["account", "class"],
+    ),
+];
 
 struct File {
     dashboard: Dashboard,
@@ -270,7 +289,10 @@ fn every_query_gives_data_and_names_what_is_scraped() {
     story(&mut jvm, &prometheus);
     let asking = Asking {
         prometheus: &prometheus,
-        there: Vocabulary::of(&[jvm.metrics(), other.metrics()]),
+        there: OF_LEAKS.iter().fold(
+            Vocabulary::of(&[jvm.metrics(), other.metrics()]),
+            |there, (metric, labels)| there.with(metric, labels),
+        ),
         range: (start, now()),
         instance: jvm.address().to_string(),
     };

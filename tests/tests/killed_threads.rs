@@ -3,6 +3,7 @@
 use heapwarden_tests::command::PATIENCE;
 use heapwarden_tests::jdk::{Collector, every_jdk_with, on_each};
 use heapwarden_tests::jvm::{Jvm, victim};
+use heapwarden_tests::other_agent;
 
 const BEGUN: &str = "threads that a refusal ends are counted from now on";
 const MOST: u64 = 400 << 20;
@@ -95,6 +96,11 @@ fn it_begins_with_enforcement() {
             "{vm}"
         );
         assert_killed(&jvm, 1);
+
+        other_agent::transform_afresh(jvm.id(), &["java.lang.Thread"]);
+        jvm.until_logged("another agent has changed java.lang.Thread");
+        jvm.ask(&format!("platform cleaner-2 {MOST}"));
+        assert_killed(&jvm, 2);
         jvm.finish();
     });
 }

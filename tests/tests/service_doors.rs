@@ -7,6 +7,7 @@
 use heapwarden_harness::http::Answer;
 use heapwarden_tests::command;
 use heapwarden_tests::jdk::{Jdk, every_jdk, newest};
+use heapwarden_tests::other_agent;
 use heapwarden_tests::server::{Installation, Server};
 use heapwarden_tests::server_setup::{self, Prepared, deploy};
 use std::fs;
@@ -316,6 +317,20 @@ fn spring_boot_3() {
     server.finish();
 }
 
+/// The account is the program's, and each request has a virtual thread.
+#[test]
+fn spring_boot_from_a_class_path_with_virtual_threads() {
+    let site = Installation::new();
+    let mut prepared = server_setup::spring_boot_from_a_class_path(&site, newest(), INTERVAL);
+    prepared
+        .command
+        .arg("--spring.threads.virtual.enabled=true");
+    write_policy(&site, "enforce", &account("corner-shop", ""));
+    let server = site.start(prepared.command, "/shelf?do=gc");
+    assert_door(&server, "/shelf", "corner-shop", None);
+    server.finish();
+}
+
 /// A Tomcat with the application under each of these paths.
 fn tomcat_with(paths: &[&str], mode: &str, accounts: &str) -> Server {
     let site = Installation::new();
@@ -391,6 +406,22 @@ fn observation_turns_nobody_away() {
     client.wait_for("nothing is counted", |account| {
         account["admission_refusals_total"] == 0
     });
+    server.finish();
+}
+
+/// Tracers, profilers and debuggers transform loaded classes afresh. That takes out whatever is not inserted anew.
+#[test]
+fn another_agent_does_not_take_the_door_out() {
+    let server = tomcat_with(&["/shop"], "enforce", &account("/shop", ""));
+    Client::new(&server, "/shop/shelf", "/shop").wait_for_door();
+    other_agent::transform_afresh(
+        server.id(),
+        &["org.apache.catalina.core.StandardContextValve"],
+    );
+    assert!(server.log().contains("transformed afresh: org.apache"));
+    assert_door(&server, "/shop/shelf", "/shop", None);
+    let told = "another agent has changed the class in which Tomcat has its door";
+    assert!(server.log().contains(told), "{}", server.log());
     server.finish();
 }
 

@@ -21,7 +21,9 @@ pub(crate) fn text(results: &Results) -> String {
          threadLocalSetTwice, which sets a value and then null and leaves the entry. Around work: a \
          method that is not inlined; JDK 17 compiles the handler that closes the scope when the work \
          throws, so the scope's object of 24 bytes is made, where JDK 25 leaves it out; nestedTwo \
-         likewise. Without the agent names are checked, nothing more."
+         likewise. Without the agent names are checked, nothing more. requestAtOpenDoor is what the agent \
+         inserts into a container, while no account is shut; requestWhileAnotherDoorIsShut is what a \
+         request for a service that is not shut pays meanwhile, but for the container's own getters."
             .to_owned(),
         allocations(results).text(),
         "An array of 1 KiB and, with `exact`, a sample each; with `64KiB` a sample in 64 of them. \

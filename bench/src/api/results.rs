@@ -18,6 +18,10 @@ const BARE_BASELINE: &str = "threadLocalSetTwice";
 const ENTER_AND_CLOSE: &str = "sameName";
 /// Those that the aim in bytes is about.
 const NO_GARBAGE: [&str; 3] = [ENTER_AND_CLOSE, "sameNameAroundWork", "runAroundWork"];
+/// What a request pays at a door: while no account is shut, and while another account is.
+const AT_DOORS: [&str; 2] = ["requestAtOpenDoor", "requestWhileAnotherDoorIsShut"];
+/// The most that it is to take.
+const MOST_AT_DOOR_NS: f64 = 100.0;
 /// Largest ratio of it to the baseline that the project aims at.
 const MOST_RATIO: f64 = 2.0;
 /// Bytes that round to none: JMH spreads its own few objects over the operations.
@@ -158,6 +162,20 @@ impl Results {
                 format!("{:.2} times", row.bare_ratio()),
             ));
         }
+        for row in with_agent().filter(|row| AT_DOORS.contains(&row.benchmark.as_str())) {
+            verdicts.push(Verdict::new(
+                format!(
+                    "{}: {} takes less than {MOST_AT_DOOR_NS} ns and allocates nothing",
+                    row.jdk, row.benchmark
+                ),
+                median(&row.ns) < MOST_AT_DOOR_NS && row.most_allocated_bytes() < NO_BYTES,
+                format!(
+                    "{:.1} ns, {:.1} bytes",
+                    median(&row.ns),
+                    row.most_allocated_bytes()
+                ),
+            ));
+        }
         for row in with_agent().filter(|row| NO_GARBAGE.contains(&row.benchmark.as_str())) {
             verdicts.push(Verdict::new(
                 format!("{}: {} allocates nothing", row.jdk, row.benchmark),
@@ -192,6 +210,20 @@ fn row<'a>(rows: &'a mut Vec<Row>, jdk: &Jdk, setting: Setting, benchmark: &str)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_at_a_door_is_judged_by_its_time_and_by_what_it_allocates() {
+        let at_door = |ns: f64, bytes: f64| {
+            let mut results = measured(&[ns; 3], &[1.0; 3], &[bytes; 3]);
+            results.scopes[0].benchmark = AT_DOORS[1].to_owned();
+            let verdicts = results.verdicts();
+            assert_eq!(verdicts.len(), 1);
+            verdicts[0].met()
+        };
+        assert!(at_door(99.0, 0.0));
+        assert!(!at_door(101.0, 0.0));
+        assert!(!at_door(9.0, 16.0));
+    }
 
     fn measured(ns: &[f64], ratios: &[f64], bytes: &[f64]) -> Results {
         let mut results = Results::new(Machine::here(), 2, 500);

@@ -5,7 +5,10 @@
 //! its limit, for what its evidence costs; and one that stays within it, for what it is made to
 //! pay. The rounds go through all JVMs in turn, so that a machine that slows down for a while
 //! slows down all.
+//!
+//! Beside them, applications of others are loaded past their limits: [`applications`].
 
+mod applications;
 mod cases;
 mod our_pauses;
 mod report;
@@ -25,9 +28,22 @@ use cases::{LEAKS, Vm};
 use results::{Results, VmResults};
 use rig::Rig;
 
+/// What is loaded past its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Of {
+    /// Programs that know to the byte what they hold
+    Programs,
+    /// Servers of others, behind their doors
+    Applications,
+}
+
 /// How it is run.
 #[derive(Args)]
 pub(crate) struct Options {
+    /// What is loaded past its limit, separated by commas [default: both]
+    #[arg(long, value_delimiter = ',')]
+    of: Vec<Of>,
+
     /// A JDK, by its home or its `java` [default: every one found]
     #[arg(long, value_name = "PATH")]
     java: Option<PathBuf>,
@@ -36,7 +52,19 @@ pub(crate) struct Options {
     #[arg(long, value_delimiter = ',')]
     collectors: Vec<Collector>,
 
-    /// Runs of each leak, each a JVM of its own; there are four leaks
+    /// Applications of others by name, such as `rdf4j,eureka` [default: every one]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    applications: Vec<String>,
+
+    /// Each application meets every Nth JVM in a round, and others in the next
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=50))]
+    share: u32,
+
+    /// Processes that keep processors busy while applications are loaded
+    #[arg(long, value_name = "PROCESSES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=256))]
+    busy: u32,
+
+    /// Runs of each leak and of each application, each a JVM of its own; there are four leaks
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
 
@@ -51,6 +79,26 @@ pub(crate) struct Options {
 
 /// Builds, measures, prints.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let wanted = |of: Of| options.of.is_empty() || options.of.contains(&of);
+    if wanted(Of::Programs) {
+        run_programs(options)?;
+    }
+    if wanted(Of::Applications) {
+        let jdk = options.java.as_deref().map(Jdk::at).transpose()?;
+        let plan = applications::Plan {
+            applications: &options.applications,
+            jdk: jdk.as_ref(),
+            collectors: &options.collectors,
+            rounds: options.rounds,
+            share: options.share,
+            busy: options.busy,
+        };
+        applications::run(&plan, options.save)?;
+    }
+    Ok(())
+}
+
+fn run_programs(options: &Options) -> Result<()> {
     let jdks = jdk::every(options.java.as_deref())?;
     let vms = vms(&jdks, &options.collectors);
     ensure!(!vms.is_empty(), "no JDK here has any of these collectors");

@@ -5,7 +5,11 @@
 //! initialise it.
 //!
 //! A class is tried once. If something about it is not understood, the log has one line, and the class
-//! stays as it is for good: its services over their limits get errors, as without a door.
+//! stays as it is for good: its services over their limits get errors, as without a door. Tenants may make
+//! classes of these names without end: so many are tried at the most, and each reason is told once.
+//!
+//! Another agent that transforms the class takes the question out: see [`crate::inserted`]. Then it is inserted
+//! again, and if that does not last, the server has no door any more.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,6 +23,7 @@ use crate::capabilities;
 use crate::identity::directory::LoaderIdentity;
 use crate::identity::loaders::LoaderOwner;
 use crate::identity::names::{Doors, Server};
+use crate::inserted::{Inserted, State, Watch};
 use crate::jvm::recognizer::Recognizer;
 
 use super::points::{GUARD, Point};
@@ -30,6 +35,10 @@ const GUARD_FILE: ClassFile = ClassFile::new(
 );
 /// The class of the Java half that prepares a door.
 const DOORS: &str = "dev/heapwarden/agent/Doors";
+/// Classes that are tried, of those that are loaded at a time.
+const MOST_TRIED: usize = 64;
+/// Reasons that are told.
+const MOST_TOLD: usize = 16;
 
 /// See the module. The loader thread owns it.
 pub(crate) struct Fitter {
@@ -41,6 +50,11 @@ pub(crate) struct Fitter {
     java_half: Option<Option<StaticMethod>>,
     /// The classes that were tried.
     tried: Vec<Weak<Class>>,
+    /// The questions that are in place.
+    fitted: Vec<(&'static Point, Inserted)>,
+    watch: Watch,
+    /// Why classes have no door, as the log has it.
+    told: Vec<String>,
     doors: Doors,
 }
 
@@ -53,6 +67,9 @@ impl Fitter {
             wanted: false,
             java_half: None,
             tried: Vec::new(),
+            fitted: Vec::new(),
+            watch: Watch::default(),
+            told: Vec::new(),
             doors: Doors::default(),
         }
     }
@@ -79,7 +96,45 @@ impl Fitter {
                 self.schedule.end();
             }
         }
-        (self.schedule.wait(Instant::now())).unwrap_or(Duration::MAX)
+        let now = Instant::now();
+        let next = (self.schedule.wait(now)).unwrap_or(Duration::MAX);
+        if !self.wanted || self.fitted.is_empty() {
+            return next;
+        }
+        let matters = agent.core.any_shut();
+        if self.watch.take(now, matters) {
+            self.look_after_doors(agent, jni);
+        }
+        next.min(self.watch.wait(now, matters))
+    }
+
+    /// Inserts questions again that another agent has taken out.
+    fn look_after_doors(&mut self, agent: &Agent, jni: &Jni) {
+        let mut lost = Vec::new();
+        self.fitted.retain_mut(|(point, question)| {
+            match question.state(agent, jni) {
+                State::There => return true,
+                State::Gone => return false,
+                State::Lost => {}
+            }
+            let is_back = question.renew(agent, jni, |class| insert(agent, jni, point, class).is_ok());
+            if is_back {
+                tracing::warn!(
+                    "another agent has changed the class in which {} has its door: the door is there again",
+                    point.name
+                );
+            } else {
+                lost.push(*point);
+            }
+            is_back
+        });
+        for point in lost {
+            tracing::warn!(
+                "another agent changes the class in which {} has its door, again and again: it has no door any more, and errors are thrown as with door = \"off\"",
+                point.name
+            );
+            self.set_door(agent, point.server, false);
+        }
     }
 
     /// Begins to look if a new policy wants doors.
@@ -111,6 +166,7 @@ impl Fitter {
                 return;
             };
             if let Some(point) = Point::of_class(&signature)
+                && self.tried.len() + found.len() < MOST_TRIED
                 && !self.tried.iter().any(|tried| tried.refers_to(jni, class))
             {
                 match may_have_door(agent, jni, class) {
@@ -127,22 +183,30 @@ impl Fitter {
             if let Some(class) = weak.upgrade(jni) {
                 match self.fit(agent, jni, point, &class) {
                     Ok(()) => self.fitted(agent, point),
-                    Err(why) => tracing::warn!(
+                    Err(why) => self.tell(format!(
                         "{} gets no door: {why}; requests for its services over their limits are not answered 503, and errors are thrown as with door = \"off\"",
                         point.name
-                    ),
+                    )),
                 }
             }
             self.tried.push(weak);
         }
     }
 
+    /// Writes the line to the log, once.
+    fn tell(&mut self, line: String) {
+        if self.told.len() < MOST_TOLD && !self.told.contains(&line) {
+            tracing::warn!("{line}");
+            self.told.push(line);
+        }
+    }
+
     /// Fits a door to a class.
     fn fit(
-        &self,
+        &mut self,
         agent: &Agent,
         jni: &Jni,
-        point: &Point,
+        point: &'static Point,
         class: &Local<'_, Class>,
     ) -> Result<(), String> {
         let Some(Some(prepare)) = &self.java_half else {
@@ -160,35 +224,47 @@ impl Fitter {
         if prepare.boolean(jni, &values) != Some(true) {
             return Err("its classes are not those of a release that is known, or its module does not let the agent in".to_owned());
         }
-        let mut refused = None;
-        let rewritten = agent.jvmti.rewrite(jni, class, &mut |file| {
-            let inserted = point.insert(file);
-            inserted.map_err(|why| refused = Some(why)).ok()
-        });
-        match (rewritten, refused) {
-            (_, Some(why)) => Err(why.to_string()),
-            (Ok(true), None) => Ok(()),
-            (Ok(false), None) => Err("the JVM does not show its class file".to_owned()),
-            (Err(failure), None) => {
-                Err(format!("the JVM does not accept the new class ({failure})"))
-            }
-        }
+        insert(agent, jni, point, class)?;
+        let method = (point.method, point.descriptors);
+        let question = Inserted::find(agent, jni, class, method, point.loads);
+        self.fitted
+            .extend(question.map(|question| (point, question)));
+        Ok(())
     }
 
     /// A door was fitted: the enforcer may shut it from now on.
     fn fitted(&mut self, agent: &Agent, point: &Point) {
-        match point.server {
-            Server::Tomcat => self.doors.tomcat = true,
-            Server::Jetty => self.doors.jetty = true,
-            Server::Undertow => self.doors.undertow = true,
-            Server::SpringBoot | Server::Other => {}
-        }
-        agent.core.directory().set_doors(self.doors);
-        agent.core.enforcer.wake();
+        self.set_door(agent, point.server, true);
         tracing::info!(
             "{} has a door: new requests for its services over their limits are answered 503",
             point.name
         );
+    }
+
+    fn set_door(&mut self, agent: &Agent, server: Server, has_door: bool) {
+        match server {
+            Server::Tomcat => self.doors.tomcat = has_door,
+            Server::Jetty => self.doors.jetty = has_door,
+            Server::Undertow => self.doors.undertow = has_door,
+            Server::SpringBoot | Server::Other => {}
+        }
+        agent.core.directory().set_doors(self.doors);
+        agent.core.enforcer.wake();
+    }
+}
+
+/// Inserts the question into a class whose guard has its door.
+fn insert(agent: &Agent, jni: &Jni, point: &Point, class: &Ref<'_, Class>) -> Result<(), String> {
+    let mut refused = None;
+    let rewritten = agent.jvmti.rewrite(jni, class, &mut |file| {
+        let inserted = point.insert(file);
+        inserted.map_err(|why| refused = Some(why)).ok()
+    });
+    match (rewritten, refused) {
+        (_, Some(why)) => Err(why.to_string()),
+        (Ok(true), None) => Ok(()),
+        (Ok(false), None) => Err("the JVM does not show its class file".to_owned()),
+        (Err(failure), None) => Err(format!("the JVM does not accept the new class ({failure})")),
     }
 }
 

@@ -21,11 +21,11 @@ pub(super) struct Point {
     pub(super) number: i32,
     /// The signature of its class.
     pub(super) class: &'static str,
-    method: &'static str,
+    pub(super) method: &'static str,
     /// The descriptors that releases of the server have given it. All its parameters are references.
-    descriptors: &'static [&'static str],
+    pub(super) descriptors: &'static [&'static str],
     /// How many references it is called with, `this` included.
-    loads: u8,
+    pub(super) loads: u8,
     leave: Leave,
 }
 

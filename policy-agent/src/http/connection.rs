@@ -25,6 +25,8 @@ pub(super) struct Connection {
 enum Phase {
     /// A request is arriving.
     Reading(Vec<u8>),
+    /// Another thread makes the response to this request, which came then.
+    Waiting(Box<Request>, Instant),
     /// A response is leaving.
     Writing { bytes: Vec<u8>, sent: usize },
     /// The response has left and our side is shut. Closing with unread bytes would make the
@@ -67,6 +69,20 @@ impl Connection {
         matches!(self.phase, Phase::Reading(_))
     }
 
+    /// The request for which a response is being made, and since when.
+    pub(super) fn waiting(&self) -> Option<(&Request, Instant)> {
+        match &self.phase {
+            Phase::Waiting(request, asked) => Some((request, *asked)),
+            _ => None,
+        }
+    }
+
+    /// Waits for a response that another thread makes, until `deadline`.
+    pub(super) fn wait(&mut self, request: Request, asked: Instant, deadline: Instant) {
+        self.phase = Phase::Waiting(Box::new(request), asked);
+        self.deadline = deadline;
+    }
+
     pub(super) fn is_draining(&self) -> bool {
         matches!(self.phase, Phase::Draining { .. })
     }
@@ -80,7 +96,7 @@ impl Connection {
     pub(super) fn pending_bytes(&self) -> usize {
         match &self.phase {
             Phase::Writing { bytes, .. } => bytes.len(),
-            Phase::Reading(_) | Phase::Draining { .. } => 0,
+            Phase::Reading(_) | Phase::Waiting(..) | Phase::Draining { .. } => 0,
         }
     }
 
@@ -89,6 +105,8 @@ impl Connection {
         match self.phase {
             Phase::Reading(_) | Phase::Draining { .. } => PollFlags::IN,
             Phase::Writing { .. } => PollFlags::OUT,
+            // Only that the client is gone, which needs no asking for.
+            Phase::Waiting(..) => PollFlags::empty(),
         }
     }
 

@@ -19,6 +19,9 @@ const ACCEPT_BURST: usize = 16;
 /// First and longest pause after the process ran out of something that `accept` needs.
 const ACCEPT_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
+/// How soon a response is looked for again that another thread makes.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
 /// A host that is short of descriptors again and again is told so at most this often.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -86,8 +89,12 @@ impl Listener<'_> {
         let accepting = accept_at <= now;
 
         let mut wake_at: Option<Instant> = self.connections.iter().map(Connection::deadline).min();
+        let mut earlier = |at: Instant| wake_at = Some(wake_at.map_or(at, |wake| wake.min(at)));
         if !accepting {
-            wake_at = Some(wake_at.map_or(accept_at, |at| at.min(accept_at)));
+            earlier(accept_at);
+        }
+        if self.waiting() > 0 {
+            earlier(now + LOOK_AGAIN);
         }
         let timeout = wake_at.map(|at| timespec(at.saturating_duration_since(now)));
 
@@ -122,6 +129,11 @@ impl Listener<'_> {
         }))
     }
 
+    fn waiting(&self) -> usize {
+        let waits = |connection: &&Connection| connection.waiting().is_some();
+        self.connections.iter().filter(waits).count()
+    }
+
     fn served(&self) -> usize {
         self.connections.iter().filter(|c| !c.is_draining()).count()
     }
@@ -133,11 +145,12 @@ impl Listener<'_> {
     /// Moves every connection on that can move, and drops those that are done.
     fn advance(&mut self, ready: &[bool]) {
         let served = self.served();
+        let mut waiting = self.waiting();
         let connections = std::mem::take(&mut self.connections);
         let mut pending_bytes: usize = connections.iter().map(Connection::pending_bytes).sum();
         for (index, mut connection) in connections.into_iter().enumerate() {
             let ready = ready.get(index).copied().unwrap_or_default();
-            if self.step(&mut connection, ready, &mut pending_bytes) {
+            if self.step(&mut connection, ready, &mut pending_bytes, &mut waiting) {
                 self.connections.push(connection);
             }
         }
@@ -148,10 +161,31 @@ impl Listener<'_> {
     }
 
     /// One move of one connection; false when it is to be closed.
-    fn step(&self, connection: &mut Connection, ready: bool, pending_bytes: &mut usize) -> bool {
+    fn step(
+        &self,
+        connection: &mut Connection,
+        ready: bool,
+        pending_bytes: &mut usize,
+        waiting: &mut usize,
+    ) -> bool {
+        if let Some((request, asked)) = connection.waiting() {
+            // The only news of it that poll tells is that the client is gone.
+            if ready {
+                return false;
+            }
+            let method = request.method;
+            let response = match self.routes.respond(request, asked, self.source) {
+                Some(response) => response,
+                None if Instant::now() < connection.deadline() => return true,
+                None => Response::text(503, "The snapshot took too long; try again."),
+            };
+            let alive = self.send(connection, &response, method);
+            *pending_bytes += connection.pending_bytes();
+            return alive;
+        }
         if ready {
             let alive = if connection.is_reading() {
-                self.receive(connection, pending_bytes)
+                self.receive(connection, pending_bytes, waiting)
             } else if connection.is_draining() {
                 connection.drain()
             } else {
@@ -170,7 +204,12 @@ impl Listener<'_> {
         }
     }
 
-    fn receive(&self, connection: &mut Connection, pending_bytes: &mut usize) -> bool {
+    fn receive(
+        &self,
+        connection: &mut Connection,
+        pending_bytes: &mut usize,
+        waiting: &mut usize,
+    ) -> bool {
         let (outcome, method) = match connection.receive(self.limits.request_bytes) {
             Received::Partial => return true,
             Received::Gone => return false,
@@ -179,7 +218,21 @@ impl Listener<'_> {
         let response = match outcome {
             // Rendering is what costs memory, so it is refused before, not after.
             Ok(_) if *pending_bytes > self.limits.pending_bytes => overloaded(),
-            Ok(request) => self.routes.respond(&request, self.source),
+            Ok(request) => {
+                let asked = Instant::now();
+                match self.routes.respond(&request, asked, self.source) {
+                    Some(response) => response,
+                    None if *waiting < self.limits.waiting => {
+                        *waiting += 1;
+                        connection.wait(request, asked, asked + self.limits.waiting_time);
+                        return true;
+                    }
+                    // Those who wait must not take the places of others.
+                    None => {
+                        Response::text(503, "Others wait for a snapshot; try again in a second.")
+                    }
+                }
+            }
             Err(reject) => Response::from(reject),
         };
         let alive = self.send(connection, &response, method);

@@ -5,10 +5,11 @@
 //! application, so [`Limits`] bounds every resource that a client can hold.
 //!
 //! Invariants: it answers only GET and HEAD. It sends one response on each connection and closes it (no
-//! pipelining, no request smuggling). A request takes at most one snapshot. A panic in a handler turns
+//! pipelining, no request smuggling). A request takes at most one reading; the document of `/api/v1/snapshot` is made by
+//! another thread, for which few connections wait at a time. A panic in a handler turns
 //! that response into a 500 and has no other effect.
 //!
-//! It has no TLS, no authentication and no compression. It binds loopback by default; if you bind it
+//! It has no TLS and no authentication, and compresses the snapshot alone. It binds loopback by default; if you bind it
 //! elsewhere, put a proxy or a network policy before it. Clients that open connections without a limit
 //! can keep others waiting.
 

@@ -28,6 +28,8 @@ pub struct Request {
     pub host: Option<String>,
     /// All `Accept` headers, joined by commas; empty if there were none.
     pub accept: String,
+    /// Whether an `Accept-Encoding` header takes gzip.
+    pub accepts_gzip: bool,
 }
 
 /// Why a request is not answered.
@@ -136,7 +138,23 @@ pub fn parse(bytes: &[u8]) -> Result<Option<Request>, Reject> {
         // RFC 9112 (3.2.2): the authority of an absolute target replaces `Host`.
         host: authority.or(host).map(str::to_owned),
         accept: accept.join(","),
+        accepts_gzip: values(head.headers, "accept-encoding").any(takes_gzip),
     }))
+}
+
+/// Whether a list of encodings has gzip in it, and not with `q=0`.
+fn takes_gzip(encodings: &[u8]) -> bool {
+    encodings.split(|&b| b == b',').any(|encoding| {
+        let mut parts = encoding.split(|&b| b == b';').map(<[u8]>::trim_ascii);
+        let is_gzip = parts
+            .next()
+            .is_some_and(|name| name.eq_ignore_ascii_case(b"gzip"));
+        let is_refused = |part: &[u8]| {
+            let weight = part.strip_prefix(b"q=").or(part.strip_prefix(b"Q="));
+            weight.is_some_and(|weight| weight.iter().all(|b| matches!(b, b'0' | b'.')))
+        };
+        is_gzip && !parts.any(is_refused)
+    })
 }
 
 /// Whether the first line ends in something like `HTTP/2.0`: another version, not garbage.
@@ -233,8 +251,23 @@ mod tests {
             query: Some("classes=all".to_owned()),
             host: Some("localhost:9464".to_owned()),
             accept: "text/plain,*/*".to_owned(),
+            accepts_gzip: false,
         };
         assert_eq!(request, expected);
+    }
+
+    #[test]
+    fn gzip_is_taken_if_it_is_named_and_not_refused() {
+        let takes = |value: &str| {
+            let header = format!("Accept-Encoding: {value}\r\n");
+            ok(&format!("GET / HTTP/1.1\r\nHost: a\r\n{header}\r\n")).accepts_gzip
+        };
+        for value in ["gzip", "br, GZIP", "deflate , gzip;q=0.5", "gzip; q=1"] {
+            assert!(takes(value), "{value}");
+        }
+        for value in ["", "br", "gzip;q=0", "gzip ; q=0.0", "xgzip", "identity"] {
+            assert!(!takes(value), "{value}");
+        }
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub struct Response {
     pub status: u16,
     /// The value of `Content-Type`.
     pub content_type: &'static str,
+    /// Whether `body` is gzip.
+    pub is_gzip: bool,
     /// What is sent to a GET, and measured for a HEAD.
     pub body: Vec<u8>,
 }
@@ -23,6 +25,7 @@ impl Response {
         Response {
             status,
             content_type: "text/plain; charset=utf-8",
+            is_gzip: false,
             body: format!("{sentence}\n").into_bytes(),
         }
     }
@@ -40,6 +43,9 @@ impl Response {
             self.body.len(),
         )
         .expect("writing to a String does not fail");
+        if self.is_gzip {
+            head.push_str("Content-Encoding: gzip\r\n");
+        }
         match self.status {
             405 => head.push_str("Allow: GET, HEAD\r\n"),
             503 => head.push_str("Retry-After: 1\r\n"),

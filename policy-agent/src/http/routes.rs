@@ -1,17 +1,21 @@
 //! Answers requests from snapshots. It changes nothing of the agent.
 
+use std::io::Read as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
+
+use flate2::read::GzDecoder;
 
 use super::accept;
 use super::host::HostPolicy;
 use super::request::Request;
 use super::response::Response;
 use crate::events;
+use crate::report;
 use crate::report::fold::Folder;
 use crate::report::json::{self, Classes};
-use crate::report::{EventRecorder, Source, exposition, sites_json};
+use crate::report::{EventRecorder, Requested, Source, exposition, sites_json};
 
 const INDEX: &str = "\
 Heapwarden: memory accounts for the services of this JVM.
@@ -19,7 +23,9 @@ Heapwarden: memory accounts for the services of this JVM.
 /metrics                       Prometheus text, or OpenMetrics on Accept
 /api/v1/accounts               every account, JSON, its 20 largest classes
 /api/v1/accounts?classes=all   every account, JSON, all its classes
+/api/v1/snapshot               all that the accounts hold, JSON, for heapwarden diff
 /api/v1/sites                  where survivors were allocated, JSON, for suspects and `[leaks] sites`
+/api/v1/leaks                  what leaks and what else grows, JSON
 /-/healthy                     200 while this listener runs
 /-/ready                       200 while accounts are kept, else 503";
 
@@ -42,31 +48,45 @@ impl Routes {
         }
     }
 
-    /// Answers one request; asks `source` for at most one snapshot. A panic of `source` or a
-    /// renderer is caught and becomes a 500.
-    pub fn respond(&self, request: &Request, source: &dyn Source) -> Response {
-        let begun = Instant::now();
+    /// Answers one request that came at `asked`; asks `source` for at most one snapshot. `None`: another
+    /// thread makes the answer, and the caller asks again soon. A panic of `source` or a renderer is caught
+    /// and becomes a 500.
+    pub fn respond(
+        &self,
+        request: &Request,
+        asked: Instant,
+        source: &dyn Source,
+    ) -> Option<Response> {
         // A panic can leave only the folder half-done, and the next fold rebuilds its numbers.
-        let response = catch_unwind(AssertUnwindSafe(|| self.route(request, source)))
+        let response = catch_unwind(AssertUnwindSafe(|| self.answer(request, asked, source)))
             .unwrap_or_else(|_| {
-                Response::text(
+                Some(Response::text(
                     500,
                     "Heapwarden failed on this request; the host's log has the panic.",
-                )
+                ))
             });
-        events::http_request(&request.path, begun.elapsed());
+        if response.is_some() {
+            events::http_request(&request.path, asked.elapsed());
+        }
         response
     }
 
-    fn route(&self, request: &Request, source: &dyn Source) -> Response {
+    fn answer(&self, request: &Request, asked: Instant, source: &dyn Source) -> Option<Response> {
         if let Some(host) = &request.host
             && !self.hosts.allows(host)
         {
-            return Response::text(
+            return Some(Response::text(
                 403,
                 "This Host is not answered by a loopback listener (protection from DNS rebinding); use localhost or 127.0.0.1.",
-            );
+            ));
         }
+        match (request.path.as_str(), request.query.as_deref()) {
+            ("/api/v1/snapshot", None | Some("")) => snapshot_document(request, asked, source),
+            _ => Some(self.route(request, source)),
+        }
+    }
+
+    fn route(&self, request: &Request, source: &dyn Source) -> Response {
         let query = request.query.as_deref().unwrap_or_default();
         match (request.path.as_str(), query) {
             ("/metrics", "") => self.metrics(request, source),
@@ -75,16 +95,22 @@ impl Routes {
             ("/api/v1/accounts", _) => {
                 Response::text(400, "The only query understood here is classes=all.")
             }
-            ("/api/v1/sites", "") => sites(source),
+            ("/api/v1/sites", "") => document("The sites", sites_json::render(&source.sites())),
+            ("/api/v1/leaks", "") => document(
+                "The leaks",
+                report::leaks::render(&source.snapshot(), SystemTime::now()),
+            ),
             ("/-/healthy", "") => Response::text(200, "Heapwarden is running."),
             ("/-/ready", "") => match source.ready() {
                 Ok(()) => Response::text(200, "Heapwarden is keeping accounts."),
                 Err(reason) => Response::text(503, &format!("Not ready: {reason}")),
             },
             ("/", "") => Response::text(200, INDEX),
-            ("/metrics" | "/api/v1/sites" | "/-/healthy" | "/-/ready" | "/", _) => {
-                Response::text(400, "No query is understood here.")
-            }
+            (
+                "/metrics" | "/api/v1/leaks" | "/api/v1/sites" | "/api/v1/snapshot" | "/-/healthy"
+                | "/-/ready" | "/",
+                _,
+            ) => Response::text(400, "No query is understood here."),
             _ => Response::text(404, "Nothing is here; see / for what is."),
         }
     }
@@ -98,29 +124,59 @@ impl Routes {
         Response {
             status: 200,
             content_type: format.content_type(),
+            is_gzip: false,
             body: text.into_bytes(),
         }
     }
 }
 
-fn sites(source: &dyn Source) -> Response {
-    match sites_json::render(&source.sites()) {
-        Ok(body) => Response {
-            status: 200,
-            content_type: "application/json",
-            body,
-        },
-        Err(error) => Response::text(500, &format!("The sites cannot be written: {error}.")),
+/// The largest document that is sent to a client that does not take gzip.
+const MAX_PLAIN_BYTES: u64 = 32 << 20;
+
+fn snapshot_document(request: &Request, asked: Instant, source: &dyn Source) -> Option<Response> {
+    let gzip = match source.document(asked) {
+        Requested::Pending => return None,
+        Requested::Failed(why) => {
+            let sentence = format!("No snapshot can be made: {why}.");
+            return Some(Response::text(503, &sentence));
+        }
+        Requested::Made(gzip) => gzip,
+    };
+    let mut response = Response {
+        status: 200,
+        content_type: "application/json",
+        is_gzip: true,
+        body: Vec::new(),
+    };
+    if request.accepts_gzip {
+        response.body.extend_from_slice(&gzip);
+        return Some(response);
     }
+    response.is_gzip = false;
+    let mut plain = GzDecoder::new(&gzip[..]).take(MAX_PLAIN_BYTES + 1);
+    let read = plain.read_to_end(&mut response.body);
+    Some(match read {
+        Ok(_) if response.body.len() as u64 <= MAX_PLAIN_BYTES => response,
+        _ => Response::text(
+            503,
+            "The snapshot is too large to be sent plain; ask with Accept-Encoding: gzip.",
+        ),
+    })
 }
 
 fn accounts(source: &dyn Source, classes: Classes) -> Response {
-    match json::render(&source.snapshot(), classes) {
+    document("The accounts", json::render(&source.snapshot(), classes))
+}
+
+/// A document, or why it cannot be written; `what` begins the sentence.
+fn document(what: &str, rendered: serde_json::Result<Vec<u8>>) -> Response {
+    match rendered {
         Ok(body) => Response {
             status: 200,
             content_type: "application/json",
+            is_gzip: false,
             body,
         },
-        Err(error) => Response::text(500, &format!("The accounts cannot be written: {error}.")),
+        Err(error) => Response::text(500, &format!("{what} cannot be written: {error}.")),
     }
 }

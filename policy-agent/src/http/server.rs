@@ -68,6 +68,10 @@ pub struct Limits {
     /// How long all connections must be taken before others are turned away with a 503;
     /// until then they wait in the kernel's queue.
     pub full_grace: Duration,
+    /// Connections that may wait at a time for a response that another thread makes.
+    pub waiting: usize,
+    /// How long they wait for it.
+    pub waiting_time: Duration,
     /// Bytes of responses waiting for slow readers beyond which no more are rendered.
     pub pending_bytes: usize,
 }
@@ -82,6 +86,8 @@ impl Default for Limits {
             connections: 8,
             draining: 16,
             full_grace: Duration::from_millis(250),
+            waiting: 2,
+            waiting_time: Duration::from_secs(60),
             pending_bytes: 32 * 1024 * 1024,
         }
     }

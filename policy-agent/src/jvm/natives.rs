@@ -248,7 +248,9 @@ fn knock(
     path: Option<Ref<'_, JavaString>>,
 ) -> i64 {
     let payer = Agent::get().and_then(|agent| Some((agent, service_of(agent, loader)?)));
-    payer.map_or(IN, |(agent, payer)| {
+    // Its neighbours' requests come by here while a service is shut: nothing is copied for them.
+    let asked = payer.filter(|(agent, payer)| agent.core.is_asked(*payer));
+    asked.map_or(IN, |(agent, payer)| {
         answer(method, path, |request| {
             agent.core.knock(payer, request, agent.uptime_ms())
         })

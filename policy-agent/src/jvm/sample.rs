@@ -19,7 +19,7 @@ use crate::enforce::admission::Charged;
 use crate::identity::attribution::attribute;
 use crate::identity::classes::{ClassId, Kind};
 use crate::ledger::{DropReason, PurseId, Sample, SiteId, Tag};
-use crate::sampling::thinning::{Decision, Thinning};
+use crate::sampling::thinning::Decision;
 use crate::sampling::{IntervalId, ThreadInterval};
 use crate::sites::Visit;
 
@@ -108,6 +108,20 @@ fn charge_untimed<'a>(
                 return None;
             }
         }
+    } else if agent.core.class_thinning.is_on() {
+        match thinned_by_class(
+            &agent.core,
+            class,
+            attribution.payer,
+            event.size_bytes,
+            interval,
+        ) {
+            Decision::Keep(wider) => interval = wider,
+            Decision::PassOver(wider) => {
+                agent.core.ledger.pass_over(attribution.payer, wider);
+                return None;
+            }
+        }
     }
     // Held until the record is in the ledger: the sites keep what records name.
     let visit = if agent.core.sites.any_wanted() {
@@ -171,14 +185,29 @@ fn thinned(core: &Core, payer: PurseId, size_bytes: u64, interval: IntervalId) -
     }
     let drawn = (interval, core.ledger.intervals().bytes(interval));
     let account = core.identity.representative(payer);
-    let widest_bytes = || {
-        let service = core.identity.above(payer);
-        let gates = [Some(account), service.map(|purse| u32::from(purse.get()))];
-        let gates = gates.into_iter().flatten();
-        let limits = gates.filter_map(|number| core.enforcement.gates.get(number)?.limit_at_rest());
-        Thinning::widest_bytes(limits)
-    };
+    let widest_bytes = || core.widest_interval_bytes(payer);
     (core.thinning).judge(account, size_bytes, drawn, widest_bytes, fastrand::f64)
+}
+
+/// Whether to keep a sample of a class that a rule of the policy thins: see
+/// [`crate::sampling::class_thinning`].
+#[cold]
+fn thinned_by_class(
+    core: &Core,
+    class: ClassId,
+    payer: PurseId,
+    size_bytes: u64,
+    interval: IntervalId,
+) -> Decision {
+    let Some(rule) = core.identity.classes.thinned_by(class) else {
+        return Decision::Keep(interval);
+    };
+    if core.peaks.watches(payer) {
+        return Decision::Keep(interval);
+    }
+    let drawn = (interval, core.ledger.intervals().bytes(interval));
+    let widest_bytes = || core.widest_interval_bytes(payer);
+    (core.class_thinning).judge(rule, size_bytes, drawn, widest_bytes, fastrand::f64)
 }
 
 /// Uses up the buffer from which the calling thread allocates, until its sampler reports.

@@ -77,8 +77,7 @@ fn name(core: &Core, jvmti: &JvmTi, jni: &Jni, new: NewClass) {
         if let Ok(signature) = jvmti.signature_of(&class) {
             classes.set_claims(new.id, core.identity.claims_of(&signature));
             classes.set_kind(new.id, Kind::of(&signature));
-            core.directory()
-                .name_class(new.id, names::java_name(&signature));
+            core.name_class(new.id, names::java_name(&signature));
         }
         let tag = jvmti.tag(&class).ok().and_then(Tag::decode);
         if matches!(tag, Some(Tag::Class(handle)) if classes.of_tag(handle) != new.id) {

@@ -39,8 +39,10 @@ pub(crate) fn apply(agent: &Agent, jni: &Jni, policy: Arc<Policy>) {
         packages,
         policy.sampling.principals == Principals::Full,
     );
+    agent.core.find_thinned_classes();
     interval_control::adopt(&agent.core, &agent.sampler(), &policy.sampling);
     agent.policy.enact(policy);
+    agent.snapshots.desk.look();
     agent.core.enforcer.wake();
 }
 

@@ -146,6 +146,10 @@ catalog! {
         "Accounts that are beyond the cardinality cap and published as _other.";
     PRINCIPAL_LIVE_BYTES = Gauge Bytes ["principal", "agent"]
         "Estimated live bytes that the agent account allocated on the principal's behalf.";
+    LEAK_SUSPECTS = Gauge None ["account"]
+        "Classes of the account that are suspected of leaking; those that the policy acknowledges are not counted.";
+    LEAK_GROWTH_BYTES_PER_SECOND = Gauge None ["account", "class"]
+        "Bytes a second by which a class that is suspected of leaking grows; suspects only.";
     HEAP_USED_AFTER_GC_BYTES = Gauge Bytes []
         "Used heap as read just after the latest collection.";
     HEAP_MAX_BYTES = Gauge Bytes []
@@ -160,6 +164,8 @@ catalog! {
         "Allocation samples that could not be charged, by reason.";
     SAMPLES_THINNED = Counter None []
         "Samples of arrays larger than half a G1 region that were passed over because a sample keeps such an array until a concurrent cycle; those that were kept weigh more for it.";
+    SAMPLES_THINNED_BY_CLASS = Counter None []
+        "Samples of classes that the policy thins ([[sampling.thin]]) that were passed over; those that were kept weigh more for it.";
     SITE_STACKS = Counter None []
         "Stacks of samples taken for sites: of leak suspects, and of the accounts that the policy names.";
     SITE_STACKS_SKIPPED = Counter None ["reason"]
@@ -197,6 +203,8 @@ catalog! {
     RECORDED:
     HTTP_RESPONSES = Counter None ["code"]
         "Responses that Heapwarden's own HTTP listener began to send, by status code.";
+    SNAPSHOTS = Counter None ["outcome"]
+        "Files of snapshots that were written, or lost because the folder could not be written.";
     HTTP_REQUEST_DURATION_SECONDS = Histogram Seconds ["path"]
         "Time from a complete request to Heapwarden's own HTTP listener until its response was ready to be sent, by path.";
     READING_DURATION_SECONDS = Histogram Seconds ["purpose"]
@@ -286,6 +294,11 @@ mod tests {
             ("heapwarden_account_info", &["account", "kind", "service"]),
             ("heapwarden_account_retired_loaders", &["account"]),
             ("heapwarden_account_left_behind_bytes", &["account"]),
+            ("heapwarden_leak_suspects", &["account"]),
+            (
+                "heapwarden_leak_growth_bytes_per_second",
+                &["account", "class"],
+            ),
             ("heapwarden_heap_used_after_gc_bytes", &[]),
             ("heapwarden_heap_max_bytes", &[]),
             ("heapwarden_gc_epoch", &[]),

@@ -2,8 +2,9 @@
 
 use super::catalog::{self, Metric};
 use super::fold::{Folded, clip};
-use super::{Account, Mode, Snapshot, State};
+use super::{Account, Mode, OTHER, Snapshot, State};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// A metric and its samples; never without samples.
 #[derive(Debug)]
@@ -62,6 +63,7 @@ pub(super) fn families<'a>(snapshot: &'a Snapshot, folded: &'a Folded<'a>) -> Ve
             value: pair.live_bytes.into(),
         }),
     );
+    leaks(&mut list, snapshot, folded);
     agent(&mut list, snapshot);
     if !snapshot.build.is_empty() {
         let labels = snapshot.build.iter();
@@ -198,6 +200,41 @@ fn account_label<'a>(account: &'a Cow<'a, Account>) -> (&'static str, Cow<'a, st
     ("account", Cow::Borrowed(account.name.as_str()))
 }
 
+/// Suspects in accounts that are not published of their own count for `_other`.
+fn leaks<'a>(list: &mut List<'a>, snapshot: &'a Snapshot, folded: &'a Folded<'a>) {
+    let published = |name: &str| folded.accounts.iter().any(|account| account.name == name);
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut growth: BTreeMap<(Cow<'a, str>, Cow<'a, str>), f64> = BTreeMap::new();
+    for account in &folded.accounts {
+        counts.insert(&account.name, 0);
+    }
+    for suspect in &snapshot.leaks.suspects {
+        let account = if published(&suspect.account) {
+            &suspect.account
+        } else {
+            OTHER
+        };
+        *counts.entry(account).or_default() += 1;
+        *growth
+            .entry((clip(account), clip(&suspect.class)))
+            .or_default() += suspect.growth_bytes_per_second;
+    }
+    list.many(
+        &catalog::LEAK_SUSPECTS,
+        counts.into_iter().map(|(account, count)| Sample {
+            labels: vec![("account", clip(account))],
+            value: count.into(),
+        }),
+    );
+    list.many(
+        &catalog::LEAK_GROWTH_BYTES_PER_SECOND,
+        growth.into_iter().map(|((account, class), growth)| Sample {
+            labels: vec![("account", account), ("class", class)],
+            value: growth.into(),
+        }),
+    );
+}
+
 fn agent<'a>(list: &mut List<'a>, snapshot: &'a Snapshot) {
     let Snapshot {
         heap,
@@ -214,6 +251,10 @@ fn agent<'a>(list: &mut List<'a>, snapshot: &'a Snapshot) {
     list.one(&catalog::SAMPLES, sampling.samples);
     list.labelled(&catalog::SAMPLES_DROPPED, sampling.dropped.iter().copied());
     list.one(&catalog::SAMPLES_THINNED, sampling.thinned);
+    list.one(
+        &catalog::SAMPLES_THINNED_BY_CLASS,
+        sampling.thinned_by_class,
+    );
     list.one(&catalog::SITE_STACKS, snapshot.stacks);
     list.labelled(
         &catalog::SITE_STACKS_SKIPPED,

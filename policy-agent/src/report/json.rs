@@ -10,6 +10,7 @@ use policy_report::{self as document, Accounts, Counts};
 
 use policy_core::holdings::Bin;
 use policy_core::sampling::weight::OBJECT_UNIT;
+use policy_core::snapshot::Held;
 
 use super::fold::clip;
 use super::{Account, Class, DoorState, Place, Principal, Snapshot, State, Tree};
@@ -43,7 +44,8 @@ pub fn render(snapshot: &Snapshot, classes: Classes) -> Result<Vec<u8>, serde_js
     Ok(out)
 }
 
-fn accounts(snapshot: &Snapshot, classes: Classes) -> Accounts<'_> {
+/// The document, borrowed from the snapshot.
+pub(crate) fn accounts(snapshot: &Snapshot, classes: Classes) -> Accounts<'_> {
     let Snapshot {
         process,
         heap,
@@ -221,11 +223,22 @@ fn class(class: &Class) -> document::Class<'_> {
         allocated_objects_total: Some(class.allocated_objects_total),
         freed_bytes_total: Some(class.freed_bytes_total),
         freed_objects_total: Some(class.freed_objects_total),
-        sample_share: None,
+        sample_share: class.sample_share,
         generations: Some(class.shape.generations),
         ages_collections: bins(&class.shape.ages_collections),
         ages_seconds: bins(&class.shape.ages_seconds),
         sizes: bins(&class.shape.sizes),
+        cohorts: class.cohorts.iter().map(held).collect(),
+    }
+}
+
+fn held(held: &Held) -> document::Held {
+    document::Held {
+        upto_epoch: held.upto.get().into(),
+        records: held.sum.records,
+        live_bytes: held.sum.live.bytes,
+        live_objects: held.sum.live.objects.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT,
+        variance: held.sum.live.variance,
     }
 }
 

@@ -9,12 +9,13 @@ pub mod exposition;
 mod families;
 pub mod fold;
 pub mod json;
+pub mod leaks;
 mod recorder;
 pub mod sites_json;
 
 pub use policy_core::sites::reading::SitesReading;
 pub use policy_core::snapshot::{
     Account, Class, DoorState, Evidence, Heap, Ineffective, Kind, Mode, OTHER, Place, PolicyStatus,
-    Principal, Process, Sampling, Snapshot, Source, State, Tree, UNACCOUNTED,
+    Principal, Process, Requested, Sampling, Snapshot, Source, State, Tree, UNACCOUNTED,
 };
 pub use recorder::EventRecorder;

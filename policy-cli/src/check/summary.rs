@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use policy_config::{
-    Account, Charge, Door, Interval, Limit, Listen, Matcher, Mode, Policy, Principals,
+    Account, Charge, Door, Interval, Limit, Listen, Matcher, Mode, Policy, Principals, Snapshots,
+    format_duration,
 };
 
 /// Most accounts that are listed.
@@ -41,6 +42,16 @@ pub(crate) fn write(policy: &Policy, out: &mut dyn Write) -> io::Result<()> {
         Principals::Full => writeln!(out, ".")?,
         Principals::Payer => writeln!(out, ", without principals beyond the payer.")?,
     }
+    for rule in &policy.sampling.thin {
+        writeln!(
+            out,
+            "  Keeps {}% of the samples of classes \"{}\".",
+            rule.keep_percent, rule.class
+        )?;
+    }
+    if let Some(snapshots) = &policy.snapshots {
+        write_snapshots(snapshots, out)?;
+    }
     match policy.enforcement.mode {
         Mode::Observe => writeln!(out, "  Refuses nothing, and counts what it would refuse.")?,
         Mode::Enforce => writeln!(
@@ -72,6 +83,24 @@ pub(crate) fn write(policy: &Policy, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(out)?;
     write_table(&policy.accounts, out)
+}
+
+fn write_snapshots(snapshots: &Snapshots, out: &mut dyn Write) -> io::Result<()> {
+    let every = match snapshots.every {
+        Some(every) => format!(" every {}", format_duration(every)),
+        None => String::new(),
+    };
+    let at_exit = match (snapshots.every, snapshots.at_exit) {
+        (Some(_), true) => " and at the end",
+        (None, true) => " at the end",
+        (_, false) => "",
+    };
+    writeln!(
+        out,
+        "  Writes a snapshot to {}{every}{at_exit}, and keeps {}.",
+        snapshots.directory.display(),
+        snapshots.keep
+    )
 }
 
 fn write_table(accounts: &[Account], out: &mut dyn Write) -> io::Result<()> {

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use policy_config::{Listen, MAX_FILE_BYTES, Policy};
 
 use super::metrics::Metrics;
-use crate::live::{Accounts, Address, Classes, Client};
+use crate::live::{Accounts, Address, Classes, Client, Leaks};
 use crate::process::{
     PortHolder, Process, ProcessInfo, agents_listeners, port_holder, printable, wanted_address,
 };
@@ -26,6 +26,8 @@ pub(super) struct Inputs {
     pub(super) metrics: Metrics,
     /// `/api/v1/accounts`
     pub(super) accounts: Option<Accounts>,
+    /// `/api/v1/leaks`; `None` if an older agent does not have it.
+    pub(super) leaks: Option<Leaks>,
     /// The policy file, if its path is known.
     pub(super) file: Option<PolicyFile>,
     /// The address that the agent should have, if it has another one or none.
@@ -165,6 +167,7 @@ impl Inputs {
             Ok((metrics, accounts)) => {
                 self.metrics = Metrics::parse(&metrics);
                 self.accounts = Some(accounts);
+                self.leaks = client.leaks(&address).ok().map(|(leaks, _)| leaks);
             }
             Err(error) => self.unread = Some(error.to_string()),
         }

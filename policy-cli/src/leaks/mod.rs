@@ -13,7 +13,7 @@ use clap::Args;
 use crate::live::{Address, Client, Leaks};
 use crate::targets::{self, Targets};
 
-pub(crate) use words::{at_least, forecast};
+pub(crate) use words::{at_least, forecast, why};
 
 /// Exit code: there are suspects.
 const SUSPECTS: u8 = 3;

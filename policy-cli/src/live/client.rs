@@ -1,10 +1,11 @@
 //! Requests to an agent over HTTP, bounded in time and bytes.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
-use ureq::Agent;
+use ureq::typestate::WithoutBody;
+use ureq::{Agent, RequestBuilder};
 
 use super::address::Listener;
 use super::{Accounts, Address, Leaks, LiveError, Sites};
@@ -14,6 +15,10 @@ use crate::http;
 pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 /// Longest time of one request in all.
 pub(super) const WHOLE_LIMIT: Duration = Duration::from_secs(5);
+/// Longest time in which a snapshot is to be had: the agent may have to make it first.
+const SNAPSHOT_LIMIT: Duration = Duration::from_secs(90);
+/// The pause before one is asked for again.
+const AGAIN: Duration = Duration::from_millis(500);
 /// Largest answer that is read.
 pub(super) const MAX_BODY_BYTES: u64 = 64 << 20;
 /// As much of another answer as an error message needs.
@@ -139,6 +144,38 @@ impl Client {
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
+    /// A snapshot of one JVM, as gzip. The agent makes it while the client waits, so this may take longer
+    /// than other requests.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn snapshot(&self, address: &Address) -> Result<Vec<u8>, LiveError> {
+        let (listener, _) = address.listener()?;
+        let begun = Instant::now();
+        loop {
+            let answer = self.get_with(&listener, "/api/v1/snapshot", |request| {
+                request
+                    .header("Accept-Encoding", "gzip")
+                    .config()
+                    .timeout_global(Some(SNAPSHOT_LIMIT))
+                    .build()
+            });
+            match answer {
+                // Others wait for one already.
+                Err(LiveError::Status { status: 503, .. }) if begun.elapsed() < SNAPSHOT_LIMIT => {
+                    std::thread::sleep(AGAIN);
+                }
+                Err(LiveError::Status { status: 404, .. }) if self.is_heapwarden(&listener) => {
+                    return Err(LiveError::NoSnapshots {
+                        listener: listener.to_string(),
+                    });
+                }
+                Err(LiveError::Status { status: 404, .. }) => return Err(no_agent(&listener)),
+                answer => return answer,
+            }
+        }
+    }
+
     /// Why the agent keeps no accounts, if it says so.
     pub(crate) fn not_ready(&self, address: &Address) -> Option<String> {
         let (listener, _) = address.listener().ok()?;
@@ -163,8 +200,17 @@ impl Client {
 
     /// The body of an answer with status 200.
     fn get(&self, listener: &Listener, path: &str) -> Result<Vec<u8>, LiveError> {
+        self.get_with(listener, path, |request| request)
+    }
+
+    fn get_with(
+        &self,
+        listener: &Listener,
+        path: &str,
+        with: impl FnOnce(RequestBuilder<WithoutBody>) -> RequestBuilder<WithoutBody>,
+    ) -> Result<Vec<u8>, LiveError> {
         let url = format!("http://{listener}{path}");
-        let response = self.http.get(&url).call();
+        let response = with(self.http.get(&url)).call();
         let response = response.map_err(|error| failed(listener, error.into()))?;
         let status = response.status().as_u16();
         if status != 200 {

@@ -111,6 +111,14 @@ pub(crate) enum LiveError {
         /// Its path.
         endpoint: &'static str,
     },
+    /// A Heapwarden agent that takes no snapshots.
+    #[error(
+        "the Heapwarden agent on {listener} has no /api/v1/snapshot: it is older than this command"
+    )]
+    NoSnapshots {
+        /// Host and port.
+        listener: String,
+    },
 }
 
 fn seconds(limit: Duration) -> u64 {

@@ -24,7 +24,7 @@ pub(crate) use waits::{NOTICEABLE_MS, wait_reason};
 pub(crate) type Accounts = policy_report::Accounts<'static>;
 /// What leaks in a JVM, as the agent judges.
 pub(crate) type Leaks = policy_report::Leaks<'static>;
-/// A class of an account that leaks.
+/// A class of an account that is suspected to leak.
 pub(crate) type Suspect = policy_report::Suspect<'static>;
 /// A class of an account that grows and is not called a leak.
 pub(crate) type Growing = policy_report::Growing<'static>;

@@ -1,6 +1,6 @@
 //! One JVM at one moment.
 
-use super::{Accounts, Address, Classes, Client, LiveError};
+use super::{Accounts, Address, Classes, Client, Leaks, LiveError};
 
 /// One JVM at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -9,6 +9,8 @@ pub(crate) struct Reading {
     pub(crate) accounts: Accounts,
     /// Why it keeps no accounts, if it says so; as it came.
     pub(crate) not_ready: Option<String>,
+    /// What leaks, if that was asked for and the agent says it (an older one does not).
+    pub(crate) leaks: Option<Leaks>,
 }
 
 impl Reading {
@@ -30,6 +32,7 @@ impl Reading {
         Ok(Reading {
             accounts: accounts?,
             not_ready: client.not_ready(address),
+            leaks: None,
         })
     }
 }

@@ -2,6 +2,7 @@
 //! JVMs of this machine that run the agent, with a table of them. Exit code 0 if all could be read, and
 //! there is one; else 1.
 
+mod classes;
 mod jvm_table;
 mod places;
 mod report;
@@ -36,9 +37,21 @@ pub(crate) struct Arguments {
     #[arg(long)]
     places: bool,
 
+    /// Print what each account holds by class: live, freed and allocated objects and bytes with their sums
+    #[arg(long, conflicts_with = "places")]
+    classes: bool,
+
+    /// With --classes: also how old and how large what is live is
+    #[arg(long, requires = "classes")]
+    ages: bool,
+
+    /// With --classes: this account only
+    #[arg(long, value_name = "NAME", requires = "classes")]
+    account: Option<String>,
+
     /// Print where the survivors of this account were allocated: of leak suspects, and of accounts that the
     /// policy names (`[leaks] sites`)
-    #[arg(long, value_name = "ACCOUNT", conflicts_with_all = ["places", "all_classes"])]
+    #[arg(long, value_name = "ACCOUNT", conflicts_with_all = ["places", "classes", "all_classes"])]
     sites: Option<String>,
 
     /// With all classes of each account, in the JSON
@@ -59,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
     if let Some(account) = &arguments.sites {
         return sites::run(&client, &targets, account, arguments.json);
     }
-    let classes = if arguments.all_classes {
+    let classes = if arguments.all_classes || arguments.classes {
         Classes::All
     } else {
         Classes::Top
@@ -74,7 +87,13 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
             jvm_table::write(&found, &mut out)?;
             writeln!(out)?;
         }
-        if arguments.places {
+        if arguments.classes {
+            let choice = classes::Choice {
+                account: arguments.account.as_deref(),
+                ages: arguments.ages,
+            };
+            classes::write(&found, choice, &mut out, &mut err)?;
+        } else if arguments.places {
             places::write(&found, &mut out, &mut err)?;
         } else {
             report::write(&found, &mut out, &mut err)?;

@@ -2,6 +2,7 @@
 //! `status`, and by `top` in a terminal and in a pipe.
 
 pub(crate) mod amount;
+pub(crate) mod bins;
 mod column;
 mod grid;
 mod plain;

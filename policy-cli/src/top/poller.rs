@@ -4,13 +4,13 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::model::Poll;
+use super::model::{Poll, Wish};
 use crate::live::{Address, Classes, Client, Reading};
 
 /// The polling threads. When this is dropped, they end after their current request.
 pub(crate) struct Pollers {
     polls: Receiver<Poll>,
-    class_requests: Vec<Sender<Classes>>,
+    wishes: Vec<Sender<Wish>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -23,7 +23,7 @@ impl Pollers {
         let (sender, polls) = mpsc::channel();
         let client = Client::new();
         let begun = Instant::now();
-        let mut class_requests = Vec::with_capacity(addresses.len());
+        let mut wishes = Vec::with_capacity(addresses.len());
         let mut threads = Vec::with_capacity(addresses.len());
         for (jvm, address) in addresses.iter().enumerate() {
             let (request, requests) = mpsc::channel();
@@ -38,11 +38,11 @@ impl Pollers {
             };
             let builder = thread::Builder::new().name(format!("poll {jvm}"));
             threads.push(builder.spawn(move || poller.run())?);
-            class_requests.push(request);
+            wishes.push(request);
         }
         Ok(Pollers {
             polls,
-            class_requests,
+            wishes,
             threads,
         })
     }
@@ -52,11 +52,11 @@ impl Pollers {
         self.polls.recv_timeout(limit).ok()
     }
 
-    /// Polls a JVM immediately, and from now on with these classes.
-    pub(crate) fn ask_for(&self, jvm: usize, classes: Classes) {
-        if let Some(request) = self.class_requests.get(jvm) {
+    /// Polls a JVM immediately, and from now on for what is wished.
+    pub(crate) fn ask_for(&self, jvm: usize, wish: Wish) {
+        if let Some(request) = self.wishes.get(jvm) {
             // `has_failed` reports a poller that has ended.
-            let _ = request.send(classes);
+            let _ = request.send(wish);
         }
     }
 
@@ -73,14 +73,23 @@ struct Poller {
     begun: Instant,
     interval: Duration,
     polls: Sender<Poll>,
-    requests: Receiver<Classes>,
+    requests: Receiver<Wish>,
 }
 
 impl Poller {
     fn run(self) {
-        let mut classes = Classes::Top;
+        let mut wish = Wish::default();
         loop {
-            let outcome = Reading::take(&self.client, &self.address, classes);
+            let classes = match wish.all_classes {
+                true => Classes::All,
+                false => Classes::Top,
+            };
+            let mut outcome = Reading::take(&self.client, &self.address, classes);
+            if let (Ok(reading), true) = (&mut outcome, wish.leaks) {
+                // An older agent does not know them.
+                let leaks = self.client.leaks(&self.address);
+                reading.leaks = leaks.ok().map(|(leaks, _)| leaks);
+            }
             let poll = Poll {
                 jvm: self.jvm,
                 at: self.begun.elapsed(),
@@ -90,7 +99,7 @@ impl Poller {
                 return;
             }
             match self.requests.recv_timeout(self.interval) {
-                Ok(requested) => classes = requested,
+                Ok(requested) => wish = requested,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }

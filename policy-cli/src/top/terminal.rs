@@ -12,7 +12,6 @@ use signal_hook::iterator::Signals;
 use super::model::{Action, Key, Model};
 use super::poller::Pollers;
 use super::view::{self, Palette};
-use crate::live::Classes;
 
 /// Longest time until a poll, a signal or a change of size is seen.
 const TICK: Duration = Duration::from_millis(50);
@@ -88,9 +87,8 @@ fn until_quit(
             Pressed::Known(key) => match model.key(key) {
                 Action::Quit => return Ok(()),
                 Action::Draw => is_changed = true,
-                Action::Classes { jvm, all } => {
-                    let classes = if all { Classes::All } else { Classes::Top };
-                    pollers.ask_for(jvm, classes);
+                Action::Ask { jvm, wish } => {
+                    pollers.ask_for(jvm, wish);
                     is_changed = true;
                 }
             },

@@ -193,6 +193,15 @@ impl Core {
         self.enforcement.gates.is_any_asked()
     }
 
+    /// Whether a request for the service of `payer` must [`Core::knock`]: its own door is shut, or a verdict
+    /// about it is awaited. A few loads. Any thread.
+    #[must_use]
+    pub fn is_asked(&self, payer: PurseId) -> bool {
+        let account = self.identity.representative(payer);
+        let gate = self.enforcement.gates.get(account);
+        gate.is_some_and(Gate::asks)
+    }
+
     /// What a request for the service of `payer` is answered; counts it if it is turned away. Takes no lock.
     /// On the thread of the request.
     pub fn knock(&self, payer: PurseId, request: Request<'_>, now_ms: u64) -> Answer {

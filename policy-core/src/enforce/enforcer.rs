@@ -132,12 +132,17 @@ impl Enforcer {
         let asked = if need == Need::None && interval_control::wants_decision(core, jvm) {
             // Only a statistic waits, no thread: it is not worth a pause.
             EvidenceNeed::gently(Need::Covering)
+        } else if need == Need::None && core.leaks.wants_cover() {
+            EvidenceNeed::concurrently(Need::Covering)
         } else {
             EvidenceNeed::for_verdicts(need)
         };
         let sooner = self.evidence.advance(core, jvm, asked, jvm.now());
         epochs.note_time(jvm.uptime_ms());
         (core.holdings).note(epochs.current(), epochs.covered(), jvm.uptime_ms());
+        if let Some(kind) = self.evidence.known_kind() {
+            core.leaks.note_collector(kind);
+        }
         let smallest_limit_bytes = self.limited_accounts.smallest_limit_bytes();
         let is_any_filling = self.limited_accounts.is_any_filling();
         interval_control::look(core, jvm, smallest_limit_bytes, is_any_filling, now);

@@ -85,21 +85,38 @@ const PROVOCATION_BYTES: usize = 64 << 10;
 #[derive(Debug, Clone, Copy)]
 pub struct EvidenceNeed {
     need: Need,
-    /// Only by a concurrent cycle that nobody waits for.
-    gently: bool,
+    by: By,
+}
+
+/// The collections that may answer a need.
+#[derive(Debug, Clone, Copy)]
+enum By {
+    /// Any.
+    Any,
+    /// A concurrent cycle that nobody waits for.
+    UnattendedCycle,
+    /// A concurrent cycle.
+    ConcurrentCycle,
 }
 
 impl EvidenceNeed {
     /// By any collection.
     pub fn for_verdicts(need: Need) -> EvidenceNeed {
-        let gently = false;
-        EvidenceNeed { need, gently }
+        let by = By::Any;
+        EvidenceNeed { need, by }
     }
 
     /// Only by a concurrent cycle that nobody waits for. If the collector offers none, nothing happens.
     pub fn gently(need: Need) -> EvidenceNeed {
-        let gently = true;
-        EvidenceNeed { need, gently }
+        let by = By::UnattendedCycle;
+        EvidenceNeed { need, by }
+    }
+
+    /// Only by a concurrent cycle, for which the enforcer may have to wait. If the collector offers none,
+    /// nothing happens.
+    pub fn concurrently(need: Need) -> EvidenceNeed {
+        let by = By::ConcurrentCycle;
+        EvidenceNeed { need, by }
     }
 }
 
@@ -146,7 +163,7 @@ impl Evidence {
         &mut self,
         core: &Core,
         jvm: &dyn Jvm,
-        EvidenceNeed { need, gently }: EvidenceNeed,
+        EvidenceNeed { need, by }: EvidenceNeed,
         now: Instant,
     ) -> Duration {
         let covered = core.ledger.epochs().covered();
@@ -168,10 +185,12 @@ impl Evidence {
         }
         let offer = if need == Need::None || self.planner.is_in_flight() {
             Offer::default()
-        } else if gently {
-            jvm.offer().gently()
         } else {
-            jvm.offer()
+            match by {
+                By::Any => jvm.offer(),
+                By::UnattendedCycle => jvm.offer().gently(),
+                By::ConcurrentCycle => jvm.offer().concurrent(),
+            }
         };
         if need != Need::None && self.planner.is_at_rest() {
             jvm.find_collector_threads();
@@ -236,6 +255,11 @@ impl Evidence {
                 self.canaries.plant_class_ahead(jvm, epoch);
             }
         }
+    }
+
+    /// The kind of collector, if it is known already.
+    pub fn known_kind(&self) -> Option<CollectorKind> {
+        self.collector.map(|collector| collector.kind)
     }
 
     /// What is known of the collector; `None` while the heap has no room to find out.

@@ -58,6 +58,8 @@ pub struct Pass {
     pub at_ms: u64,
     /// How many covering collections there were so far.
     pub covers: u32,
+    /// Whether all that is charged counts as live.
+    pub is_charged: bool,
     /// The rows, with the marks that bound their cohorts.
     pub tally: Tally,
     /// The account of each purse, when the pass was made.
@@ -71,11 +73,20 @@ impl Pass {
     /// lock for two short steps, and holds none during the scan.
     #[must_use]
     pub fn take(core: &Core, now_ms: u64) -> Pass {
+        Pass::take_with(core, now_ms, false)
+    }
+
+    fn take_with(core: &Core, now_ms: u64, is_charged: bool) -> Pass {
         let counting = core.directory().begin_counting();
         let times = core.holdings.marks();
         let covered = times.covered().unwrap_or_default();
         let covers = times.covers();
-        let mut tally = Tally::of(&core.ledger, times);
+        let mut tally = Tally::new(times);
+        core.ledger.scan(|record| {
+            let mut record = *record;
+            record.survived |= is_charged;
+            tally.add(&record);
+        });
         let mut directory = core.directory();
         let ended = directory.end_counting(counting);
         if !ended.purses.is_empty() || !ended.classes.is_empty() {
@@ -89,10 +100,34 @@ impl Pass {
             covered,
             at_ms: now_ms,
             covers,
+            is_charged,
             classes,
             accounts: directory.names(),
             tally,
         }
+    }
+
+    /// As [`Pass::take`], as if all that is charged had survived a collection: what may be held at most.
+    #[must_use]
+    pub fn take_charged(core: &Core, now_ms: u64) -> Pass {
+        Pass::take_with(core, now_ms, true)
+    }
+
+    /// How many marks there are up to the last whose births the latest covering collection has decided on;
+    /// `None`: all count as decided ([`Pass::take_charged`]).
+    #[must_use]
+    pub fn decided_marks(&self) -> Option<usize> {
+        if self.is_charged {
+            return None;
+        }
+        let marks = self.tally.times.marks();
+        Some(marks.partition_point(|mark| mark.epoch <= self.covered))
+    }
+
+    /// The name of the account that pays for a row.
+    #[must_use]
+    pub fn account_name(&self, row: &Row) -> Arc<str> {
+        (self.accounts.get(&row.key.payer)).map_or_else(|| UNACCOUNTED.into(), Arc::clone)
     }
 
     /// The account that pays for a row.
@@ -186,6 +221,12 @@ impl Pace {
         core.holdings.latest.store(Some(pass.clone()));
         self.rest(begun, now());
         Ok(pass)
+    }
+
+    /// Whether the rest after the latest pass is over.
+    #[must_use]
+    pub fn is_rested(&self, now: Instant) -> bool {
+        self.not_before.is_none_or(|then| now >= then)
     }
 
     /// Rests after a pass that began and ended then.

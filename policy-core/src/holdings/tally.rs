@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::ledger::{Ledger, LiveRecord, PurseId, UNKNOWN_CLASS};
+use crate::ledger::{LiveRecord, PurseId, UNKNOWN_CLASS};
 
 use super::times::EpochTimes;
 
@@ -100,14 +100,6 @@ impl Tally {
             times,
             ..Tally::default()
         }
-    }
-
-    /// Scans the records of a ledger once. On an agent thread, while charges and refunds go on.
-    #[must_use]
-    pub fn of(ledger: &Ledger, times: EpochTimes) -> Tally {
-        let mut tally = Tally::new(times);
-        ledger.scan(|record| tally.add(record));
-        tally
     }
 
     /// Counts one record.

@@ -123,6 +123,8 @@ struct Entry {
     /// Whether the metadata thread has been asked for the name.
     asked: AtomicBool,
     kind: AtomicU8,
+    /// Which rule of the policy thins its samples, counted from 1; 0 for none.
+    thinned_by: AtomicU8,
 }
 
 /// The table of classes.
@@ -176,6 +178,7 @@ impl Classes {
         }
         entry.asked.store(false, Ordering::Relaxed);
         entry.kind.store(Kind::Unknown as u8, Ordering::Relaxed);
+        entry.thinned_by.store(0, Ordering::Relaxed);
         entry.state.open(displaced);
         Some(ClassId(index))
     }
@@ -249,6 +252,26 @@ impl Classes {
         if let Some(e) = self.entry(id) {
             e.kind.store(kind as u8, Ordering::Relaxed);
         }
+    }
+
+    /// Which rule of the policy thins its samples. One load; any thread.
+    #[inline]
+    pub fn thinned_by(&self, id: ClassId) -> Option<usize> {
+        let rule = self.entry(id)?.thinned_by.load(Ordering::Relaxed);
+        usize::from(rule).checked_sub(1)
+    }
+
+    /// Sets which rule of the policy thins its samples. The metadata thread.
+    pub fn set_thinned_by(&self, id: ClassId, rule: Option<usize>) {
+        if let Some(e) = self.entry(id) {
+            let rule = rule.and_then(|rule| u8::try_from(rule + 1).ok());
+            e.thinned_by.store(rule.unwrap_or(0), Ordering::Relaxed);
+        }
+    }
+
+    /// Every class that ever had an entry, those that have ended included.
+    pub fn all(&self) -> impl Iterator<Item = ClassId> + use<> {
+        (0..self.pool.high_water()).map(ClassId)
     }
 
     /// True for one caller, which then asks the metadata thread for the name. Any thread.

@@ -329,6 +329,20 @@ impl Ledger {
         }
     }
 
+    /// A sample of a class was passed over that would have been kept as under this interval
+    /// ([`crate::sampling::class_thinning`]). Lock-free; on the allocating thread.
+    pub fn pass_over(&self, payer: PurseId, interval: IntervalId) {
+        self.purses
+            .passed_over(payer, self.intervals.bytes(interval));
+    }
+
+    /// The widest interval for which a sample of a class was passed over, since the purse was opened; 0 for
+    /// none. Any thread.
+    #[must_use]
+    pub fn passed_over_bytes(&self, purse: PurseId) -> u64 {
+        self.purses.passed_over_bytes(purse)
+    }
+
     /// The sums over a purse's thinned arrays. Any thread.
     #[must_use]
     pub fn thinned(&self, purse: PurseId) -> Thinned {

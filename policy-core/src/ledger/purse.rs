@@ -128,6 +128,9 @@ struct Refunded {
     base_bytes: AtomicU64,
     base_objects: AtomicU64,
     base_variance: AtomicU64,
+    /// The widest interval for which a sample of a class was passed over; 0 for none. Allocating threads
+    /// write it, once for each wider interval.
+    passed_over_bytes: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -214,6 +217,7 @@ impl Purses {
             return None;
         };
         purse.thinned.reset();
+        purse.refunded.passed_over_bytes.store(0, Ordering::Relaxed);
         purse.refunded.opened.store(change, Ordering::Relaxed);
         purse.refunded.open.store(1, Ordering::Release);
         Some(PurseId(index as u16))
@@ -250,6 +254,22 @@ impl Purses {
 
     pub(crate) fn totals(&self, id: PurseId) -> Totals {
         self.get(id).map_or_else(Totals::default, Purse::totals)
+    }
+
+    /// A sample was passed over that would have been kept as under this interval. Allocating threads.
+    pub(crate) fn passed_over(&self, id: PurseId, interval_bytes: u64) {
+        if let Some(purse) = self.get(id) {
+            let widest = &purse.refunded.passed_over_bytes;
+            if widest.load(Ordering::Relaxed) < interval_bytes {
+                widest.fetch_max(interval_bytes, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The widest interval for which a sample of a class was passed over; 0 for none.
+    pub(crate) fn passed_over_bytes(&self, id: PurseId) -> u64 {
+        let widest = |purse: &Purse| purse.refunded.passed_over_bytes.load(Ordering::Relaxed);
+        self.get(id).map_or(0, widest)
     }
 
     /// The sums over its thinned arrays; `None` if it was never opened.

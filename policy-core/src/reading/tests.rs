@@ -86,7 +86,7 @@ fn no_lock_is_held_while_records_are_passed_over() {
     };
     let mut read = None;
     let passes = during_scans(look, || {
-        read = Some(read_accounts(&world.core, || world.policy()))
+        read = Some(read_accounts(&world.core, None, || world.policy()))
     });
     assert_eq!(passes, 1);
     let read = read.expect("it was taken");
@@ -106,7 +106,7 @@ fn a_reading_drops_counts_under_numbers_given_back_meanwhile() {
     world.collect();
     // Between the scan and its end: the object dies, and its purse is closed and opened again.
     let counting = world.core.directory().begin_counting();
-    let mut counted = count(&world.core.ledger, 0, EpochTimes::default());
+    let mut counted = count(&world.core.ledger, 0, EpochTimes::default(), None);
     assert!(world.core.ledger.refund(tag));
     let referenced = world.core.ledger.referenced_purses();
     let closed = world

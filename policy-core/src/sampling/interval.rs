@@ -178,6 +178,15 @@ impl Intervals {
         self.name(interval_bytes, THINNED)
     }
 
+    /// The id of an interval, of any width, for samples of which fewer are kept than were drawn. As
+    /// [`Intervals::set`], but nothing comes into force.
+    ///
+    /// # Errors
+    /// [`IntervalError::TableFull`].
+    pub fn named(&self, interval_bytes: u64) -> Result<IntervalId, IntervalError> {
+        self.name(interval_bytes, 0)
+    }
+
     fn name(&self, interval_bytes: u64, mark: u64) -> Result<IntervalId, IntervalError> {
         // A writer that panicked left at worst an entry that nobody names.
         let mut used = self

@@ -5,8 +5,10 @@
 //! * `widest`: how many bytes may be held without a single sample.
 //! * [`governor`]: how far the interval is widened to stay within the CPU budget.
 //! * [`thinning`]: how much wider the interval is for large arrays.
+//! * [`class_thinning`]: fewer samples of classes that the policy names.
 //! * [`thinning_error`]: the error that thinning causes.
 
+pub mod class_thinning;
 pub mod governor;
 pub mod interval;
 #[cfg(test)]

@@ -29,7 +29,7 @@
 //!    none has decided for `OVERDUE` or if undecided arrays take 1/`WAITING_PART` of the heap.
 //!    This bounds the time for which a new cache is shown too small. It also keeps our arrays from
 //!    filling old memory to the point where G1 pauses for each large array.
-//! 6. For an account with a limit, the interval is at most 1/[`LIMIT_SAMPLES`] of the limit, as in
+//! 6. For an account with a limit, the interval is at most 1/[`super::governor::LIMIT_SAMPLES`] of the limit, as in
 //!    the governor (an account at its limit is known to 3 %). Its arrays are not thinned while the
 //!    enforcer checks whether it is over ([`crate::enforce::gate`]). Verdicts start from charges, in
 //!    which a thinned array counts with all that it stands for, decided on or not.
@@ -47,7 +47,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::governor::LIMIT_SAMPLES;
 use super::interval::{IntervalError, IntervalId, Intervals};
 use crate::ledger::Epoch;
 
@@ -193,11 +192,6 @@ impl Thinning {
     /// unknown. It then wakes the enforcer, which finds out the collector.
     pub fn ask(&self) -> bool {
         self.regions.get().is_none() && !self.asked.swap(true, Ordering::Relaxed)
-    }
-
-    /// The widest interval that the smallest of these limits allows.
-    pub fn widest_bytes(limits: impl Iterator<Item = u64>) -> u64 {
-        limits.min().map_or(u64::MAX, |limit| limit / LIMIT_SAMPLES)
     }
 
     /// Decides on a large array of `size_bytes` that was drawn under `drawn` (`drawn_bytes`). Its
@@ -376,7 +370,7 @@ fn level(used_bytes: u64, allowance_bytes: u64) -> usize {
 
 /// The share of samples drawn under `drawn_bytes` that are kept for `wider_bytes` (rule 3):
 /// p(s, J) / p(s, I).
-fn share_kept(size_bytes: u64, drawn_bytes: u64, wider_bytes: u64) -> f64 {
+pub(super) fn share_kept(size_bytes: u64, drawn_bytes: u64, wider_bytes: u64) -> f64 {
     let p = |interval: u64| -(-(size_bytes as f64) / interval as f64).exp_m1();
     p(wider_bytes) / p(drawn_bytes)
 }

@@ -303,7 +303,7 @@ impl Sites {
         };
         let rested = (tended.cleared_ms)
             .is_none_or(|then| now_ms.saturating_sub(then) >= BETWEEN_CLEARINGS_MS);
-        if !tended.is_due && !(rested && trie.is_filling()) {
+        if !(tended.is_due || rested && trie.is_filling()) {
             return;
         }
         self.entrance.close();

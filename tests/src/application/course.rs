@@ -4,7 +4,7 @@ use super::Application;
 use super::clients::{REST, Site, Until};
 use super::outcome::{Losses, Outcome, lag};
 use crate::command;
-use crate::jdk::Vm;
+use crate::jdk::{Vm, compiler};
 use crate::server::{Installation, Server};
 use heapwarden_harness::http::Answer;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,6 +41,9 @@ pub struct Course {
     pub door: bool,
     /// Whether the clients go on loading after the first refusal, until three limits have been sent.
     pub pressed: bool,
+    /// Whether it ends when it is known what was held at the first refusal: nothing is counted, let go of or
+    /// loaded again.
+    pub brief: bool,
     /// An agent that is not the one under test, and no `-Xcheck:jni`: for measurements.
     pub measured: Option<PathBuf>,
 }
@@ -52,6 +55,7 @@ impl Default for Course {
             restart: false,
             door: true,
             pressed: false,
+            brief: false,
             measured: None,
         }
     }
@@ -99,11 +103,17 @@ pub fn run(vm: &Vm, application: &dyn Application, course: &Course) -> (Outcome,
     };
     site.load_past_limit(vm, course, empty, &mut outcome);
     outcome.acknowledged = site.known().acknowledged.len() as u64;
-    outcome.losses = site.losses();
+    if !course.brief {
+        outcome.losses = site.losses();
+    }
     let account = site.look();
     let count = |name: &str| account[name].as_u64().unwrap_or_default();
     outcome.refusals = count("refusals_total");
     outcome.waited_seconds = count("wait_milliseconds_total") as f64 / 1e3;
+    if course.brief {
+        outcome.killed = count("threads_killed_total");
+        return finished(site, outcome);
+    }
     if course.restart {
         outcome.restarted = true;
         outcome.killed = count("threads_killed_total");
@@ -120,6 +130,11 @@ pub fn run(vm: &Vm, application: &dyn Application, course: &Course) -> (Outcome,
     outcome.works_again = outcome.recovery_seconds.is_some() && site.takes_loads_again();
     let killed = site.look()["threads_killed_total"].as_u64();
     outcome.killed += killed.unwrap_or_default();
+    finished(site, outcome)
+}
+
+/// Ends the server, and adds what the clients know.
+fn finished(site: Site<'_>, mut outcome: Outcome) -> (Outcome, String) {
     let (server, known) = site.into_parts();
     outcome.highest_bytes = known.highest_bytes;
     outcome.answers = known.answers;
@@ -179,6 +194,8 @@ impl Site<'_> {
             exports: course.pressed,
         });
         let elapsed = self.begun.elapsed();
+        let error = self.account()["standard_error_bytes"].as_f64();
+        outcome.standard_error_bytes = error.unwrap_or_default();
         outcome.held_bytes = self.held(vm);
         outcome.bytes_per_second = (outcome.held_bytes - empty) / elapsed.as_secs_f64();
         {
@@ -206,8 +223,15 @@ impl Site<'_> {
 
     fn collect(&self, vm: &Vm) {
         let id = self.server.id().to_string();
+        // A Java runtime has no jcmd; that of another JDK does.
+        let own = vm.jdk.program("jcmd");
+        let jcmd = if own.exists() {
+            own
+        } else {
+            compiler().program("jcmd")
+        };
         let collected = command::run(
-            Command::new(vm.jdk.program("jcmd")).args([id.as_str(), "GC.run"]),
+            Command::new(jcmd).args([id.as_str(), "GC.run"]),
             command::PATIENCE,
         );
         assert!(collected.status.success(), "{collected:?}");

@@ -53,6 +53,8 @@ pub struct Outcome {
     /// Live after a collection, the clients stopped at the first request that was turned away (with a
     /// door) or failed (without one).
     pub held_bytes: f64,
+    /// One standard error of what was charged at that request.
+    pub standard_error_bytes: f64,
     /// The most that the agent said was live.
     pub highest_bytes: f64,
     /// How fast it was loaded until then.

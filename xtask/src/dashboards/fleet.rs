@@ -65,6 +65,7 @@ pub(super) fn dashboard() -> Value {
     .row("Now", now())
     .row("JVMs", jvms())
     .row("Accounts across JVMs", accounts())
+    .row("Leaks", leaks())
     .row("Refusals", refusals())
     .row("Versions and policies", versions())
     .finish()
@@ -284,6 +285,32 @@ fn accounts() -> Vec<Panel> {
             "{{account}}",
         )
         .sized(10, 10),
+    ]
+}
+
+fn leaks() -> Vec<Panel> {
+    vec![
+        Panel::lines(
+            "JVMs with leaks",
+            "none",
+            "Classes of accounts that are suspected to leak, by JVM. What a policy acknowledges is not counted.",
+        )
+        .query(
+            of("sum by (job, instance) (heapwarden_leak_suspects{@accounts})"),
+            "{{instance}}",
+        )
+        .sized(12, 7),
+        Panel::lines(
+            "Leaks across JVMs",
+            "binBps",
+            "Bytes that stay, a second, of the ten suspected classes that grow fastest, added up over the JVMs \
+             that have the account: the same leak in all of them is one line.",
+        )
+        .query(
+            of("topk(10, sum by (account, class) (heapwarden_leak_growth_bytes_per_second{@accounts}))"),
+            "{{account}}: {{class}}",
+        )
+        .sized(12, 7),
     ]
 }
 

@@ -72,6 +72,7 @@ pub(super) fn dashboard() -> Value {
     .link("All JVMs", super::fleet::UID)
     .row("Now", now())
     .row("Heap and accounts", heap())
+    .row("Leaks", leaks())
     .row("Refusals", refusals())
     .row("Verdicts and their evidence", verdicts())
     .row("Whose memory", whose())
@@ -305,6 +306,30 @@ fn accounts() -> Panel {
     .named("kind", "Kind")
     .sorted_by("Live")
     .sized(24, 11)
+}
+
+fn leaks() -> Vec<Panel> {
+    vec![
+        Panel::lines(
+            "Suspected to leak",
+            "none",
+            "Classes of each account of which new instances stay while old ones do not die. What the policy \
+             acknowledges ([[leak]]) is not counted. `heapwarden leaks` says where they are allocated.",
+        )
+        .query(of("sum by (account) (heapwarden_leak_suspects{@account})"), "{{account}}")
+        .sized(12, 7),
+        Panel::lines(
+            "Growth of suspects",
+            "binBps",
+            "Bytes that stay, a second, of the ten suspected classes that grow fastest, over the window in \
+             which each was found.",
+        )
+        .query(
+            of("topk(10, sum by (account, class) (heapwarden_leak_growth_bytes_per_second{@account}))"),
+            "{{account}}: {{class}}",
+        )
+        .sized(12, 7),
+    ]
 }
 
 fn refusals() -> Vec<Panel> {

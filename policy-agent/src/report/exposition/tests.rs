@@ -1,5 +1,9 @@
 //! Golden texts, and the judgement of Prometheus' own tools.
 
+use std::sync::Arc;
+
+use policy_core::leaks::{Report, Suspect};
+
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
@@ -73,6 +77,7 @@ fn full() -> Snapshot {
             samples: 4,
             dropped: vec![("slab_full", 0), ("reentry", 1)],
             thinned: 5,
+            thinned_by_class: 6,
             callback_p50_ns: 900,
             callback_p99_ns: 4_000,
         },
@@ -101,6 +106,18 @@ fn full() -> Snapshot {
         cpu_seconds: vec![("http", 0.001)],
         memory_bytes: vec![("slab", 4096)],
         build: vec![("version", "0.1.0".to_owned()), ("jvm", "17".to_owned())],
+        stacks: 7,
+        stacks_skipped: vec![("budget", 0), ("full", 1)],
+        leaks: Arc::new(Report {
+            suspects: vec![Suspect {
+                account: "{le=\"+Inf\"} 1 # EOF".into(),
+                class: "a\"\n\\".into(),
+                growth_bytes_per_second: 1.5,
+                ..Suspect::default()
+            }],
+            ..Report::default()
+        }),
+        leaks_judged_at: None,
     }
 }
 

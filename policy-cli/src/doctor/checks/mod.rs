@@ -1,6 +1,7 @@
 //! The checks: each is a pure function of the inputs.
 
 mod enforcement;
+mod leaks;
 mod loading;
 mod policy;
 mod reasons;
@@ -13,13 +14,14 @@ use super::inputs::Inputs;
 type Check = fn(&Inputs) -> Vec<Finding>;
 
 /// The checks of accounts against their limits: their findings come before others of the same weight.
-const OF_ACCOUNTS: [Check; 6] = [
+const OF_ACCOUNTS: [Check; 7] = [
     states::ineffective,
     states::over,
     states::suspect,
     states::threads_killed,
     states::refused_before,
     states::waited_before,
+    leaks::suspected,
 ];
 
 /// The other checks, in the order in which their findings are listed.

@@ -13,7 +13,7 @@ pub(crate) enum Key {
     Char(char),
     /// Deletes a character of the filter.
     Backspace,
-    /// Accepts the filter, or opens an account.
+    /// Accepts the filter, or opens an account or a class.
     Enter,
     /// Goes back.
     Escape,
@@ -44,13 +44,22 @@ pub(crate) enum Action {
     Draw,
     /// End.
     Quit,
-    /// Ask a JVM for all classes, or again for the largest only.
-    Classes {
+    /// Ask a JVM for more from now on, or for less.
+    Ask {
         /// Which JVM.
         jvm: usize,
-        /// Whether all.
-        all: bool,
+        /// For what.
+        wish: Wish,
     },
+}
+
+/// What is asked of a JVM beside its accounts with their largest classes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Wish {
+    /// All classes of each account.
+    pub(crate) all_classes: bool,
+    /// What leaks.
+    pub(crate) leaks: bool,
 }
 
 impl Model {
@@ -70,6 +79,7 @@ impl Model {
             }
             Screen::List => self.key_of_list(key),
             Screen::Account { .. } => self.key_of_account(key),
+            Screen::Class { .. } => self.key_of_class(key),
         };
         self.keep_selection();
         action
@@ -105,6 +115,7 @@ impl Model {
             Key::Char('r') => self.is_reversed = !self.is_reversed,
             Key::Enter => {
                 if let Some(of) = self.identity_at(self.cursor) {
+                    let jvm = of.jvm;
                     self.selected = Some(of.clone());
                     self.screen = Screen::Account {
                         of,
@@ -112,6 +123,11 @@ impl Model {
                         scroll: 0,
                         all_classes: false,
                     };
+                    let wish = Wish {
+                        all_classes: false,
+                        leaks: true,
+                    };
+                    return Action::Ask { jvm, wish };
                 }
             }
             _ => return self.key_of_all(key),
@@ -132,20 +148,29 @@ impl Model {
         };
         match key {
             Key::Escape | Key::Backspace => {
-                let (jvm, all) = (of.jvm, *all_classes);
+                let jvm = of.jvm;
                 self.screen = Screen::List;
-                return if all {
-                    Action::Classes { jvm, all: false }
-                } else {
-                    Action::Draw
-                };
+                let wish = Wish::default();
+                return Action::Ask { jvm, wish };
             }
             Key::Char('a') => {
                 *all_classes = !*all_classes;
-                return Action::Classes {
-                    jvm: of.jvm,
-                    all: *all_classes,
+                let wish = Wish {
+                    all_classes: *all_classes,
+                    leaks: true,
                 };
+                return Action::Ask { jvm: of.jvm, wish };
+            }
+            Key::Enter if *part == Part::Classes => {
+                let (of, from, all_classes) = (of.clone(), *scroll, *all_classes);
+                if let Some(class) = self.class_at(&of, from) {
+                    self.screen = Screen::Class {
+                        of,
+                        class,
+                        from,
+                        all_classes,
+                    };
+                }
             }
             Key::Tab => {
                 *part = match part {
@@ -161,6 +186,44 @@ impl Model {
             Key::Home | Key::Char('g') => *scroll = 0,
             Key::End | Key::Char('G') => *scroll = usize::MAX,
             _ => return self.key_of_all(key),
+        }
+        Action::Draw
+    }
+
+    /// Up and down go to the neighbours of the class in the account's list.
+    fn key_of_class(&mut self, key: Key) -> Action {
+        let Screen::Class {
+            of,
+            from,
+            all_classes,
+            ..
+        } = &self.screen
+        else {
+            return Action::Draw;
+        };
+        let (of, from, all_classes) = (of.clone(), *from, *all_classes);
+        let to = match key {
+            Key::Escape | Key::Backspace => {
+                self.screen = Screen::Account {
+                    of,
+                    part: Part::Classes,
+                    scroll: from,
+                    all_classes,
+                };
+                return Action::Draw;
+            }
+            Key::Up | Key::Char('k') => from.saturating_sub(1),
+            Key::Down | Key::Char('j') => from.saturating_add(1),
+            Key::Char(_) => return self.key_of_all(key),
+            _ => return Action::Draw,
+        };
+        if let Some(class) = self.class_at(&of, to) {
+            self.screen = Screen::Class {
+                of,
+                class,
+                from: to,
+                all_classes,
+            };
         }
         Action::Draw
     }

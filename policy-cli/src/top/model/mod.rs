@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::table::{Column, Row};
 
 pub(crate) use jvm::{Jvm, Poll};
-pub(crate) use keys::{Action, Key};
+pub(crate) use keys::{Action, Key, Wish};
 
 /// Which list of an opened account the keys move in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +43,19 @@ pub(crate) enum Screen {
         of: Identity,
         /// Where the keys move.
         part: Part,
-        /// First row shown of that part.
+        /// The selected row of that part.
         scroll: usize,
+        /// Whether all classes were asked for.
+        all_classes: bool,
+    },
+    /// One class of an account.
+    Class {
+        /// Of which account.
+        of: Identity,
+        /// The class's name, as it came.
+        class: String,
+        /// The row of the account's list from which it was opened.
+        from: usize,
         /// Whether all classes were asked for.
         all_classes: bool,
     },
@@ -151,6 +162,20 @@ impl Model {
         self.keep_selection();
     }
 
+    /// How many rows a list of an account has.
+    fn length(&self, of: &Identity, part: Part) -> usize {
+        self.row(of).map_or(0, |row| match part {
+            Part::Classes => row.account.classes.len(),
+            Part::Principals => row.account.principals.len(),
+        })
+    }
+
+    /// The name of a class of an account by its place in the list.
+    fn class_at(&self, of: &Identity, at: usize) -> Option<String> {
+        let row = self.row(of)?;
+        Some(row.account.classes.get(at)?.class.to_string())
+    }
+
     fn identity_at(&self, at: usize) -> Option<Identity> {
         self.rows().get(at).map(|row| Identity {
             jvm: row.jvm,
@@ -180,10 +205,7 @@ impl Model {
         let Screen::Account { of, part, .. } = &self.screen else {
             return;
         };
-        let length = self.row(of).map_or(0, |row| match part {
-            Part::Classes => row.account.classes.len(),
-            Part::Principals => row.account.principals.len(),
-        });
+        let length = self.length(of, *part);
         if let Screen::Account { scroll, .. } = &mut self.screen {
             *scroll = (*scroll).min(length.saturating_sub(1));
         }

@@ -45,6 +45,7 @@ pub(crate) fn answer(jvm: usize, seconds: u64, accounts: Vec<Account>) -> Poll {
                 ..Accounts::default()
             },
             not_ready: None,
+            leaks: None,
         }),
     }
 }
@@ -73,6 +74,11 @@ fn two() -> Model {
     model.poll(answer(0, 1, vec![account("shop", 30), account("cart", 10)]));
     model.poll(answer(1, 1, vec![account("mail", 20)]));
     model
+}
+
+fn asking(all_classes: bool, leaks: bool) -> Action {
+    let wish = Wish { all_classes, leaks };
+    Action::Ask { jvm: 0, wish }
 }
 
 fn press(model: &mut Model, text: &str) {
@@ -186,15 +192,12 @@ fn a_held_display_goes_on_with_the_latest() {
 #[test]
 fn an_account_is_opened_and_left() {
     let mut model = two();
-    assert_eq!(model.key(Key::Enter), Action::Draw);
+    assert_eq!(model.key(Key::Enter), asking(false, true));
     let Screen::Account { of, .. } = model.screen.clone() else {
         panic!("{:?}", model.screen);
     };
     assert_eq!((of.jvm, of.name.as_str()), (0, "shop"));
-    assert_eq!(
-        model.key(Key::Char('a')),
-        Action::Classes { jvm: 0, all: true }
-    );
+    assert_eq!(model.key(Key::Char('a')), asking(true, true));
     model.key(Key::End);
     assert!(
         matches!(model.screen, Screen::Account { scroll: 4, .. }),
@@ -211,12 +214,39 @@ fn an_account_is_opened_and_left() {
         }
     ));
     let back = model.key(Key::Escape);
-    assert_eq!(
-        back,
-        Action::Classes { jvm: 0, all: false },
-        "no longer needed"
-    );
+    assert_eq!(back, asking(false, false), "no longer needed");
     assert_eq!(model.screen, Screen::List);
+}
+
+#[test]
+fn a_class_is_opened_its_neighbours_are_reached_and_it_is_left() {
+    let mut model = two();
+    model.key(Key::Enter);
+    model.key(Key::Down);
+    model.key(Key::Enter);
+    let class = |model: &Model| match &model.screen {
+        Screen::Class { class, from, .. } => (class.clone(), *from),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(class(&model), ("com.acme.Class1".to_owned(), 1));
+    model.key(Key::Down);
+    assert_eq!(class(&model).1, 2);
+    for _ in 0..9 {
+        model.key(Key::Down);
+    }
+    assert_eq!(class(&model), ("com.acme.Class4".to_owned(), 4), "the last");
+    model.poll(answer(0, 2, vec![]));
+    assert_eq!(class(&model).0, "com.acme.Class4", "it may come again");
+    model.key(Key::Up);
+    model.poll(answer(0, 3, vec![account("shop", 30)]));
+    model.key(Key::Up);
+    assert_eq!(class(&model).1, 3);
+    assert_eq!(model.key(Key::Escape), Action::Draw);
+    assert!(matches!(model.screen, Screen::Account { scroll: 3, .. }));
+    // Principals cannot be opened.
+    model.key(Key::Tab);
+    model.key(Key::Enter);
+    assert!(matches!(model.screen, Screen::Account { .. }));
 }
 
 #[test]

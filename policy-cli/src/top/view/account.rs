@@ -4,8 +4,9 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use super::class::suspect;
 use super::{Palette, padded, put, split_top};
-use crate::live::{Account, Door, Evidence, wait_reason};
+use crate::live::{Account, Door, Evidence, Leaks, wait_reason};
 use crate::printable;
 use crate::table::{Column, Row, amount};
 use crate::top::model::Part;
@@ -14,6 +15,8 @@ use crate::top::model::Part;
 const WIDE: u16 = 100;
 /// Columns of an amount.
 const AMOUNT_COLUMNS: usize = 10;
+/// The mark of a class that is suspected to leak.
+const SUSPECT: &str = " !";
 /// Widest name in the first line.
 const MAX_NAME_COLUMNS: usize = 60;
 
@@ -23,7 +26,8 @@ pub(super) fn draw(
     area: Rect,
     row: Option<Row<'_>>,
     evidence: &Evidence,
-    (part, scroll): (Part, usize),
+    leaks: Option<&Leaks>,
+    (part, cursor): (Part, usize),
     palette: Palette,
 ) -> usize {
     let Some(row) = row else {
@@ -38,22 +42,28 @@ pub(super) fn draw(
     let (top, lists) = split_top(area, u16::try_from(lines.len()).unwrap_or(0));
     put(frame, top, lines);
     let room = usize::from(lists.height).saturating_sub(1);
-    let scroll_of = |one| if one == part { scroll } else { 0 };
     let list = |one: Part, columns: u16| {
-        let first = scroll_of(one);
+        let cursor = (one == part).then_some(cursor);
+        // The row of the cursor is the last one at the most.
+        let first = cursor.map_or(0, |at| (at + 1).saturating_sub(room.max(1)));
         let columns = usize::from(columns);
         let mut lines = match one {
-            Part::Classes => classes(row.account, first, room, columns),
+            Part::Classes => classes(row.account, leaks, first, room, columns),
             Part::Principals => principals(row.account, first, room, columns),
         };
-        let style = palette.head();
         let mark = if one == part { "> " } else { "  " };
         lines[0] = format!("{mark}{}", lines[0].trim_start());
+        let selected = cursor.map(|at| at - first + 1);
         lines
             .into_iter()
             .enumerate()
             .map(|(number, text)| match number {
-                0 => Line::styled(text, style),
+                0 => Line::styled(text, palette.head()),
+                _ if Some(number) == selected && one == Part::Classes => {
+                    let text = format!(">{}", text.get(1..).unwrap_or_default());
+                    Line::styled(text, palette.selected())
+                }
+                _ if text.starts_with(SUSPECT) => Line::styled(text, palette.warning()),
                 _ => Line::raw(text),
             })
             .collect::<Vec<_>>()
@@ -149,19 +159,27 @@ fn numbers(row: &Row<'_>, evidence: &Evidence, palette: Palette) -> Vec<Line<'st
     ]
 }
 
-fn classes(account: &Account, first: usize, room: usize, columns: usize) -> Vec<String> {
+fn classes(
+    account: &Account,
+    leaks: Option<&Leaks>,
+    first: usize,
+    room: usize,
+    columns: usize,
+) -> Vec<String> {
     let name_columns = columns.saturating_sub(2 + 3 * (AMOUNT_COLUMNS + 1));
-    let line = |name: &str, amounts: [&str; 3]| {
-        let mut line = format!("  {}", padded(name, name_columns));
+    let line = |mark: &str, name: &str, amounts: [&str; 3]| {
+        let mut line = format!("{mark}{}", padded(name, name_columns));
         for amount in amounts {
             line.push_str(&format!(" {amount:>AMOUNT_COLUMNS$}"));
         }
         line
     };
-    let mut lines = vec![line("CLASS", ["LIVE", "OBJECTS", "ALLOCATED"])];
+    let mut lines = vec![line("  ", "CLASS", ["LIVE", "OBJECTS", "ALLOCATED"])];
     let rows = account.classes.iter().skip(first).take(room);
     lines.extend(rows.map(|class| {
+        let suspect = suspect(leaks, &account.name, &class.class);
         line(
+            if suspect.is_some() { SUSPECT } else { "  " },
             &class.class,
             [
                 &amount::bytes(class.live_bytes),

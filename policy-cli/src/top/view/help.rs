@@ -5,13 +5,15 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Paragraph};
 
-const TEXT: [&str; 18] = [
+const TEXT: [&str; 20] = [
     "Up Down PgUp PgDn Home End, or j k g G: move",
     "< > or Left Right, s: sort by another column",
     "r: reverse the order",
     "/: show only rows that contain a text (name, kind, state, JVM)",
     "Enter: classes and principals of the account",
     "  Tab: switch between them   a: all classes",
+    "  Enter: ages, sizes and leak suspicion of the class (! is a suspect)",
+    "  Up Down: to its neighbours",
     "Esc: back, or clear the filter",
     "p or space: pause the display; polling goes on",
     "q or Ctrl-C: quit",

@@ -3,6 +3,7 @@
 
 mod account;
 mod accounts;
+mod class;
 mod help;
 mod jvms;
 mod palette;
@@ -45,9 +46,16 @@ pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model, palette: Palette) -> us
                 body,
                 model.row(of),
                 &evidence.unwrap_or_default(),
+                reading.and_then(|reading| reading.leaks.as_ref()),
                 (*part, *scroll),
                 palette,
             )
+        }
+        Screen::Class { of, class, .. } => {
+            let reading = model.jvms.get(of.jvm).and_then(|jvm| jvm.reading.as_ref());
+            let leaks = reading.and_then(|reading| reading.leaks.as_ref());
+            class::draw(frame, body, model.row(of), class, leaks, palette);
+            1
         }
     };
     if model.shows_help {
@@ -89,13 +97,14 @@ fn footer_line(model: &Model, palette: Palette) -> Line<'static> {
             format!("filter: {}   Esc clear  / change  ? help", model.filter)
         }
         Screen::List => "q quit  ? help  / filter  < > sort  r reverse  Enter open  p pause".into(),
+        Screen::Class { .. } => "Esc back  Up Down neighbours  p pause  q quit".into(),
         Screen::Account { all_classes, .. } => {
             let classes = if *all_classes {
                 "the largest classes"
             } else {
                 "all classes"
             };
-            format!("Esc back  Tab classes or principals  a {classes}  p pause  q quit")
+            format!("Esc back  Enter open  Tab classes or principals  a {classes}  p pause  q quit")
         }
     };
     Line::styled(text, palette.footer())

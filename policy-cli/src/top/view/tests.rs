@@ -189,7 +189,10 @@ fn no_size_is_too_small_for_any_screen() {
     opened.key(Key::Enter);
     let mut helping = model();
     helping.key(Key::Char('?'));
-    models.extend([filtering, opened, helping]);
+    let account_of_suspect = at_a_suspect();
+    let mut suspect = at_a_suspect();
+    suspect.key(Key::Enter);
+    models.extend([filtering, opened, helping, account_of_suspect, suspect]);
     for model in &models {
         for columns in (0..12).chain([40, 79, 80, 99, 100, 101, 300]) {
             for lines in (0..12).chain([24, 100]) {
@@ -245,6 +248,86 @@ fn an_opened_account() {
             .join("\n")
             .contains("this account is gone")
     );
+}
+
+/// A JVM whose class 1 of `shop` is suspected to leak, opened at that class.
+fn at_a_suspect() -> Model {
+    let mut shop = account("shop", 110 << 20);
+    let bin = |upto, live_bytes| crate::live::Bin {
+        upto,
+        live_bytes,
+        live_objects: 1,
+    };
+    shop.classes[1].ages_seconds = vec![bin(Some(600), 1 << 20), bin(None, 4 << 20)];
+    shop.classes[1].ages_collections = vec![bin(Some(3), 5 << 20)];
+    shop.classes[1].sizes = vec![bin(Some(4096), 5 << 20)];
+    shop.classes[1].generations = Some(37);
+    let mut poll = answer(0, 1, vec![shop]);
+    let leaks = r#"{"at":"","horizon_seconds":600,"undecided":null,"suspects":[
+        {"account":"shop","class":"com.acme.Class1","growth_bytes_per_second":100352,
+         "growth_standard_error":6246,"since_seconds":290,"window_seconds":600,"with":["byte[]\u001b"],
+         "sites":[{"frames":["com.acme.Cart.add(Cart.java:41)","x.\u202eY.z()"],"share":0.93}],
+         "exhausts":{"what":"limit","earliest_seconds":10900,"latest_seconds":17900}}],
+        "growing":[{"account":"shop","class":"com.acme.Class2","why":"turnover",
+         "growth_bytes_per_second":2048}]}"#;
+    poll.outcome.as_mut().unwrap().leaks = Some(serde_json::from_str(leaks).unwrap());
+    let mut model = Model::new(["127.0.0.1:9464".to_owned()]);
+    model.poll(poll);
+    model.key(Key::Enter);
+    model.key(Key::Down);
+    model
+}
+
+#[test]
+fn a_suspect_is_marked_in_its_account_and_explained_when_it_is_opened() {
+    let mut model = at_a_suspect();
+    let account = screen(&model, 80, 24).join("\n");
+    assert!(account.contains("\n>!com.acme.Class1 "), "{account}");
+    model.key(Key::Up);
+    let account = screen(&model, 80, 24).join("\n");
+    assert!(account.contains("\n !com.acme.Class1 "), "{account}");
+    assert!(account.contains("\n> com.acme.Class0 "), "{account}");
+    model.key(Key::Down);
+    model.key(Key::Enter);
+    for columns in [80, 120] {
+        let text = screen(&model, columns, 24).join("\n");
+        for expected in [
+            "com.acme.Class1 of shop in 127.0.0.1:9464",
+            "  generations 37",
+            "suspected to leak for 4 min: grows by 98.0 ± 6.1 KiB/s over 10 min",
+            "limit full in 3 h to 5 h",
+            r"with it grow byte[]\u{1b}",
+            " 93%  com.acme.Cart.add(Cart.java:41)",
+            r"      x.\u{202e}Y.z()",
+            "LIVE BY AGE",
+            "  to    10 min     1 MiB  ###",
+            "         more     4 MiB  ############",
+            "LIVE BY SIZE OF AN OBJECT",
+            "  to     4 KiB     5 MiB  ",
+            "LIVE BY COLLECTIONS SURVIVED",
+        ] {
+            assert!(text.contains(expected), "{expected}:\n{text}");
+        }
+    }
+    model.key(Key::Down);
+    let text = screen(&model, 80, 24).join("\n");
+    assert!(
+        text.contains("grows by +2 KiB/s: turnover: old instances die too"),
+        "{text}"
+    );
+    assert!(
+        text.contains("ages and sizes are known from the next collection"),
+        "{text}"
+    );
+    model.key(Key::Down);
+    assert!(
+        screen(&model, 80, 24)
+            .join("\n")
+            .contains("not suspected to leak")
+    );
+    model.poll(answer(0, 2, vec![]));
+    let text = screen(&model, 80, 24).join("\n");
+    assert!(text.contains("this class is not listed now"), "{text}");
 }
 
 #[test]

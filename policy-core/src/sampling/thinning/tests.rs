@@ -256,13 +256,14 @@ fn what_came_after_the_snapshot_is_undecided_still() {
 fn a_limit_keeps_its_account_known() {
     let mut program = Program::new(7, 64 * KIB);
     program.churn(1000);
-    program.widest_bytes = Thinning::widest_bytes([4 << 30, 1200 * MIB].into_iter());
+    program.widest_bytes =
+        crate::sampling::class_thinning::widest_bytes([4 << 30, 1200 * MIB].into_iter());
     let share = program.share_sampled();
     let expected = 1.0 - (-1.0f64).exp();
     assert!((share - expected).abs() < 0.1, "{share} of {expected}");
-    program.widest_bytes = Thinning::widest_bytes([256 * MIB].into_iter());
+    program.widest_bytes = crate::sampling::class_thinning::widest_bytes([256 * MIB].into_iter());
     assert_eq!(program.share_sampled(), 1.0, "it is small");
-    program.widest_bytes = Thinning::widest_bytes([0, 4 << 30].into_iter());
+    program.widest_bytes = crate::sampling::class_thinning::widest_bytes([0, 4 << 30].into_iter());
     assert_eq!(program.share_sampled(), 1.0, "it is looked at");
 }
 

@@ -2,7 +2,11 @@ package api;
 
 import dev.heapwarden.Heapwarden;
 import dev.heapwarden.Scope;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
 import java.lang.reflect.Field;
+import java.lang.reflect.Method;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.util.concurrent.TimeUnit;
@@ -173,6 +177,43 @@ public class Enter {
     public boolean requestAtOpenDoor(Request request) {
         BooleanSupplier any = request.anyShut;
         return any != null && any.getAsBoolean();
+    }
+
+    /** What the agent asks for each request while the door of any service is shut. */
+    @State(org.openjdk.jmh.annotations.Scope.Benchmark)
+    public static class Asked {
+        private static final MethodHandle NUMBER =
+                found("LoaderNumbers", "of", MethodType.methodType(int.class, ClassLoader.class));
+        private static final MethodHandle KNOCK =
+                found(
+                        "Natives",
+                        "knock",
+                        MethodType.methodType(long.class, int.class, String.class, String.class));
+
+        private final ClassLoader service =
+                new URLClassLoader("shop", new URL[0], Enter.class.getClassLoader());
+
+        /** Null without the agent. */
+        private static MethodHandle found(String owner, String name, MethodType type) {
+            try {
+                Class<?> asked = Class.forName("dev.heapwarden.agent." + owner, true, null);
+                Method method = asked.getDeclaredMethod(name, type.parameterArray());
+                method.setAccessible(true);
+                return MethodHandles.lookup().unreflect(method);
+            } catch (ReflectiveOperationException withoutAgent) {
+                return null;
+            }
+        }
+    }
+
+    /** A request for a service that is not shut while another one is, but for the container's own getters. */
+    @Benchmark
+    public long requestWhileAnotherDoorIsShut(Asked asked) throws Throwable {
+        if (Asked.KNOCK == null) {
+            return 0;
+        }
+        int number = (int) Asked.NUMBER.invokeExact(asked.service);
+        return (long) Asked.KNOCK.invokeExact(number, "GET", "/catalogue/items/1234567");
     }
 
     /** A task that was wrapped before. */

@@ -9,10 +9,11 @@ import org.junit.jupiter.api.extension.ExecutionCondition;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.InvocationInterceptor;
 import org.junit.jupiter.api.extension.ReflectiveInvocationContext;
+import org.junit.platform.commons.support.ReflectionSupport;
 import org.opentest4j.AssertionFailedError;
 
 /**
- * Holds tests to {@link MaxLive} and {@link MaxAllocated}, which register it. Without the agent such
+ * Holds tests to {@link MaxLive}, {@link MaxAllocated} and {@link NoLeak}, which register it. Without the agent such
  * tests are skipped; an annotation that is wrong is an error all the same.
  *
  * @since 0.1
@@ -30,7 +31,8 @@ public final class HeapLimits implements ExecutionCondition, InvocationIntercept
 
     @Override
     public ConditionEvaluationResult evaluateExecutionCondition(ExtensionContext context) {
-        if (Limits.of(context).isEmpty()) {
+        boolean isFree = Limits.of(context).isEmpty() & Repeats.of(context).isEmpty();
+        if (isFree) {
             return ConditionEvaluationResult.enabled("no memory limit");
         }
         return Heapwarden.isActive()
@@ -44,7 +46,7 @@ public final class HeapLimits implements ExecutionCondition, InvocationIntercept
             ReflectiveInvocationContext<Method> method,
             ExtensionContext context)
             throws Throwable {
-        held(invocation, context);
+        held(invocation, () -> invoke(method), context);
     }
 
     @Override
@@ -53,7 +55,7 @@ public final class HeapLimits implements ExecutionCondition, InvocationIntercept
             ReflectiveInvocationContext<Method> method,
             ExtensionContext context)
             throws Throwable {
-        held(invocation, context);
+        held(invocation, () -> invoke(method), context);
     }
 
     @Override
@@ -62,20 +64,43 @@ public final class HeapLimits implements ExecutionCondition, InvocationIntercept
             DynamicTestInvocationContext test,
             ExtensionContext context)
             throws Throwable {
-        held(invocation, context);
+        held(invocation, test.getExecutable()::execute, context);
     }
 
-    /** Runs a test; fails where it succeeds and is over a limit. */
-    private static <T> T held(Invocation<T> invocation, ExtensionContext context) throws Throwable {
+    private static void invoke(ReflectiveInvocationContext<Method> method) {
+        ReflectionSupport.invokeMethod(
+                method.getExecutable(),
+                method.getTarget().orElse(null),
+                method.getArguments().toArray());
+    }
+
+    /**
+     * Runs a test; fails where it succeeds and is over a limit, or leaks.
+     *
+     * @param again runs its body once more
+     */
+    private static void held(Invocation<Void> invocation, Series.Body again, ExtensionContext context)
+            throws Throwable {
         Limits limits = Limits.of(context);
-        if (limits.isEmpty()) {
-            return invocation.proceed();
+        Optional<Repeats> repeats = Repeats.of(context);
+        if (limits.isEmpty() && repeats.isEmpty()) {
+            invocation.proceed();
+            return;
         }
-        Measurement.Measured<T> measured = Measurement.of(invocation::proceed);
-        Optional<String> failure = Verdict.of(limits, measured.figures);
+        try (Measurement measurement = Measurement.open()) {
+            invocation.proceed();
+            if (!limits.isEmpty()) {
+                fail(Verdict.of(limits, measurement.figures()));
+            }
+            if (repeats.isPresent()) {
+                fail(new Series(measurement, repeats.get(), again).verdict(context::publishReportEntry));
+            }
+        }
+    }
+
+    private static void fail(Optional<String> failure) {
         if (failure.isPresent()) {
             throw new AssertionFailedError(failure.get());
         }
-        return measured.result;
     }
 }

@@ -42,9 +42,9 @@ final class Limits {
 
     /**
      * The method's annotation, else its class's, else that of the class around that. A dynamic test
-     * has neither itself, but is beneath the method that made it.
+     * has none itself, but is beneath the method that made it.
      */
-    private static <A extends Annotation> Optional<A> find(
+    static <A extends Annotation> Optional<A> find(
             ExtensionContext context, Class<A> annotation) {
         Optional<A> found = Optional.empty();
         for (ExtensionContext at = context;
@@ -57,7 +57,8 @@ final class Limits {
         return found;
     }
 
-    private static Long size(String annotation, String value, ExtensionContext context) {
+    /** The bytes of a size that stands in an annotation. */
+    static Long size(String annotation, String value, ExtensionContext context) {
         try {
             return Size.parse(value);
         } catch (IllegalArgumentException wrong) {

@@ -4,8 +4,11 @@ import dev.heapwarden.internal.Link;
 import java.lang.ref.Reference;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Runs a test in a scope of its own and asks the agent what it took. */
-final class Measurement {
+/**
+ * A scope of its own on the calling thread, and what the agent knows of it. Threads that are made
+ * meanwhile are in it, too.
+ */
+final class Measurement implements AutoCloseable {
     /** The scopes' names. Each test has a purse of its own, and so an account, for its classes. */
     private static final String PREFIX = "junit-";
 
@@ -20,66 +23,66 @@ final class Measurement {
     /** So many that those with most bytes are among them, whichever kind of bytes counts. */
     private static final int MAX_CLASSES = 1_000;
 
-    private Measurement() {}
+    private final long token;
 
-    /** What to run. */
-    interface Body<T> {
-        T run() throws Throwable;
-    }
+    /** Holds the purse until the figures are read. */
+    private final Object scope;
 
-    /** A result with the figures of what gave it. */
-    static final class Measured<T> {
-        final T result;
-        final Figures figures;
+    private final int purse;
 
-        Measured(T result, Figures figures) {
-            this.result = result;
-            this.figures = figures;
-        }
+    private Measurement(long token, Object scope, int purse) {
+        this.token = token;
+        this.scope = scope;
+        this.purse = purse;
     }
 
     /**
-     * Runs it on the calling thread.
+     * Enters the scope.
      *
-     * @throws IllegalStateException if the agent cannot say what it took
-     * @throws Throwable what it throws
+     * @throws IllegalStateException if the agent has no room for it
      */
-    static <T> Measured<T> of(Body<T> body) throws Throwable {
+    static Measurement open() {
         long token = Link.fresh(PREFIX + Math.floorMod(COUNT.getAndIncrement(), NAMES), true);
-        // Holds the purse until the figures are read.
         Object scope = Link.capture();
         int purse = Link.purse();
-        if (token == 0 || purse == 0) {
+        if (token == 0 || purse == 0 || scope == null) {
             Link.close(token);
             throw new IllegalStateException("the agent has no room for another scope");
         }
         Link.watch(purse, true);
+        return new Measurement(token, scope, purse);
+    }
+
+    /**
+     * What is live after a collection, and what was allocated. What this takes itself is not in it.
+     *
+     * @throws IllegalStateException if the agent cannot say
+     */
+    Figures figures() {
+        long aside = Link.resume(null);
         try {
-            T result;
-            try {
-                result = body.run();
-            } finally {
-                Link.close(token);
+            // Collects itself.
+            if (!Link.settle(SETTLE_MILLIS)) {
+                throw new IllegalStateException(
+                        "what the test freed was not refunded within a minute: does the JVM obey"
+                                + " System.gc() (-XX:+DisableExplicitGC)?");
             }
-            return new Measured<>(result, figures(purse));
+            long[] figures = Link.figures(purse);
+            Object[] classes = Link.classes(purse, MAX_CLASSES);
+            if (figures == null) {
+                throw new IllegalStateException("the agent has no figures of the test");
+            }
+            return new Figures(figures, classes == null ? new Object[0] : classes);
         } finally {
-            Link.watch(purse, false);
-            Reference.reachabilityFence(scope);
+            Link.close(aside);
         }
     }
 
-    private static Figures figures(int purse) {
-        System.gc();
-        if (!Link.settle(SETTLE_MILLIS)) {
-            throw new IllegalStateException(
-                    "what the test freed was not refunded within a minute: does the JVM obey"
-                            + " System.gc() (-XX:+DisableExplicitGC)?");
-        }
-        long[] figures = Link.figures(purse);
-        Object[] classes = Link.classes(purse, MAX_CLASSES);
-        if (figures == null) {
-            throw new IllegalStateException("the agent has no figures of the test");
-        }
-        return new Figures(figures, classes == null ? new Object[0] : classes);
+    /** Leaves the scope. */
+    @Override
+    public void close() {
+        Link.close(token);
+        Link.watch(purse, false);
+        Reference.reachabilityFence(scope);
     }
 }

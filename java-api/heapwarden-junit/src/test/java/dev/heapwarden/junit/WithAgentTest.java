@@ -63,4 +63,35 @@ final class WithAgentTest {
         List<Throwable> failures = Kit.failures(Kit.run(Samples.Failing.class));
         assertEquals("by itself", failures.get(0).getMessage());
     }
+
+    @Test
+    void tests_that_leak_fail_and_name_the_class() {
+        String session = Samples.Session.class.getName();
+        for (String message : messages(Samples.Leaking.class, 7)) {
+            assertTrue(
+                    message.startsWith("@NoLeak: each run of the test leaves "), message);
+            String first = message.substring(0, message.indexOf('\n'));
+            assertTrue(
+                    first.contains(" of " + session) || first.contains("$$Lambda"), message);
+            assertTrue(message.contains(session), message);
+            assertTrue(message.contains("byte[]"), message);
+            assertTrue(message.contains("every allocation is counted"), message);
+        }
+    }
+
+    @Test
+    void caches_that_are_bounded_do_not_leak() {
+        Kit.run(Samples.Caching.class)
+                .testEvents()
+                .assertStatistics(all -> all.succeeded(36).failed(0).skipped(0));
+    }
+
+    @Test
+    void a_test_that_fails_in_a_later_run_says_which() {
+        Throwable failure = Kit.failures(Kit.run(Samples.Unrepeatable.class)).get(0);
+        assertEquals("by itself", failure.getMessage());
+        assertTrue(
+                failure.getSuppressed()[0].getMessage().startsWith("@NoLeak: this was run 3 of"),
+                failure.getSuppressed()[0].toString());
+    }
 }

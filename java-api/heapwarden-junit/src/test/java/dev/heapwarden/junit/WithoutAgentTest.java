@@ -45,4 +45,20 @@ final class WithoutAgentTest {
         }
         assertTrue(said.toString().contains("\"64MB\" is not a size"), said.toString());
     }
+
+    @Test
+    void a_test_that_must_not_leak_is_skipped_too() {
+        assertSkipped(1, Kit.run(Samples.Unrepeatable.class));
+    }
+
+    @Test
+    void too_few_runs_are_an_error() {
+        List<Throwable> failures = Kit.failures(Kit.run(Samples.Misconfigured.class));
+        assertEquals(1, failures.size());
+        StringBuilder said = new StringBuilder();
+        for (Throwable at = failures.get(0); at != null; at = at.getCause()) {
+            said.append(at.getMessage()).append('\n');
+        }
+        assertTrue(said.toString().contains("runs must be from 4 to 10000"), said.toString());
+    }
 }

@@ -1,0 +1,92 @@
+//! From a reading to the document, as gzip.
+
+use std::io::{self, Write as _};
+use std::time::SystemTime;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use policy_core::cohorts::{Cohorts, Mark};
+use policy_report::{Cohort, Run, SNAPSHOT_VERSION, VARIANCE_UNIT_BYTES2};
+
+use crate::report::Snapshot;
+use crate::report::json::{self, Classes};
+
+/// How hard the document is compressed: beyond this, time grows faster than size falls.
+const LEVEL: u32 = 3;
+
+/// This run of the JVM.
+#[derive(Debug)]
+pub(super) struct ThisRun {
+    pub(super) id: String,
+    pub(super) started: SystemTime,
+}
+
+/// What a document says beside the reading.
+pub(super) struct About<'a> {
+    pub(super) run: &'a ThisRun,
+    pub(super) at: SystemTime,
+    pub(super) why: &'static str,
+}
+
+/// The time as RFC 3339 has it, in UTC.
+pub(super) fn rfc3339(at: SystemTime) -> String {
+    // Beyond the year 9999 it cannot be written.
+    let last = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(253_402_300_799);
+    let at = at.clamp(SystemTime::UNIX_EPOCH, last);
+    humantime::format_rfc3339_millis(at).to_string()
+}
+
+/// The gzip of the document, with a line feed at its end.
+///
+/// # Errors
+/// The serializer's; this document causes none.
+pub(super) fn render(
+    about: &About<'_>,
+    snapshot: &Snapshot,
+    cohorts: &Cohorts,
+) -> io::Result<Vec<u8>> {
+    let document = document(about, snapshot, cohorts);
+    let mut out = io::BufWriter::with_capacity(
+        64 << 10,
+        GzEncoder::new(Vec::new(), Compression::new(LEVEL)),
+    );
+    serde_json::to_writer(&mut out, &document)?;
+    out.write_all(b"\n")?;
+    out.into_inner()
+        .map_err(io::IntoInnerError::into_error)?
+        .finish()
+}
+
+fn document<'a>(
+    about: &About<'a>,
+    snapshot: &'a Snapshot,
+    cohorts: &Cohorts,
+) -> policy_report::Snapshot<'a> {
+    let accounts = json::accounts(snapshot, Classes::All);
+    policy_report::Snapshot {
+        heapwarden_snapshot: SNAPSHOT_VERSION,
+        at: rfc3339(about.at).into(),
+        why: about.why.into(),
+        run: Run {
+            id: about.run.id.as_str().into(),
+            started: rfc3339(about.run.started).into(),
+        },
+        jvm: accounts.jvm,
+        heap: accounts.heap,
+        sampling: accounts.sampling,
+        policy: accounts.policy,
+        evidence: accounts.evidence,
+        variance_unit_bytes2: VARIANCE_UNIT_BYTES2,
+        cohorts: cohorts.cuts().iter().map(cohort).collect(),
+        cohorts_joined: cohorts.is_joined(),
+        accounts: accounts.accounts,
+        accounts_omitted: accounts.accounts_omitted,
+    }
+}
+
+fn cohort<'a>(cut: &Mark) -> Cohort<'a> {
+    Cohort {
+        upto_epoch: cut.epoch.get().into(),
+        at: rfc3339(cut.at).into(),
+    }
+}

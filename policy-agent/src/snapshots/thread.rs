@@ -1,0 +1,199 @@
+//! The thread that makes snapshots.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant, SystemTime};
+
+use policy_config::Snapshots;
+use policy_core::cohorts::{Mark, Marks};
+use policy_jvm::guard;
+
+use crate::agent::Agent;
+use crate::published;
+
+use super::desk::{Desk, Work};
+use super::document::{self, About, ThisRun};
+use super::files::Files;
+
+/// What the agent keeps for snapshots.
+#[derive(Debug)]
+pub(crate) struct SnapshotMaker {
+    pub(crate) desk: Desk,
+    run: ThisRun,
+    /// The snapshots of this run; the thread alone.
+    marks: Mutex<Marks>,
+}
+
+impl SnapshotMaker {
+    pub(crate) fn new() -> SnapshotMaker {
+        SnapshotMaker {
+            desk: Desk::default(),
+            run: ThisRun {
+                // Its keys are random, from the system.
+                id: format!("{:016x}", RandomState::new().build_hasher().finish()),
+                started: SystemTime::now(),
+            },
+            marks: Mutex::default(),
+        }
+    }
+
+    fn marks(&self) -> MutexGuard<'_, Marks> {
+        self.marks.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+/// The files as the policy in force wants them, and when the next is due.
+struct Schedule {
+    settings: Option<Snapshots>,
+    files: Option<Files>,
+    last: Instant,
+    /// The latest failed: it is told once.
+    is_failing: bool,
+}
+
+impl Schedule {
+    fn adopt(&mut self, agent: &Agent) {
+        let settings = agent.policy.in_force().snapshots.clone();
+        if settings == self.settings {
+            return;
+        }
+        let every = |of: &Option<Snapshots>| of.as_ref().and_then(|one| one.every);
+        if every(&settings) != every(&self.settings) {
+            self.last = Instant::now();
+        }
+        let directory = settings.as_ref().map(|one| one.directory.as_path());
+        if directory != self.files.as_ref().map(Files::directory) {
+            if let Some(files) = &mut self.files {
+                files.close();
+            }
+            let run = &agent.snapshots.run.id;
+            let program = &agent.process().program;
+            self.files = directory.map(|folder| Files::new(folder, program, run));
+        }
+        // A new policy is a new chance, so a failure is told again.
+        self.is_failing = false;
+        self.settings = settings;
+    }
+
+    fn due(&self) -> Option<Instant> {
+        Some(self.last + self.settings.as_ref()?.every?)
+    }
+}
+
+/// Runs until the JVM ends.
+pub(crate) fn run(agent: &'static Agent) {
+    let desk = &agent.snapshots.desk;
+    let _open = desk.open();
+    let mut schedule = Schedule {
+        settings: None,
+        files: None,
+        last: Instant::now(),
+        is_failing: false,
+    };
+    loop {
+        schedule.adopt(agent);
+        match desk.wait(schedule.due()) {
+            Work::Look => {}
+            Work::Document => {
+                let begun = Instant::now();
+                let made = contained(|| make(agent, "asked")).map(Arc::from);
+                desk.made(begun, made.map_err(|error| error.to_string()));
+            }
+            Work::Due => {
+                schedule.last = Instant::now();
+                write(agent, &mut schedule, "scheduled");
+            }
+            Work::Exit => {
+                schedule.adopt(agent);
+                if schedule.settings.as_ref().is_some_and(|one| one.at_exit) {
+                    write(agent, &mut schedule, "exit");
+                }
+                if let Some(files) = &mut schedule.files {
+                    files.close();
+                }
+                desk.exited();
+                return;
+            }
+        }
+        agent.costs.thread_is("snapshots");
+    }
+}
+
+/// A panic, which is a bug, costs one snapshot.
+fn contained<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    guard::contain(work)
+        .unwrap_or_else(|| Err(io::Error::other("making it failed, which is a bug")))
+}
+
+/// The document of now, as gzip.
+fn make(agent: &Agent, why: &'static str) -> io::Result<Vec<u8>> {
+    let at = SystemTime::now();
+    let boundary = agent.core.ledger.epochs().boundary();
+    let mark = boundary.map(|epoch| Mark { epoch, at });
+    let cuts = mark.map_or_else(Vec::new, |mark| agent.snapshots.marks().cuts(mark));
+    let (taken, cohorts) = published::read_with_cohorts(agent, cuts);
+    let about = About {
+        run: &agent.snapshots.run,
+        at,
+        why,
+    };
+    let bytes = document::render(&about, &taken.snapshot, &cohorts)?;
+    if let Some(mark) = mark {
+        agent.snapshots.marks().add(mark, why != "asked");
+    }
+    Ok(bytes)
+}
+
+fn write(agent: &Agent, schedule: &mut Schedule, why: &'static str) {
+    let (Some(settings), Some(files)) = (&schedule.settings, &mut schedule.files) else {
+        return;
+    };
+    let keep = settings.keep as usize;
+    let written = contained(|| {
+        let bytes = make(agent, why)?;
+        files.write(SystemTime::now(), &bytes)
+    });
+    crate::events::snapshot_file(written.is_ok());
+    // What is too much is removed even if nothing could be added: the disk may be full.
+    let pruned = contained(|| files.prune(keep));
+    let directory = files.directory().display();
+    match (&written, &pruned) {
+        (Ok(_), Ok(())) if schedule.is_failing => {
+            tracing::info!("snapshots are written to {directory} again");
+        }
+        (Ok(_), Err(error)) if !schedule.is_failing => {
+            tracing::warn!("old snapshots cannot be removed from {directory} ({error})");
+        }
+        (Err(error), _) if !schedule.is_failing => {
+            let next = match settings.every {
+                Some(every) if why != "exit" => {
+                    format!(
+                        "; the next is tried in {}",
+                        policy_config::format_duration(every)
+                    )
+                }
+                _ => String::new(),
+            };
+            tracing::warn!(
+                "a snapshot cannot be written to {directory} and is lost ({error}){next}"
+            );
+        }
+        _ => {}
+    }
+    schedule.is_failing = written.is_err() || pruned.is_err();
+}
+
+/// The longest time for which the end of the JVM waits; `None` if the policy wants no snapshots.
+pub(crate) fn longest_exit(agent: &Agent) -> Option<Duration> {
+    /// Enough to give up the lock on the folder.
+    const SHORT: Duration = Duration::from_millis(200);
+    let policy = agent.policy.in_force();
+    let settings = policy.snapshots.as_ref()?;
+    Some(if settings.at_exit {
+        super::LONGEST_EXIT
+    } else {
+        SHORT
+    })
+}

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::{Account, Evidence, Heap, Jvm, Policy, Sampling};
 use crate::number::whole;
+use crate::sites::Sites;
 
 /// The version of the document that this crate writes.
 pub const SNAPSHOT_VERSION: u64 = 1;
@@ -64,6 +65,9 @@ pub struct Snapshot<'a> {
     /// Accounts that the agent left out of the document to bound its size.
     #[serde(default, deserialize_with = "whole")]
     pub accounts_omitted: u64,
+    /// Where survivors were allocated: of accounts and classes of which the agent takes stacks.
+    #[serde(default)]
+    pub sites: Sites<'a>,
 }
 
 /// One run of a JVM with the agent.

@@ -33,7 +33,8 @@ const FRUITLESS: u32 = 8;
 const LOADING: Duration = Duration::from_secs(120);
 /// A suspicion ends, and a report comes, within this time.
 const REPORT: Duration = Duration::from_secs(15);
-const RECOVERY: Duration = Duration::from_secs(60);
+/// On a busy machine a slowed broker deletes for minutes.
+const RECOVERY: Duration = Duration::from_secs(180);
 const AGAIN: u64 = 8;
 const REST: Duration = Duration::from_millis(50);
 

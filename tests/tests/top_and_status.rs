@@ -97,6 +97,68 @@ fn status_once_as_text_and_as_json() {
     other.finish();
 }
 
+#[test]
+fn status_by_class_has_sums_ages_and_sizes() {
+    let mut one = jvm("com.acme.orders", "127.0.0.1:0");
+    let address = one.address().to_string();
+    let arguments = [
+        "status",
+        "--classes",
+        "--ages",
+        "--account",
+        "orders",
+        &address,
+    ];
+    // Ages are read after a collection of all memory, a moment later.
+    let found = command::poll(LIMIT, || {
+        one.ask("gc");
+        let finished = heapwarden(&arguments);
+        assert!(finished.status.success(), "{finished:?}");
+        let text = finished.stdout;
+        text.contains("live bytes by size").then_some(text)
+    });
+    let text = found.unwrap_or_else(|| panic!("no ages\n{}", one.log()));
+    // byte[] - 100 0 100 97.7 KiB 9.5 ± 0.1 MiB 0 B 9.5 MiB 1
+    let words = line_of(&text, "byte[]");
+    assert_eq!(words[1], "-", "all samples are kept: {text}");
+    let live: f64 = words[2].parse().expect("a number");
+    assert!((90.0..110.0).contains(&live), "{text}");
+    let (freed, total): (f64, f64) = (words[3].parse().unwrap(), words[4].parse().unwrap());
+    assert!((total - freed - live).abs() <= 1.0, "{text}");
+    let each: f64 = words[5].parse().expect("a number");
+    assert!((96.0..100.0).contains(&each) && words[6] == "KiB", "{text}");
+    let sum = line_of(&text, "sum");
+    let of_all: f64 = sum[2].parse().expect("a number");
+    assert!(of_all >= live, "{text}");
+    let sizes = text
+        .split("live bytes by size")
+        .nth(1)
+        .expect("it is there");
+    assert!(
+        sizes
+            .lines()
+            .nth(1)
+            .is_some_and(|head| head.contains("128 KiB")),
+        "{text}"
+    );
+    let ages = text.split("live bytes by age").nth(1).expect("it is there");
+    let (_, row) = ages.split_once("byte[]").expect("a row");
+    let row = row.lines().next().unwrap_or_default();
+    assert!(row.contains("MiB"), "{text}");
+
+    let finished = heapwarden(&["leaks", &address]);
+    assert_eq!(
+        finished.status.code(),
+        Some(0),
+        "what stands still is no leak: {finished:?}"
+    );
+    assert!(
+        finished.stdout.contains("no verdict yet") || finished.stdout.contains("no suspects"),
+        "{finished:?}"
+    );
+    one.finish();
+}
+
 /// Other JVMs of the machine may be listed as well.
 #[test]
 fn status_without_an_address_lists_the_jvms_of_this_machine() {

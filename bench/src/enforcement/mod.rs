@@ -64,6 +64,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "PROCESSES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=256))]
     busy: u32,
 
+    /// Reports on saved runs of applications again, and loads nothing
+    #[arg(long, value_name = "FILE")]
+    again: Option<PathBuf>,
+
     /// Runs of each leak and of each application, each a JVM of its own; there are four leaks
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
@@ -79,6 +83,9 @@ pub(crate) struct Options {
 
 /// Builds, measures, prints.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if let Some(file) = &options.again {
+        return applications::report_again(file, options.save);
+    }
     let wanted = |of: Of| options.of.is_empty() || options.of.contains(&of);
     if wanted(Of::Programs) {
         run_programs(options)?;

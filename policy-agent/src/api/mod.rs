@@ -4,8 +4,9 @@
 //! latest [`reading`]. If that is too old, it wakes the [`notifier`], a thread of the agent, and waits
 //! for the next one, up to a timeout. The notifier also calls listeners when an account comes near its
 //! limits ([`crate::pressure`]). [`policy_core::peaks`] keeps the highest live bytes of accounts under
-//! test.
+//! test, and [`traced`] has stacks taken of them.
 
 pub(crate) mod notifier;
 pub(crate) mod reading;
 pub(crate) mod reading_cache;
+pub(crate) mod traced;

@@ -18,6 +18,7 @@ use crate::report::State;
 
 use super::reading::Reading;
 use super::reading_cache::{self, ReadingCache};
+use super::traced::Traced;
 use crate::pressure::{AccountPressure, Figures, Watch};
 
 /// The longest sleep.
@@ -28,6 +29,8 @@ const TIDY: Duration = Duration::from_secs(10);
 /// The readings for programs, shared by all threads.
 pub(crate) struct Api {
     pub(crate) reading_cache: ReadingCache,
+    /// Of which purses stacks are taken for tests.
+    pub(crate) traced: Traced,
     has_listeners: AtomicBool,
 }
 
@@ -35,6 +38,7 @@ impl Api {
     pub(crate) fn new() -> Api {
         Api {
             reading_cache: ReadingCache::default(),
+            traced: Traced::default(),
             has_listeners: AtomicBool::new(false),
         }
     }
@@ -95,7 +99,8 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
 /// Takes a reading. On a thread of the agent.
 pub(crate) fn read(agent: &Agent) -> Reading {
     let taken = Instant::now();
-    Reading::new(taken, published::read(agent))
+    let sites = agent.api.traced.read(&agent.core);
+    Reading::new(taken, published::read(agent)).with_sites(sites)
 }
 
 /// The accounts that have limits, with their figures.

@@ -8,6 +8,8 @@ use crate::identity::directory::counting::Names;
 use crate::ledger::PurseId;
 use crate::reading::{LiveOfPurse, Taken};
 use crate::report::{Account, Class, Snapshot, State, UNACCOUNTED};
+use crate::sites::reading::SitesReading;
+use crate::sites::survivors::Site;
 
 /// One reading of all accounts.
 pub(crate) struct Reading {
@@ -18,6 +20,8 @@ pub(crate) struct Reading {
     places: HashMap<String, usize>,
     names: Arc<Names>,
     live_of_purses: HashMap<PurseId, LiveOfPurse>,
+    /// While a test has stacks taken.
+    sites: Option<SitesReading>,
 }
 
 impl Reading {
@@ -34,7 +38,25 @@ impl Reading {
             places,
             names: read.names,
             live_of_purses: read.live_of_purses,
+            sites: None,
         }
+    }
+
+    /// With what was read of sites.
+    pub(crate) fn with_sites(mut self, sites: Option<SitesReading>) -> Reading {
+        self.sites = sites;
+        self
+    }
+
+    /// Where the survivors of a class of an account were allocated, most bytes first.
+    pub(crate) fn sites(&self, account: &str, class: &str) -> &[Site] {
+        let of_account = || {
+            let mut accounts = self.sites.as_ref()?.accounts.iter();
+            let found = accounts.find(|one| &*one.account == account)?;
+            let mut classes = found.classes.iter();
+            classes.find(|(name, _)| &**name == class)
+        };
+        of_account().map_or(&[], |(_, row)| &row.sites)
     }
 
     /// The snapshot that the listener publishes.

@@ -63,6 +63,8 @@ pub(super) fn bind(jni: &Jni, class: &Ref<'_, Class>) -> Result<(), String> {
         NativeMethod::of2::<i32, bool, (), _>("watch", watch),
         NativeMethod::of2::<i32, i32, Array<Anything>, _>("classes", classes),
         NativeMethod::of1::<i64, bool, _>("settle", settle),
+        NativeMethod::of2::<i32, bool, (), _>("trace", trace),
+        NativeMethod::of3::<i32, JavaString, i32, Array<Anything>, _>("sites", sites),
     ];
     if jni.bind(class, &methods) {
         Ok(())
@@ -403,6 +405,36 @@ fn classes(jni: &Jni, purse: i32, most: i32) -> Option<Local<'_, Array<Anything>
         ] {
             row.push(bridge.boxed(jni, number)?);
         }
+    }
+    jni.new_objects(&row)
+}
+
+fn trace(_: &Jni, purse: i32, on: bool) {
+    if let Some((agent, purse)) = Agent::get().zip(purse_of(purse)) {
+        agent.api.traced.trace(purse, on);
+        // The thread of the agent that takes it asks for the stacks.
+        let _ = (agent.api.reading_cache).ask_within(Duration::ZERO, LONGEST_READING);
+    }
+}
+
+fn sites<'a>(
+    jni: &'a Jni,
+    purse: i32,
+    class: Option<Ref<'_, JavaString>>,
+    most: i32,
+) -> Option<Local<'a, Array<Anything>>> {
+    let agent = Agent::get()?;
+    let purse = purse_of(purse)?;
+    let class = class?.text()?;
+    let bridge = agent.bridge()?;
+    let reading = (agent.api.reading_cache).ask_within(Duration::ZERO, LONGEST_READING)?;
+    let name = reading.name_of(purse)?;
+    let mut row = Vec::new();
+    let most = usize::try_from(most).unwrap_or(0);
+    for site in reading.sites(name, &class).iter().take(most) {
+        row.push(jni.new_string(&site.frames.join("\n"))?.upcast());
+        // Saturates.
+        row.push(bridge.boxed(jni, (site.share * 1000.0).round() as u64)?);
     }
     jni.new_objects(&row)
 }

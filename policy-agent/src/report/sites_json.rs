@@ -20,18 +20,22 @@ pub const MAX_SITES: usize = 2_000;
 /// # Errors
 /// The serializer's error; this document causes none.
 pub fn render(reading: &SitesReading) -> Result<Vec<u8>, serde_json::Error> {
+    let mut out = serde_json::to_vec(&sites(reading))?;
+    out.push(b'\n');
+    Ok(out)
+}
+
+/// The document, borrowed from the reading.
+pub(crate) fn sites(reading: &SitesReading) -> document::Sites<'_> {
     let mut sites_left = MAX_SITES;
-    let skipped = Skip::ALL.map(|why| (why.name(), reading.counts.skipped[why as usize]));
-    let sites = document::Sites {
+    let skipped = Skip::ALL.map(|why| (why.name().into(), reading.counts.skipped[why as usize]));
+    document::Sites {
         stacks: reading.counts.taken,
-        skipped: Counts::of(&skipped),
+        skipped: Counts(skipped.into()),
         accounts: (reading.accounts.iter())
             .map(|one| account(one, &mut sites_left))
             .collect(),
-    };
-    let mut out = serde_json::to_vec(&sites)?;
-    out.push(b'\n');
-    Ok(out)
+    }
 }
 
 fn account<'a>(account: &'a AccountSites, sites_left: &mut usize) -> document::AccountSites<'a> {

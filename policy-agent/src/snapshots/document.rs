@@ -8,8 +8,8 @@ use flate2::write::GzEncoder;
 use policy_core::cohorts::{Cohorts, Mark};
 use policy_report::{Cohort, Run, SNAPSHOT_VERSION, VARIANCE_UNIT_BYTES2};
 
-use crate::report::Snapshot;
 use crate::report::json::{self, Classes};
+use crate::report::{SitesReading, Snapshot, sites_json};
 
 /// How hard the document is compressed: beyond this, time grows faster than size falls.
 const LEVEL: u32 = 3;
@@ -44,8 +44,9 @@ pub(super) fn render(
     about: &About<'_>,
     snapshot: &Snapshot,
     cohorts: &Cohorts,
+    sites: &SitesReading,
 ) -> io::Result<Vec<u8>> {
-    let document = document(about, snapshot, cohorts);
+    let document = document(about, snapshot, cohorts, sites);
     let mut out = io::BufWriter::with_capacity(
         64 << 10,
         GzEncoder::new(Vec::new(), Compression::new(LEVEL)),
@@ -61,6 +62,7 @@ fn document<'a>(
     about: &About<'a>,
     snapshot: &'a Snapshot,
     cohorts: &Cohorts,
+    sites: &'a SitesReading,
 ) -> policy_report::Snapshot<'a> {
     let accounts = json::accounts(snapshot, Classes::All);
     policy_report::Snapshot {
@@ -81,6 +83,7 @@ fn document<'a>(
         cohorts_joined: cohorts.is_joined(),
         accounts: accounts.accounts,
         accounts_omitted: accounts.accounts_omitted,
+        sites: sites_json::sites(sites),
     }
 }
 

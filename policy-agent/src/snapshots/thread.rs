@@ -139,7 +139,8 @@ fn make(agent: &Agent, why: &'static str) -> io::Result<Vec<u8>> {
         at,
         why,
     };
-    let bytes = document::render(&about, &taken.snapshot, &cohorts)?;
+    let sites = crate::sites::reading::read(&agent.core);
+    let bytes = document::render(&about, &taken.snapshot, &cohorts, &sites)?;
     if let Some(mark) = mark {
         agent.snapshots.marks().add(mark, why != "asked");
     }

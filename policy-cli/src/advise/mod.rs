@@ -7,6 +7,8 @@
 //! JVM has enough data, or Prometheus cannot be read.
 
 mod advice;
+#[cfg(test)]
+mod agreement;
 mod assessment;
 mod forecast;
 mod limit_moves;

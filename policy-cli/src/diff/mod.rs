@@ -5,6 +5,7 @@
 mod difference;
 mod output;
 mod report;
+mod sites;
 pub(crate) mod source;
 
 use std::io::{self, Write as _};
@@ -71,9 +72,10 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
         )?;
     }
     let found = difference::difference(&old, &new);
+    let sites = sites::changes(&old, &new);
     let both = [&old, &new];
     if arguments.json {
-        output::json(&found, both, &mut out)?;
+        output::json(&found, &sites, both, &mut out)?;
     } else if arguments.csv {
         output::csv(&found, &mut out)?;
     } else {
@@ -81,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
             all: arguments.all,
             ages: arguments.ages,
         };
-        report::write(&found, both, wanted, &mut out)?;
+        report::write(&found, &sites, both, wanted, &mut out)?;
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)

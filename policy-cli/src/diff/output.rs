@@ -6,6 +6,7 @@ use policy_report::Snapshot;
 use serde::Serialize;
 
 use super::difference::{Change, Difference};
+use super::sites::SiteChange;
 use crate::json_line;
 use crate::printable;
 
@@ -21,6 +22,18 @@ struct Document<'a> {
     unseen_at_most_bytes: u64,
     total: Row,
     accounts: Vec<Account<'a>>,
+    sites: Vec<Place<'a>>,
+}
+
+#[derive(Serialize)]
+struct Place<'a> {
+    account: &'a str,
+    class: &'a str,
+    frames: &'a [String],
+    change_bytes: i64,
+    standard_error_bytes: u64,
+    old_bytes: u64,
+    new_bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -107,6 +120,7 @@ fn about<'a>(of: &'a Snapshot<'_>) -> About<'a> {
 /// Writes one document in one line.
 pub(super) fn json(
     found: &Difference,
+    sites: &[SiteChange],
     [old, new]: [&Snapshot<'_>; 2],
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -138,6 +152,17 @@ pub(super) fn json(
         unseen_at_most_bytes: found.unseen_bytes,
         total: (&found.total).into(),
         accounts: accounts.collect(),
+        sites: (sites.iter())
+            .map(|site| Place {
+                account: &site.account,
+                class: &site.class,
+                frames: &site.frames,
+                change_bytes: site.bytes(),
+                standard_error_bytes: site.standard_error.ceil() as u64,
+                old_bytes: site.old_bytes,
+                new_bytes: site.new_bytes,
+            })
+            .collect(),
     };
     json_line::write(&document, out)
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use policy_report::Snapshot;
 
 use super::difference::{AccountChange, Change, Difference};
+use super::sites::SiteChange;
 use crate::clock;
 use crate::printable;
 use crate::table::amount;
@@ -26,6 +27,7 @@ pub(super) struct Wanted {
 /// Writes what is compared, the accounts and the classes.
 pub(super) fn write(
     found: &Difference,
+    sites: &[SiteChange],
     [old, new]: [&Snapshot<'_>; 2],
     wanted: Wanted,
     out: &mut dyn Write,
@@ -81,6 +83,7 @@ pub(super) fn write(
     if wanted.ages {
         write_births(&changed, most, out)?;
     }
+    write_sites(sites, most, out)?;
     writeln!(out)?;
     writeln!(
         out,
@@ -111,6 +114,30 @@ fn write_births(changed: &[&AccountChange], most: usize, out: &mut dyn Write) ->
     more(births.len(), most, "periods", out)
 }
 
+/// The places that changed, a line with its innermost frame each; nothing where the agent takes no stacks.
+fn write_sites(sites: &[SiteChange], most: usize, out: &mut dyn Write) -> io::Result<()> {
+    if sites.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    writeln!(
+        out,
+        "Where it was allocated (since stacks are taken; both errors add up):"
+    )?;
+    for site in sites.iter().take(most) {
+        let frame = site.frames.first().map_or("?", String::as_str);
+        writeln!(
+            out,
+            "  {}  {}  {}  {}",
+            signed(site.bytes(), site.standard_error),
+            printable::fitted_name(&site.account, MAX_ACCOUNT_COLUMNS),
+            printable::fitted_name(&site.class, MAX_CLASS_COLUMNS),
+            printable::fitted(frame, 100)
+        )?;
+    }
+    more(sites.len(), most, "places", out)
+}
+
 fn more(count: usize, most: usize, what: &str, out: &mut dyn Write) -> io::Result<()> {
     match count.saturating_sub(most) {
         0 => Ok(()),
@@ -129,7 +156,16 @@ fn about(of: &Snapshot<'_>) -> String {
     if !of.why.is_empty() {
         parts.push(printable::fitted(&of.why, 20).into_owned());
     }
-    parts.join(", ")
+    let mut text = parts.join(", ");
+    match of.heap.live_age_seconds {
+        Some(age) if age >= 10.0 => {
+            let age = clock::format_duration(age as u64);
+            text.push_str(&format!("; live as of a collection {age} before"));
+        }
+        None => text.push_str("; before the first collection: nothing is known to be live"),
+        Some(_) => {}
+    }
+    text
 }
 
 fn relation(found: &Difference, old: &Snapshot<'_>, new: &Snapshot<'_>) -> String {
@@ -167,7 +203,7 @@ fn row(names: Vec<String>, change: &Change) -> Vec<String> {
     let mut cells = vec![mark.to_owned()];
     cells.extend(names);
     cells.extend([
-        signed_estimate(change),
+        signed(change.bytes(), change.standard_error()),
         format!("{sign}{}", amount::count(objects.unsigned_abs())),
         amount::bytes(change.came_bytes),
         amount::bytes(change.went_bytes),
@@ -178,9 +214,8 @@ fn row(names: Vec<String>, change: &Change) -> Vec<String> {
 }
 
 /// `+12.3 ± 0.9 MiB`
-fn signed_estimate(change: &Change) -> String {
-    let bytes = change.bytes();
-    let error = change.standard_error().min(u64::MAX as f64) as u64;
+fn signed(bytes: i64, error: f64) -> String {
+    let error = error.min(u64::MAX as f64) as u64;
     let estimate = amount::estimate(bytes.unsigned_abs(), error);
     match bytes {
         0 => estimate,

@@ -139,7 +139,9 @@ impl Enforcer {
         };
         let sooner = self.evidence.advance(core, jvm, asked, jvm.now());
         epochs.note_time(jvm.uptime_ms());
-        (core.holdings).note(epochs.current(), epochs.covered(), jvm.uptime_ms());
+        if (core.holdings).note(epochs.current(), epochs.covered(), jvm.uptime_ms()) {
+            core.leaks.has_cover();
+        }
         if let Some(kind) = self.evidence.known_kind() {
             core.leaks.note_collector(kind);
         }

@@ -133,6 +133,8 @@ pub struct Evidence {
     provoked_bytes: u64,
     /// When a canary was last planted without a need.
     prepared: Option<Instant>,
+    /// A verdict or an estimate has needed evidence: a pair of arrays is worth its two regions.
+    keeps_pair: bool,
     /// When the stock was last filled up.
     stocked: Option<Instant>,
     /// The VM refused to restore its flag; the next try is at this time.
@@ -176,6 +178,7 @@ impl Evidence {
         if !self.is_needed(core, need, now) || core.heap.free_bytes(jvm) < ROOM {
             return IDLE.min(refund_wait);
         }
+        self.keeps_pair |= need != Need::None && !matches!(by, By::ConcurrentCycle);
         self.keep_stock(core, jvm, now);
         if need != Need::None && self.collector.is_none() {
             self.know_the_collector(core, jvm);
@@ -400,7 +403,8 @@ impl Evidence {
         self.canaries.keep_stock(jvm);
         let region_bytes = self.collector.and_then(|collector| collector.region_bytes);
         let is_little = |bytes: u64| bytes * 2 <= core.heap.max_bytes() / PAIR_OF_HEAP;
-        if region_bytes.is_some_and(is_little)
+        if self.keeps_pair
+            && region_bytes.is_some_and(is_little)
             && self.canaries.is_short_of_a_pair()
             && let Some(elements) = self.elements(core, jvm)
         {

@@ -151,11 +151,13 @@ impl Holdings {
     }
 
     /// Notes what time it is in the current epoch, and how far collections of old memory have come. Wakes
-    /// the holdings thread if there was one. The enforcer, in each turn; a lock that is held for moments.
-    pub fn note(&self, current: Epoch, covered: Option<Epoch>, now_ms: u64) {
-        if self.times().note(current, covered, now_ms) {
+    /// the holdings thread if there was one, and returns whether there was. The enforcer, in each turn; a lock that is held for moments.
+    pub fn note(&self, current: Epoch, covered: Option<Epoch>, now_ms: u64) -> bool {
+        let has_moved = self.times().note(current, covered, now_ms);
+        if has_moved {
             self.wakeup.wake();
         }
+        has_moved
     }
 
     /// The marks so far. Copies some kilobytes.

@@ -23,7 +23,7 @@ use super::statistic::{Finding, Verdict};
 /// The lengths of the windows in seconds.
 pub const WINDOWS_SECONDS: [u64; 4] = [600, 2_400, 10_800, 43_200];
 /// How much of the window must pass between the first look that calls it a leak and the one that confirms it.
-const CONFIRM: f64 = 0.3;
+const CONFIRM: f64 = 0.25;
 /// A longer window with so many old samples outweighs a shorter one.
 const MANY_OLD: u64 = 20;
 

@@ -1,9 +1,11 @@
 //! When something is full if it goes on growing as it did.
 //!
 //! The looks of the last seven eighths of the history are divided into at most [`BLOCKS`] blocks of time. The
-//! mean growth is that from the first to the last of them; its error is the larger of two: what the
-//! blocks differ by, and what sampling adds. The interval is that of Student's t at 95 %. If growth may be none by
-//! that, there is no latest time: "not before".
+//! mean growth g is that from the first to the last of them. What the blocks differ by gives the variance D of
+//! growth in a second; the variance of g is `D / span`, or what sampling adds if that is more. In h seconds
+//! from now, `g h` bytes are added, give or take `t √(var(g) h² + D h)`: the second term is what the future
+//! differs by from its mean. The interval is where that meets the room, with Student's t at 95 %. If growth may
+//! be none, there is no latest time: "not before".
 //!
 //! Pure functions.
 
@@ -11,6 +13,8 @@
 const BLOCKS: usize = 8;
 /// The fewest blocks that give a forecast.
 const FEWEST: usize = 3;
+/// Neighbouring blocks share bursts, so that few of them differ by less than the future may.
+const CAUTION: f64 = 1.3;
 /// Student's t at 97.5 % by degrees of freedom, from 1.
 const T: [f64; 8] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306];
 
@@ -57,21 +61,23 @@ pub fn forecast(levels: &[Level], room: f64) -> Option<Full> {
             seconds * (growth - mean).powi(2)
         })
         .sum();
-    let of_blocks = (squares / (count - 1) as f64 / span).sqrt();
+    let of_a_second = CAUTION * squares / (count - 1) as f64;
     // What both have in common cancels; it is at most the smaller of them.
-    let of_sampling = (last.variance + first.variance - 2.0 * first.variance.min(last.variance))
-        .max(0.0)
-        .sqrt()
-        / span;
-    let spread = T[(count - 2).min(T.len() - 1)] * of_blocks.max(of_sampling);
-    let (slowest, fastest) = (mean - spread, mean + spread);
-    if mean <= 0.0 || fastest <= 0.0 {
+    let of_sampling = (last.variance - first.variance).abs() / (span * span);
+    let of_mean = (of_a_second / span).max(of_sampling);
+    let t = T[(count - 2).min(T.len() - 1)];
+    let room = room.max(0.0);
+    // (room - g h)² = t² (var(g) h² + D h)
+    let a = mean * mean - t * t * of_mean;
+    let b = 2.0 * room * mean + t * t * of_a_second;
+    let root = (b * b - 4.0 * a * room * room).max(0.0).sqrt();
+    if mean <= 0.0 || b + root <= 0.0 {
         return None;
     }
-    let room = room.max(0.0);
     Some(Full {
-        earliest: room / fastest,
-        latest: (slowest > 0.0).then(|| room / slowest),
+        // The smaller root, in the form that does not cancel.
+        earliest: 2.0 * room * room / (b + root),
+        latest: (a > 0.0).then(|| (b + root) / (2.0 * a)),
     })
 }
 

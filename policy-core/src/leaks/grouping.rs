@@ -5,6 +5,7 @@
 //! the session. The class of the program says more. Pure functions.
 
 use super::detector::Judged;
+use super::statistic::Verdict;
 
 /// Packages of the JDK.
 const JDK: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
@@ -25,41 +26,75 @@ fn is_primitive(element: &str) -> bool {
     names.contains(&element)
 }
 
-/// The suspects, each with the classes that are its parts. `is_candidate` tells whether an own class of the
-/// account is about to be confirmed: its parts wait for it.
+/// How surely a class of the program must grow to stand for parts of its account that are suspects.
+const LEADS_FROM: f64 = 2.5;
+
+/// A suspect with its parts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// The suspect. Its growth is that of all.
+    pub whole: Judged,
+    /// The classes that are its parts.
+    pub with: Vec<String>,
+}
+
+impl Group {
+    fn add(&mut self, part: &Judged) {
+        self.with.push(part.name.class.to_string());
+        self.whole.growth += part.growth;
+        self.whole.error = self.whole.error.hypot(part.error);
+    }
+}
+
+/// The suspects, each with the classes that are its parts, fastest growth first. Parts belong to the class of
+/// the program that is suspect in their account. If none is, one of `others` stands for them that grows with
+/// them and is not refuted: it has fewer bytes than its arrays, and takes longer to be proved.
 #[must_use]
-pub fn grouped(
-    suspects: Vec<Judged>,
-    is_candidate: impl Fn(&str) -> bool,
-) -> Vec<(Judged, Vec<String>)> {
-    let (parts, own): (Vec<Judged>, Vec<Judged>) = suspects
+pub fn grouped(suspects: Vec<Judged>, others: &[Judged]) -> Vec<Group> {
+    let (mut parts, own): (Vec<Judged>, Vec<Judged>) = suspects
         .into_iter()
         .partition(|one| is_part(&one.name.class));
-    let mut groups: Vec<(Judged, Vec<String>)> =
-        own.into_iter().map(|one| (one, Vec::new())).collect();
-    groups.sort_by(|(a, _), (b, _)| b.growth.total_cmp(&a.growth));
-    let mut rest: Vec<Judged> = Vec::new();
+    let group = |whole| Group {
+        whole,
+        with: Vec::new(),
+    };
+    let mut groups: Vec<Group> = own.into_iter().map(group).collect();
+    fastest_first(&mut groups);
+    parts.sort_by(|a, b| b.growth.total_cmp(&a.growth));
     for part in parts {
-        // The one that grows most stands for the account.
-        let whole = (groups.iter_mut()).find(|(own, _)| own.name.account == part.name.account);
-        match whole {
-            Some((_, with)) => with.push(part.name.class.to_string()),
-            None if is_candidate(&part.name.account) => {}
-            None => rest.push(part),
+        let account = &part.name.account;
+        let whole = (groups.iter_mut()).find(|group| group.whole.name.account == *account);
+        if let Some(whole) = whole {
+            whole.add(&part);
+            continue;
         }
-    }
-    // Without a class of its own: the part that grows most, and the others with it.
-    rest.sort_by(|a, b| b.growth.total_cmp(&a.growth));
-    for part in rest {
-        let whole = (groups.iter_mut()).find(|(own, _)| own.name.account == part.name.account);
-        match whole {
-            Some((_, with)) => with.push(part.name.class.to_string()),
-            None => groups.push((part, Vec::new())),
+        let surely = |one: &&Judged| one.growth / one.error.max(f64::MIN_POSITIVE);
+        let lead = (others.iter())
+            .filter(|one| one.name.account == *account && !is_part(&one.name.class))
+            .filter(|one| matches!(one.verdict, Verdict::Leak | Verdict::Undecided))
+            .filter(|one| surely(one) > LEADS_FROM)
+            .max_by(|a, b| surely(a).total_cmp(&surely(b)));
+        let mut whole = group(match lead {
+            Some(lead) => Judged {
+                name: lead.name.clone(),
+                growth: lead.growth,
+                error: lead.error,
+                ..part.clone()
+            },
+            None => part.clone(),
+        });
+        if lead.is_some() {
+            whole.add(&part);
         }
+        groups.push(whole);
     }
-    for (_, with) in &mut groups {
-        with.sort_unstable();
+    for group in &mut groups {
+        group.with.sort_unstable();
     }
-    groups.sort_by(|(a, _), (b, _)| b.growth.total_cmp(&a.growth));
+    fastest_first(&mut groups);
     groups
+}
+
+fn fastest_first(groups: &mut [Group]) {
+    groups.sort_by(|a, b| b.whole.growth.total_cmp(&a.whole.growth));
 }

@@ -226,7 +226,7 @@ impl History {
         let age_then = then.at_ms - quarter.at_ms;
         let is_aged = |mark: &&Mark| mark.at_ms + age_then <= ends;
         let three = newest.marks.iter().rev().find(is_aged)?;
-        let is_short = |from: u64, to: u64| to.saturating_sub(from) < half / 2;
+        let is_short = |from: u64, to: u64| to.saturating_sub(from) < half / 3;
         if is_short(quarter.at_ms, middle) || is_short(middle, three.at_ms) {
             return None;
         }

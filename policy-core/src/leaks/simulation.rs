@@ -91,8 +91,9 @@ impl Watched {
         }
     }
 
-    /// A collection of old memory at `now`, and a look just after it.
-    pub(crate) fn look(&mut self, objects: &[Sampled], now: f64) -> Option<Judged> {
+    /// A collection of old memory at `now`, and a look just after it. It is known to have decided on what was
+    /// born more than `lag` seconds before: the canary that told of it was planted then.
+    pub(crate) fn look(&mut self, objects: &[Sampled], now: f64, lag: f64) -> Option<Judged> {
         while self.noted + self.gc_seconds <= now {
             self.noted += self.gc_seconds;
             self.epoch += 1;
@@ -103,7 +104,7 @@ impl Watched {
         self.times
             .note(Epoch::new(self.epoch), Some(covered), (now * 1e3) as u64);
         self.history
-            .push(look(&self.times, &self.name, objects, now));
+            .push(look(&self.times, &self.name, objects, now, lag));
         self.detector.judge(&self.history).into_iter().next()
     }
 
@@ -113,8 +114,10 @@ impl Watched {
 }
 
 /// What a collection at `now` leaves of the objects.
-fn look(times: &EpochTimes, name: &RowName, objects: &[Sampled], now: f64) -> Look {
-    let marks = times.marks().to_vec();
+fn look(times: &EpochTimes, name: &RowName, objects: &[Sampled], now: f64, lag: f64) -> Look {
+    let decided_ms = ((now - lag) * 1e3) as u64;
+    let decided = times.marks().iter().filter(|mark| mark.at_ms <= decided_ms);
+    let marks: Vec<_> = decided.copied().collect();
     let mut births: Vec<Births> = Vec::new();
     let mut row = RowSeen::default();
     for object in objects.iter().filter(|o| o.born <= now && o.died > now) {

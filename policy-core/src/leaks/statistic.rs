@@ -39,6 +39,8 @@ pub const FEWEST_OLD: u64 = 10;
 pub const SURELY: f64 = 4.5;
 /// A suspicion stays while growth exceeds so many: it does not flicker.
 pub const STILL: f64 = 3.0;
+/// With too few samples to say more: it may grow beyond so many.
+const PERHAPS: f64 = 2.0;
 /// The z of Wilson's bounds.
 const WILSON_Z: f64 = 3.0;
 /// The share of old instances that lives on must exceed this, surely; and a suspicion stays above the
@@ -179,7 +181,7 @@ impl WindowView {
             error > 0.0 && self.young.bytes - died.bytes > 2.0 * error
         };
         let verdict = if grown.records < FEWEST_GROWN || !has_old {
-            match z > STILL && grown.records > 0 {
+            match z > PERHAPS {
                 true => Verdict::Undecided,
                 false => Verdict::Steady,
             }

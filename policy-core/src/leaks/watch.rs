@@ -14,16 +14,17 @@ use crate::holdings::{Pass, Row};
 use crate::ledger::PurseId;
 use crate::sampling::standard_error_bytes;
 use crate::sampling::weight::{OBJECT_UNIT, VARIANCE_UNIT_BYTES2};
+use crate::sites::survivors::Site;
 use crate::sites::wanted::{Asker, Row as SiteRow};
 use crate::snapshot::{Kind, OTHER};
 
 use super::asking::Asking;
 use super::detector::{Detector, Judged, findings, windows_ms};
 use super::forecast::{Level, forecast};
-use super::grouping::{self, is_part};
+use super::grouping::{self, Group};
 use super::history::{Births, History, Look, RowName, RowSeen};
 use super::statistic::{FEWEST_GROWN, FEWEST_OLD, STILL, Verdict};
-use super::{Exhausts, Growing, MOST_GROWING, MOST_SUSPECTS, Report, Site, Suspect};
+use super::{Exhausts, Growing, MOST_GROWING, MOST_SUSPECTS, Report, Suspect};
 
 /// The most rows of which stacks are asked for.
 const MOST_WITH_SITES: usize = 64;
@@ -158,11 +159,8 @@ impl Watch {
             }
             found.iter().any(|finding| {
                 let grows = finding.growth > STILL * finding.error;
-                match finding.verdict {
-                    Verdict::Leak => true,
-                    Verdict::Undecided => grows,
-                    _ => finding.still_leaks && grows,
-                }
+                finding.verdict == Verdict::Leak
+                    || grows && (finding.verdict == Verdict::Undecided || finding.still_leaks)
             })
         })
     }
@@ -185,10 +183,6 @@ impl Watch {
         let windows = windows_ms(newest.decided_ms());
         let horizon = (windows.iter().rev())
             .find(|&&(_, window_ms)| self.history.bounds(newest, window_ms).is_some());
-        let candidates: Vec<Arc<str>> = (judged.iter())
-            .filter(|one| one.is_unconfirmed && !is_part(&one.name.class))
-            .map(|one| one.name.account.clone())
-            .collect();
         let (suspects, others): (Vec<Judged>, Vec<Judged>) = judged
             .into_iter()
             .partition(|one| one.verdict == Verdict::Leak);
@@ -196,15 +190,15 @@ impl Watch {
             let mut leaks = policy.leaks.iter();
             leaks.any(|leak| leak.matches(&name.account, &name.class))
         };
-        let is_candidate = |account: &str| candidates.iter().any(|one| **one == *account);
-        let groups = grouping::grouped(suspects, is_candidate);
-        let (known, mut groups): (Vec<_>, Vec<_>) =
-            groups.into_iter().partition(|(one, _)| is_known(&one.name));
+        let groups = grouping::grouped(suspects, &others);
+        let (known, mut groups): (Vec<Group>, Vec<Group>) = groups
+            .into_iter()
+            .partition(|group| is_known(&group.whole.name));
         let mut omitted = newest.omitted + groups.len().saturating_sub(MOST_SUSPECTS) as u64;
         groups.truncate(MOST_SUSPECTS);
         let sites = self.sites(core, &groups, &others, rows);
         let room = Room::of(core, pass);
-        let suspects = groups.into_iter().map(|(one, with)| {
+        let suspects = groups.into_iter().map(|Group { whole: one, with }| {
             let seen = newest.rows.get(&one.name);
             Suspect {
                 rows: rows.get(&one.name).cloned().unwrap_or_default(),
@@ -233,7 +227,7 @@ impl Watch {
         omitted += growing.len().saturating_sub(MOST_GROWING) as u64;
         growing.truncate(MOST_GROWING);
         let acknowledged = (known.iter())
-            .filter_map(|(one, _)| growing_of(one, newest, "acknowledged"))
+            .filter_map(|group| growing_of(&group.whole, newest, "acknowledged"))
             .take(MOST_GROWING)
             .collect();
         Report {
@@ -251,7 +245,7 @@ impl Watch {
     fn sites(
         &self,
         core: &Core,
-        groups: &[(Judged, Vec<String>)],
+        groups: &[Group],
         others: &[Judged],
         rows: &HashMap<RowName, Vec<(PurseId, u32)>>,
     ) -> HashMap<RowName, Vec<Site>> {
@@ -259,7 +253,7 @@ impl Watch {
             .iter()
             .filter(|one| one.is_unconfirmed)
             .map(|one| &one.name);
-        let suspects = groups.iter().map(|(one, _)| &one.name);
+        let suspects = groups.iter().map(|group| &group.whole.name);
         let wanted: Vec<SiteRow> = (suspects.clone().chain(near))
             .filter_map(|name| rows.get(name))
             .flatten()
@@ -337,14 +331,7 @@ fn sites_of<K: Clone + Eq + Hash>(
         |record: &crate::ledger::LiveRecord| of_numbers.get(&(record.payer, record.class)).cloned();
     let found = core.sites.survivors(&core.ledger, row, MOST_SITES);
     (found.into_iter())
-        .map(|(name, row)| {
-            let site = |site: crate::sites::survivors::Site| Site {
-                frames: site.frames,
-                share: site.share,
-                live_bytes: site.live_bytes,
-            };
-            (name, row.sites.into_iter().map(site).collect())
-        })
+        .map(|(name, row)| (name, row.sites))
         .collect()
 }
 
@@ -450,6 +437,12 @@ fn births(row: &Row, marks: &[crate::holdings::Mark]) -> Vec<Births> {
     births.collect()
 }
 
+/// Whether a suspect of the report has this one among its parts.
+fn is_part(report: &Report, one: &Suspect) -> bool {
+    let mut wholes = (report.suspects.iter()).filter(|other| other.account == one.account);
+    wholes.any(|other| other.with.iter().any(|part| **part == *one.class))
+}
+
 /// One line for each suspicion that begins or ends.
 fn news(before: &Report, after: &Report) -> Lines {
     /// The most lines of one look.
@@ -481,6 +474,8 @@ fn news(before: &Report, after: &Report) -> Lines {
             let mut known = after.acknowledged.iter();
             let why = if known.any(|k| (&k.account, &k.class) == (&one.account, &one.class)) {
                 "the policy acknowledges it"
+            } else if is_part(after, one) {
+                "it is taken for a part of another class"
             } else {
                 "later collections do not bear it out"
             };

@@ -22,6 +22,12 @@ pub enum Asker {
     Leaks,
     /// The policy: `sites` of `[leaks]`.
     Policy,
+    /// Tests of a program, of what they allocate themselves.
+    Tests,
+}
+
+impl Asker {
+    const COUNT: usize = 3;
 }
 
 /// What stacks are wanted of.
@@ -84,7 +90,7 @@ impl Set {
 pub(super) struct Wanted {
     any: AtomicBool,
     set: ArcSwap<Set>,
-    askers: Mutex<[Vec<Row>; 2]>,
+    askers: Mutex<[Vec<Row>; Asker::COUNT]>,
 }
 
 /// What became of a request.
@@ -177,7 +183,10 @@ mod tests {
         assert!(wanted.set(Asker::Leaks, Vec::new()).changed);
         assert!(!wanted.set(Asker::Leaks, Vec::new()).changed);
         assert!(!has(3, 7) && has(5, 7));
+        wanted.set(Asker::Tests, vec![row(5, Some(7))]);
         wanted.set(Asker::Policy, Vec::new());
+        assert!(wanted.any() && has(5, 7) && !has(5, 8));
+        wanted.set(Asker::Tests, Vec::new());
         assert!(!wanted.any() && !has(5, 7));
     }
 

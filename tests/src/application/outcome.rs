@@ -1,6 +1,6 @@
 //! What was seen of an application on its course, and what of it breaks a promise.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ const SOON: Duration = Duration::from_secs(15);
 const UNREPORTED: f64 = 1.275;
 
 /// What clients got for their requests. A load, a read, a count of everything: all are requests.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answers {
     /// The door's `503`.
     pub turned_away: u64,
@@ -35,7 +35,7 @@ impl Answers {
 }
 
 /// What of the loads is not as it should be.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Losses {
     /// Acknowledged, and not there in full.
     pub lost: u64,
@@ -44,7 +44,7 @@ pub struct Losses {
 }
 
 /// One course on one VM.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// Whether the account had a door.
     pub door: bool,
@@ -100,6 +100,12 @@ impl Outcome {
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.held_bytes / self.limit_bytes as f64
+    }
+
+    /// Whether the limit was reached at all: a slow application on a busy machine may not get there in time.
+    #[must_use]
+    pub fn reached_limit(&self) -> bool {
+        self.stopped || self.highest_ratio() > 1.0
     }
 
     /// The most that was live, of the limit.

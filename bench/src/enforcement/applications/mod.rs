@@ -6,9 +6,12 @@
 mod report;
 mod results;
 
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
 
 use heapwarden_harness::busy::Busy;
 use heapwarden_tests::application::course::{Course, run as run_course};
@@ -83,6 +86,26 @@ pub(super) fn run(plan: &Plan<'_>, save: bool) -> Result<()> {
     println!("{}", report::text(&results));
     if save {
         for path in report::save(&results)? {
+            println!("saved {}", path.display());
+        }
+    }
+    Ok(())
+}
+
+/// Reports on runs that were saved, and saves the report if that is wanted.
+pub(super) fn report_again(file: &Path, save: bool) -> Result<()> {
+    /// What was saved, but for the verdicts.
+    #[derive(Deserialize)]
+    struct Saved {
+        results: Results,
+    }
+    let text =
+        fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+    let saved: Saved = serde_json::from_str(&text)
+        .with_context(|| format!("{} has no runs of applications", file.display()))?;
+    println!("{}", report::text(&saved.results));
+    if save {
+        for path in report::save(&saved.results)? {
             println!("saved {}", path.display());
         }
     }

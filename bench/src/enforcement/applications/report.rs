@@ -124,10 +124,10 @@ fn each(results: &Results) -> Table {
             run.application.clone(),
             run.jvm(),
             format!("{:.1}", mib(outcome.held_bytes)),
-            if outcome.stopped {
-                percent(run.beyond())
-            } else {
-                "never".to_owned()
+            match (outcome.stopped, outcome.reached_limit()) {
+                (true, _) => percent(run.beyond()),
+                (false, true) => "never".to_owned(),
+                (false, false) => "not reached".to_owned(),
             },
             percent(run.margin()),
             seconds(run).map_or_else(|| "-".to_owned(), |lag| format!("{lag:.1}")),
@@ -184,6 +184,9 @@ mod tests {
         let text = text(&results);
         assert!(text.contains(" 4.0 |"), "{text}");
         assert!(text.contains(" never |"), "{text}");
-        assert!(text.contains("- MISSED: every application"), "{text}");
+        assert!(
+            text.contains("- MISSED: every application that reaches"),
+            "{text}"
+        );
     }
 }

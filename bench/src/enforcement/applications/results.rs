@@ -1,6 +1,6 @@
 //! What was measured of applications of others, and how the promise was kept.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use heapwarden_tests::application::outcome::Outcome;
 
@@ -17,7 +17,7 @@ const ENOUGH: usize = 3;
 const MARGIN: f64 = 3.0;
 
 /// A whole run of the benchmark.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Results {
     pub(super) machine: Machine,
     /// Processes that kept processors busy, besides whatever else the machine did.
@@ -30,7 +30,7 @@ pub(super) struct Results {
 }
 
 /// One application in one JVM.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Run {
     pub(super) application: String,
     pub(super) jdk: u32,
@@ -55,21 +55,29 @@ impl Run {
 }
 
 /// The distinct values of a key, in order.
-fn distinct<K: Ord>(runs: &[Run], key: impl Fn(&Run) -> K) -> Vec<K> {
-    let mut keys: Vec<K> = runs.iter().map(key).collect();
+fn distinct<K: Ord>(runs: &[&Run], key: impl Fn(&Run) -> K) -> Vec<K> {
+    let mut keys: Vec<K> = runs.iter().map(|run| key(run)).collect();
     keys.sort();
     keys.dedup();
     keys
 }
 
 impl Results {
-    /// The runs of each value of a key.
+    /// The runs that reached the limit: the others say nothing of a door.
+    fn reached(&self) -> Vec<&Run> {
+        let runs = self.runs.iter();
+        runs.filter(|run| run.outcome.reached_limit()).collect()
+    }
+
+    /// The runs that reached the limit, of each value of a key.
     pub(super) fn grouped<K: Ord>(&self, key: impl Fn(&Run) -> K) -> Vec<(K, Vec<&Run>)> {
-        distinct(&self.runs, &key)
+        let reached = self.reached();
+        distinct(&reached, &key)
             .into_iter()
             .map(|value| {
-                let runs = self.runs.iter().filter(|run| key(run) == value).collect();
-                (value, runs)
+                let runs = reached.iter().copied();
+                let same = runs.filter(|run| key(run) == value).collect();
+                (value, same)
             })
             .collect()
     }
@@ -101,26 +109,28 @@ impl Results {
                 percent(share)
             ),
         }];
-        let beyond: Vec<f64> = self.runs.iter().map(Run::beyond).collect();
+        let reached = self.reached();
+        let beyond: Vec<f64> = reached.iter().map(|run| run.beyond()).collect();
         verdicts.push(Verdict::new(
             "never over 15 %".to_owned(),
             range(&beyond).1 <= MOST_OVERSHOOT,
             format!("the worst is {}", percent(range(&beyond).1)),
         ));
-        let refused = self.runs.iter().filter(|run| run.outcome.refusals > 0);
+        let refused = reached.iter().filter(|run| run.outcome.refusals > 0);
         let refused = refused.count();
         verdicts.push(Verdict::new(
             "no error is thrown before the door has shut".to_owned(),
             refused == 0,
-            format!("{refused} of {} runs", self.runs.len()),
+            format!("{refused} of {} runs", reached.len()),
         ));
-        let stopped = self.runs.iter().filter(|run| run.outcome.stopped).count();
+        let stopped = reached.iter().filter(|run| run.outcome.stopped).count();
         verdicts.push(Verdict::new(
-            "every application is turned away".to_owned(),
-            stopped == self.runs.len() && self.failed.is_empty(),
+            "every application that reaches its limit is turned away".to_owned(),
+            stopped == reached.len() && self.failed.is_empty(),
             format!(
-                "{stopped} of {} runs, and {} without a figure",
-                self.runs.len(),
+                "{stopped} of {} runs; {} did not reach it in time, and {} have no figure",
+                reached.len(),
+                self.runs.len() - reached.len(),
                 self.failed.len()
             ),
         ));
@@ -182,6 +192,8 @@ pub(super) mod tests {
         let mut never = results(&[0.01, 0.01, 0.01]);
         never.runs[1].outcome.stopped = false;
         assert_eq!(met(&never), [true, true, true, false]);
+        never.runs[1].outcome.held_bytes = 990.0;
+        assert!(met(&never)[3], "it did not reach its limit");
         let mut failed = results(&[0.01, 0.01, 0.01]);
         failed.failed.push("a store".to_owned());
         assert_eq!(met(&failed), [true, true, true, false]);

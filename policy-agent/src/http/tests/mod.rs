@@ -11,8 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use flate2::write::GzEncoder;
+
 use super::{Config, Handle, Limits, Server};
-use crate::report::{Account, Class, Kind, Snapshot, Source};
+use crate::report::{Account, Class, Kind, Requested, Snapshot, Source};
 
 /// A source that counts what it is asked for, and can be told to misbehave.
 #[derive(Debug, Default)]
@@ -23,6 +25,8 @@ struct Stub {
     not_ready: Option<String>,
     panics: AtomicBool,
     takes: Duration,
+    /// Whether the document that was asked for is made.
+    has_document: AtomicBool,
 }
 
 impl Source for Stub {
@@ -46,9 +50,25 @@ impl Source for Stub {
         })
     }
 
+    fn document(&self, _asked: Instant) -> Requested {
+        if self.has_document.load(Ordering::SeqCst) {
+            Requested::Made(gzip(DOCUMENT).into())
+        } else {
+            Requested::Pending
+        }
+    }
+
     fn ready(&self) -> Result<(), String> {
         self.not_ready.clone().map_or(Ok(()), Err)
     }
+}
+
+const DOCUMENT: &str = "{\"heapwarden_snapshot\":1}";
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
 }
 
 /// A listener on a free loopback port.

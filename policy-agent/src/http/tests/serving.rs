@@ -163,3 +163,43 @@ fn a_hundred_clients_at_once_are_all_served() {
     let metrics = running.get("/metrics").body;
     assert!(metrics.contains("\nheapwarden_http_responses_total{code=\"200\"} 100\n"));
 }
+
+/// The document is made elsewhere: those who wait for it take no place of others, and get it once it is
+/// there, plain or as gzip.
+#[test]
+fn a_document_is_waited_for_while_others_are_served() {
+    let running = start(Stub::default(), patient());
+    let ask = |more: &str| {
+        let mut stream = running.connect();
+        let request = format!("GET /api/v1/snapshot HTTP/1.1\r\nHost: localhost\r\n{more}\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    };
+    let mut plain = ask("");
+    let mut packed = ask("Accept-Encoding: gzip\r\n");
+    // Two may wait; the third is told to come again.
+    let told = |stream: &mut TcpStream| reply(stream).expect("an answer").status;
+    assert_eq!(told(&mut ask("")), 503);
+    assert_eq!(running.get("/metrics").status, 200);
+    running.source.has_document.store(true, Ordering::SeqCst);
+    let answer = reply(&mut plain).expect("an answer");
+    assert_eq!((answer.status, answer.body.as_str()), (200, DOCUMENT));
+    assert!(!answer.head.contains("Content-Encoding"));
+    let mut bytes = Vec::new();
+    packed.read_to_end(&mut bytes).unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(
+        text.starts_with("HTTP/1.1 200 OK\r\n") && text.contains("\r\nContent-Encoding: gzip\r\n")
+    );
+    assert!(bytes.ends_with(&gzip(DOCUMENT)));
+    assert_eq!(running.get("/api/v1/snapshot").body, DOCUMENT);
+    assert_eq!(running.get("/api/v1/snapshot?x").status, 400);
+}
+
+#[test]
+fn a_document_that_does_not_come_is_an_answer_all_the_same() {
+    let mut config = patient();
+    config.limits.waiting_time = Duration::from_millis(100);
+    let running = start(Stub::default(), config);
+    assert_eq!(running.get("/api/v1/snapshot").status, 503);
+}

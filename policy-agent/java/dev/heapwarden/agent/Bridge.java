@@ -273,6 +273,26 @@ public final class Bridge {
     }
 
     /**
+     * Takes from now on stacks of what a purse is charged, or stops that; for tests. Their number in a
+     * second is bounded.
+     */
+    public static void trace(int purse, boolean on) {
+        Natives.trace(purse, on);
+    }
+
+    /**
+     * Where what is live of a class was allocated since {@link #trace}, the places with most bytes first.
+     *
+     * @param type the class's name as {@link #classes} gives it
+     * @param most how many places at the most
+     * @return for each its frames, one a line, from the program's first one down, and its share in
+     *     thousandths
+     */
+    public static Object[] sites(int purse, String type, int most) {
+        return Natives.sites(purse, type, most);
+    }
+
+    /**
      * Registers a listener to an account and to those beneath it. It is not held: the caller has to.
      *
      * @param account its published name; null for the account that pays for the calling thread

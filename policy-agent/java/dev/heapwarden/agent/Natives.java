@@ -66,6 +66,12 @@ final class Natives {
     /** See {@link Bridge#settle}. */
     static native boolean settle(long millis);
 
+    /** See {@link Bridge#trace}. */
+    static native void trace(int purse, boolean on);
+
+    /** See {@link Bridge#sites}. */
+    static native Object[] sites(int purse, String type, int most);
+
     /** Whether the door of any account is shut, or a verdict about one is awaited. */
     static native boolean anyShut();
 

@@ -30,6 +30,8 @@ final class Handles {
     static final MethodHandle FIGURES;
     static final MethodHandle WATCH;
     static final MethodHandle CLASSES;
+    static final MethodHandle TRACE;
+    static final MethodHandle SITES;
     static final MethodHandle SETTLE;
     static final MethodHandle LISTEN;
     static final MethodHandle SILENCE;
@@ -63,6 +65,8 @@ final class Handles {
             FIGURES = find(bridge, "figures", long[].class, int.class);
             WATCH = find(bridge, "watch", void.class, int.class, boolean.class);
             CLASSES = find(bridge, "classes", Object[].class, int.class, int.class);
+            TRACE = find(bridge, "trace", void.class, int.class, boolean.class);
+            SITES = find(bridge, "sites", Object[].class, int.class, String.class, int.class);
             SETTLE = find(bridge, "settle", boolean.class, long.class);
             LISTEN = find(bridge, "listen", Object.class, String.class, Consumer.class);
             SILENCE = find(bridge, "silence", void.class, Object.class);

@@ -280,6 +280,29 @@ public final class Link {
         }
     }
 
+    /** Begins or ends to take stacks of what a purse is charged. */
+    public static void trace(int purse, boolean on) {
+        if (present) {
+            try {
+                Handles.TRACE.invokeExact(purse, on);
+            } catch (Throwable thrown) {
+                throw rethrown(thrown);
+            }
+        }
+    }
+
+    /** Where a class of a purse was allocated: frames, share in thousandths, frames... */
+    public static @Nullable Object @Nullable [] sites(int purse, String type, int most) {
+        if (!present) {
+            return null;
+        }
+        try {
+            return (Object[]) Handles.SITES.invokeExact(purse, type, most);
+        } catch (Throwable thrown) {
+            throw rethrown(thrown);
+        }
+    }
+
     /** Waits until what died before is refunded; false on time-out. */
     public static boolean settle(long millis) {
         if (!present) {

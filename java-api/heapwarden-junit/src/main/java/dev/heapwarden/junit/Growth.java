@@ -30,6 +30,9 @@ final class Growth {
 
     private static final int MAX_LISTED = 10;
 
+    /** Of each place: below are JUnit's own. */
+    private static final int MAX_FRAMES = 6;
+
     /** A class that grew. */
     static final class Row {
         final String name;
@@ -140,8 +143,13 @@ final class Growth {
         return samples * look.intervalBytes / repeats.runs;
     }
 
-    /** The failure's message. */
-    static String message(Repeats repeats, List<Row> grown, Figures look) {
+    /**
+     * The failure's message.
+     *
+     * @param sites by class, where it was allocated; empty or absent if that is not known
+     */
+    static String message(
+            Repeats repeats, List<Row> grown, Figures look, Map<String, List<Site>> sites) {
         Row worst = grown.get(0);
         String others =
                 grown.size() == 1
@@ -176,7 +184,25 @@ final class Growth {
                         "objects a run",
                         "live",
                         "class")
-                + rows;
+                + rows
+                + sites.entrySet().stream()
+                        .filter(entry -> !entry.getValue().isEmpty())
+                        .map(entry -> places(entry.getKey(), entry.getValue()))
+                        .collect(Collectors.joining());
+    }
+
+    /** Where a class was allocated in the second series. */
+    private static String places(String name, List<Site> sites) {
+        StringBuilder text = new StringBuilder();
+        text.append(String.format(Locale.ROOT, "%n  %s was allocated at", name));
+        for (Site site : sites) {
+            String share = String.format(Locale.ROOT, "%3d%%", Math.round(site.share / 10.0));
+            for (String frame : site.frames.subList(0, Math.min(site.frames.size(), MAX_FRAMES))) {
+                text.append(String.format(Locale.ROOT, "%n  %s  %s", share, frame));
+                share = "    ";
+            }
+        }
+        return text.toString();
     }
 
     private static String line(Row row, Repeats repeats) {

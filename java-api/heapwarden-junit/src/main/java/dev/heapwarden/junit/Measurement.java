@@ -2,6 +2,7 @@ package dev.heapwarden.junit;
 
 import dev.heapwarden.internal.Link;
 import java.lang.ref.Reference;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -19,6 +20,14 @@ final class Measurement implements AutoCloseable {
 
     /** How long refunds may take after a collection: long enough for a machine that is busy. */
     private static final long SETTLE_MILLIS = 60_000;
+
+    /** Places of a class at the most. */
+    private static final int MAX_SITES = 3;
+
+    /** How long the names of frames may take, and the time between two looks. */
+    private static final long NAMING_NANOS = 3_000_000_000L;
+
+    private static final long NAMING_PAUSE_MILLIS = 50;
 
     /** So many that those with most bytes are among them, whichever kind of bytes counts. */
     private static final int MAX_CLASSES = 1_000;
@@ -73,6 +82,35 @@ final class Measurement implements AutoCloseable {
                 throw new IllegalStateException("the agent has no figures of the test");
             }
             return new Figures(figures, classes == null ? new Object[0] : classes);
+        } finally {
+            Link.close(aside);
+        }
+    }
+
+    /** Begins to take stacks of what is allocated, or stops that. */
+    void trace(boolean on) {
+        long aside = Link.resume(null);
+        try {
+            Link.trace(purse, on);
+        } finally {
+            Link.close(aside);
+        }
+    }
+
+    /** Where what is live of a class was allocated since stacks are taken, the largest places first. */
+    List<Site> sites(String className) throws InterruptedException {
+        long aside = Link.resume(null);
+        try {
+            long begun = System.nanoTime();
+            while (true) {
+                Object[] answer = Link.sites(purse, className, MAX_SITES);
+                List<Site> sites = answer == null ? List.of() : Site.of(answer);
+                boolean named = sites.stream().allMatch(Site::isNamed);
+                if (named || System.nanoTime() - begun > NAMING_NANOS) {
+                    return sites;
+                }
+                Thread.sleep(NAMING_PAUSE_MILLIS);
+            }
         } finally {
             Link.close(aside);
         }

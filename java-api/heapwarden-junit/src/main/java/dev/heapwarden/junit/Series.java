@@ -1,7 +1,9 @@
 package dev.heapwarden.junit;
 
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.BiConsumer;
 
@@ -14,6 +16,9 @@ final class Series {
 
     /** The key of the entry in the test's report. */
     private static final String REPORT = "heapwarden.no-leak";
+
+    /** Of so many classes at the most the places are told. */
+    private static final int MAX_TRACED = 3;
 
     private final Measurement measurement;
     private final Repeats repeats;
@@ -40,13 +45,19 @@ final class Series {
         List<Figures> looks = looks(measurement.figures());
         List<Growth.Row> grown = Growth.of(repeats, looks);
         if (!grown.isEmpty()) {
-            looks = looks(looks.get(Growth.PARTS));
-            grown = Growth.confirmed(grown, Growth.of(repeats, looks));
+            // Of the second series alone: a stack costs more than the rest of a sample.
+            measurement.trace(true);
+            try {
+                looks = looks(looks.get(Growth.PARTS));
+                grown = Growth.confirmed(grown, Growth.of(repeats, looks));
+                if (!grown.isEmpty()) {
+                    return Optional.of(failure(grown, looks.get(Growth.PARTS)));
+                }
+            } finally {
+                measurement.trace(false);
+            }
         }
         Figures last = looks.get(Growth.PARTS);
-        if (!grown.isEmpty()) {
-            return Optional.of(Growth.message(repeats, grown, last));
-        }
         double seenFrom = Growth.seenFromBytes(repeats, last);
         if (seenFrom > 0) {
             report.accept(
@@ -56,6 +67,14 @@ final class Series {
                             + " a run on");
         }
         return Optional.empty();
+    }
+
+    private String failure(List<Growth.Row> grown, Figures last) throws InterruptedException {
+        Map<String, List<Site>> sites = new LinkedHashMap<>();
+        for (Growth.Row row : grown.subList(0, Math.min(grown.size(), MAX_TRACED))) {
+            sites.put(row.name, measurement.sites(row.name));
+        }
+        return Growth.message(repeats, grown, last, sites);
     }
 
     /** One series; {@code first} is what was live before it. */

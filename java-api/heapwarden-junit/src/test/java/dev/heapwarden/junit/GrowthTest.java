@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
@@ -93,12 +94,31 @@ final class GrowthTest {
         assertEquals(
                 List.of("Main", "com.acme.Session[]", "byte[]", "java.util.HashMap$Node"),
                 grown(TWENTY, looks));
-        String said = Growth.message(TWENTY, Growth.of(TWENTY, looks), looks.get(4));
+        String said = Growth.message(
+                        TWENTY,
+                        Growth.of(TWENTY, looks),
+                        looks.get(4),
+                        Map.of(
+                                "Main",
+                                Site.of(
+                                        new Object[] {
+                                            "Main.make(Main.java:3)\nMain.run(Main.java:9)", 936L,
+                                            "Main.more(Main.java:5)", 64L,
+                                        }),
+                                "byte[]",
+                                List.of()));
         assertTrue(
                 said.startsWith(
                         "@NoLeak: each run of the test leaves 120 B of Main, and 3 other classes"),
                 said);
         assertTrue(said.contains("1.8 KiB           1.8   35.2 KiB  byte[]"), said);
+        assertTrue(
+                said.endsWith(
+                        String.format(
+                                "%n  Main was allocated at%n   94%%  Main.make(Main.java:3)"
+                                        + "%n        Main.run(Main.java:9)"
+                                        + "%n    6%%  Main.more(Main.java:5)")),
+                said);
         assertTrue(said.contains("20 runs, and of 20 runs before them, after 5 to warm up"), said);
     }
 

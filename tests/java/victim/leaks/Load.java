@@ -1,0 +1,12 @@
+package victim.leaks;
+
+/** What one service allocates and keeps; driven by {@link Services} alone. */
+public interface Load {
+    /**
+     * Does the work of the time since the last call.
+     *
+     * @param now seconds since the start
+     * @param seconds since the last call
+     */
+    void tick(double now, double seconds);
+}

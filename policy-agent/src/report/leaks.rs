@@ -8,6 +8,7 @@ use policy_report as document;
 
 use super::Snapshot;
 use super::fold::clip;
+use super::sites_json::site;
 
 /// Renders the document, one line with a line feed at its end. `now` is the time of the answer.
 ///
@@ -52,14 +53,7 @@ fn suspect(one: &Suspect, at_ms: u64, age_seconds: f64) -> document::Suspect<'_>
         objects: one.objects,
         generations: one.generations,
         with: one.with.iter().map(|class| clip(class)).collect(),
-        sites: (one.sites.iter())
-            .map(|site| document::Site {
-                frames: site.frames.iter().map(|frame| clip(frame)).collect(),
-                share: site.share,
-                live_bytes: site.live_bytes,
-                ..document::Site::default()
-            })
-            .collect(),
+        sites: one.sites.iter().map(site).collect(),
         exhausts: one.exhausts.map(|full| document::Exhaustion {
             what: full.what.into(),
             earliest_seconds: left(full.earliest_seconds),
@@ -83,7 +77,8 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use policy_core::leaks::{Exhausts, Report, Site};
+    use policy_core::leaks::{Exhausts, Report};
+    use policy_core::sites::survivors::Site;
 
     use super::*;
 
@@ -101,7 +96,8 @@ mod tests {
             sites: vec![Site {
                 frames: vec!["com.acme.Cart.add(Cart.java:41)".to_owned()],
                 share: 0.5,
-                live_bytes: 3,
+                share_standard_error: 0.125,
+                ..Site::default()
             }],
             exhausts: Some(Exhausts {
                 what: "limit",
@@ -125,6 +121,7 @@ mod tests {
         assert_eq!(read.at, "2001-09-09T01:46:30Z");
         let one = &read.suspects[0];
         assert_eq!((one.since_seconds, one.live_standard_error_bytes), (70, 1));
+        assert_eq!(one.sites[0].share_standard_error, 0.125);
         assert_eq!(one.sites[0].frames[0], "com.acme.Cart.add(Cart.java:41)");
         let full = one.exhausts.as_ref().expect("a forecast");
         assert_eq!((full.earliest_seconds, full.latest_seconds), (0, None));

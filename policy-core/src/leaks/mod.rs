@@ -33,6 +33,7 @@ use arc_swap::ArcSwap;
 
 use crate::ledger::PurseId;
 use crate::ports::CollectorKind;
+use crate::sites::survivors::Site;
 
 /// The most suspects in a report.
 pub const MOST_SUSPECTS: usize = 200;
@@ -158,17 +159,6 @@ pub struct Suspect {
     pub sites: Vec<Site>,
     /// When its account or the heap is full.
     pub exhausts: Option<Exhausts>,
-}
-
-/// Where survivors were allocated.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Site {
-    /// The stack from the allocation down.
-    pub frames: Vec<String>,
-    /// The share of the survivors with a stack.
-    pub share: f64,
-    /// Live bytes.
-    pub live_bytes: u64,
 }
 
 /// When something is full.

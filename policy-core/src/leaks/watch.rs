@@ -14,6 +14,7 @@ use crate::holdings::{Pass, Row};
 use crate::ledger::PurseId;
 use crate::sampling::standard_error_bytes;
 use crate::sampling::weight::{OBJECT_UNIT, VARIANCE_UNIT_BYTES2};
+use crate::sites::survivors::Site;
 use crate::sites::wanted::{Asker, Row as SiteRow};
 use crate::snapshot::{Kind, OTHER};
 
@@ -23,7 +24,7 @@ use super::forecast::{Level, forecast};
 use super::grouping::{self, Group};
 use super::history::{Births, History, Look, RowName, RowSeen};
 use super::statistic::{FEWEST_GROWN, FEWEST_OLD, STILL, Verdict};
-use super::{Exhausts, Growing, MOST_GROWING, MOST_SUSPECTS, Report, Site, Suspect};
+use super::{Exhausts, Growing, MOST_GROWING, MOST_SUSPECTS, Report, Suspect};
 
 /// The most rows of which stacks are asked for.
 const MOST_WITH_SITES: usize = 64;
@@ -330,14 +331,7 @@ fn sites_of<K: Clone + Eq + Hash>(
         |record: &crate::ledger::LiveRecord| of_numbers.get(&(record.payer, record.class)).cloned();
     let found = core.sites.survivors(&core.ledger, row, MOST_SITES);
     (found.into_iter())
-        .map(|(name, row)| {
-            let site = |site: crate::sites::survivors::Site| Site {
-                frames: site.frames,
-                share: site.share,
-                live_bytes: site.live_bytes,
-            };
-            (name, row.sites.into_iter().map(site).collect())
-        })
+        .map(|(name, row)| (name, row.sites))
         .collect()
 }
 

@@ -10,7 +10,7 @@ public final class Passing implements Consumer<Consumer<Object>> {
         Supplier<Item> maker = Item::new;
         for (int left = 20; left > 0; left--) {
             keeper.accept(new Item()); // site: passing
-            keeper.accept(maker.get());
+            keeper.accept(maker.get()); // site: maker
         }
     }
 }

@@ -33,7 +33,7 @@ pub use accounts::{
     Principal, Sampling, State, Tree,
 };
 pub use counts::Counts;
-pub use leaks::{Exhaustion, Growing, Leaks, Suspect};
+pub use leaks::{Exhaustion, Growing, Leaks, Moment, Suspect};
 pub use run_file::RunFile;
 pub use sites::{AccountSites, ClassSites, Site, Sites};
 pub use snapshot::{Cohort, Held, Run, SNAPSHOT_VERSION, Snapshot, VARIANCE_UNIT_BYTES2};

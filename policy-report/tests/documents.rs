@@ -267,6 +267,7 @@ fn sites_are_written_exactly_and_read_tolerantly() {
                     live_bytes: 15,
                     objects: 3,
                     stacks: 3,
+                    cohorts: Vec::new(),
                 }],
                 sites_omitted: 1,
             }],

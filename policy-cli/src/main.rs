@@ -25,6 +25,7 @@ mod suggest;
 mod table;
 mod targets;
 mod top;
+mod walk;
 
 use std::io;
 use std::process::ExitCode;
@@ -47,6 +48,10 @@ enum Command {
     Attach(attach::Arguments),
     /// Check policy files and explain them
     Check(check::Arguments),
+    /// Print who holds the memory that each account made
+    Holders(walk::HoldersArguments),
+    /// Print the chains of references that keep objects alive
+    Paths(walk::PathsArguments),
     /// Compare two snapshots: what came and what went, with the error of the difference
     Diff(diff::Arguments),
     /// Find out why a JVM's accounts are empty, imprecise or not enforced
@@ -71,6 +76,8 @@ fn main() -> ExitCode {
         Command::Advise(arguments) => advise::run(&arguments),
         Command::Attach(arguments) => attach::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Holders(arguments) => walk::run_holders(&arguments),
+        Command::Paths(arguments) => walk::run_paths(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),

@@ -405,6 +405,10 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// The reason why not, as text for an operator.
     fn ready(&self) -> Result<(), String>;
+    /// The last answers to `heapwarden paths` and `holders`, as JSON.
+    fn walks(&self) -> Vec<u8> {
+        b"{\"walks\":[]}\n".to_vec()
+    }
     /// The document of everything that the accounts hold, for a reader who first asked at `asked`. Does
     /// not wait: another thread makes the document, and the reader asks again.
     fn document(&self, asked: Instant) -> Requested {

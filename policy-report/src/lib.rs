@@ -4,6 +4,8 @@
 //! - [`Leaks`]: the JSON of `GET /api/v1/leaks`;
 //! - [`Snapshot`]: the JSON of `GET /api/v1/snapshot` and of the files of `[snapshots]`;
 //! - [`Sites`]: the JSON of `GET /api/v1/sites`;
+//! - [`WalkRequest`], [`WalkReply`]: what `heapwarden paths` and `holders` ask, and the answer;
+//!   [`Walks`]: the JSON of `GET /api/v1/paths`;
 //! - [`RunFile`]: the file that the agent's option `run-file` names;
 //! - [`metric_names`]: the names of the metrics of `GET /metrics`.
 //!
@@ -27,6 +29,7 @@ mod number;
 mod run_file;
 mod sites;
 mod snapshot;
+mod walks;
 
 pub use accounts::{
     Account, Accounts, Bin, Class, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy,
@@ -37,3 +40,6 @@ pub use leaks::{Exhaustion, Growing, Leaks, Moment, Suspect};
 pub use run_file::RunFile;
 pub use sites::{AccountSites, ClassSites, Site, Sites};
 pub use snapshot::{Cohort, Held, Run, SNAPSHOT_VERSION, Snapshot, VARIANCE_UNIT_BYTES2};
+pub use walks::{
+    Chain, ChainStep, HolderRow, Holders, MadeRow, Paths, WalkReply, WalkRequest, Walks,
+};

@@ -26,6 +26,7 @@ Heapwarden: memory accounts for the services of this JVM.
 /api/v1/snapshot               all that the accounts hold, JSON, for heapwarden diff
 /api/v1/sites                  where survivors were allocated, JSON, for suspects and `[leaks] sites`
 /api/v1/leaks                  what leaks and what else grows, JSON
+/api/v1/paths                  the last answers to heapwarden paths and holders, JSON
 /-/healthy                     200 while this listener runs
 /-/ready                       200 while accounts are kept, else 503";
 
@@ -100,6 +101,7 @@ impl Routes {
                 "The leaks",
                 report::leaks::render(&source.snapshot(), SystemTime::now()),
             ),
+            ("/api/v1/paths", "") => document("The paths", Ok(source.walks())),
             ("/-/healthy", "") => Response::text(200, "Heapwarden is running."),
             ("/-/ready", "") => match source.ready() {
                 Ok(()) => Response::text(200, "Heapwarden is keeping accounts."),
@@ -107,8 +109,8 @@ impl Routes {
             },
             ("/", "") => Response::text(200, INDEX),
             (
-                "/metrics" | "/api/v1/leaks" | "/api/v1/sites" | "/api/v1/snapshot" | "/-/healthy"
-                | "/-/ready" | "/",
+                "/metrics" | "/api/v1/leaks" | "/api/v1/paths" | "/api/v1/sites"
+                | "/api/v1/snapshot" | "/-/healthy" | "/-/ready" | "/",
                 _,
             ) => Response::text(400, "No query is understood here."),
             _ => Response::text(404, "Nothing is here; see / for what is."),

@@ -4,6 +4,7 @@ mod advise;
 mod attach;
 mod check;
 mod clock;
+mod completions;
 mod deployment;
 mod diff;
 mod doctor;
@@ -12,6 +13,7 @@ mod http;
 mod json_line;
 mod leaks;
 mod live;
+mod manual;
 mod output;
 mod policy;
 mod printable;
@@ -29,7 +31,7 @@ mod top;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// Gives every service inside one JVM its own memory limit.
 #[derive(Parser)]
@@ -47,6 +49,8 @@ enum Command {
     Attach(attach::Arguments),
     /// Check policy files and explain them
     Check(check::Arguments),
+    /// Print a shell's completions for this command
+    Completions(completions::Arguments),
     /// Compare two snapshots: what came and what went, with the error of the difference
     Diff(diff::Arguments),
     /// Find out why a JVM's accounts are empty, imprecise or not enforced
@@ -55,6 +59,9 @@ enum Command {
     Snapshot(snapshot::Arguments),
     /// Print what leaks in running JVMs, where it is allocated, and when the memory is used up
     Leaks(leaks::Arguments),
+    /// Write the manual pages of this command
+    #[command(hide = true)]
+    Manual(manual::Arguments),
     /// Print the accounts of running JVMs once
     Status(status::Arguments),
     /// Show which accounts a policy would have refused in an observed period
@@ -71,10 +78,12 @@ fn main() -> ExitCode {
         Command::Advise(arguments) => advise::run(&arguments),
         Command::Attach(arguments) => attach::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments, Cli::command()),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Leaks(arguments) => leaks::run(&arguments),
+        Command::Manual(arguments) => manual::run(&arguments, Cli::command()),
         Command::Status(arguments) => status::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Suggest(arguments) => suggest::run(&arguments),

@@ -28,6 +28,10 @@ const SHA512SUM: Tool = Tool {
     name: "sha512sum",
     package: "coreutils",
 };
+const OBJCOPY: Tool = Tool {
+    name: "objcopy",
+    package: "binutils",
+};
 const PROMTOOL: Tool = Tool {
     name: "promtool",
     package: "prometheus",
@@ -45,6 +49,11 @@ pub(crate) fn maven() -> Result<PathBuf> {
 /// What unpacks and checks the Tomcat distribution.
 pub(crate) fn tar_and_sha512sum() -> Result<(PathBuf, PathBuf)> {
     Ok((find(&TAR)?, find(&SHA512SUM)?))
+}
+
+/// What takes debug information out of a file.
+pub(crate) fn objcopy() -> Result<PathBuf> {
+    find(&OBJCOPY)
 }
 
 /// Prometheus' `promtool`, which the tests hold the metrics against.

@@ -4,6 +4,7 @@
 //! - [`Leaks`]: the JSON of `GET /api/v1/leaks`;
 //! - [`Snapshot`]: the JSON of `GET /api/v1/snapshot` and of the files of `[snapshots]`;
 //! - [`Sites`]: the JSON of `GET /api/v1/sites`;
+//! - [`History`] and [`SnapshotFiles`]: the JSON of `GET /api/v1/history` and `GET /api/v1/snapshots`;
 //! - [`RunFile`]: the file that the agent's option `run-file` names;
 //! - [`metric_names`]: the names of the metrics of `GET /metrics`.
 //!
@@ -21,6 +22,7 @@
 
 mod accounts;
 mod counts;
+mod history;
 mod leaks;
 pub mod metric_names;
 mod number;
@@ -29,10 +31,11 @@ mod sites;
 mod snapshot;
 
 pub use accounts::{
-    Account, Accounts, Bin, Class, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy,
+    Account, Accounts, Bin, Class, Costs, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy,
     Principal, Sampling, State, Tree,
 };
 pub use counts::Counts;
+pub use history::{History, HistoryAccount, HistoryPoint, SnapshotFile, SnapshotFiles};
 pub use leaks::{Exhaustion, Growing, Leaks, Suspect};
 pub use run_file::RunFile;
 pub use sites::{AccountSites, ClassSites, Site, Sites};

@@ -8,7 +8,7 @@ use crate::live::{Growing, Leaks, Suspect};
 use crate::printable;
 use crate::status::jvm_line;
 use crate::table::{Align, amount, write_grid};
-use crate::targets::Answer;
+use crate::targets::{Answer, write_each};
 
 /// Widest name of an account, of a class, of a frame, and of a reason, in columns.
 const MAX_ACCOUNT_COLUMNS: usize = 30;
@@ -57,20 +57,7 @@ const OTHER_ALIGNS: [Align; 5] = [
 
 /// Writes the verdict about each JVM to `out`, and to `err` why others could not be read.
 pub(super) fn write(found: &[Asked], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
-    let mut is_first = true;
-    for one in found {
-        let address = one.name();
-        let answer = match &one.answer {
-            Ok(answer) => answer,
-            Err(error) => {
-                writeln!(err, "{address}: {error}")?;
-                continue;
-            }
-        };
-        if !is_first {
-            writeln!(out)?;
-        }
-        is_first = false;
+    write_each(found, out, err, |one, address, answer, out| {
         writeln!(out, "{address}: {}", verdict(answer))?;
         if let Some(line) = jvm_line(&one.jvm()) {
             writeln!(out, "  {line}")?;
@@ -83,8 +70,8 @@ pub(super) fn write(found: &[Asked], out: &mut dyn Write, err: &mut dyn Write) -
             let omitted = amount::count(leaks.omitted);
             writeln!(out, "  and {omitted} more that the agent does not list")?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// How many suspects there are, or why that is not known.

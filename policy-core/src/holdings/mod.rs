@@ -10,8 +10,8 @@
 //!
 //! # Who does it
 //! The enforcer notes the marks ([`Holdings::note`]), and wakes the holdings thread after each covering
-//! collection. That thread makes the pass ([`Holdings::take_if_due`]) and rests for
-//! [`RESTS`] times as long as it took, so that passes use at most a small share of one processor. A reading
+//! collection. That thread makes the pass ([`Pace::take_if_due`]) and rests for
+//! `RESTS` times as long as it took, so that passes use at most a small share of one processor. A reading
 //! of the accounts makes a pass of its own in its scan. No allocating thread comes here.
 
 pub mod histogram;

@@ -1,6 +1,6 @@
 //! When something is full if it goes on growing as it did.
 //!
-//! The looks of the last seven eighths of the history are divided into at most [`BLOCKS`] blocks of time. The
+//! The looks of the last seven eighths of the history are divided into at most `BLOCKS` blocks of time. The
 //! mean growth g is that from the first to the last of them. What the blocks differ by gives the variance D of
 //! growth in a second; the variance of g is `D / span`, or what sampling adds if that is more. In h seconds
 //! from now, `g h` bytes are added, give or take `t √(var(g) h² + D h)`: the second term is what the future

@@ -8,12 +8,12 @@
 //! 1. A sample of what nobody wants costs one load while nothing is wanted, and a look-up otherwise
 //!    ([`wanted`]).
 //! 2. The number of stacks in a second is bounded. What is passed over is made up for by the weight of what
-//!    is taken ([`budget`]).
-//! 3. A stack is a node of a trie of fixed capacity, filled without locks or names ([`trie`], [`keys`]). A
+//!    is taken (`budget`).
+//! 3. A stack is a node of a trie of fixed capacity, filled without locks or names (`trie`, `keys`). A
 //!    record holds the node and the level of the budget in its 24 bits for a site. A stack that finds no room
 //!    is cut, or not stored, and is counted.
 //! 4. A number of the trie is given out again only if no record has it. So the thread that clears the trie
-//!    first has it to itself ([`entrance`]). Then it looks at all records, keeps the nodes of those that are
+//!    first has it to itself (`entrance`). Then it looks at all records, keeps the nodes of those that are
 //!    still wanted, and erases the sites of the others. A thread that takes a stack is inside from before
 //!    its first node until its record is published. So every node that it uses is in a record, or it is seen
 //!    inside.

@@ -3,7 +3,7 @@
 //! # Rules
 //! 1. Only what survived a collection counts, with its live charge: most samples of `byte[]` are garbage,
 //!    and their sites say nothing about what is held.
-//! 2. A record with a stack of level l stands for 2^l records ([`super::budget`], rule 1). So the sums over
+//! 2. A record with a stack of level l stands for 2^l records (`budget`, rule 1). So the sums over
 //!    stacks estimate, without bias, what was allocated since stacks are taken and survived.
 //!    If that is more than lives, as by chance when a few stacks stand for many samples, all of it is scaled down
 //!    to what lives. Shares do not change.

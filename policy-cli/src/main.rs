@@ -25,6 +25,7 @@ mod suggest;
 mod table;
 mod targets;
 mod top;
+mod ui;
 
 use std::io;
 use std::process::ExitCode;
@@ -55,6 +56,8 @@ enum Command {
     Snapshot(snapshot::Arguments),
     /// Print what leaks in running JVMs, where it is allocated, and when the memory is used up
     Leaks(leaks::Arguments),
+    /// Write the page of a JVM or a snapshot into one file that opens without a network
+    Report(ui::ReportArguments),
     /// Print the accounts of running JVMs once
     Status(status::Arguments),
     /// Show which accounts a policy would have refused in an observed period
@@ -63,6 +66,8 @@ enum Command {
     Suggest(suggest::Arguments),
     /// Show the accounts of running JVMs, refreshed continuously
     Top(top::Arguments),
+    /// Show running JVMs and snapshots in a browser
+    Ui(ui::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -79,6 +84,8 @@ fn main() -> ExitCode {
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Suggest(arguments) => suggest::run(&arguments),
         Command::Top(arguments) => top::run(&arguments),
+        Command::Report(arguments) => ui::run_report(&arguments),
+        Command::Ui(arguments) => ui::run(&arguments),
     };
     match done {
         Ok(code) => code,

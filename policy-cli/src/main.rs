@@ -27,6 +27,7 @@ mod suggest;
 mod table;
 mod targets;
 mod top;
+mod ui;
 mod walk;
 
 use std::io;
@@ -67,6 +68,8 @@ enum Command {
     /// Write the manual pages of this command
     #[command(hide = true)]
     Manual(manual::Arguments),
+    /// Write the page of a JVM or a snapshot into one file that opens without a network
+    Report(ui::ReportArguments),
     /// Print the accounts of running JVMs once
     Status(status::Arguments),
     /// Show which accounts a policy would have refused in an observed period
@@ -75,6 +78,8 @@ enum Command {
     Suggest(suggest::Arguments),
     /// Show the accounts of running JVMs, refreshed continuously
     Top(top::Arguments),
+    /// Show running JVMs and snapshots in a browser
+    Ui(ui::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -95,6 +100,8 @@ fn main() -> ExitCode {
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Suggest(arguments) => suggest::run(&arguments),
         Command::Top(arguments) => top::run(&arguments),
+        Command::Report(arguments) => ui::run_report(&arguments),
+        Command::Ui(arguments) => ui::run(&arguments),
     };
     match done {
         Ok(code) => code,

@@ -94,7 +94,7 @@ fn start(source: Stub, config: Config) -> Running {
 fn voluble() -> Stub {
     Stub {
         accounts: 10_000,
-        classes: 10,
+        classes: 4,
         ..Stub::default()
     }
 }

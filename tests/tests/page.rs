@@ -34,7 +34,7 @@ fn over_limit() -> Server {
         snapshots.display()
     );
     fs::write(site.folder().join("heapwarden.toml"), policy).expect("the folder is writable");
-    deploy("shop.war", &prepared.base.join("webapps"));
+    deploy("shop/shop.war", &prepared.base.join("webapps"));
     site.start(prepared.command, "/shop/shelf?do=gc")
 }
 

@@ -63,6 +63,10 @@ impl Source for Published {
         reading
     }
 
+    fn walks(&self) -> Vec<u8> {
+        self.agent.walks.document()
+    }
+
     fn ready(&self) -> Result<(), String> {
         if let Some(thread) = self.agent.failed_thread() {
             Err(format!(

@@ -405,6 +405,10 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// The reason why not, as text for an operator.
     fn ready(&self) -> Result<(), String>;
+    /// The last answers to `heapwarden paths` and `holders`, as JSON.
+    fn walks(&self) -> Vec<u8> {
+        b"{\"walks\":[]}\n".to_vec()
+    }
     /// What another thread makes or reads, for a reader who first asked for it at `asked`. Does not wait:
     /// the reader asks again.
     fn requested(&self, wanted: &Wanted, asked: Instant) -> Requested {

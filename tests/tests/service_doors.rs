@@ -1,15 +1,15 @@
 //! Real servers: a service over its limit is turned away at its door. Requests are answered 503 before the
 //! service sees them, one at a time gets in, and the service works again once it has let go.
 //!
-//! Tomcat 9 and 10.1, Jetty 12 and WildFly 37 run on the oldest JDK found, Tomcat 11 and Spring Boot 3.5 on
-//! the newest.
+//! Tomcat 9 and 10.1, Jetty 12 and WildFly 37 run on the oldest JDK found, Tomcat 11 and Spring Boot 3.5 (with
+//! each of its three servers) on the newest.
 
 use heapwarden_harness::http::Answer;
 use heapwarden_tests::command;
 use heapwarden_tests::jdk::{Jdk, every_jdk, newest};
 use heapwarden_tests::other_agent;
 use heapwarden_tests::server::{Installation, Server};
-use heapwarden_tests::server_setup::{self, Prepared, deploy};
+use heapwarden_tests::server_setup::{self, Embedded, Prepared, deploy};
 use std::fs;
 use std::path::Path;
 use std::thread;
@@ -307,24 +307,55 @@ fn wildfly_37() {
     assert_shop(site, prepared, "deployments", "shop.war");
 }
 
-#[test]
-fn spring_boot_3() {
+fn assert_spring_boot(embedded: Embedded) {
     let site = Installation::new();
-    let prepared = server_setup::spring_boot(&site, newest(), INTERVAL);
+    let prepared = server_setup::spring_boot_in(&site, newest(), INTERVAL, embedded);
     write_policy(&site, "enforce", &account("corner-shop", ""));
     let server = site.start(prepared.command, "/shelf?do=gc");
     assert_door(&server, "/shelf", "corner-shop", None);
     server.finish();
 }
 
+#[test]
+fn spring_boot_3() {
+    assert_spring_boot(Embedded::Tomcat);
+}
+
+#[test]
+fn spring_boot_3_with_jetty() {
+    assert_spring_boot(Embedded::Jetty);
+}
+
+#[test]
+fn spring_boot_3_with_undertow() {
+    assert_spring_boot(Embedded::Undertow);
+}
+
 /// The account is the program's, and each request has a virtual thread.
 #[test]
 fn spring_boot_from_a_class_path_with_virtual_threads() {
     let site = Installation::new();
-    let mut prepared = server_setup::spring_boot_from_a_class_path(&site, newest(), INTERVAL);
+    let mut prepared =
+        server_setup::spring_boot_from_a_class_path(&site, newest(), INTERVAL, Embedded::Tomcat);
     prepared
         .command
         .arg("--spring.threads.virtual.enabled=true");
+    write_policy(&site, "enforce", &account("corner-shop", ""));
+    let server = site.start(prepared.command, "/shelf?do=gc");
+    assert_door(&server, "/shelf", "corner-shop", None);
+    server.finish();
+}
+
+/// Jetty's own class loader of the application is the application's, too.
+#[test]
+fn spring_boot_from_a_class_path_with_jetty() {
+    let site = Installation::new();
+    let prepared = server_setup::spring_boot_from_a_class_path(
+        &site,
+        &every_jdk()[0],
+        INTERVAL,
+        Embedded::Jetty,
+    );
     write_policy(&site, "enforce", &account("corner-shop", ""));
     let server = site.start(prepared.command, "/shelf?do=gc");
     assert_door(&server, "/shelf", "corner-shop", None);

@@ -5,6 +5,7 @@ mod bench;
 mod classes;
 mod dashboards;
 mod demo;
+mod dist;
 mod fuzz;
 mod interrupt;
 mod process;
@@ -39,6 +40,8 @@ enum Command {
     Classes,
     /// Writes the Grafana dashboards in `deploy/grafana`
     Dashboards,
+    /// Makes what is given away: archive, Debian package, Maven artifacts, image, manifests
+    Dist(dist::Options),
     /// Plays the operators' story on two Tomcats and a Prometheus, and writes its transcript into
     /// `docs/story.md`
     Story,
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&options),
         Command::Classes => classes::run(),
         Command::Dashboards => dashboards::run(),
+        Command::Dist(options) => dist::run(&options),
         Command::Story => story::run(),
         Command::Fuzz(options) => fuzz::run(&options),
     });

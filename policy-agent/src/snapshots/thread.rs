@@ -153,7 +153,7 @@ fn make(agent: &Agent, why: &'static str) -> io::Result<Vec<u8>> {
         at,
         why,
     };
-    let sites = crate::sites::reading::read(&agent.core);
+    let sites = crate::sites::reading::read_by_birth(&agent.core, cohorts.cuts());
     let bytes = document::render(&about, &taken.snapshot, &cohorts, &sites)?;
     if let Some(mark) = mark {
         agent.snapshots.marks().add(mark, why != "asked");

@@ -20,6 +20,8 @@ const MAX_SUSPECTS: usize = 100;
 const MAX_OTHERS: usize = 100;
 /// Most classes that are named as parts of a suspect.
 const MAX_PARTS: usize = 8;
+/// Most earlier looks at a suspect.
+const MAX_LOOKS: usize = 32;
 /// Most places of a suspect, and most frames of each.
 const MAX_SITES: usize = 5;
 const MAX_FRAMES: usize = 32;
@@ -153,6 +155,17 @@ fn write_origin(suspect: &Suspect, out: &mut dyn Write) -> io::Result<()> {
             more => format!(" and {more} more"),
         };
         writeln!(out, "    with it grow {}{more}", parts.join(", "))?;
+    }
+    if let [first, .., last] = &suspect.course[..] {
+        let looks = suspect.course.iter().rev().take(MAX_LOOKS).rev();
+        let counts: Vec<String> = looks.map(|look| amount::count(look.generations)).collect();
+        let seconds = first.seconds_ago.saturating_sub(last.seconds_ago);
+        writeln!(
+            out,
+            "    generations with live instances in {}: {}",
+            words::at_least(seconds),
+            counts.join(", ")
+        )?;
     }
     if suspect.sites.is_empty() {
         return writeln!(

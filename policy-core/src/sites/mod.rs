@@ -48,6 +48,7 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwapOption, Guard};
 
+use crate::cohorts::Mark;
 use crate::ledger::{Ledger, LiveRecord, PurseId, SiteId};
 
 use budget::{Budget, Draw};
@@ -353,16 +354,18 @@ impl Sites {
     }
 
     /// What survived of the rows that `row` tells of the records, ranked by the places where it was
-    /// allocated; at most `most` places of each row. One pass over the records. Agent threads.
+    /// allocated; at most `most` places of each row. With `cuts`, also by birth. One pass over the records. Agent
+    /// threads.
     pub fn survivors<K: Hash + Eq>(
         &self,
         ledger: &Ledger,
         mut row: impl FnMut(&LiveRecord) -> Option<K>,
         most: usize,
+        cuts: &[Mark],
     ) -> HashMap<K, RowSites> {
         let _no_clearing = self.tended();
         let trie = self.trie.load_full();
-        let mut count = Count::new();
+        let mut count = Count::new(cuts);
         ledger.scan(|record| {
             if record.survived
                 && let Some(row) = row(record)

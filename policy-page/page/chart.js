@@ -21,7 +21,7 @@ export function seriesClass(at) {
  */
 export function areas(label, times, series, line, width) {
   if (times.length < 2) {
-    return el("p", { class: "note chart-empty" }, "A chart needs two readings; the next is on its way.");
+    return el("p", { class: "note chart-empty" }, "A chart needs two readings of a running JVM.");
   }
   const wide = Math.max(260, width);
   const sums = times.map((_, at) => series.reduce((sum, one) => sum + one.values[at], 0));

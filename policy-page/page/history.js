@@ -105,7 +105,7 @@ export function historyView(context) {
   const others = context.sources.filter((one) => one.kind === "snapshot");
 
   function choices() {
-    const own = [...keptOf(source)].filter(([key]) => key.startsWith("taken ")).map(([key, document]) => [key, `${dateText(document.at)}, taken by this page`]);
+    const own = [...keptOf(source)].reverse().filter(([key]) => key.startsWith("taken ")).map(([key, document]) => [key, `${dateText(document.at)}, taken by this page`]);
     const ofDisk = (files?.files ?? []).map((one) => [one.name, `${dateText(one.at)}, ${one.is_this_run ? "this run" : "an earlier run"}, ${bytesText(one.bytes)}`]);
     return [...own, ...ofDisk, ...others.map((one) => [`source:${one.id}`, one.name])];
   }

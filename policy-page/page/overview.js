@@ -73,7 +73,7 @@ function costs(accounts, recording) {
   const processors = recording.processors();
   return section("What Heapwarden costs",
     figures([
-      ["Memory outside the heap", memory ? exactBytes(total(memory)) : "not published by this agent"],
+      ["Memory outside the heap", memory ? exactBytes(total(memory)) : "not in this document"],
       ["Processor", processors === null ? "–" : `${percentText(processors)} of one, just now`],
       ["A sample takes", `${accounts.sampling.callback_p50_ns} ns, at most ${accounts.sampling.callback_p99_ns} ns in 99 of 100`],
       ["Samples", count(accounts.sampling.samples)],

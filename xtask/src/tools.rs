@@ -41,6 +41,19 @@ const TMUX: Tool = Tool {
     package: "tmux",
 };
 
+const CHROMIUM: Tool = Tool {
+    name: "chromium",
+    package: "chromium",
+};
+const CHROMEDRIVER: Tool = Tool {
+    name: "chromedriver",
+    package: "chromium-driver",
+};
+const NPM: Tool = Tool {
+    name: "npm",
+    package: "npm",
+};
+
 /// Maven.
 pub(crate) fn maven() -> Result<PathBuf> {
     find(&MAVEN)
@@ -64,6 +77,17 @@ pub(crate) fn promtool() -> Result<PathBuf> {
 /// The terminal that the tests run `heapwarden top` in.
 pub(crate) fn tmux() -> Result<PathBuf> {
     find_or_install(&TMUX)
+}
+
+/// The browser that the page is tested in, and its driver.
+pub(crate) fn chromium() -> Result<PathBuf> {
+    find_or_install(&CHROMEDRIVER)?;
+    find_or_install(&CHROMIUM)
+}
+
+/// What brings axe-core, which the page is held against.
+pub(crate) fn npm() -> Result<PathBuf> {
+    find_or_install(&NPM)
 }
 
 /// Installs it where that is possible without asking: on Debian, as root.

@@ -87,6 +87,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     demo::check_tools()?;
     println!("promtool: {}", tools::promtool()?.display());
     println!("tmux: {}", tools::tmux()?.display());
+    println!("chromium: {}", tools::chromium()?.display());
+    println!("npm: {}", tools::npm()?.display());
 
     let mut reports = Vec::new();
     for step in &STEPS {

@@ -76,6 +76,7 @@ const TABLE: &[(&str, Share)] = &[
     ("advise", shared(3, 4, 20)),
     ("jvm_exit", shared(6, 3, 20)),
     ("prometheus_with_tls", shared(3, 2, 10)),
+    ("page", shared(10, 2, 60)),
     ("leaks", shared(4, 4, 260)),
     ("notifier", shared(6, 2, 5)),
     ("killed_threads", shared(6, 2, 15)),

@@ -7,8 +7,6 @@ use heapwarden_tests::command::{self, Finished, PATIENCE, poll};
 use heapwarden_tests::jdk::{Collector, Vm, is_long, on_each, one_jdk_with, some_vms};
 use heapwarden_tests::jvm::{Jvm, victim};
 use heapwarden_tests::scrape;
-use heapwarden_tests::server::Installation;
-use heapwarden_tests::server_setup;
 use policy_report::{Chain, Holders, Paths, Walks};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -562,79 +560,4 @@ fn holders_are_told_from_makers_alone_together_and_on_a_stack() {
             "live {live}, {made:?}"
         );
     });
-}
-
-/// A page that gives the JDK an object of a class of its own, and one that makes something.
-const PLANTED: &str = r#"<%@ page session="false" %><%!
-  static final class Planted { final byte[] state = new byte[50_000]; }
-%><%
-  System.getProperties().put("planted " + System.identityHashCode(Planted.class), new Planted());
-%>planted"#;
-
-/// Three reloads of an application whose objects stay in the system properties: three loaders, one culprit.
-#[test]
-fn loaders_that_reloads_have_left_in_a_tomcat_get_a_culprit() {
-    let vms = one_jdk_with(Collector::G1, 0);
-    for vm in &vms {
-        let site = Installation::new().as_in_production();
-        let prepared = server_setup::tomcat(&site, &vm.jdk, "apache-tomcat-10.1.44", "4KiB");
-        let shop = prepared.base.join("webapps/shop");
-        let descriptor = shop.join("WEB-INF/web.xml");
-        std::fs::create_dir_all(shop.join("WEB-INF")).expect("writable");
-        let web_xml = |turn: u32| {
-            let text = format!(
-                "<web-app xmlns=\"https://jakarta.ee/xml/ns/jakartaee\" version=\"6.0\"><display-name>{turn}</display-name></web-app>"
-            );
-            std::fs::write(&descriptor, text).expect("writable");
-        };
-        web_xml(0);
-        std::fs::write(shop.join("planted.jsp"), PLANTED).expect("writable");
-        let server = site.start(prepared.command, "/shop/planted.jsp");
-        for turn in 1..=3 {
-            web_xml(turn);
-            // Tomcat notices by and by, and answers 404 or the page of before until then.
-            let reloads = || {
-                server
-                    .log()
-                    .matches("Reloading Context with name [/shop] is completed")
-                    .count()
-            };
-            let is_reloaded = poll(PATIENCE, || (reloads() >= turn as usize).then_some(()));
-            assert!(is_reloaded.is_some(), "{}", server.log());
-            server.ask("/shop/planted.jsp");
-        }
-        let asked = poll(PATIENCE, || {
-            let id = server.id().to_string();
-            let finished = command::run(
-                Command::new(artifacts::command()).args([
-                    "paths",
-                    &id,
-                    "--retired",
-                    "--json",
-                    "--max-pause",
-                    "20s",
-                ]),
-                LIMIT,
-            );
-            let paths: Paths<'static> = serde_json::from_str(&finished.stdout).ok()?;
-            (paths.looked_for == 3).then_some(paths)
-        });
-        let paths = asked.unwrap_or_else(|| panic!("three loaders: {}", server.log()));
-        let kept: u64 = paths.paths.iter().map(|chain| chain.objects).sum();
-        assert_eq!(kept, 3, "{paths:#?}");
-        for chain in &paths.paths {
-            let line = line(chain);
-            assert_eq!(chain.account, "/shop", "{line}");
-            assert!(
-                line.starts_with("static java.lang.System.props > java.util.Properties map"),
-                "{line}"
-            );
-            assert!(line.contains(".planted_jsp$Planted (class)"), "{line}");
-        }
-        println!(
-            "{vm}: {}",
-            paths.paths.iter().map(line).collect::<Vec<_>>().join("\n")
-        );
-        server.finish();
-    }
 }

@@ -85,6 +85,7 @@ const TABLE: &[(&str, Share)] = &[
     ("paths", shared(8, 2, 90)),
     ("snapshots", shared(7, 2, 30)),
     ("thinned_classes", shared(8, 2, 20)),
+    ("paths_in_applications", shared(6, 2, 60)),
     ("garbage_is_not_refused", alone(1, 70)),
     ("limit_overshoot", alone(1, 50)),
     ("large_arrays", alone(2, 50)),

@@ -2,8 +2,8 @@
 //! `promtool` for a real Prometheus, and known well enough that advice about it can be judged.
 //!
 //! Every [`PRESSED_EVERY`]th JVM is fuller than it should be, every [`ROOMY_EVERY`]th has room, and the
-//! others are as full as they may be. The services of pressed JVMs and those of [`TEAM`] have an hourly
-//! history of a week. All others have accounts with one sample: as many series, and fewer samples than
+//! others are as full as they may be. The services of pressed JVMs and those of [`TEAM`] have a history
+//! of a week, a sample in half an hour. All others have accounts with one sample: as many series, and fewer samples than
 //! a real fleet's.
 
 use crate::{artifacts, command};
@@ -26,8 +26,10 @@ pub const TWIN: usize = 5;
 /// The team whose services have a history: one in each of these JVMs.
 pub const TEAM: &str = "/team-7/";
 const TEAM_EVERY: usize = 20;
-/// How long the history is.
-pub const HOURS: i64 = 7 * 24;
+/// How long the history is, in steps.
+pub const STEPS: i64 = 7 * 48;
+/// The time of a step.
+pub const STEP_SECONDS: i64 = 1800;
 
 const HEAP_MAX_BYTES: f64 = 4.0 * 1_073_741_824.0;
 const MIB: f64 = 1_048_576.0;
@@ -117,9 +119,9 @@ fn samples(text: &mut String, recorded: &BTreeSet<String>, jvm: usize, end: i64)
         _ if is_roomy(jvm) => 0.45,
         _ => 0.77,
     };
-    for hour in 0..HOURS {
-        let time = end - (HOURS - 1 - hour) * 3600;
-        let wobble = noise(jvm as u64, hour as u64);
+    for step in 0..STEPS {
+        let time = end - (STEPS - 1 - step) * STEP_SECONDS;
+        let wobble = noise(jvm as u64, step as u64);
         let used = (HEAP_MAX_BYTES * (fullness + 0.01 * (wobble - 0.5))).round();
         put(
             "heapwarden:heap_used_after_gc_bytes:5m",
@@ -133,7 +135,7 @@ fn samples(text: &mut String, recorded: &BTreeSet<String>, jvm: usize, end: i64)
             HEAP_MAX_BYTES,
             time,
         );
-        let count = 1000.0 * (hour + 1) as f64;
+        let count = 1000.0 * (step + 1) as f64;
         put("heapwarden:samples_total:5m", &labels, count, time);
     }
     put(
@@ -147,10 +149,10 @@ fn samples(text: &mut String, recorded: &BTreeSet<String>, jvm: usize, end: i64)
         let of = format!("{labels},account=\"{name}\"");
         let info = format!("{of},kind=\"service\",service=\"{name}\"");
         let has_history = is_pressed(jvm) || name.starts_with(TEAM);
-        let hours = if has_history { HOURS } else { 1 };
-        for hour in 0..hours {
-            let time = end - (hours - 1 - hour) * 3600;
-            let wobble = noise((jvm * SERVICES + number) as u64 | 1 << 40, hour as u64);
+        let steps = if has_history { STEPS } else { 1 };
+        for step in 0..steps {
+            let time = end - (steps - 1 - step) * STEP_SECONDS;
+            let wobble = noise((jvm * SERVICES + number) as u64 | 1 << 40, step as u64);
             let live = ((40.0 + 0.5 * number as f64 + 2.0 * wobble) * MIB).round();
             put("heapwarden:account_live_bytes:5m", &of, live, time);
             put(
@@ -164,9 +166,9 @@ fn samples(text: &mut String, recorded: &BTreeSet<String>, jvm: usize, end: i64)
     }
 }
 
-/// From 0 to 1, by splitmix64: no hour tells of the next one.
-fn noise(of: u64, hour: u64) -> f64 {
-    let mut bits = (of << 16 | hour)
+/// From 0 to 1, by splitmix64: no step tells of the next one.
+fn noise(of: u64, step: u64) -> f64 {
+    let mut bits = (of << 16 | step)
         .wrapping_add(1)
         .wrapping_mul(0x9E37_79B9_7F4A_7C15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

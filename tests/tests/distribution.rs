@@ -224,7 +224,8 @@ fn the_debian_package_installs_works_keeps_an_edited_policy_and_removes_cleanly(
     assert!(text.contains("mode = \"observe\""), "{text}");
 
     let vm = &jdk::every_jdk_with(Collector::G1)[0];
-    let run_file = root.join("run.json");
+    let elsewhere = TempDir::new().expect("a temporary folder");
+    let run_file = elsewhere.path().join("run.json");
     let mut victim = jvm::victim(vm, "victim.Holder")
         .argument("com.acme.orders")
         .without_agent()

@@ -7,7 +7,7 @@ mod queries;
 use policy_report::metric_names;
 
 use crate::clock;
-use crate::prometheus::{Client, Series, Span};
+use crate::prometheus::{Client, Span};
 
 use super::selector::Selector;
 use super::{Error, History, Jvm};

@@ -3,6 +3,7 @@
 use super::assembly::AccountColumns;
 use super::*;
 use crate::history::{Column, Kind};
+use crate::prometheus::Series;
 
 const STEPS: u64 = 6;
 

@@ -114,17 +114,23 @@ fn advice_and_limits_for_a_large_fleet() {
     assert_eq!(advised.status.code(), Some(0), "{}", advised.stderr);
     let advice: Value = serde_json::from_str(&advised.stdout).expect("JSON");
     assert_eq!(advice["verdict"], "move", "{:#}", advice["plan"]);
-    let unassessed = &advice["unassessed"];
-    assert_eq!(
-        advice["jvms"].as_array().map(Vec::len),
-        Some(jvms),
-        "{unassessed:#}"
-    );
-    let pressed: BTreeSet<String> = (0..jvms)
+    let names = |list: &Value, jvm: fn(&Value) -> &Value| -> BTreeSet<String> {
+        let jvms = list.as_array().expect("a list").iter().map(jvm);
+        jvms.map(|jvm| jvm["instance"].as_str().expect("a name").to_owned())
+            .collect()
+    };
+    let judged = names(&advice["jvms"], |one| &one["jvm"]);
+    let unassessed = names(&advice["unassessed"], |one| &one["jvm"]);
+    // Of some, by chance, readings look as if they depended on each other: they are not judged.
+    eprintln!("{} JVMs are not judged", unassessed.len());
+    assert!(unassessed.len() * 50 <= jvms, "{:#}", advice["unassessed"]);
+    assert_eq!(judged.len() + unassessed.len(), jvms);
+    let mut pressed: BTreeSet<String> = (0..jvms)
         .filter(|jvm| fleet::is_pressed(*jvm))
         .map(fleet::instance)
         .collect();
     assert_eq!(pressed.len(), jvms.div_ceil(PRESSED_EVERY));
+    pressed.retain(|jvm| judged.contains(jvm));
     let roomy: BTreeSet<String> = (0..jvms)
         .filter(|jvm| fleet::is_roomy(*jvm))
         .map(fleet::instance)

@@ -61,6 +61,7 @@ const TABLE: &[(&str, Share)] = &[
     ("evidence", shared(8, 2, 50)),
     ("threads", shared(9, 2, 50)),
     ("throw_points", shared(6, 3, 40)),
+    ("fleet", shared(8, 2, 30)),
     ("distribution", shared(8, 3, 60)),
     ("agent_start", shared(6, 3, 40)),
     ("error_classes", shared(8, 3, 40)),

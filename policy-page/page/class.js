@@ -20,6 +20,16 @@ function histogram(label, title, bins, bound) {
   return plainTable(label, [title, "Live", "Objects", "Share"], rows);
 }
 
+/** What earlier looks saw. */
+function courseTable(course) {
+  if (!course || course.length === 0) {
+    return null;
+  }
+  return plainTable("At earlier looks", ["Before", "Live", "Generations"], course.map((one) => [
+    durationText(one.seconds_ago), exactBytes(one.live_bytes), count(one.generations),
+  ]));
+}
+
 function trend(row, leaks) {
   if (leaks === null) {
     return note("This source has no report of leaks.");
@@ -31,6 +41,7 @@ function trend(row, leaks) {
       el("p", {}, el("strong", {}, "Suspected of a leak: "),
         `it grows by ${rateText(suspect.growth_bytes_per_second)} ± ${rateText(suspect.growth_standard_error)} over ${durationText(suspect.window_seconds)}.`),
       el("p", {}, forecastText(suspect.exhausts)),
+      courseTable(suspect.course),
     ];
   }
   const growing = [...leaks.growing, ...leaks.acknowledged].find(is);

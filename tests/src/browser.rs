@@ -313,7 +313,7 @@ fn axe() -> PathBuf {
     }
     let beside = tempfile::tempdir_in(heapwarden_harness::repository::target())
         .expect("the target folder is writable");
-    let mut run = |command: &mut Command, what: &str| {
+    let run = |command: &mut Command, what: &str| {
         let done = command::run(command.current_dir(beside.path()), Duration::from_secs(120));
         assert!(done.status.success(), "{what}: {}", done.stderr);
         done.stdout

@@ -198,12 +198,17 @@ fn the_page_of_an_agent_shows_what_it_publishes() {
     browser.until("return document.querySelector('[data-path=\"0\"]').textContent.startsWith('all') === false");
     assert_sound(&browser, &own, "flames");
 
+    files_on_disk(&server);
     show(&browser, &format!("{own}/#/history"), "History");
-    for more in ["?do=hold&length=20000&count=100", "?do=gc"] {
-        let taken = browser.value("return document.querySelectorAll('#older option').length");
+    browser.until(
+        "return document.querySelectorAll('table[aria-label=\"Snapshots on disk\"] tbody tr').length > 1",
+    );
+    for taken in 1..=2 {
         browser.value("[...document.querySelectorAll('button')].find(one => one.textContent.startsWith('Take')).click(); return null");
-        browser.until(&format!("const now = document.querySelectorAll('#older option').length; return document.querySelector('[role=status]').textContent !== '' && now !== {taken} || document.body.innerText.includes('There is one snapshot')"));
-        server.ask(&format!("/shop/shelf{more}"));
+        browser.until(&format!(
+            "return document.querySelectorAll('#older option[value^=\"taken \"]').length === {taken}"
+        ));
+        server.ask("/shop/shelf?do=hold&length=20000&count=100");
         server.settled("/shop/shelf?do=gc", "shop");
     }
     browser.value("[...document.querySelectorAll('button')].find(one => one.textContent === 'Compare').click(); return null");
@@ -217,18 +222,22 @@ fn the_page_of_an_agent_shows_what_it_publishes() {
     server.finish();
 }
 
+/// The list of the files that the agent wrote, once there are three.
+fn files_on_disk(server: &Server) -> Value {
+    let listed = poll(PATIENCE, || {
+        let answer = scrape::get(server.agent(), "/api/v1/snapshots");
+        let document: Value = serde_json::from_str(&answer.body).ok()?;
+        (document["files"].as_array()?.len() >= 3).then_some(document)
+    });
+    listed.expect("files are written")
+}
+
 /// The files that the agent wrote are listed, and two of them are subtracted as `heapwarden diff` does.
 fn assert_files_on_disk(browser: &Browser, server: &Server) {
     let own = format!("http://{}", server.agent());
     server.ask("/shop/shelf?do=hold&length=20000&count=100");
     server.settled("/shop/shelf?do=gc", "shop");
-    let listed = poll(PATIENCE, || {
-        let answer = scrape::get(server.agent(), "/api/v1/snapshots");
-        let document: Value = serde_json::from_str(&answer.body).ok()?;
-        let files = document["files"].as_array()?.clone();
-        (files.len() >= 3).then_some(document)
-    });
-    let listed = listed.expect("files are written");
+    let listed = files_on_disk(server);
     let file = |at: usize| {
         let name = listed["files"][at]["name"].as_str().expect("a name");
         let folder = listed["directory"].as_str().expect("a folder");

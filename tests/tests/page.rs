@@ -507,7 +507,7 @@ fn assert_difference(browser: &Browser, old: &Path, new: &Path) {
             let error = one["standard_error_bytes"]
                 .as_f64()
                 .expect("a number")
-                .round();
+                .ceil();
             json!([
                 one["change_bytes"],
                 one["came_bytes"],

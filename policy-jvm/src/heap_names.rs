@@ -33,8 +33,6 @@ pub struct HeapThread<'j> {
     pub name: String,
     /// Its id, as `Thread.getId()` gives it; 0 if it cannot be read.
     pub id: i64,
-    /// Its context class loader.
-    pub context_loader: Option<Local<'j>>,
 }
 
 impl JvmTi {
@@ -125,20 +123,17 @@ impl JvmTi {
                     env.get_field(object, "tid", "J")?.j()
                 });
                 let mut name = String::new();
-                let mut loader = None;
                 if let Ok(info) = info {
                     name = info.name.unwrap_or_default();
                     // SAFETY: JVM TI returns fresh local references of this thread, or null.
-                    let group = unsafe { Local::<Anything>::adopt(jni, info.thread_group) };
-                    drop(group);
+                    drop(unsafe { Local::<Anything>::adopt(jni, info.thread_group) });
                     // SAFETY: as above.
-                    loader = unsafe { Local::adopt(jni, info.context_class_loader) };
+                    drop(unsafe { Local::<Anything>::adopt(jni, info.context_class_loader) });
                 }
                 let found = HeapThread {
                     thread,
                     name,
                     id: id.unwrap_or(0),
-                    context_loader: loader,
                 };
                 look(jni, &found);
             }

@@ -162,6 +162,19 @@ impl<'s> Client<'s> {
         );
     }
 
+    /// Holds more and more until an error is thrown, which is answered 500 and counted.
+    fn wait_until_refused(&self) {
+        let thrown = command::poll(SOON, || {
+            let answer = self.get(HOLD);
+            assert!(matches!(answer.status, 200 | 500), "{answer:?}");
+            (answer.status == 500).then_some(())
+        });
+        assert!(thrown.is_some(), "{}", self.described());
+        self.wait_for("the refusal is counted", |account| {
+            account["refusals_total"].as_u64() >= Some(1)
+        });
+    }
+
     fn described(&self) -> String {
         let accounts = self.server.accounts();
         let found = accounts.find(self.account).map(ToString::to_string);
@@ -293,6 +306,20 @@ fn behind_a_logging_filter() {
     server.finish();
 }
 
+/// Without a door errors are thrown, though Log4j's filter is below every request.
+#[test]
+fn errors_pass_a_logging_filter() {
+    let site = Installation::new();
+    let prepared = server_setup::tomcat(&site, &every_jdk()[0], "apache-tomcat-10.1.44", INTERVAL);
+    let accounts = account("/logged", "door = \"off\"\nthrow = \"error\"");
+    write_policy(&site, "enforce", &accounts);
+    deploy("logged/logged.war", &prepared.base.join("webapps"));
+    let server = site.start(prepared.command, "/logged/shelf?do=gc");
+    let client = Client::new(&server, "/logged/shelf", "/logged");
+    client.wait_until_refused();
+    server.finish();
+}
+
 #[test]
 fn jetty_12() {
     let site = Installation::new();
@@ -410,15 +437,7 @@ fn without_a_door_errors_are_thrown() {
     let accounts = account("/off", "door = \"off\"\nthrow = \"error\"");
     let server = tomcat_with(&["/off"], "enforce", &accounts);
     let client = Client::new(&server, "/off/shelf", "/off");
-    let thrown = command::poll(SOON, || {
-        let answer = client.get(HOLD);
-        assert!(matches!(answer.status, 200 | 500), "{answer:?}");
-        (answer.status == 500).then_some(())
-    });
-    assert!(thrown.is_some(), "{}", client.described());
-    client.wait_for("the refusal is counted", |account| {
-        account["refusals_total"].as_u64() >= Some(1)
-    });
+    client.wait_until_refused();
     client.wait_for("there is no door", |account| {
         account["door"] == "none" && account["admission_refusals_total"] == 0
     });

@@ -29,7 +29,7 @@ use crate::ledger::Tag;
 use survey::Survey;
 use targets::Wanted;
 
-pub(crate) use automatic::Automatic;
+pub(crate) use automatic::{Automatic, consider};
 pub(crate) use command::command;
 
 /// How many answers are kept.

@@ -209,8 +209,9 @@ impl<'a> Survey<'a> {
                 Err(_) => return,
             };
             self.threads.insert(tag, found.name.clone());
-            let loader = (found.context_loader.as_ref())
-                .map(|loader| Recognizer { agent, jni }.loader(loader));
+            let field = agent.context_loader_field();
+            let context = field.and_then(|field| found.thread.get(field));
+            let loader = context.map(|loader| Recognizer { agent, jni }.loader(loader.any()));
             let purse = loader.and_then(|id| agent.core.identity.loaders.owner(id).any_purse());
             self.owned.insert(tag, numbers.of(purse));
         });

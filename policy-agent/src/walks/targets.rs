@@ -9,7 +9,6 @@ use crate::agent::Agent;
 use crate::identity::classes::ClassId;
 use crate::identity::directory::LoaderIdentity;
 use crate::ledger::{PurseId, Tag};
-use crate::sampling::weight::OBJECT_UNIT;
 
 /// Objects that one walk looks for at the most.
 const MOST: usize = 64;
@@ -25,17 +24,8 @@ pub(super) struct Group {
 #[derive(Debug, Default)]
 pub(super) struct Looked {
     pub(super) bytes: u64,
-    /// In units of 2^-16.
-    objects: u64,
     pub(super) tags: Vec<i64>,
     seen: u64,
-}
-
-impl Looked {
-    /// How many objects the group has, by estimate.
-    pub(super) fn objects(&self) -> u64 {
-        (self.objects + OBJECT_UNIT / 2) / OBJECT_UNIT
-    }
 }
 
 /// What is looked for, by group.
@@ -113,7 +103,6 @@ impl Wanted {
                 };
                 let looked = wanted.groups.entry(group).or_default();
                 looked.bytes += record.charge.bytes;
-                looked.objects += record.charge.objects;
                 looked.seen += 1;
                 // A fair draw of bounded size.
                 let tag = Tag::Object(record.tag).encode();

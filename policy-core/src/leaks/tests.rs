@@ -503,13 +503,16 @@ fn parts_stand_with_the_own_class_of_their_account_that_grows_most() {
 
 // ---- forecast ----------------------------------------------------------------------
 
+/// When there are looks in so many seconds.
+type Looks = fn(f64) -> Vec<f64>;
+
 /// Three looks until the suspicion, and one long after it.
 fn few_looks(until: f64) -> Vec<f64> {
     [0.17, 0.28, 0.4, 1.0].map(|share| share * until).to_vec()
 }
 
 /// Whether the truth lies in the interval, and whether there was one.
-fn forecast_holds(seed: u64, is_bursty: bool, looks: fn(f64) -> Vec<f64>) -> (bool, bool) {
+fn forecast_holds(seed: u64, is_bursty: bool, looks: Looks) -> (bool, bool) {
     let mut dice = Dice::new(seed);
     let (rate, sessions) = (dice.uniform(5e4, 1e6), dice.uniform(1e5, 1e6));
     // Bursts: on and off for some time each.
@@ -572,7 +575,7 @@ fn forecast_holds(seed: u64, is_bursty: bool, looks: fn(f64) -> Vec<f64>) -> (bo
 #[test]
 fn the_truth_lies_in_the_interval_of_the_forecast() {
     let all = runs(1_000, 100);
-    let schedules: [(&str, fn(f64) -> Vec<f64>); 2] = [("usual", schedule), ("few", few_looks)];
+    let schedules: [(&str, Looks); 2] = [("usual", schedule), ("few", few_looks)];
     for (name, looks) in schedules {
         for is_bursty in [false, true] {
             let found: Vec<(bool, bool)> = (0..all)

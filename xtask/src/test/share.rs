@@ -83,6 +83,7 @@ const TABLE: &[(&str, Share)] = &[
     ("units_of_work", shared(6, 2, 25)),
     ("refused_places", shared(6, 2, 40)),
     ("snapshots", shared(7, 2, 60)),
+    ("paths", shared(8, 2, 90)),
     ("thinned_classes", shared(8, 2, 60)),
     ("garbage_is_not_refused", alone(1, 70)),
     ("limit_overshoot", alone(1, 50)),

@@ -96,7 +96,7 @@ fn start(source: Stub, config: Config) -> Running {
 fn voluble() -> Stub {
     Stub {
         accounts: 10_000,
-        classes: 5,
+        classes: 4,
         ..Stub::default()
     }
 }

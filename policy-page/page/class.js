@@ -80,11 +80,11 @@ export function classView(context) {
   };
   return {
     title: ["Class ", nameNode(name)],
-    needs: ["classes", "leaks", "sites"],
+    needs: ["classes", "leaks", "sites", "walks"],
     node: el("div", {}, el("p", {}, "In account ", accountLink(account)), top,
-      section("Trend", grows, chart), section("Where it was allocated", where), holders,
+      section("Trend", grows, chart), section("Where it was allocated", where), section("Who keeps it alive", holders),
       section("Ages", ages, collections), section("Sizes of one object", sizes)),
-    update({ classes, leaks, sites }, at) {
+    update({ classes, leaks, sites, walks }, at) {
       const row = classes.accounts.find((one) => one.name === account)?.classes.find((one) => one.class === name);
       if (row === undefined) {
         refill(top, note("The account holds nothing of this class, or too little to be listed."));
@@ -103,8 +103,7 @@ export function classView(context) {
       refill(grows, trend({ account, class: name }, leaks));
       draw();
       refill(where, sitesOfClass(sites, leaks, account, name));
-      const paths = leaks?.suspects.find((one) => one.account === account && one.class === name)?.paths;
-      refill(holders, paths ? section("Who keeps it alive", chains(paths)) : null);
+      refill(holders, chains(walks, (chain) => chain.account === account && chain.class === name));
       refill(ages, histogram("Ages in time", "Age", row?.ages_seconds, durationText));
       refill(collections, histogram("Ages in collections", "Collections survived", row?.ages_collections, countText));
       refill(sizes, histogram("Sizes", "Size", row?.sizes, bytesText));

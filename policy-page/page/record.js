@@ -35,6 +35,15 @@ export class Recording {
     this.points = [];
     this.past = [];
     this.classes = new Map();
+    this.colours = new Map();
+  }
+
+  /** The colour of an account, the same while the page is open; colours repeat after `most`. */
+  colour(name, most) {
+    if (!this.colours.has(name)) {
+      this.colours.set(name, this.colours.size % most);
+    }
+    return this.colours.get(name);
   }
 
   /** A reading of the accounts. */

@@ -47,6 +47,7 @@ use crate::run_file;
 use crate::snapshots::thread::{self as snapshot_thread, SnapshotMaker};
 use crate::threads;
 use crate::wakeup::Wakeup;
+use crate::walks::Walks;
 
 /// The first JDK whose sampler sees allocations in a buffer that was filled before sampling was on.
 const FIRST_WITHOUT_BLIND_BUFFER: u32 = 25;
@@ -67,6 +68,7 @@ pub(crate) struct Agent {
     pub(crate) costs: Costs,
     pub(crate) api: Api,
     pub(crate) snapshots: SnapshotMaker,
+    pub(crate) walks: Walks,
     events: Arc<EventRecorder>,
     pub(crate) refund_threads: RefundThreads,
     pub(crate) loader_thread: Wakeup,
@@ -126,6 +128,7 @@ impl Agent {
             costs: Costs::default(),
             api: Api::new(),
             snapshots: SnapshotMaker::new(),
+            walks: Walks::default(),
             events: Arc::default(),
             refund_threads: RefundThreads::default(),
             started: Instant::now(),
@@ -458,6 +461,11 @@ impl Agent {
 
     fn threads(&self) -> MutexGuard<'_, Vec<Box<dyn std::any::Any + Send>>> {
         self.threads.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The VM, for threads to attach to.
+    pub(crate) fn vm(&self) -> Vm {
+        self.vm
     }
 
     /// The agent's options.

@@ -28,6 +28,8 @@ pub struct Options {
     pub enabled: Option<bool>,
     /// Where the log goes; standard error if `None`.
     pub log: Option<PathBuf>,
+    /// A folder with a question of `heapwarden paths` or `holders`: the agent is loaded already, and answers it.
+    pub command: Option<PathBuf>,
     /// For tests only: refuses without evidence.
     pub test_refuse: Option<TestRefuse>,
     /// For tests only: a thread of the agent that is to fail.
@@ -130,6 +132,7 @@ impl Options {
             "listen-strict" => self.set_switch(value, shown, |options| &mut options.listen_strict),
             "run-file" => self.run_file = Some(run_file::path(value)),
             "log" => self.log = Some(value.into()),
+            "command" => self.command = Some(value.into()),
             "test-refuse" if value == "naive" => self.test_refuse = Some(TestRefuse::Naive),
             "test-refuse" if value == "storm" => self.test_refuse = Some(TestRefuse::Storm),
             "test-panic" if value == "enforcer" => self.test_panic = Some(TestPanic::Enforcer),

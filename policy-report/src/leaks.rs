@@ -65,6 +65,9 @@ pub struct Suspect<'a> {
     pub with: Vec<Cow<'a, str>>,
     /// Where the survivors were allocated, most first. Empty until stacks were taken.
     pub sites: Vec<Site<'a>>,
+    /// What keeps its objects alive: chains of references from a root, shortest first. Empty unless the policy lets
+    /// the agent find out (`[leaks] paths`).
+    pub kept_by: Vec<Cow<'a, str>>,
     /// When the room is used up if the growth goes on; `None` without a limit and a forecast.
     pub exhausts: Option<Exhaustion<'a>>,
 }

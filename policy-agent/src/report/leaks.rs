@@ -61,6 +61,7 @@ fn suspect(one: &Suspect, at_ms: u64, age_seconds: f64) -> document::Suspect<'_>
             .collect(),
         with: one.with.iter().map(|class| clip(class)).collect(),
         sites: one.sites.iter().map(site).collect(),
+        kept_by: one.kept_by.iter().map(Into::into).collect(),
         exhausts: one.exhausts.map(|full| document::Exhaustion {
             what: full.what.into(),
             earliest_seconds: left(full.earliest_seconds),

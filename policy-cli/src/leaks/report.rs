@@ -25,6 +25,9 @@ const MAX_LOOKS: usize = 32;
 /// Most places of a suspect, and most frames of each.
 const MAX_SITES: usize = 5;
 const MAX_FRAMES: usize = 32;
+/// Most chains of a suspect, and the widest.
+const MAX_CHAINS: usize = 3;
+const MAX_CHAIN_COLUMNS: usize = 600;
 
 const SUSPECT_TITLES: [&str; 9] = [
     "ACCOUNT",
@@ -166,6 +169,10 @@ fn write_origin(suspect: &Suspect, out: &mut dyn Write) -> io::Result<()> {
             words::at_least(seconds),
             counts.join(", ")
         )?;
+    }
+    for chain in suspect.kept_by.iter().take(MAX_CHAINS) {
+        let chain = printable::fitted(chain, MAX_CHAIN_COLUMNS);
+        writeln!(out, "    kept by {chain}")?;
     }
     if suspect.sites.is_empty() {
         return writeln!(

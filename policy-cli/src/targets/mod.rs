@@ -75,6 +75,13 @@ impl Targets {
         }
     }
 
+    /// Where their agents listen, as far as they can be reached.
+    pub(crate) fn addresses(self) -> Vec<Address> {
+        (self.all.into_iter())
+            .filter_map(|target| target.address)
+            .collect()
+    }
+
     /// Whether they were looked for on this machine.
     pub(crate) fn is_local(&self) -> bool {
         self.is_local

@@ -136,6 +136,7 @@ impl Watch {
         let sites = sites_of(core, &numbers.collect());
         for (place, one) in after.suspects.iter_mut().enumerate() {
             one.sites = sites.get(&place).cloned().unwrap_or_default();
+            one.kept_by = core.leaks.kept_by(&one.account, &one.class);
         }
         let lines = news(&before, &after);
         core.leaks.report.store(Arc::new(after));
@@ -214,6 +215,7 @@ impl Watch {
                 course: self.course(&one.name),
                 with,
                 sites: sites.get(&one.name).cloned().unwrap_or_default(),
+                kept_by: core.leaks.kept_by(&one.name.account, &one.name.class),
                 exhausts: self.exhausts(&room, &one.name.account, one.window_seconds),
                 account: one.name.account,
                 class: one.name.class,

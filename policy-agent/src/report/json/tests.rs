@@ -98,6 +98,8 @@ fn the_document_is_the_contract_s() {
             classes: vec![class("byte[]", 10)],
             ..Account::default()
         }],
+        cpu_seconds: vec![("http", 1.5)],
+        memory_bytes: vec![("sites", 7)],
         ..Snapshot::default()
     };
     let mut expected = json!({
@@ -141,6 +143,11 @@ fn the_document_is_the_contract_s() {
         "thread": "background", "unit": "scope", "count": 3,
         "never_interrupt": "never-interrupt = [\"a.jobs\"]"}]);
     expected["accounts"][0]["places_other"] = json!(2);
+    expected["accounts"][0]["classes"][0] = json!({"class": "byte[]", "live_bytes": 10,
+        "live_objects": 1, "allocated_bytes_total": 10, "live_standard_error_bytes": 0,
+        "allocated_objects_total": 0, "freed_bytes_total": 0, "freed_objects_total": 0,
+        "generations": 0});
+    expected["costs"] = json!({"cpu_milliseconds": {"http": 1500}, "memory_bytes": {"sites": 7}});
     assert_eq!(rendered(&snapshot, Classes::Top), expected);
 }
 

@@ -114,6 +114,11 @@ impl Agent {
             samples_are_taken: capabilities.sampling && capabilities.refunds,
             test_refuse: options.test_refuse,
         });
+        if options.test_without_holdings {
+            core.holdings.turn_off();
+            core.leaks
+                .are_undecided("nobody watches for leaks in this run");
+        }
         let agent = Agent {
             jvmti,
             vm,
@@ -290,11 +295,11 @@ impl Agent {
         } else {
             self.api.reading_cache.close();
         }
-        keep(
-            "holdings",
-            threads::spawn("heapwarden-holdings", move || {
+        if !self.core.holdings.is_off() {
+            let watch = move || self.events.run(|| holdings_thread::run(self));
+            let holdings = threads::spawn("heapwarden-holdings", move || {
                 // Limits are enforced without it.
-                if guard::contain(|| self.events.run(|| holdings_thread::run(self))).is_none() {
+                if guard::contain(watch).is_none() {
                     tracing::error!(
                         "the agent's thread holdings has failed, which is a bug in Heapwarden; leaks are reported no more until the JVM is started again"
                     );
@@ -302,9 +307,9 @@ impl Agent {
                         "the agent's thread holdings has failed, which is a bug in Heapwarden",
                     );
                 }
-            })
-            .map(|t| Box::new(t) as _),
-        );
+            });
+            keep("holdings", holdings.map(|t| Box::new(t) as _));
+        }
         if let Some(file) = self.policy.file() {
             let watching = watch::watch(file, self.policy.first(), move |observation| {
                 self.events.run(|| self.policy_file_is(observation));

@@ -34,6 +34,8 @@ pub struct Options {
     pub test_refuse: Option<TestRefuse>,
     /// For tests only: a thread of the agent that is to fail.
     pub test_panic: Option<TestPanic>,
+    /// For benches only: nobody watches holdings and leaks.
+    pub test_without_holdings: bool,
     /// One sentence for each option that was left out.
     pub warnings: Vec<String>,
 }
@@ -136,6 +138,7 @@ impl Options {
             "test-panic" if value == "enforcer" => self.test_panic = Some(TestPanic::Enforcer),
             "test-panic" if value == "metadata" => self.test_panic = Some(TestPanic::Metadata),
             "test-panic" if value == "notifier" => self.test_panic = Some(TestPanic::Notifier),
+            "test-holdings" if value == "off" => self.test_without_holdings = true,
             "enabled" => self.set_switch(value, shown, |options| &mut options.enabled),
             unknown => {
                 let known: Vec<String> = KEYS

@@ -4,6 +4,7 @@ mod advise;
 mod attach;
 mod check;
 mod clock;
+mod completions;
 mod deployment;
 mod diff;
 mod doctor;
@@ -12,6 +13,7 @@ mod http;
 mod json_line;
 mod leaks;
 mod live;
+mod manual;
 mod output;
 mod policy;
 mod printable;
@@ -25,12 +27,13 @@ mod suggest;
 mod table;
 mod targets;
 mod top;
+mod ui;
 mod walk;
 
 use std::io;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// Gives every service inside one JVM its own memory limit.
 #[derive(Parser)]
@@ -52,6 +55,8 @@ enum Command {
     Holders(walk::HoldersArguments),
     /// Print the chains of references that keep objects alive
     Paths(walk::PathsArguments),
+    /// Print a shell's completions for this command
+    Completions(completions::Arguments),
     /// Compare two snapshots: what came and what went, with the error of the difference
     Diff(diff::Arguments),
     /// Find out why a JVM's accounts are empty, imprecise or not enforced
@@ -60,6 +65,11 @@ enum Command {
     Snapshot(snapshot::Arguments),
     /// Print what leaks in running JVMs, where it is allocated, and when the memory is used up
     Leaks(leaks::Arguments),
+    /// Write the manual pages of this command
+    #[command(hide = true)]
+    Manual(manual::Arguments),
+    /// Write the page of a JVM or a snapshot into one file that opens without a network
+    Report(ui::ReportArguments),
     /// Print the accounts of running JVMs once
     Status(status::Arguments),
     /// Show which accounts a policy would have refused in an observed period
@@ -68,6 +78,8 @@ enum Command {
     Suggest(suggest::Arguments),
     /// Show the accounts of running JVMs, refreshed continuously
     Top(top::Arguments),
+    /// Show running JVMs and snapshots in a browser
+    Ui(ui::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -78,14 +90,18 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Holders(arguments) => walk::run_holders(&arguments),
         Command::Paths(arguments) => walk::run_paths(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments, Cli::command()),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Leaks(arguments) => leaks::run(&arguments),
+        Command::Manual(arguments) => manual::run(&arguments, Cli::command()),
         Command::Status(arguments) => status::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Suggest(arguments) => suggest::run(&arguments),
         Command::Top(arguments) => top::run(&arguments),
+        Command::Report(arguments) => ui::run_report(&arguments),
+        Command::Ui(arguments) => ui::run(&arguments),
     };
     match done {
         Ok(code) => code,

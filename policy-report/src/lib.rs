@@ -6,6 +6,7 @@
 //! - [`Sites`]: the JSON of `GET /api/v1/sites`;
 //! - [`WalkRequest`], [`WalkReply`]: what `heapwarden paths` and `holders` ask, and the answer;
 //!   [`Walks`]: the JSON of `GET /api/v1/paths`;
+//! - [`History`] and [`SnapshotFiles`]: the JSON of `GET /api/v1/history` and `GET /api/v1/snapshots`;
 //! - [`RunFile`]: the file that the agent's option `run-file` names;
 //! - [`metric_names`]: the names of the metrics of `GET /metrics`.
 //!
@@ -23,6 +24,7 @@
 
 mod accounts;
 mod counts;
+mod history;
 mod leaks;
 pub mod metric_names;
 mod number;
@@ -32,11 +34,12 @@ mod snapshot;
 mod walks;
 
 pub use accounts::{
-    Account, Accounts, Bin, Class, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy,
+    Account, Accounts, Bin, Class, Costs, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy,
     Principal, Sampling, State, Tree,
 };
 pub use counts::Counts;
-pub use leaks::{Exhaustion, Growing, Leaks, Suspect};
+pub use history::{History, HistoryAccount, HistoryPoint, SnapshotFile, SnapshotFiles};
+pub use leaks::{Exhaustion, Growing, Leaks, Moment, Suspect};
 pub use run_file::RunFile;
 pub use sites::{AccountSites, ClassSites, Site, Sites};
 pub use snapshot::{Cohort, Held, Run, SNAPSHOT_VERSION, Snapshot, VARIANCE_UNIT_BYTES2};

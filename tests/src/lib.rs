@@ -12,6 +12,7 @@
 
 pub mod application;
 pub mod artifacts;
+pub mod browser;
 pub mod command;
 pub mod doorless;
 pub mod examples;
@@ -31,5 +32,6 @@ pub mod recorded_fleet;
 pub mod scrape;
 pub mod server;
 pub mod server_setup;
+pub mod simulated_fleet;
 pub mod stats;
 pub mod truth;

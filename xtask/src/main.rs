@@ -5,8 +5,10 @@ mod bench;
 mod classes;
 mod dashboards;
 mod demo;
+mod dist;
 mod fuzz;
 mod interrupt;
+mod picture;
 mod process;
 mod story;
 mod test;
@@ -39,6 +41,10 @@ enum Command {
     Classes,
     /// Writes the Grafana dashboards in `deploy/grafana`
     Dashboards,
+    /// Makes what is given away: archive, Debian package, Maven artifacts, image, manifests
+    Dist(dist::Options),
+    /// Takes the picture of the page that the documents show
+    Picture,
     /// Plays the operators' story on two Tomcats and a Prometheus, and writes its transcript into
     /// `docs/story.md`
     Story,
@@ -54,6 +60,8 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&options),
         Command::Classes => classes::run(),
         Command::Dashboards => dashboards::run(),
+        Command::Dist(options) => dist::run(&options),
+        Command::Picture => picture::run(),
         Command::Story => story::run(),
         Command::Fuzz(options) => fuzz::run(&options),
     });

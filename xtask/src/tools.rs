@@ -28,13 +28,38 @@ const SHA512SUM: Tool = Tool {
     name: "sha512sum",
     package: "coreutils",
 };
+const OBJCOPY: Tool = Tool {
+    name: "objcopy",
+    package: "binutils",
+};
 const PROMTOOL: Tool = Tool {
     name: "promtool",
     package: "prometheus",
 };
+const DEBOOTSTRAP: Tool = Tool {
+    name: "debootstrap",
+    package: "debootstrap",
+};
+const BUILDAH: Tool = Tool {
+    name: "buildah",
+    package: "buildah",
+};
 const TMUX: Tool = Tool {
     name: "tmux",
     package: "tmux",
+};
+
+const CHROMIUM: Tool = Tool {
+    name: "chromium",
+    package: "chromium",
+};
+const CHROMEDRIVER: Tool = Tool {
+    name: "chromedriver",
+    package: "chromium-driver",
+};
+const NPM: Tool = Tool {
+    name: "npm",
+    package: "npm",
 };
 
 /// Maven.
@@ -47,6 +72,11 @@ pub(crate) fn tar_and_sha512sum() -> Result<(PathBuf, PathBuf)> {
     Ok((find(&TAR)?, find(&SHA512SUM)?))
 }
 
+/// What takes debug information out of a file.
+pub(crate) fn objcopy() -> Result<PathBuf> {
+    find(&OBJCOPY)
+}
+
 /// Prometheus' `promtool`, which the tests hold the metrics against.
 pub(crate) fn promtool() -> Result<PathBuf> {
     find_or_install(&PROMTOOL)
@@ -55,6 +85,22 @@ pub(crate) fn promtool() -> Result<PathBuf> {
 /// The terminal that the tests run `heapwarden top` in.
 pub(crate) fn tmux() -> Result<PathBuf> {
     find_or_install(&TMUX)
+}
+
+/// The browser that the page is tested in, and its driver.
+pub(crate) fn chromium() -> Result<PathBuf> {
+    find_or_install(&CHROMEDRIVER)?;
+    find_or_install(&CHROMIUM)
+}
+
+/// What brings axe-core, which the page is held against.
+pub(crate) fn npm() -> Result<PathBuf> {
+    find_or_install(&NPM)
+}
+
+/// What long tests of packages make an old Debian and an image with.
+pub(crate) fn debootstrap_and_buildah() -> Result<(PathBuf, PathBuf)> {
+    Ok((find_or_install(&DEBOOTSTRAP)?, find_or_install(&BUILDAH)?))
 }
 
 /// Installs it where that is possible without asking: on Debian, as root.

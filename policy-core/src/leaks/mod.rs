@@ -183,6 +183,8 @@ pub struct Suspect {
     pub objects: u64,
     /// Generations with live instances.
     pub generations: u64,
+    /// What the looks that are kept saw of the class, oldest first.
+    pub course: Vec<Moment>,
     /// Its parts.
     pub with: Vec<String>,
     /// Where the survivors were allocated.
@@ -191,6 +193,17 @@ pub struct Suspect {
     pub kept_by: Vec<String>,
     /// When its account or the heap is full.
     pub exhausts: Option<Exhausts>,
+}
+
+/// What one look saw of a class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// When, in milliseconds since the agent was made.
+    pub at_ms: u64,
+    /// Live bytes.
+    pub live_bytes: u64,
+    /// Generations with live instances.
+    pub generations: u64,
 }
 
 /// When something is full.

@@ -6,4 +6,5 @@ pub mod http;
 pub mod jdk;
 pub mod ports;
 pub mod process;
+pub mod python;
 pub mod repository;

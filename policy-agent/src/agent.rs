@@ -47,6 +47,7 @@ use crate::run_file;
 use crate::snapshots::thread::{self as snapshot_thread, SnapshotMaker};
 use crate::threads;
 use crate::wakeup::Wakeup;
+use crate::walks::Walks;
 
 /// The first JDK whose sampler sees allocations in a buffer that was filled before sampling was on.
 const FIRST_WITHOUT_BLIND_BUFFER: u32 = 25;
@@ -67,6 +68,7 @@ pub(crate) struct Agent {
     pub(crate) costs: Costs,
     pub(crate) api: Api,
     pub(crate) snapshots: SnapshotMaker,
+    pub(crate) walks: Walks,
     events: Arc<EventRecorder>,
     pub(crate) refund_threads: RefundThreads,
     pub(crate) loader_thread: Wakeup,
@@ -112,6 +114,11 @@ impl Agent {
             samples_are_taken: capabilities.sampling && capabilities.refunds,
             test_refuse: options.test_refuse,
         });
+        if options.test_without_holdings {
+            core.holdings.turn_off();
+            core.leaks
+                .are_undecided("nobody watches for leaks in this run");
+        }
         let agent = Agent {
             jvmti,
             vm,
@@ -121,6 +128,7 @@ impl Agent {
             costs: Costs::default(),
             api: Api::new(),
             snapshots: SnapshotMaker::new(),
+            walks: Walks::default(),
             events: Arc::default(),
             refund_threads: RefundThreads::default(),
             started: Instant::now(),
@@ -287,11 +295,11 @@ impl Agent {
         } else {
             self.api.reading_cache.close();
         }
-        keep(
-            "holdings",
-            threads::spawn("heapwarden-holdings", move || {
+        if !self.core.holdings.is_off() {
+            let watch = move || self.events.run(|| holdings_thread::run(self));
+            let holdings = threads::spawn("heapwarden-holdings", move || {
                 // Limits are enforced without it.
-                if guard::contain(|| self.events.run(|| holdings_thread::run(self))).is_none() {
+                if guard::contain(watch).is_none() {
                     tracing::error!(
                         "the agent's thread holdings has failed, which is a bug in Heapwarden; leaks are reported no more until the JVM is started again"
                     );
@@ -299,9 +307,9 @@ impl Agent {
                         "the agent's thread holdings has failed, which is a bug in Heapwarden",
                     );
                 }
-            })
-            .map(|t| Box::new(t) as _),
-        );
+            });
+            keep("holdings", holdings.map(|t| Box::new(t) as _));
+        }
         if let Some(file) = self.policy.file() {
             let watching = watch::watch(file, self.policy.first(), move |observation| {
                 self.events.run(|| self.policy_file_is(observation));
@@ -453,6 +461,11 @@ impl Agent {
 
     fn threads(&self) -> MutexGuard<'_, Vec<Box<dyn std::any::Any + Send>>> {
         self.threads.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The VM, for threads to attach to.
+    pub(crate) fn vm(&self) -> Vm {
+        self.vm
     }
 
     /// The agent's options.

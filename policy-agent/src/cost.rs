@@ -126,6 +126,16 @@ impl Costs {
         }
     }
 
+    /// Adds the CPU time of the calling thread, which is about to end and was one of several of this part.
+    pub(crate) fn thread_was(&self, part: &'static str) {
+        let seconds = thread_cpu_time().as_secs_f64();
+        let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
+        match threads.iter_mut().find(|(name, _)| *name == part) {
+            Some((_, used)) => *used += seconds,
+            None => threads.push((part, seconds)),
+        }
+    }
+
     /// CPU time of all samples and their refunds, and how many samples were timed for that estimate.
     pub(crate) fn samples(&self) -> (Duration, u64) {
         let timed = self.durations.iter().map(|c| c.load(Ordering::Relaxed));

@@ -7,6 +7,7 @@ use policy_core::holdings::Pace;
 use policy_core::leaks::watch::Watch;
 
 use crate::agent::Agent;
+use crate::walks;
 
 /// The longest sleep; a covering collection wakes the thread earlier.
 const LONGEST_SLEEP: Duration = Duration::from_secs(5);
@@ -38,6 +39,7 @@ pub(crate) fn run(agent: &'static Agent) {
                 wait
             }
         };
+        walks::consider(agent);
         agent.costs.thread_is("holdings");
         core.holdings.wakeup.wait(wait.min(LONGEST_SLEEP));
     }

@@ -30,6 +30,7 @@ mod run_file;
 mod snapshots;
 mod threads;
 mod uncaught;
+mod walks;
 
 use policy_core::{
     enforce, events, identity, interval_control, ledger, ports, pressure, reading, sampling, sites,

@@ -28,10 +28,14 @@ pub struct Options {
     pub enabled: Option<bool>,
     /// Where the log goes; standard error if `None`.
     pub log: Option<PathBuf>,
+    /// A folder with a question of `heapwarden paths` or `holders`: the agent is loaded already, and answers it.
+    pub command: Option<PathBuf>,
     /// For tests only: refuses without evidence.
     pub test_refuse: Option<TestRefuse>,
     /// For tests only: a thread of the agent that is to fail.
     pub test_panic: Option<TestPanic>,
+    /// For benches only: nobody watches holdings and leaks.
+    pub test_without_holdings: bool,
     /// One sentence for each option that was left out.
     pub warnings: Vec<String>,
 }
@@ -128,11 +132,13 @@ impl Options {
             "listen-strict" => self.set_switch(value, shown, |options| &mut options.listen_strict),
             "run-file" => self.run_file = Some(run_file::path(value)),
             "log" => self.log = Some(value.into()),
+            "command" => self.command = Some(value.into()),
             "test-refuse" if value == "naive" => self.test_refuse = Some(TestRefuse::Naive),
             "test-refuse" if value == "storm" => self.test_refuse = Some(TestRefuse::Storm),
             "test-panic" if value == "enforcer" => self.test_panic = Some(TestPanic::Enforcer),
             "test-panic" if value == "metadata" => self.test_panic = Some(TestPanic::Metadata),
             "test-panic" if value == "notifier" => self.test_panic = Some(TestPanic::Notifier),
+            "test-holdings" if value == "off" => self.test_without_holdings = true,
             "enabled" => self.set_switch(value, shown, |options| &mut options.enabled),
             unknown => {
                 let known: Vec<String> = KEYS

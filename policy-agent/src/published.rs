@@ -8,7 +8,7 @@ use policy_core::cohorts::{Cohorts, Mark};
 use crate::agent::Agent;
 use crate::api::notifier;
 use crate::reading::{self, Taken};
-use crate::report::{Requested, SitesReading, Snapshot, Source};
+use crate::report::{Requested, SitesReading, Snapshot, Source, Wanted};
 use crate::sites;
 
 /// The listener takes a new reading when the last is older than this. Scrapes within this time share one
@@ -46,8 +46,8 @@ impl Source for Published {
         reading.snapshot().clone()
     }
 
-    fn document(&self, asked: Instant) -> Requested {
-        self.agent.snapshots.desk.document(asked)
+    fn requested(&self, wanted: &Wanted, asked: Instant) -> Requested {
+        self.agent.snapshots.desk.requested(wanted, asked)
     }
 
     fn sites(&self) -> Arc<SitesReading> {
@@ -61,6 +61,10 @@ impl Source for Published {
         self.agent.costs.thread_is("http");
         *last = Some((Instant::now(), reading.clone()));
         reading
+    }
+
+    fn walks(&self) -> Vec<u8> {
+        self.agent.walks.document()
     }
 
     fn ready(&self) -> Result<(), String> {

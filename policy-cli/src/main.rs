@@ -27,6 +27,8 @@ mod suggest;
 mod table;
 mod targets;
 mod top;
+mod ui;
+mod walk;
 
 use std::io;
 use std::process::ExitCode;
@@ -49,6 +51,10 @@ enum Command {
     Attach(attach::Arguments),
     /// Check policy files and explain them
     Check(check::Arguments),
+    /// Print who holds the memory that each account made
+    Holders(walk::HoldersArguments),
+    /// Print the chains of references that keep objects alive
+    Paths(walk::PathsArguments),
     /// Print a shell's completions for this command
     Completions(completions::Arguments),
     /// Compare two snapshots: what came and what went, with the error of the difference
@@ -62,6 +68,8 @@ enum Command {
     /// Write the manual pages of this command
     #[command(hide = true)]
     Manual(manual::Arguments),
+    /// Write the page of a JVM or a snapshot into one file that opens without a network
+    Report(ui::ReportArguments),
     /// Print the accounts of running JVMs once
     Status(status::Arguments),
     /// Show which accounts a policy would have refused in an observed period
@@ -70,6 +78,8 @@ enum Command {
     Suggest(suggest::Arguments),
     /// Show the accounts of running JVMs, refreshed continuously
     Top(top::Arguments),
+    /// Show running JVMs and snapshots in a browser
+    Ui(ui::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -78,6 +88,8 @@ fn main() -> ExitCode {
         Command::Advise(arguments) => advise::run(&arguments),
         Command::Attach(arguments) => attach::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Holders(arguments) => walk::run_holders(&arguments),
+        Command::Paths(arguments) => walk::run_paths(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, Cli::command()),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
@@ -88,6 +100,8 @@ fn main() -> ExitCode {
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Suggest(arguments) => suggest::run(&arguments),
         Command::Top(arguments) => top::run(&arguments),
+        Command::Report(arguments) => ui::run_report(&arguments),
+        Command::Ui(arguments) => ui::run(&arguments),
     };
     match done {
         Ok(code) => code,

@@ -9,7 +9,7 @@ use std::fmt::Display;
 use crate::glob::Glob;
 use crate::interrupt::Listed;
 use crate::leak::AcknowledgedLeak;
-use crate::schema::{Account, Charge, Enforcement, Limit, Matcher, Mode, Policy};
+use crate::schema::{Account, Charge, Enforcement, LeakPaths, Limit, Matcher, Mode, Policy};
 use crate::snapshots::Snapshots;
 use crate::thin::Thin;
 
@@ -73,6 +73,17 @@ impl Policy {
             &old.leak_settings.sites,
             &new.leak_settings.sites,
         );
+        let paths = |policy: &Policy| match policy.leak_settings.paths {
+            LeakPaths::Off => LeakPaths::Off.as_str().to_owned(),
+            on @ LeakPaths::Forked => {
+                format!(
+                    "{}, {} a day",
+                    on.as_str(),
+                    policy.leak_settings.paths_per_day
+                )
+            }
+        };
+        change(&mut lines, "leaks paths", &paths(old), &paths(new));
         diff_leaks(&mut lines, &old.leaks, &new.leaks);
         let left_out = lines.len().saturating_sub(MAX_LINES);
         if left_out > 0 {

@@ -27,7 +27,7 @@ pub(crate) const SNAPSHOTS: &[&str] = &["directory", "every", "keep", "at-exit"]
 /// `[enforcement]`
 pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget", "mask", "reserve"];
 /// `[leaks]`
-pub(crate) const LEAKS: &[&str] = &["sites"];
+pub(crate) const LEAKS: &[&str] = &["sites", "paths", "paths-per-day"];
 /// `[[account]]`
 pub(crate) const ACCOUNT: &[&str] = &[
     "name",

@@ -14,10 +14,10 @@ use crate::leak::{self, MAX_LEAKS};
 use crate::listen::Listen;
 use crate::nesting;
 use crate::schema::{
-    AgentSection, Enforcement, Interval, LeakSettings, Limit, MAX_CPU_BUDGET_PERCENT,
-    MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_RESERVE_PERCENT, MAX_TRACKED,
-    MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT,
-    MIN_TRACKED, Mode, Policy, Principals, Sampling,
+    AgentSection, Enforcement, Interval, LeakPaths, LeakSettings, Limit, MAX_CPU_BUDGET_PERCENT,
+    MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_PATHS_PER_DAY, MAX_RESERVE_PERCENT,
+    MAX_TRACKED, MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES,
+    MIN_RESERVE_PERCENT, MIN_TRACKED, Mode, Policy, Principals, Sampling,
 };
 use crate::snapshots;
 use crate::thin::{self, MAX_THIN_RULES};
@@ -156,8 +156,21 @@ fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
             read_enforcement(&section, sink)
         }),
         snapshots: snapshots.and_then(|section| snapshots::read(&section, sink)),
-        leak_settings: leak_settings.map_or_else(LeakSettings::default, |section| LeakSettings {
-            sites: leak::read_sites(&section, sink),
+        leak_settings: leak_settings.map_or_else(LeakSettings::default, |section| {
+            let default = LeakSettings::default();
+            let paths = word(
+                &section,
+                "paths",
+                LeakPaths::WORDS,
+                LeakPaths::from_word,
+                sink,
+            );
+            let per_day = section.integer("paths-per-day", 1, MAX_PATHS_PER_DAY, sink);
+            LeakSettings {
+                sites: leak::read_sites(&section, sink),
+                paths: paths.unwrap_or(default.paths),
+                paths_per_day: per_day.unwrap_or(default.paths_per_day),
+            }
         }),
         accounts: account::read_all(&accounts, sink),
         leaks: leak::read_all(&leaks, sink),

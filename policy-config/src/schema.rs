@@ -264,11 +264,40 @@ pub enum Mode {
 words!(Mode { Observe = "observe", Enforce = "enforce" });
 
 /// `[leaks]`: what is found out about what accounts hold, beyond what leak suspects need.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LeakSettings {
     /// `sites`: the accounts, by globs over their names as they are published, for which the agent takes
     /// stacks of samples of all classes. None by default; at most [`MAX_SITES`].
     pub sites: Vec<Glob>,
+    /// `paths`: whether the agent finds out by itself what keeps a suspect alive; by default
+    /// [`LeakPaths::Off`].
+    pub paths: LeakPaths,
+    /// `paths-per-day`: how often it may do so in 24 hours, at most [`MAX_PATHS_PER_DAY`]; by default 4.
+    pub paths_per_day: u32,
+}
+
+/// Whether the agent walks the heap for a suspect by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum LeakPaths {
+    /// Only `heapwarden paths` does.
+    #[default]
+    Off,
+    /// In a forked child of the JVM, never in place.
+    Forked,
+}
+words!(LeakPaths { Off = "off", Forked = "forked" });
+
+/// The largest `paths-per-day`.
+pub const MAX_PATHS_PER_DAY: u32 = 1_000;
+
+impl Default for LeakSettings {
+    fn default() -> LeakSettings {
+        LeakSettings {
+            sites: Vec::new(),
+            paths: LeakPaths::Off,
+            paths_per_day: 4,
+        }
+    }
 }
 
 impl LeakSettings {

@@ -226,7 +226,7 @@ impl Core {
                 self.ledger.epochs().old_died(epoch);
                 self.enforcer.wake();
             }
-            None => {}
+            Some(Tag::Thread(_)) | None => {}
         }
     }
 }

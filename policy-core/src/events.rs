@@ -61,6 +61,8 @@ const HTTP_REQUEST: Family = Family {
         "/api/v1/leaks",
         "/api/v1/sites",
         "/api/v1/snapshot",
+        "/api/v1/history",
+        "/api/v1/snapshots",
         "other",
     ],
 };
@@ -69,7 +71,7 @@ pub const HTTP_RESPONSES: Family = Family {
     name: "heapwarden_http_responses_total",
     label: "code",
     values: &[
-        "200", "400", "403", "404", "405", "408", "413", "414", "431", "500", "503", "505",
+        "200", "304", "400", "403", "404", "405", "408", "413", "414", "431", "500", "503", "505",
     ],
 };
 

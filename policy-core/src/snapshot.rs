@@ -405,12 +405,27 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// The reason why not, as text for an operator.
     fn ready(&self) -> Result<(), String>;
-    /// The document of everything that the accounts hold, for a reader who first asked at `asked`. Does
-    /// not wait: another thread makes the document, and the reader asks again.
-    fn document(&self, asked: Instant) -> Requested {
-        let _ = asked;
+    /// The last answers to `heapwarden paths` and `holders`, as JSON.
+    fn walks(&self) -> Vec<u8> {
+        b"{\"walks\":[]}\n".to_vec()
+    }
+    /// What another thread makes or reads, for a reader who first asked for it at `asked`. Does not wait:
+    /// the reader asks again.
+    fn requested(&self, wanted: &Wanted, asked: Instant) -> Requested {
+        let _ = (wanted, asked);
         Requested::Failed("no documents are made here".to_owned())
     }
+}
+
+/// What a reader can ask another thread for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wanted {
+    /// The document of everything that the accounts hold.
+    Document,
+    /// The list of the snapshots on disk.
+    Files,
+    /// A snapshot on disk, by its name.
+    File(String),
 }
 
 /// A document that was asked for.
@@ -422,4 +437,6 @@ pub enum Requested {
     Pending,
     /// It cannot be made, as text for an operator.
     Failed(String),
+    /// There is no such thing.
+    Missing,
 }

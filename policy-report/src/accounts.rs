@@ -26,6 +26,9 @@ pub struct Accounts<'a> {
     /// The collections that the agent asks for.
     #[serde(default)]
     pub evidence: Evidence,
+    /// What the agent itself uses.
+    #[serde(default)]
+    pub costs: Costs<'a>,
     /// The accounts, largest live bytes first.
     pub accounts: Vec<Account<'a>>,
     /// Accounts that the agent left out of the document to bound its size.
@@ -50,6 +53,16 @@ pub struct Jvm<'a> {
     /// Whether the agent was loaded by a start-up flag; false: into the running JVM. `None`: the agent does
     /// not say.
     pub loaded_at_start: Option<bool>,
+}
+
+/// What the agent itself uses, by its parts. Empty: the agent does not say (an older one).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Costs<'a> {
+    /// Processor time since the agent was loaded, in milliseconds.
+    pub cpu_milliseconds: Counts<'a>,
+    /// Native memory, in bytes.
+    pub memory_bytes: Counts<'a>,
 }
 
 /// The collections that the agent asks for.

@@ -59,12 +59,32 @@ pub struct Suspect<'a> {
     /// Generations (covering collections apart) with live instances: the leak paper's figure.
     #[serde(deserialize_with = "whole")]
     pub generations: u64,
+    /// The same and the live bytes at earlier looks, oldest first.
+    pub course: Vec<Moment>,
     /// Classes of the JDK and arrays that grow with it, and are its parts.
     pub with: Vec<Cow<'a, str>>,
     /// Where the survivors were allocated, most first. Empty until stacks were taken.
     pub sites: Vec<Site<'a>>,
+    /// What keeps its objects alive: chains of references from a root, shortest first. Empty unless the policy lets
+    /// the agent find out (`[leaks] paths`).
+    pub kept_by: Vec<Cow<'a, str>>,
     /// When the room is used up if the growth goes on; `None` without a limit and a forecast.
     pub exhausts: Option<Exhaustion<'a>>,
+}
+
+/// What an earlier look at a class saw.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Moment {
+    /// So many seconds before the answer.
+    #[serde(deserialize_with = "whole")]
+    pub seconds_ago: u64,
+    /// Its live bytes.
+    #[serde(deserialize_with = "whole")]
+    pub live_bytes: u64,
+    /// Generations with live instances.
+    #[serde(deserialize_with = "whole")]
+    pub generations: u64,
 }
 
 /// When something is full.

@@ -4,6 +4,9 @@
 //! - [`Leaks`]: the JSON of `GET /api/v1/leaks`;
 //! - [`Snapshot`]: the JSON of `GET /api/v1/snapshot` and of the files of `[snapshots]`;
 //! - [`Sites`]: the JSON of `GET /api/v1/sites`;
+//! - [`WalkRequest`], [`WalkReply`]: what `heapwarden paths` and `holders` ask, and the answer;
+//!   [`Walks`]: the JSON of `GET /api/v1/paths`;
+//! - [`History`] and [`SnapshotFiles`]: the JSON of `GET /api/v1/history` and `GET /api/v1/snapshots`;
 //! - [`RunFile`]: the file that the agent's option `run-file` names;
 //! - [`metric_names`]: the names of the metrics of `GET /metrics`.
 //!
@@ -21,19 +24,25 @@
 
 mod accounts;
 mod counts;
+mod history;
 mod leaks;
 pub mod metric_names;
 mod number;
 mod run_file;
 mod sites;
 mod snapshot;
+mod walks;
 
 pub use accounts::{
-    Account, Accounts, Bin, Class, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy,
+    Account, Accounts, Bin, Class, Costs, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy,
     Principal, Sampling, State, Tree,
 };
 pub use counts::Counts;
-pub use leaks::{Exhaustion, Growing, Leaks, Suspect};
+pub use history::{History, HistoryAccount, HistoryPoint, SnapshotFile, SnapshotFiles};
+pub use leaks::{Exhaustion, Growing, Leaks, Moment, Suspect};
 pub use run_file::RunFile;
 pub use sites::{AccountSites, ClassSites, Site, Sites};
 pub use snapshot::{Cohort, Held, Run, SNAPSHOT_VERSION, Snapshot, VARIANCE_UNIT_BYTES2};
+pub use walks::{
+    Chain, ChainStep, HolderRow, Holders, MadeRow, Paths, WalkReply, WalkRequest, Walks,
+};

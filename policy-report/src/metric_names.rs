@@ -44,6 +44,7 @@ metric_names! {
     PRINCIPAL_LIVE_BYTES = "heapwarden_principal_live_bytes";
     LEAK_SUSPECTS = "heapwarden_leak_suspects";
     LEAK_GROWTH_BYTES_PER_SECOND = "heapwarden_leak_growth_bytes_per_second";
+    LEAK_KEPT_BY_INFO = "heapwarden_leak_kept_by_info";
     HEAP_USED_AFTER_GC_BYTES = "heapwarden_heap_used_after_gc_bytes";
     HEAP_MAX_BYTES = "heapwarden_heap_max_bytes";
     GC_EPOCH = "heapwarden_gc_epoch";

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counts::Counts;
 use crate::number::whole;
+use crate::snapshot::Held;
 
 /// The whole answer: where survivors were allocated, for all accounts of which stacks are taken.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -77,4 +78,8 @@ pub struct Site<'a> {
     /// Samples that this rests on.
     #[serde(deserialize_with = "whole")]
     pub stacks: u64,
+    /// In a snapshot: by cohort, what the samples with a stack stand for. Their sum may be more than
+    /// `live_bytes`, which is never more than lives. Empty if the document would be too large.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cohorts: Vec<Held>,
 }

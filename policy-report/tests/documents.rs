@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use policy_report::{
-    Account, AccountSites, Accounts, Class, ClassSites, Counts, Door, Evidence, Heap, Ineffective,
-    Jvm, Place, Policy, Principal, RunFile, Sampling, Site, Sites, State, Tree, metric_names,
+    Account, AccountSites, Accounts, Class, ClassSites, Costs, Counts, Door, Evidence, Heap,
+    Ineffective, Jvm, Place, Policy, Principal, RunFile, Sampling, Site, Sites, State, Tree,
+    metric_names,
 };
 use proptest::prelude::*;
 
@@ -26,6 +27,10 @@ fn the_document_is_written_as_the_contract_says() {
         },
         evidence: Evidence {
             budget_used_up_seconds: Some(2.5),
+        },
+        costs: Costs {
+            cpu_milliseconds: Counts::of(&[("http", 1500)]),
+            memory_bytes: Counts::of(&[("sites", 7)]),
         },
         heap: Heap {
             used_after_gc_bytes: 1,
@@ -105,6 +110,7 @@ fn the_document_is_written_as_the_contract_says() {
         r#""policy":{"generation":1,"mode":"enforce","last_reload_successful":true,"#,
         r#""last_error":null},"#,
         r#""evidence":{"budget_used_up_seconds":2.5},"#,
+        r#""costs":{"cpu_milliseconds":{"http":1500},"memory_bytes":{"sites":7}},"#,
         r#""accounts":[{"name":"shop","kind":"service","service":"/shop","parent":null,"#,
         r#""tree":{"live_bytes":1,"live_at_most_bytes":null,"charged_bytes":2,"standard_error_bytes":3},"#,
         r#""live_bytes":10,"live_standard_error_bytes":1,"live_at_most_bytes":null,"#,
@@ -267,6 +273,7 @@ fn sites_are_written_exactly_and_read_tolerantly() {
                     live_bytes: 15,
                     objects: 3,
                     stacks: 3,
+                    cohorts: Vec::new(),
                 }],
                 sites_omitted: 1,
             }],
@@ -469,6 +476,7 @@ prop_compose! {
             evidence: Evidence {
                 budget_used_up_seconds: budget_eighths.map(|eighths| f64::from(eighths) / 8.0),
             },
+            costs: Costs { cpu_milliseconds: dropped_by_reason.clone(), memory_bytes: Counts::default() },
             heap: Heap {
                 used_after_gc_bytes: heap[0],
                 max_bytes: heap[1],

@@ -12,6 +12,7 @@
 
 pub mod application;
 pub mod artifacts;
+pub mod browser;
 pub mod command;
 pub mod doorless;
 pub mod examples;

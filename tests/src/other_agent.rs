@@ -10,12 +10,17 @@ use std::path::PathBuf;
 use std::process::Command;
 
 const AGENT: &str = "victim/OtherAgent.class";
-const MANIFEST: &str = "Agent-Class: victim.OtherAgent\nCan-Retransform-Classes: true\n";
+const MANIFEST: &str = "Agent-Class: victim.OtherAgent\nPremain-Class: victim.OtherAgent\nCan-Retransform-Classes: true\n";
 
-fn jar() -> PathBuf {
+/// Its archive, for `-javaagent` as well.
+#[must_use]
+pub fn jar() -> PathBuf {
     const NAME: &str = "other-agent.jar";
     let victims = classes().victims();
-    let inputs = ["tests/java/victim/OtherAgent.java"];
+    let inputs = [
+        "tests/java/victim/OtherAgent.java",
+        "tests/src/other_agent.rs",
+    ];
     let folder = built_once("other-agent", &inputs, |into| {
         let manifest = into.join("manifest");
         fs::write(&manifest, MANIFEST).expect("the target folder is writable");

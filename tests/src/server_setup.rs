@@ -131,14 +131,47 @@ pub fn wildfly(site: &Installation, jdk: &Jdk, interval: &str) -> Prepared {
     Prepared { command, base }
 }
 
+/// The server that a Spring Boot application brings along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Embedded {
+    /// What `spring-boot-starter-web` has.
+    Tomcat,
+    /// Jetty 12.
+    Jetty,
+    /// Undertow 2.
+    Undertow,
+}
+
+impl Embedded {
+    /// The executable jar of the application with it.
+    fn jar(self) -> PathBuf {
+        installed().join(match self {
+            Embedded::Tomcat => "boot/shop-boot.jar",
+            Embedded::Jetty => "boot-jetty/shop-boot-jetty.jar",
+            Embedded::Undertow => "boot-undertow/shop-boot-undertow.jar",
+        })
+    }
+}
+
 /// The Spring Boot application, which deploys nothing.
 #[must_use]
 pub fn spring_boot(site: &Installation, jdk: &Jdk, interval: &str) -> Prepared {
+    spring_boot_in(site, jdk, interval, Embedded::Tomcat)
+}
+
+/// The same with this server.
+#[must_use]
+pub fn spring_boot_in(
+    site: &Installation,
+    jdk: &Jdk,
+    interval: &str,
+    server: Embedded,
+) -> Prepared {
     let mut command = Command::new(jdk.program("java"));
     command
         .args(site.jvm_flags(interval))
         .arg("-jar")
-        .arg(installed().join("boot/shop-boot.jar"))
+        .arg(server.jar())
         .arg("--server.address=127.0.0.1")
         .arg(format!("--server.port={}", site.http_port()));
     Prepared {
@@ -152,12 +185,17 @@ pub fn spring_boot(site: &Installation, jdk: &Jdk, interval: &str) -> Prepared {
 /// # Panics
 /// If it cannot be unpacked.
 #[must_use]
-pub fn spring_boot_from_a_class_path(site: &Installation, jdk: &Jdk, interval: &str) -> Prepared {
+pub fn spring_boot_from_a_class_path(
+    site: &Installation,
+    jdk: &Jdk,
+    interval: &str,
+    server: Embedded,
+) -> Prepared {
     let base = site.folder().to_owned();
     let unpacked = Command::new(compiler().program("jar"))
         .arg("--extract")
         .arg("--file")
-        .arg(installed().join("boot/shop-boot.jar"))
+        .arg(server.jar())
         .current_dir(&base)
         .status();
     assert!(unpacked.is_ok_and(|status| status.success()), "jar unpacks");

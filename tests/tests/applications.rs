@@ -1,5 +1,5 @@
-//! Applications that nobody here wrote, loaded past their limits: Eclipse RDF4J's server and Apache
-//! Jackrabbit in Tomcat 9, RDF4J in Jetty 12, and Netflix' Eureka in Spring Boot 3.5.
+//! Applications that nobody here wrote, loaded past their limits: Eclipse RDF4J's server, Apache Jackrabbit and
+//! Apache Jena Fuseki (with Log4j's filter) in Tomcat 9, RDF4J in Jetty 12, and Netflix' Eureka in Spring Boot 3.5.
 //!
 //! Each application gets the agent's flag and a limit, nothing else. The clients know what was acknowledged,
 //! and read it back. `--long` runs every application on both collectors and several times, the store that
@@ -147,6 +147,14 @@ fn jackrabbit_in_memory() {
     }
 }
 
+/// Its archive has `log4j-web`.
+#[test]
+fn fuseki_in_memory() {
+    if in_long_only("fuseki") {
+        stops_at_its_door("fuseki");
+    }
+}
+
 #[test]
 fn eureka_in_spring_boot() {
     if in_long_only("eureka") {
@@ -167,6 +175,16 @@ fn rdf4j_on_disk_without_its_door() {
 #[test]
 fn jackrabbit_without_its_door() {
     with_and_without_its_door("jackrabbit");
+}
+
+#[test]
+fn rdf4j_in_jetty_without_its_door() {
+    with_and_without_its_door("rdf4j-jetty");
+}
+
+#[test]
+fn fuseki_without_its_door() {
+    with_and_without_its_door("fuseki");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use heapwarden_tests::command::{self, Finished};
 use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, on_each};
 use heapwarden_tests::jvm::{Builder, Jvm, victim};
-use heapwarden_tests::{artifacts, native};
+use heapwarden_tests::{artifacts, native, other_agent};
 use serde_json::Value;
 use std::process::Command;
 use std::time::Duration;
@@ -224,7 +224,21 @@ fn a_jvm_that_never_collects_is_told_as_such() {
     });
 }
 
-/// What the start-up flag gives is not asked for again, and what comes before it is named.
+/// What a Java agent allocates at its start is in no account if it is loaded before this one.
+#[test]
+fn a_java_agent_in_front_of_the_flag_is_named() {
+    let jar = other_agent::jar().display().to_string();
+    on_each(&g1(), |vm| {
+        let jvm = holder(vm).flag(&format!("-javaagent:{jar}")).start();
+        let _ = jvm.address();
+        let first = found(&jvm, "java-agent-first");
+        assert_eq!(first["severity"], "note");
+        assert!(text(&first, "evidence").ends_with(&jar), "{first}");
+        jvm.finish();
+    });
+}
+
+/// What the start-up flag gives is not asked for again.
 #[test]
 fn a_jvm_that_was_started_with_the_flag_is_not_told_to_use_it() {
     let jdks = every_jdk_with(Collector::G1);

@@ -118,6 +118,8 @@ struct Row {
     highest: f64,
     acknowledged: u64,
     errors: u64,
+    /// Of the errors, those without a whole answer.
+    cut: u64,
     last_error: String,
     refusals: u64,
     deferred: String,
@@ -165,7 +167,7 @@ impl Row {
     }
 }
 
-const COLUMNS: &str = "highest live, of the limit | acknowledged | errors | refusals | deferred | threads killed | reported | kept | below the limit after | works again";
+const COLUMNS: &str = "highest live, of the limit | acknowledged | errors | of them cut | refusals | deferred | threads killed | reported | kept | below the limit after | works again";
 
 impl fmt::Display for Row {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -176,10 +178,11 @@ impl fmt::Display for Row {
         let yes = |is: bool| if is { "yes" } else { "no" };
         write!(
             out,
-            "{:.2} | {} | {} | {} | {} | {} | {} | {} | {after} | {}",
+            "{:.2} | {} | {} | {} | {} | {} | {} | {} | {} | {after} | {}",
             self.highest,
             self.acknowledged,
             self.errors,
+            self.cut,
             self.refusals,
             self.deferred,
             self.killed,
@@ -244,10 +247,10 @@ fn observe(host: &Jvm, row: &mut Row) {
     row.reported |= ineffective.is_some_and(|value| value > 0.0);
 }
 
-/// One load command: acknowledged, errors.
+/// One load command: acknowledged, errors; adds what of them was cut.
 fn load(client: &mut Jvm, units: u64, row: &mut Row) -> (u64, u64) {
     let answer = client.ask(&format!("load {units}"));
-    let mut words = answer[0].splitn(3, ' ');
+    let mut words = answer[0].splitn(4, ' ');
     let mut number = || {
         words
             .next()
@@ -255,6 +258,7 @@ fn load(client: &mut Jvm, units: u64, row: &mut Row) -> (u64, u64) {
             .unwrap_or(0u64)
     };
     let (acknowledged, errors) = (number(), number());
+    row.cut += number();
     if let Some(error) = words.next().filter(|text| !text.is_empty()) {
         error.clone_into(&mut row.last_error);
     }

@@ -1,15 +1,15 @@
 //! Real servers: a service over its limit is turned away at its door. Requests are answered 503 before the
 //! service sees them, one at a time gets in, and the service works again once it has let go.
 //!
-//! Tomcat 9 and 10.1, Jetty 12 and WildFly 37 run on the oldest JDK found, Tomcat 11 and Spring Boot 3.5 on
-//! the newest.
+//! Tomcat 9 and 10.1, Jetty 12 and WildFly 37 run on the oldest JDK found, Tomcat 11 and Spring Boot 3.5 (with
+//! each of its three servers) on the newest.
 
 use heapwarden_harness::http::Answer;
 use heapwarden_tests::command;
 use heapwarden_tests::jdk::{Jdk, every_jdk, newest};
 use heapwarden_tests::other_agent;
 use heapwarden_tests::server::{Installation, Server};
-use heapwarden_tests::server_setup::{self, Prepared, deploy};
+use heapwarden_tests::server_setup::{self, Embedded, Prepared, deploy};
 use std::fs;
 use std::path::Path;
 use std::thread;
@@ -162,6 +162,19 @@ impl<'s> Client<'s> {
         );
     }
 
+    /// Holds more and more until an error is thrown, which is answered 500 and counted.
+    fn wait_until_refused(&self) {
+        let thrown = command::poll(SOON, || {
+            let answer = self.get(HOLD);
+            assert!(matches!(answer.status, 200 | 500), "{answer:?}");
+            (answer.status == 500).then_some(())
+        });
+        assert!(thrown.is_some(), "{}", self.described());
+        self.wait_for("the refusal is counted", |account| {
+            account["refusals_total"].as_u64() >= Some(1)
+        });
+    }
+
     fn described(&self) -> String {
         let accounts = self.server.accounts();
         let found = accounts.find(self.account).map(ToString::to_string);
@@ -293,6 +306,20 @@ fn behind_a_logging_filter() {
     server.finish();
 }
 
+/// Without a door errors are thrown, though Log4j's filter is below every request.
+#[test]
+fn errors_pass_a_logging_filter() {
+    let site = Installation::new();
+    let prepared = server_setup::tomcat(&site, &every_jdk()[0], "apache-tomcat-10.1.44", INTERVAL);
+    let accounts = account("/logged", "door = \"off\"\nthrow = \"error\"");
+    write_policy(&site, "enforce", &accounts);
+    deploy("logged/logged.war", &prepared.base.join("webapps"));
+    let server = site.start(prepared.command, "/logged/shelf?do=gc");
+    let client = Client::new(&server, "/logged/shelf", "/logged");
+    client.wait_until_refused();
+    server.finish();
+}
+
 #[test]
 fn jetty_12() {
     let site = Installation::new();
@@ -307,24 +334,55 @@ fn wildfly_37() {
     assert_shop(site, prepared, "deployments", "shop.war");
 }
 
-#[test]
-fn spring_boot_3() {
+fn assert_spring_boot(embedded: Embedded) {
     let site = Installation::new();
-    let prepared = server_setup::spring_boot(&site, newest(), INTERVAL);
+    let prepared = server_setup::spring_boot_in(&site, newest(), INTERVAL, embedded);
     write_policy(&site, "enforce", &account("corner-shop", ""));
     let server = site.start(prepared.command, "/shelf?do=gc");
     assert_door(&server, "/shelf", "corner-shop", None);
     server.finish();
 }
 
+#[test]
+fn spring_boot_3() {
+    assert_spring_boot(Embedded::Tomcat);
+}
+
+#[test]
+fn spring_boot_3_with_jetty() {
+    assert_spring_boot(Embedded::Jetty);
+}
+
+#[test]
+fn spring_boot_3_with_undertow() {
+    assert_spring_boot(Embedded::Undertow);
+}
+
 /// The account is the program's, and each request has a virtual thread.
 #[test]
 fn spring_boot_from_a_class_path_with_virtual_threads() {
     let site = Installation::new();
-    let mut prepared = server_setup::spring_boot_from_a_class_path(&site, newest(), INTERVAL);
+    let mut prepared =
+        server_setup::spring_boot_from_a_class_path(&site, newest(), INTERVAL, Embedded::Tomcat);
     prepared
         .command
         .arg("--spring.threads.virtual.enabled=true");
+    write_policy(&site, "enforce", &account("corner-shop", ""));
+    let server = site.start(prepared.command, "/shelf?do=gc");
+    assert_door(&server, "/shelf", "corner-shop", None);
+    server.finish();
+}
+
+/// Jetty's own class loader of the application is the application's, too.
+#[test]
+fn spring_boot_from_a_class_path_with_jetty() {
+    let site = Installation::new();
+    let prepared = server_setup::spring_boot_from_a_class_path(
+        &site,
+        &every_jdk()[0],
+        INTERVAL,
+        Embedded::Jetty,
+    );
     write_policy(&site, "enforce", &account("corner-shop", ""));
     let server = site.start(prepared.command, "/shelf?do=gc");
     assert_door(&server, "/shelf", "corner-shop", None);
@@ -379,15 +437,7 @@ fn without_a_door_errors_are_thrown() {
     let accounts = account("/off", "door = \"off\"\nthrow = \"error\"");
     let server = tomcat_with(&["/off"], "enforce", &accounts);
     let client = Client::new(&server, "/off/shelf", "/off");
-    let thrown = command::poll(SOON, || {
-        let answer = client.get(HOLD);
-        assert!(matches!(answer.status, 200 | 500), "{answer:?}");
-        (answer.status == 500).then_some(())
-    });
-    assert!(thrown.is_some(), "{}", client.described());
-    client.wait_for("the refusal is counted", |account| {
-        account["refusals_total"].as_u64() >= Some(1)
-    });
+    client.wait_until_refused();
     client.wait_for("there is no door", |account| {
         account["door"] == "none" && account["admission_refusals_total"] == 0
     });

@@ -7,7 +7,7 @@
 use heapwarden_tests::jdk::{Jdk, every_jdk, newest};
 use heapwarden_tests::scrape::Holding;
 use heapwarden_tests::server::{Installation, Server};
-use heapwarden_tests::server_setup::{self, deploy};
+use heapwarden_tests::server_setup::{self, Embedded, deploy};
 use heapwarden_tests::stats;
 
 const INTERVAL: &str = "8KiB";
@@ -136,7 +136,8 @@ fn spring_boot_3() {
 #[test]
 fn spring_boot_3_from_a_class_path() {
     let site = Installation::new();
-    let prepared = server_setup::spring_boot_from_a_class_path(&site, newest(), INTERVAL);
+    let prepared =
+        server_setup::spring_boot_from_a_class_path(&site, newest(), INTERVAL, Embedded::Tomcat);
     let server = site.start(prepared.command, "/shelf?do=gc");
     let before = assert_held(&server, "", "corner-shop", "/shelf?do=hold&");
     let accounts = server.accounts();

@@ -9,6 +9,7 @@ use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, on_each, one_jdk_with
 use heapwarden_tests::jvm::{Builder, Jvm, victim};
 use heapwarden_tests::{artifacts, java, scrape};
 use policy_report::{ClassSites, Site, Sites};
+use serde_json::Value;
 
 const ITEM: &str = "com.acme.sites.Item";
 const ASKED: &str = "[leaks]\nsites = [\"shop\"]\n\n";
@@ -146,6 +147,73 @@ fn told_by_the_command(jvm: &Jvm, frames: &[&String]) {
             finished.stdout
         );
     }
+}
+
+fn heapwarden(arguments: &[&str]) -> String {
+    let mut command = Command::new(artifacts::command());
+    let finished = command::run(command.args(arguments), Duration::from_secs(60));
+    assert!(finished.status.success(), "{finished:?}");
+    finished.stdout
+}
+
+/// Takes a snapshot by the command.
+fn snapshot(jvm: &Jvm, name: &str) -> String {
+    let file = jvm.folder().join(name);
+    let file = file.to_str().expect("a temporary path is text");
+    heapwarden(&["snapshot", &jvm.address().to_string(), "-o", file]);
+    file.to_owned()
+}
+
+/// The places of a class that changed.
+fn changes(old: &str, new: &str) -> Vec<Value> {
+    let found: Value = serde_json::from_str(&heapwarden(&["diff", old, new, "--json"])).unwrap();
+    assert_eq!(
+        (&found["same_run"], &found["cancels"]),
+        (&true.into(), &true.into())
+    );
+    assert_eq!(found["sites_unknown"], 0);
+    let sites = found["sites"].as_array().expect("a list").iter();
+    sites
+        .filter(|site| site["class"] == ITEM)
+        .cloned()
+        .collect()
+}
+
+#[test]
+fn the_difference_of_two_snapshots_names_the_line_that_grew() {
+    on_each(&one_jdk_with(Collector::G1, 1), |vm| {
+        let mut jvm = host(vm, &policy(ASKED, "16KiB")).start();
+        jvm.ask("keep 90000 30000 0");
+        named(&mut jvm, ITEM);
+        let old = snapshot(&jvm, "old.json.gz");
+        let same = snapshot(&jvm, "same.json.gz");
+        assert_eq!(changes(&old, &same), Vec::<Value>::new(), "{vm}");
+
+        jvm.ask("keep 0 20000 0");
+        named(&mut jvm, ITEM);
+        let new = snapshot(&jvm, "new.json.gz");
+        let found = changes(&same, &new);
+        let [grown] = &found[..] else {
+            panic!("{vm}: {found:?}")
+        };
+        let seldom = line("Shelf", "seldom", "seldom");
+        assert_eq!(grown["frames"][0], *seldom, "{vm}");
+        let number = |key: &str| grown[key].as_f64().expect("a number");
+        assert_eq!(number("went_bytes"), 0.0, "{vm}: {grown}");
+        let (change, error) = (number("change_bytes"), number("standard_error_bytes"));
+        let truth = 20_000.0 * 216.0;
+        assert!((change - truth).abs() <= 4.0 * error, "{vm}: {grown}");
+        // Of what came alone, and of the lot by which samples get a stack.
+        assert!((0.01..0.3).contains(&(error / truth)), "{vm}: {grown}");
+        assert_eq!(grown["significant"], true, "{vm}: {grown}");
+        let csv = heapwarden(&["diff", &same, &new, "--csv=sites"]);
+        assert!(
+            csv.lines()
+                .any(|line| line.contains(&format!("\"{seldom}\","))),
+            "{csv}"
+        );
+        jvm.finish();
+    });
 }
 
 #[test]

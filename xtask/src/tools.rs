@@ -49,6 +49,19 @@ const TMUX: Tool = Tool {
     package: "tmux",
 };
 
+const CHROMIUM: Tool = Tool {
+    name: "chromium",
+    package: "chromium",
+};
+const CHROMEDRIVER: Tool = Tool {
+    name: "chromedriver",
+    package: "chromium-driver",
+};
+const NPM: Tool = Tool {
+    name: "npm",
+    package: "npm",
+};
+
 /// Maven.
 pub(crate) fn maven() -> Result<PathBuf> {
     find(&MAVEN)
@@ -77,6 +90,17 @@ pub(crate) fn tmux() -> Result<PathBuf> {
 /// What long tests of packages make an old Debian and an image with.
 pub(crate) fn debootstrap_and_buildah() -> Result<(PathBuf, PathBuf)> {
     Ok((find_or_install(&DEBOOTSTRAP)?, find_or_install(&BUILDAH)?))
+}
+
+/// The browser that the page is tested in, and its driver.
+pub(crate) fn chromium() -> Result<PathBuf> {
+    find_or_install(&CHROMEDRIVER)?;
+    find_or_install(&CHROMIUM)
+}
+
+/// What brings axe-core, which the page is held against.
+pub(crate) fn npm() -> Result<PathBuf> {
+    find_or_install(&NPM)
 }
 
 /// Installs it where that is possible without asking: on Debian, as root.

@@ -31,6 +31,12 @@ pub(crate) fn verdicts(figures: &Comparisons) -> Vec<Verdict> {
     if let Some(ours) = figures.get(Setting::Heapwarden, Setting::Plain) {
         verdicts.extend(against_plain(ours));
     }
+    if let (Some(off), Some(again)) = (
+        figures.get(Setting::Heapwarden, Setting::WithoutLeaks),
+        figures.get(Setting::Heapwarden, Setting::Again),
+    ) {
+        verdicts.extend(against_itself(off, again));
+    }
     for rival in [Setting::Jfr, Setting::AsyncProfiler] {
         if let Some(both) = figures.get(Setting::Heapwarden, rival) {
             verdicts.extend(against_rival(both));
@@ -103,6 +109,31 @@ fn against_plain(ours: &Comparison) -> Vec<Verdict> {
         ),
     });
     verdicts
+}
+
+/// Whether a part of the agent costs no more than chance makes of two runs of the same.
+fn against_itself(off: &Comparison, again: &Comparison) -> [Verdict; 3] {
+    let verdict = |what: &str, decimals, figure: fn(&Figures) -> Option<Estimate>| {
+        let (cost, chance) = (figure(&off.over_rows), figure(&again.over_rows));
+        Verdict {
+            aim: format!(
+                "{what} over the rows with holdings and leaks, to without, as far off as chance"
+            ),
+            outcome: within(cost, chance),
+            measured: format!(
+                "{}, and {} of the same to itself",
+                plain(cost, decimals),
+                plain(chance, decimals)
+            ),
+        }
+    };
+    [
+        verdict("time", 3, |figures| figures.time),
+        verdict("CPU time", 3, |figures| figures.cpu),
+        verdict("longest pause (ms more)", 2, |figures| {
+            figures.longest_pause_ms
+        }),
+    ]
 }
 
 fn against_rival(both: &Comparison) -> [Verdict; 3] {
@@ -218,6 +249,23 @@ pub(crate) fn at_most(figure: Option<Estimate>, most: f64) -> Outcome {
         Some(figure) if figure.high <= most => Outcome::Met,
         Some(figure) if figure.low > most => Outcome::Missed,
         _ => Outcome::CannotTell,
+    }
+}
+
+/// Whether a figure lies in the interval of chance; missed if even its own interval is beyond that.
+fn within(figure: Option<Estimate>, chance: Option<Estimate>) -> Outcome {
+    let (Some(figure), Some(chance)) = (figure, chance) else {
+        return Outcome::CannotTell;
+    };
+    if figure.pairs.min(chance.pairs) < FEWEST_PAIRS {
+        Outcome::CannotTell
+    } else if (chance.low..=chance.high).contains(&figure.value) || figure.high < chance.low {
+        // Below the interval it is cheaper still.
+        Outcome::Met
+    } else if figure.low > chance.high {
+        Outcome::Missed
+    } else {
+        Outcome::CannotTell
     }
 }
 
@@ -349,5 +397,27 @@ mod tests {
             all.push(run("fop", Setting::Jfr, pair, 1_000));
         }
         assert_eq!(outcomes(&of(all)), [Outcome::Missed; 3]);
+    }
+
+    #[test]
+    fn a_part_may_cost_what_chance_makes() {
+        let of = |value: f64, low: f64, high: f64| {
+            Some(Estimate {
+                value,
+                low,
+                high,
+                pairs: 5,
+            })
+        };
+        let chance = of(1.0, 0.99, 1.01);
+        assert_eq!(within(of(1.005, 0.98, 1.03), chance), Outcome::Met);
+        assert_eq!(within(of(0.95, 0.93, 0.96), chance), Outcome::Met);
+        assert_eq!(within(of(1.02, 1.0, 1.03), chance), Outcome::CannotTell);
+        assert_eq!(within(of(1.05, 1.02, 1.08), chance), Outcome::Missed);
+        let few = Some(Estimate {
+            pairs: 2,
+            ..of(1.0, 0.9, 1.1).unwrap()
+        });
+        assert_eq!(within(few, chance), Outcome::CannotTell);
     }
 }

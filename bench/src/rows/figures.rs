@@ -8,8 +8,10 @@ use super::settings::Setting;
 use crate::bootstrap::{Estimate, geometric_mean, mean};
 
 /// What is compared with each other beside each with plain: with what one would take instead, and
-/// where that has another interval, at its interval.
-const RIVALS: [(Setting, Setting); 3] = [
+/// where that has another interval, at its interval; with a part turned off, and with itself.
+const RIVALS: [(Setting, Setting); 5] = [
+    (Setting::Heapwarden, Setting::WithoutLeaks),
+    (Setting::Heapwarden, Setting::Again),
     (Setting::Heapwarden, Setting::Jfr),
     (Setting::Heapwarden, Setting::AsyncProfiler),
     (Setting::Interval512, Setting::AsyncProfiler),

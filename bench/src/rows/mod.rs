@@ -48,7 +48,8 @@ pub(crate) struct Options {
     only: Vec<&'static Row>,
 
     /// What is measured beside plain and heapwarden, separated by commas: 512KiB, 64KiB, 16KiB, exact,
-    /// policy-1, policy-20, limits, jfr, async-profiler, or all
+    /// policy-1, policy-20, limits, jfr, async-profiler, or all; and what a part costs: again (heapwarden once
+    /// more), without-leaks
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     with: Vec<Chosen>,
 

@@ -148,6 +148,7 @@ impl Rig {
                     "listen=127.0.0.1:0,run-file={}",
                     self.run_file(setting).display()
                 );
+                options.push_str(setting.option());
                 if let Some(policy) = ours.policy() {
                     let config = self.file(setting, "heapwarden.toml");
                     std::fs::write(&config, policy)

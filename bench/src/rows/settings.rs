@@ -14,6 +14,10 @@ pub(crate) enum Setting {
     Plain,
     /// The agent as it comes, without a policy file.
     Heapwarden,
+    /// The same once more: what differs is chance.
+    Again,
+    /// The same, but that nobody watches holdings and leaks.
+    WithoutLeaks,
     /// A sample in 512 KiB, whatever it costs, as the next two.
     #[value(name = "512KiB")]
     #[serde(rename = "512KiB")]
@@ -103,13 +107,17 @@ const MOST_TRACKED: u32 = 16_000_000;
 const LIMIT: &str = "90%";
 
 impl Setting {
-    /// Those that `--with all` means: each but the default spelt out.
+    /// Those that `--with all` means: each but the default spelt out, and those that measure a part of it.
     fn all() -> impl Iterator<Item = Setting> {
         let every = Setting::value_variants().iter().copied();
         every.filter(|setting| {
             !matches!(
                 setting,
-                Setting::Plain | Setting::Heapwarden | Setting::Interval64
+                Setting::Plain
+                    | Setting::Heapwarden
+                    | Setting::Again
+                    | Setting::WithoutLeaks
+                    | Setting::Interval64
             )
         })
     }
@@ -119,6 +127,8 @@ impl Setting {
         match self {
             Setting::Plain => "plain",
             Setting::Heapwarden => "heapwarden",
+            Setting::Again => "again",
+            Setting::WithoutLeaks => "without-leaks",
             Setting::Interval512 => "512KiB",
             Setting::Interval64 => "64KiB",
             Setting::Interval16 => "16KiB",
@@ -167,7 +177,20 @@ impl Setting {
                         + &accounts.collect::<String>(),
                 )
             }
-            Setting::Plain | Setting::Heapwarden | Setting::Jfr | Setting::AsyncProfiler => None,
+            Setting::Plain
+            | Setting::Heapwarden
+            | Setting::Again
+            | Setting::WithoutLeaks
+            | Setting::Jfr
+            | Setting::AsyncProfiler => None,
+        }
+    }
+
+    /// An agent option of this setting, after a comma.
+    pub(crate) fn option(self) -> &'static str {
+        match self {
+            Setting::WithoutLeaks => ",test-holdings=off",
+            _ => "",
         }
     }
 }
@@ -189,7 +212,7 @@ mod tests {
     #[test]
     fn all_is_every_kind_once() {
         let Chosen(all) = "all".parse().unwrap();
-        assert_eq!(all.len(), Setting::value_variants().len() - 3);
+        assert_eq!(all.len(), Setting::value_variants().len() - 5);
         let error = "all-of-them".parse::<Chosen>().unwrap_err();
         assert!(error.contains("async-profiler, all"), "{error}");
     }

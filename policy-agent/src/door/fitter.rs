@@ -20,11 +20,11 @@ use policy_jvm::{ClassFile, Jni, Local, Ref, StaticMethod, Value, Weak};
 
 use crate::agent::Agent;
 use crate::capabilities;
-use crate::identity::directory::LoaderIdentity;
 use crate::identity::loaders::LoaderOwner;
 use crate::identity::names::{Doors, Server};
 use crate::inserted::{Inserted, State, Watch};
 use crate::jvm::recognizer::Recognizer;
+use crate::naming::rules::is_spring_boot_application;
 
 use super::points::{GUARD, Point};
 use super::schedule::{Schedule, wants_doors};
@@ -306,16 +306,8 @@ fn may_have_door(agent: &Agent, jni: &Jni, class: &Ref<'_, Class>) -> May {
         // A server that is embedded in a program has its classes from the class path.
         LoaderOwner::Nobody | LoaderOwner::Program(_) => May::Yes,
         LoaderOwner::Pending(_) => May::NotYet,
-        LoaderOwner::Service(_) => {
-            let directory = agent.core.directory();
-            let identity = directory.loader(id).map(|loader| &loader.identity);
-            match identity {
-                Some(LoaderIdentity::Service(name)) if name.server == Server::SpringBoot => {
-                    May::Yes
-                }
-                _ => May::No,
-            }
-        }
+        LoaderOwner::Service(_) if is_spring_boot_application(agent, id) => May::Yes,
+        LoaderOwner::Service(_) => May::No,
     }
 }
 

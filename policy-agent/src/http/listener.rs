@@ -12,7 +12,7 @@ use super::response::Response;
 use super::routes::Routes;
 use super::server::{Limits, Stop};
 use crate::events;
-use crate::report::Source;
+use crate::report::{Source, history};
 
 /// Connections taken from the kernel's queue before those in hand are looked at again.
 const ACCEPT_BURST: usize = 16;
@@ -46,12 +46,14 @@ pub(super) fn serve(
         accept_pause: Duration::ZERO,
         accept_at: Instant::now(),
         warned_at: None,
+        remember_at: Instant::now() + history::STEP,
     };
     while let Some(ready) = listener.wait(stop)? {
         listener.advance(&ready.connections);
         if ready.socket {
             listener.accept();
         }
+        listener.remember();
     }
     Ok(())
 }
@@ -69,6 +71,8 @@ struct Listener<'a> {
     accept_pause: Duration,
     accept_at: Instant,
     warned_at: Option<Instant>,
+    /// When the next point of the history is due.
+    remember_at: Instant,
 }
 
 /// What can go on.
@@ -88,15 +92,16 @@ impl Listener<'_> {
         let accept_at = refuse_at.unwrap_or(now).max(self.accept_at);
         let accepting = accept_at <= now;
 
-        let mut wake_at: Option<Instant> = self.connections.iter().map(Connection::deadline).min();
-        let mut earlier = |at: Instant| wake_at = Some(wake_at.map_or(at, |wake| wake.min(at)));
+        let deadlines = self.connections.iter().map(Connection::deadline);
+        let mut wake_at = deadlines.fold(self.remember_at, Instant::min);
+        let mut earlier = |at: Instant| wake_at = wake_at.min(at);
         if !accepting {
             earlier(accept_at);
         }
         if self.waiting() > 0 {
             earlier(now + LOOK_AGAIN);
         }
-        let timeout = wake_at.map(|at| timespec(at.saturating_duration_since(now)));
+        let timeout = timespec(wake_at.saturating_duration_since(now));
 
         let mut fds = Vec::with_capacity(2 + self.connections.len());
         fds.push(PollFd::new(stop, PollFlags::IN));
@@ -109,7 +114,7 @@ impl Listener<'_> {
         for connection in &self.connections {
             fds.push(PollFd::new(connection, connection.interest()));
         }
-        match poll(&mut fds, timeout.as_ref()) {
+        match poll(&mut fds, Some(&timeout)) {
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => {
                 return Ok(Some(Ready {
@@ -127,6 +132,15 @@ impl Listener<'_> {
             socket: ready.next() == Some(true) && accepting,
             connections: ready.collect(),
         }))
+    }
+
+    /// Remembers what is now, if that is due.
+    fn remember(&mut self) {
+        let now = Instant::now();
+        if now >= self.remember_at {
+            self.remember_at = now + history::STEP;
+            self.routes.remember(self.source);
+        }
     }
 
     fn waiting(&self) -> usize {

@@ -1,12 +1,13 @@
-//! The read-only HTTP listener: metrics, accounts, health.
+//! The read-only HTTP listener: metrics, accounts, health, and the page.
 //!
 //! One thread, `heapwarden-http`, serves all clients. It multiplexes a fixed number of connections with
 //! `poll(2)`, so that a slow client delays nobody and stopping is immediate. It runs in the process of the
 //! application, so [`Limits`] bounds every resource that a client can hold.
 //!
 //! Invariants: it answers only GET and HEAD. It sends one response on each connection and closes it (no
-//! pipelining, no request smuggling). A request takes at most one reading; the document of `/api/v1/snapshot` is made by
-//! another thread, for which few connections wait at a time. A panic in a handler turns
+//! pipelining, no request smuggling). A request takes at most one reading; snapshots and their files are made and read by
+//! another thread, for which few connections wait at a time. It takes one reading more each half minute, for what
+//! the page shows of the last hour. A panic in a handler turns
 //! that response into a 500 and has no other effect.
 //!
 //! It has no TLS and no authentication, and compresses the snapshot alone. It binds loopback by default; if you bind it
@@ -20,6 +21,7 @@ mod host;
 mod listener;
 #[cfg(any(test, fuzzing))]
 pub mod oracle;
+mod page;
 mod request;
 mod response;
 pub mod retry;
@@ -31,6 +33,6 @@ mod tests;
 
 pub use host::HostPolicy;
 pub use request::{Method, Reject, Request, parse};
-pub use response::Response;
+pub use response::{Caching, Response};
 pub use routes::Routes;
 pub use server::{Config, Handle, Limits, Server};

@@ -30,6 +30,8 @@ pub struct Request {
     pub accept: String,
     /// Whether an `Accept-Encoding` header takes gzip.
     pub accepts_gzip: bool,
+    /// All `If-None-Match` headers, joined by commas; empty if there were none.
+    pub if_none_match: String,
 }
 
 /// Why a request is not answered.
@@ -128,17 +130,21 @@ pub fn parse(bytes: &[u8]) -> Result<Option<Request>, Reject> {
     if has_body(head.headers)? {
         return Err(Reject::Body);
     }
-    let accept: Vec<_> = values(head.headers, "accept")
-        .map(String::from_utf8_lossy)
-        .collect();
+    let joined = |name| {
+        let values: Vec<_> = values(head.headers, name)
+            .map(String::from_utf8_lossy)
+            .collect();
+        values.join(",")
+    };
     Ok(Some(Request {
         method,
         path: path.to_owned(),
         query: query.map(str::to_owned),
         // RFC 9112 (3.2.2): the authority of an absolute target replaces `Host`.
         host: authority.or(host).map(str::to_owned),
-        accept: accept.join(","),
+        accept: joined("accept"),
         accepts_gzip: values(head.headers, "accept-encoding").any(takes_gzip),
+        if_none_match: joined("if-none-match"),
     }))
 }
 
@@ -252,6 +258,7 @@ mod tests {
             host: Some("localhost:9464".to_owned()),
             accept: "text/plain,*/*".to_owned(),
             accepts_gzip: false,
+            if_none_match: String::new(),
         };
         assert_eq!(request, expected);
     }

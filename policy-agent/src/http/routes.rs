@@ -9,31 +9,22 @@ use flate2::read::GzDecoder;
 
 use super::accept;
 use super::host::HostPolicy;
+use super::page;
 use super::request::Request;
-use super::response::Response;
+use super::response::{Caching, Response};
 use crate::events;
 use crate::report;
 use crate::report::fold::Folder;
+use crate::report::history::History;
 use crate::report::json::{self, Classes};
-use crate::report::{EventRecorder, Requested, Source, exposition, sites_json};
-
-const INDEX: &str = "\
-Heapwarden: memory accounts for the services of this JVM.
-
-/metrics                       Prometheus text, or OpenMetrics on Accept
-/api/v1/accounts               every account, JSON, its 20 largest classes
-/api/v1/accounts?classes=all   every account, JSON, all its classes
-/api/v1/snapshot               all that the accounts hold, JSON, for heapwarden diff
-/api/v1/sites                  where survivors were allocated, JSON, for suspects and `[leaks] sites`
-/api/v1/leaks                  what leaks and what else grows, JSON
-/-/healthy                     200 while this listener runs
-/-/ready                       200 while accounts are kept, else 503";
+use crate::report::{EventRecorder, Requested, Source, Wanted, exposition, sites_json};
 
 /// The endpoints, and what the cardinality cap remembers between requests.
 #[derive(Debug)]
 pub struct Routes {
     hosts: HostPolicy,
     folder: Mutex<Folder>,
+    history: Mutex<History>,
     events: Arc<EventRecorder>,
 }
 
@@ -44,6 +35,7 @@ impl Routes {
         Routes {
             hosts,
             folder: Mutex::new(Folder::new(max_accounts)),
+            history: Mutex::default(),
             events,
         }
     }
@@ -80,9 +72,22 @@ impl Routes {
                 "This Host is not answered by a loopback listener (protection from DNS rebinding); use localhost or 127.0.0.1.",
             ));
         }
-        match (request.path.as_str(), request.query.as_deref()) {
-            ("/api/v1/snapshot", None | Some("")) => snapshot_document(request, asked, source),
+        let plain = request.query.as_deref().unwrap_or_default().is_empty();
+        match wanted(&request.path) {
+            Some(wanted) if plain => requested(request, &wanted, asked, source),
             _ => Some(self.route(request, source)),
+        }
+    }
+
+    /// Remembers what is now for the page. A panic of `source` costs this point.
+    pub(super) fn remember(&self, source: &dyn Source) {
+        let record = || {
+            let snapshot = source.snapshot();
+            let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+            history.record(&snapshot, SystemTime::now());
+        };
+        if catch_unwind(AssertUnwindSafe(record)).is_err() {
+            tracing::error!("a point of the last hour is lost; the log has the panic");
         }
     }
 
@@ -100,18 +105,27 @@ impl Routes {
                 "The leaks",
                 report::leaks::render(&source.snapshot(), SystemTime::now()),
             ),
+            ("/api/v1/paths", "") => document("The paths", Ok(source.walks())),
             ("/-/healthy", "") => Response::text(200, "Heapwarden is running."),
             ("/-/ready", "") => match source.ready() {
                 Ok(()) => Response::text(200, "Heapwarden is keeping accounts."),
                 Err(reason) => Response::text(503, &format!("Not ready: {reason}")),
             },
-            ("/", "") => Response::text(200, INDEX),
+            ("/api/v1/history", "") => {
+                let history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+                document("The history", history.render())
+            }
+            ("/", "") => page::index(request),
             (
-                "/metrics" | "/api/v1/leaks" | "/api/v1/sites" | "/api/v1/snapshot" | "/-/healthy"
+                "/metrics" | "/api/v1/leaks" | "/api/v1/paths" | "/api/v1/sites"
+                | "/api/v1/snapshot" | "/api/v1/snapshots" | "/api/v1/history" | "/-/healthy"
                 | "/-/ready" | "/",
                 _,
             ) => Response::text(400, "No query is understood here."),
-            _ => Response::text(404, "Nothing is here; see / for what is."),
+            (path, "") => (path.strip_prefix(page::FOLDER))
+                .and_then(page::file)
+                .unwrap_or_else(missing),
+            _ => missing(),
         }
     }
 
@@ -125,6 +139,7 @@ impl Routes {
             status: 200,
             content_type: format.content_type(),
             is_gzip: false,
+            caching: Caching::None,
             body: text.into_bytes(),
         }
     }
@@ -133,21 +148,42 @@ impl Routes {
 /// The largest document that is sent to a client that does not take gzip.
 const MAX_PLAIN_BYTES: u64 = 32 << 20;
 
-fn snapshot_document(request: &Request, asked: Instant, source: &dyn Source) -> Option<Response> {
-    let gzip = match source.document(asked) {
+/// What another thread makes for this path; the name of a file is looked at there.
+fn wanted(path: &str) -> Option<Wanted> {
+    match path {
+        "/api/v1/snapshot" => Some(Wanted::Document),
+        "/api/v1/snapshots" => Some(Wanted::Files),
+        _ => {
+            let name = path.strip_prefix("/api/v1/snapshots/")?;
+            let plain = |one: u8| one.is_ascii_alphanumeric() || b"._-".contains(&one);
+            name.bytes()
+                .all(plain)
+                .then(|| Wanted::File(name.to_owned()))
+        }
+    }
+}
+
+fn missing() -> Response {
+    Response::text(404, "Nothing is here; see / for what is.")
+}
+
+fn requested(
+    request: &Request,
+    wanted: &Wanted,
+    asked: Instant,
+    source: &dyn Source,
+) -> Option<Response> {
+    let gzip = match source.requested(wanted, asked) {
         Requested::Pending => return None,
+        Requested::Missing => return Some(missing()),
         Requested::Failed(why) => {
-            let sentence = format!("No snapshot can be made: {why}.");
+            let sentence = format!("No snapshot can be had: {why}.");
             return Some(Response::text(503, &sentence));
         }
         Requested::Made(gzip) => gzip,
     };
-    let mut response = Response {
-        status: 200,
-        content_type: "application/json",
-        is_gzip: true,
-        body: Vec::new(),
-    };
+    let mut response = Response::json(Vec::new());
+    response.is_gzip = true;
     if request.accepts_gzip {
         response.body.extend_from_slice(&gzip);
         return Some(response);
@@ -171,12 +207,7 @@ fn accounts(source: &dyn Source, classes: Classes) -> Response {
 /// A document, or why it cannot be written; `what` begins the sentence.
 fn document(what: &str, rendered: serde_json::Result<Vec<u8>>) -> Response {
     match rendered {
-        Ok(body) => Response {
-            status: 200,
-            content_type: "application/json",
-            is_gzip: false,
-            body,
-        },
+        Ok(body) => Response::json(body),
         Err(error) => Response::text(500, &format!("{what} cannot be written: {error}.")),
     }
 }

@@ -9,6 +9,7 @@ use crate::capabilities::Capabilities;
 use crate::log;
 use crate::options::Options;
 use crate::policy::store::PolicyStore;
+use crate::walks;
 
 use super::callbacks::Callbacks;
 use super::thread::Vm;
@@ -21,6 +22,13 @@ static LOADED: AtomicBool = AtomicBool::new(false);
 /// Makes the agent, unless the options or the JVM say otherwise.
 pub(super) fn load(start: Start) {
     let options = Options::read(&start.options, |variable| std::env::var(variable).ok());
+    if let Some(folder) = options.command {
+        match Agent::get() {
+            Some(agent) => walks::command(agent, folder),
+            None => eprintln!("[heapwarden] a command came, and the agent is not loaded"),
+        }
+        return;
+    }
     if options.enabled == Some(false) {
         return;
     }

@@ -9,6 +9,7 @@
 //! | Tomcat's `WebappClassLoaderBase` and subclasses | context path of `resources.getContext()` |
 //! | the same, embedded in Spring Boot | the application: see [`super::program`] |
 //! | Jetty's `*.WebAppClassLoader` | `getContext().getContextPath()` |
+//! | the same, embedded in Spring Boot | the application: see [`super::program`] |
 //! | WildFly's `ModuleClassLoader` | its JDK name `deployment.<name>`; other modules are the container's |
 //! | Spring Boot's launcher | the application: see [`super::program`] |
 //! | the application class loader | the program: see [`super::program`]; nobody's where that is a container |
@@ -18,7 +19,8 @@
 use policy_jvm::{Jni, JvmTi, Local};
 
 use crate::agent::Agent;
-use crate::identity::loaders::LoaderOwner;
+use crate::identity::directory::LoaderIdentity;
+use crate::identity::loaders::{LoaderId, LoaderOwner};
 use crate::identity::names::{Server, ServiceName, java_name, service};
 use crate::jvm::handles::JavaHandles;
 use crate::jvm::recognizer::Recognizer;
@@ -63,6 +65,9 @@ pub(crate) fn find<'j>(agent: &Agent, jni: &'j Jni, loader: &Local<'j>) -> Found
         return tomcat(&container, loader);
     }
     if own_class.starts_with("org.eclipse.jetty.") && own_class.ends_with(".WebAppClassLoader") {
+        if container.is_of_spring_boot(loader) {
+            return Found::Service(program::spring_boot_application(jni, jvmti));
+        }
         return jetty(&container, loader);
     }
     if is("org.jboss.modules.ModuleClassLoader") {
@@ -136,6 +141,31 @@ impl<'j> Container<'_, 'j> {
     fn text(&self, object: &Local<'j>, getter: &str) -> Option<String> {
         self.get(object, getter)?.text()
     }
+
+    /// Whether it is Jetty's loader for the context of a Spring Boot application. In an executable jar, Jetty's
+    /// classes are the application's, and are not asked; on a class path the context is of Spring Boot's class.
+    fn is_of_spring_boot(&self, loader: &Local<'j>) -> bool {
+        let jvmti = &self.agent.jvmti;
+        if let Ok(Some(definer)) = jvmti.loader_of(self.jni, &loader.class()) {
+            let recognizer = Recognizer {
+                agent: self.agent,
+                jni: self.jni,
+            };
+            if is_spring_boot_application(self.agent, recognizer.loader(&definer)) {
+                return true;
+            }
+        }
+        let context = self.get(loader, "getContext");
+        let signature = context.and_then(|context| jvmti.signature_of(&context.class()).ok());
+        signature.is_some_and(|name| java_name(&name).starts_with("org.springframework.boot."))
+    }
+}
+
+/// Whether this loader is known to be that of a Spring Boot application.
+pub(crate) fn is_spring_boot_application(agent: &Agent, id: LoaderId) -> bool {
+    let directory = agent.core.directory();
+    let identity = directory.loader(id).map(|loader| &loader.identity);
+    matches!(identity, Some(LoaderIdentity::Service(name)) if name.server == Server::SpringBoot)
 }
 
 /// Tomcat: the context path, with the host where it isn't the default one, and the

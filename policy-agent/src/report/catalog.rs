@@ -150,6 +150,8 @@ catalog! {
         "Classes of the account that are suspected of leaking; those that the policy acknowledges are not counted.";
     LEAK_GROWTH_BYTES_PER_SECOND = Gauge None ["account", "class"]
         "Bytes a second by which a class that is suspected of leaking grows; suspects only.";
+    LEAK_KEPT_BY_INFO = Info None ["account", "class", "chain"]
+        "What keeps the objects of a suspect alive: the chain of references that keeps most of them; only where the policy has the agent find out.";
     HEAP_USED_AFTER_GC_BYTES = Gauge Bytes []
         "Used heap as read just after the latest collection.";
     HEAP_MAX_BYTES = Gauge Bytes []
@@ -298,6 +300,10 @@ mod tests {
             (
                 "heapwarden_leak_growth_bytes_per_second",
                 &["account", "class"],
+            ),
+            (
+                "heapwarden_leak_kept_by_info",
+                &["account", "class", "chain"],
             ),
             ("heapwarden_heap_used_after_gc_bytes", &[]),
             ("heapwarden_heap_max_bytes", &[]),

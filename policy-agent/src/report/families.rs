@@ -233,6 +233,22 @@ fn leaks<'a>(list: &mut List<'a>, snapshot: &'a Snapshot, folded: &'a Folded<'a>
             value: growth.into(),
         }),
     );
+    let suspects = snapshot.leaks.suspects.iter();
+    let known = suspects.filter(|one| published(&one.account));
+    list.many(
+        &catalog::LEAK_KEPT_BY_INFO,
+        known.filter_map(|one| {
+            let chain = one.kept_by.first()?;
+            Some(Sample {
+                labels: vec![
+                    ("account", clip(&one.account)),
+                    ("class", clip(&one.class)),
+                    ("chain", Cow::Borrowed(chain)),
+                ],
+                value: 1.into(),
+            })
+        }),
+    );
 }
 
 fn agent<'a>(list: &mut List<'a>, snapshot: &'a Snapshot) {

@@ -93,6 +93,14 @@ pub(crate) fn accounts(snapshot: &Snapshot, classes: Classes) -> Accounts<'_> {
         evidence: document::Evidence {
             budget_used_up_seconds: snapshot.evidence_budget_used_up_seconds,
         },
+        costs: document::Costs {
+            cpu_milliseconds: Counts(
+                (snapshot.cpu_seconds.iter())
+                    .map(|&(part, seconds)| (part.into(), (seconds * 1e3).round() as u64))
+                    .collect(),
+            ),
+            memory_bytes: Counts::of(&snapshot.memory_bytes),
+        },
         accounts: accounts
             .into_iter()
             .map(|one| account(one, classes, &mut rows_left))
@@ -179,7 +187,7 @@ fn tree(tree: &Tree) -> document::Tree {
     }
 }
 
-fn state(state: State) -> document::State {
+pub(super) fn state(state: State) -> document::State {
     match state {
         State::Open => document::State::Open,
         State::Suspect => document::State::Suspect,

@@ -52,8 +52,16 @@ fn suspect(one: &Suspect, at_ms: u64, age_seconds: f64) -> document::Suspect<'_>
         window_seconds: one.window_seconds,
         objects: one.objects,
         generations: one.generations,
+        course: (one.course.iter())
+            .map(|moment| document::Moment {
+                seconds_ago: (at_ms.saturating_sub(moment.at_ms)) / 1_000 + age_seconds as u64,
+                live_bytes: moment.live_bytes,
+                generations: moment.generations,
+            })
+            .collect(),
         with: one.with.iter().map(|class| clip(class)).collect(),
         sites: one.sites.iter().map(site).collect(),
+        kept_by: one.kept_by.iter().map(Into::into).collect(),
         exhausts: one.exhausts.map(|full| document::Exhaustion {
             what: full.what.into(),
             earliest_seconds: left(full.earliest_seconds),
@@ -77,7 +85,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use policy_core::leaks::{Exhausts, Report};
+    use policy_core::leaks::{Exhausts, Moment, Report};
     use policy_core::sites::survivors::Site;
 
     use super::*;
@@ -92,6 +100,11 @@ mod tests {
             live_standard_error_bytes: 0.1,
             growth_bytes_per_second: 100.5,
             since_ms: 40_000,
+            course: vec![Moment {
+                at_ms: 70_000,
+                live_bytes: 4,
+                generations: 3,
+            }],
             with: vec!["byte[]".to_owned()],
             sites: vec![Site {
                 frames: vec!["com.acme.Cart.add(Cart.java:41)".to_owned()],
@@ -121,6 +134,8 @@ mod tests {
         assert_eq!(read.at, "2001-09-09T01:46:30Z");
         let one = &read.suspects[0];
         assert_eq!((one.since_seconds, one.live_standard_error_bytes), (70, 1));
+        let moment = one.course[0];
+        assert_eq!((moment.seconds_ago, moment.generations), (40, 3));
         assert_eq!(one.sites[0].share_standard_error, 0.125);
         assert_eq!(one.sites[0].frames[0], "com.acme.Cart.add(Cart.java:41)");
         let full = one.exhausts.as_ref().expect("a forecast");

@@ -8,6 +8,7 @@ pub mod catalog;
 pub mod exposition;
 mod families;
 pub mod fold;
+pub mod history;
 pub mod json;
 pub mod leaks;
 mod recorder;
@@ -16,6 +17,6 @@ pub mod sites_json;
 pub use policy_core::sites::reading::SitesReading;
 pub use policy_core::snapshot::{
     Account, Class, DoorState, Evidence, Heap, Ineffective, Kind, Mode, OTHER, Place, PolicyStatus,
-    Principal, Process, Requested, Sampling, Snapshot, Source, State, Tree, UNACCOUNTED,
+    Principal, Process, Requested, Sampling, Snapshot, Source, State, Tree, UNACCOUNTED, Wanted,
 };
 pub use recorder::EventRecorder;

@@ -1,11 +1,13 @@
 //! `GET /api/v1/sites`: where survivors were allocated, as JSON. The document is defined in
 //! [`policy_report::Sites`]; this fills it from a reading.
 //!
-//! It is bounded: [`MAX_CLASSES`] classes of an account, and [`MAX_SITES`] places in all, largest first.
+//! It is bounded: [`MAX_CLASSES`] classes of an account, and [`MAX_SITES`] places in all, largest first, with
+//! [`MAX_COHORTS`] cohorts of them in a snapshot.
 
+use policy_core::sampling::weight::OBJECT_UNIT;
 use policy_core::sites::Skip;
 use policy_core::sites::reading::{AccountSites, SitesReading};
-use policy_core::sites::survivors::{RowSites, Site};
+use policy_core::sites::survivors::{Cohort, RowSites, Site};
 use policy_report::{self as document, Counts};
 
 use super::fold::clip;
@@ -14,6 +16,14 @@ use super::fold::clip;
 pub const MAX_CLASSES: usize = 20;
 /// Most places in one document. Each has up to 16 frames.
 pub const MAX_SITES: usize = 2_000;
+/// Most cohorts of all places in one document.
+pub const MAX_COHORTS: usize = 50_000;
+
+/// How much of the document is left.
+struct Left {
+    sites: usize,
+    cohorts: usize,
+}
 
 /// Renders the document, one line with a line feed at its end.
 ///
@@ -27,42 +37,55 @@ pub fn render(reading: &SitesReading) -> Result<Vec<u8>, serde_json::Error> {
 
 /// The document, borrowed from the reading.
 pub(crate) fn sites(reading: &SitesReading) -> document::Sites<'_> {
-    let mut sites_left = MAX_SITES;
+    let mut left = Left {
+        sites: MAX_SITES,
+        cohorts: MAX_COHORTS,
+    };
     let skipped = Skip::ALL.map(|why| (why.name().into(), reading.counts.skipped[why as usize]));
     document::Sites {
         stacks: reading.counts.taken,
         skipped: Counts(skipped.into()),
         accounts: (reading.accounts.iter())
-            .map(|one| account(one, &mut sites_left))
+            .map(|one| account(one, &mut left))
             .collect(),
     }
 }
 
-fn account<'a>(account: &'a AccountSites, sites_left: &mut usize) -> document::AccountSites<'a> {
+fn account<'a>(account: &'a AccountSites, left: &mut Left) -> document::AccountSites<'a> {
     let listed = account.classes.len().min(MAX_CLASSES);
     document::AccountSites {
         account: clip(&account.account),
         classes: (account.classes[..listed].iter())
-            .map(|(name, row)| class(name, row, sites_left))
+            .map(|(name, row)| class(name, row, left))
             .collect(),
         classes_omitted: (account.classes.len() - listed) as u64,
     }
 }
 
-fn class<'a>(name: &'a str, row: &'a RowSites, sites_left: &mut usize) -> document::ClassSites<'a> {
-    let listed = row.sites.len().min(*sites_left);
-    *sites_left -= listed;
+fn class<'a>(name: &'a str, row: &'a RowSites, left: &mut Left) -> document::ClassSites<'a> {
+    let listed = row.sites.len().min(left.sites);
+    left.sites -= listed;
     document::ClassSites {
         class: clip(name),
         live_bytes: row.live_bytes,
         with_stack_bytes: row.with_stack_bytes,
         stacks: row.stacks,
-        sites: row.sites[..listed].iter().map(site).collect(),
+        sites: (row.sites[..listed].iter())
+            .map(|one| {
+                let has_room = one.cohorts.len() <= left.cohorts;
+                let cohorts = if has_room { &one.cohorts[..] } else { &[] };
+                left.cohorts -= cohorts.len();
+                document::Site {
+                    cohorts: cohorts.iter().map(held).collect(),
+                    ..site(one)
+                }
+            })
+            .collect(),
         sites_omitted: (row.sites.len() - listed + row.left_out) as u64,
     }
 }
 
-/// A place, as this document and that of leaks have it.
+/// A place, as this document and that of leaks have it: not by birth.
 pub fn site(site: &Site) -> document::Site<'_> {
     document::Site {
         frames: site.frames.iter().map(|frame| frame.into()).collect(),
@@ -72,6 +95,17 @@ pub fn site(site: &Site) -> document::Site<'_> {
         live_bytes: site.live_bytes,
         objects: site.live_objects,
         stacks: site.stacks,
+        cohorts: Vec::new(),
+    }
+}
+
+fn held(of: &Cohort) -> document::Held {
+    document::Held {
+        upto_epoch: of.upto.get().into(),
+        records: of.held.records,
+        live_bytes: of.held.bytes,
+        live_objects: of.held.objects / OBJECT_UNIT,
+        variance: of.held.variance,
     }
 }
 

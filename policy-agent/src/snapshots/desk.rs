@@ -1,9 +1,9 @@
 //! Where others ask the snapshot thread for something, and where readers find the latest document.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::report::Requested;
+use crate::report::{Requested, Wanted};
 
 /// How long a document is kept for readers.
 const KEPT: Duration = Duration::from_secs(10);
@@ -23,8 +23,8 @@ pub(crate) struct Desk {
 struct State {
     /// The thread serves.
     is_open: bool,
-    /// A reader waits since then.
-    asked: Option<Instant>,
+    /// A reader waits for this.
+    asked: Option<Wanted>,
     made: Option<Made>,
     /// The settings may have changed.
     is_new: bool,
@@ -33,9 +33,10 @@ struct State {
 
 #[derive(Debug)]
 struct Made {
+    wanted: Wanted,
     begun: Instant,
     ended: Instant,
-    document: Result<Arc<[u8]>, String>,
+    answer: Requested,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -47,10 +48,10 @@ enum Exit {
 }
 
 /// What the thread is to do next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Work {
-    /// Make a document for readers.
-    Document,
+    /// Make or read this for readers.
+    Make(Wanted),
     /// The time that was waited for has come.
     Due,
     /// Look at the settings.
@@ -64,16 +65,13 @@ impl Desk {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// The document for a reader who first asked at `asked`, begun no earlier. Any thread; does not wait.
-    pub(crate) fn document(&self, asked: Instant) -> Requested {
+    /// What a reader wants who first asked at `asked`; it was begun no earlier. Any thread; does not wait.
+    pub(crate) fn requested(&self, wanted: &Wanted, asked: Instant) -> Requested {
         let mut state = self.state();
         match &state.made {
             // What the reader did just before it asked is in what was begun since.
-            Some(made) if made.begun >= asked => {
-                return match &made.document {
-                    Ok(document) => Requested::Made(document.clone()),
-                    Err(why) => Requested::Failed(why.clone()),
-                };
+            Some(made) if made.begun >= asked && made.wanted == *wanted => {
+                return made.answer.clone();
             }
             _ if !state.is_open => {
                 return Requested::Failed(
@@ -82,8 +80,9 @@ impl Desk {
             }
             _ => {}
         }
+        // Another reader's wish comes first; this one asks again soon.
         if state.asked.is_none() {
-            state.asked = Some(asked);
+            state.asked = Some(wanted.clone());
             self.changed.notify_all();
         }
         Requested::Pending
@@ -118,7 +117,7 @@ impl Desk {
     pub(crate) fn committed_bytes(&self) -> u64 {
         match &self.state().made {
             Some(Made {
-                document: Ok(bytes),
+                answer: Requested::Made(bytes),
                 ..
             }) => bytes.len() as u64,
             _ => 0,
@@ -149,10 +148,10 @@ impl Desk {
             }
             let mut wake_at = due;
             let mut earlier = |at: Instant| wake_at = Some(wake_at.map_or(at, |wake| wake.min(at)));
-            if state.asked.is_some() {
+            if let Some(wanted) = &state.asked {
                 let allowed = state.made.as_ref().map_or(now, Made::next_allowed);
                 if allowed <= now {
-                    return Work::Document;
+                    return Work::Make(wanted.clone());
                 }
                 earlier(allowed);
             }
@@ -174,14 +173,15 @@ impl Desk {
         }
     }
 
-    /// A document for readers is made, or cannot be.
-    pub(super) fn made(&self, begun: Instant, document: Result<Arc<[u8]>, String>) {
+    /// What readers want is there, or cannot be had.
+    pub(super) fn made(&self, wanted: Wanted, begun: Instant, answer: Requested) {
         let mut state = self.state();
         state.asked = None;
         state.made = Some(Made {
+            wanted,
             begun,
             ended: Instant::now(),
-            document,
+            answer,
         });
     }
 
@@ -214,8 +214,8 @@ impl Drop for Open<'_> {
 mod tests {
     use super::*;
 
-    fn bytes(text: &str) -> Arc<[u8]> {
-        text.as_bytes().into()
+    fn made(text: &str) -> Requested {
+        Requested::Made(text.as_bytes().into())
     }
 
     #[test]
@@ -223,20 +223,30 @@ mod tests {
         let desk = Desk::default();
         let asked = Instant::now();
         assert!(
-            matches!(desk.document(asked), Requested::Failed(_)),
+            matches!(
+                desk.requested(&Wanted::Document, asked),
+                Requested::Failed(_)
+            ),
             "nobody serves"
         );
         let open = desk.open();
-        assert_eq!(desk.document(asked), Requested::Pending);
-        assert_eq!(desk.wait(None), Work::Document);
-        assert_eq!(desk.document(asked), Requested::Pending);
-        desk.made(Instant::now(), Ok(bytes("a")));
-        assert_eq!(desk.document(asked), Requested::Made(bytes("a")));
+        assert_eq!(desk.requested(&Wanted::Document, asked), Requested::Pending);
+        assert_eq!(desk.wait(None), Work::Make(Wanted::Document));
+        assert_eq!(desk.requested(&Wanted::Document, asked), Requested::Pending);
+        desk.made(Wanted::Document, Instant::now(), made("a"));
+        assert_eq!(desk.requested(&Wanted::Document, asked), made("a"));
         assert_eq!(desk.committed_bytes(), 1);
         let later = Instant::now();
-        assert_eq!(desk.document(later), Requested::Pending, "it is too old");
+        assert_eq!(
+            desk.requested(&Wanted::Document, later),
+            Requested::Pending,
+            "it is too old"
+        );
         drop(open);
-        assert!(matches!(desk.document(later), Requested::Failed(_)));
+        assert!(matches!(
+            desk.requested(&Wanted::Document, later),
+            Requested::Failed(_)
+        ));
     }
 
     #[test]
@@ -245,11 +255,11 @@ mod tests {
         let _open = desk.open();
         let now = Instant::now();
         let begun = now.checked_sub(Duration::from_secs(2)).unwrap();
-        desk.made(begun, Ok(bytes("a")));
-        assert_eq!(desk.document(now), Requested::Pending);
+        desk.made(Wanted::Document, begun, made("a"));
+        assert_eq!(desk.requested(&Wanted::Document, now), Requested::Pending);
         let due = now + Duration::from_millis(50);
         assert_eq!(desk.wait(Some(due)), Work::Due, "18 s are not over");
-        assert_eq!(desk.document(now), Requested::Pending);
+        assert_eq!(desk.requested(&Wanted::Document, now), Requested::Pending);
     }
 
     #[test]
@@ -284,5 +294,22 @@ mod tests {
             drop(open);
             ending.join().unwrap();
         });
+    }
+
+    #[test]
+    fn nobody_gets_what_another_reader_wants() {
+        let desk = Desk::default();
+        let _open = desk.open();
+        let asked = Instant::now();
+        let file = Wanted::File("a".to_owned());
+        assert_eq!(desk.requested(&Wanted::Files, asked), Requested::Pending);
+        assert_eq!(desk.requested(&file, asked), Requested::Pending);
+        assert_eq!(desk.wait(None), Work::Make(Wanted::Files));
+        desk.made(Wanted::Files, Instant::now(), made("list"));
+        assert_eq!(desk.requested(&file, asked), Requested::Pending);
+        assert_eq!(desk.requested(&Wanted::Files, asked), made("list"));
+        assert_eq!(desk.wait(None), Work::Make(file.clone()));
+        desk.made(file.clone(), Instant::now(), Requested::Missing);
+        assert_eq!(desk.requested(&file, asked), Requested::Missing);
     }
 }

@@ -6,8 +6,10 @@ use std::time::SystemTime;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use policy_core::cohorts::{Cohorts, Mark};
-use policy_report::{Cohort, Run, SNAPSHOT_VERSION, VARIANCE_UNIT_BYTES2};
+use policy_report::{Cohort, Run, SNAPSHOT_VERSION, SnapshotFiles, VARIANCE_UNIT_BYTES2};
+use serde::Serialize;
 
+use super::files::Files;
 use crate::report::json::{self, Classes};
 use crate::report::{SitesReading, Snapshot, sites_json};
 
@@ -46,12 +48,31 @@ pub(super) fn render(
     cohorts: &Cohorts,
     sites: &SitesReading,
 ) -> io::Result<Vec<u8>> {
-    let document = document(about, snapshot, cohorts, sites);
+    packed(&document(about, snapshot, cohorts, sites))
+}
+
+/// The list of the snapshots on disk, as gzip; an empty one without a folder.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub(super) fn files(files: Option<&Files>) -> io::Result<Vec<u8>> {
+    let Some(files) = files else {
+        return packed(&SnapshotFiles::default());
+    };
+    let (listed, omitted) = files.list()?;
+    packed(&SnapshotFiles {
+        directory: Some(files.directory().to_string_lossy()),
+        files: listed,
+        omitted,
+    })
+}
+
+fn packed(document: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut out = io::BufWriter::with_capacity(
         64 << 10,
         GzEncoder::new(Vec::new(), Compression::new(LEVEL)),
     );
-    serde_json::to_writer(&mut out, &document)?;
+    serde_json::to_writer(&mut out, document)?;
     out.write_all(b"\n")?;
     out.into_inner()
         .map_err(io::IntoInnerError::into_error)?

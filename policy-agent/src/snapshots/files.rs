@@ -11,11 +11,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use policy_report::SnapshotFile;
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 
 use super::document::rfc3339;
@@ -30,6 +31,10 @@ const UNFINISHED: &str = ".json.gz.new";
 const LOCK: &str = ".lock";
 /// The most entries of a folder that are looked at when files are removed.
 const MOST_ENTRIES: usize = 100_000;
+/// The most files that are listed.
+const MOST_LISTED: usize = 1_000;
+/// The largest file that is read for a reader.
+const MOST_READ_BYTES: u64 = 32 << 20;
 
 /// The files of one run in one folder.
 #[derive(Debug)]
@@ -178,6 +183,63 @@ impl Files {
         first_error
     }
 
+    /// The finished files of this program, latest first, at most [`MOST_LISTED`]; and how many are left out.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub(super) fn list(&self) -> io::Result<(Vec<SnapshotFile<'static>>, u64)> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.directory)?.take(MOST_ENTRIES) {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            if let Some(Found::Finished { run, stamp }) = self.parse(name) {
+                // It may be gone already.
+                let bytes = entry.metadata().map_or(0, |about| about.len());
+                found.push((stamp, run, name.to_owned(), bytes));
+            }
+        }
+        found.sort_unstable_by(|a, b| b.cmp(a));
+        let omitted = found.len().saturating_sub(MOST_LISTED) as u64;
+        found.truncate(MOST_LISTED);
+        let files = found
+            .into_iter()
+            .map(|(stamp, run, name, bytes)| SnapshotFile {
+                name: name.into(),
+                at: time_of(&stamp).into(),
+                bytes,
+                is_this_run: run == self.run,
+            });
+        Ok((files.collect(), omitted))
+    }
+
+    /// What is in a finished file of this program; `None` if there is none of this name.
+    ///
+    /// # Errors
+    /// Those of the file system; a file that is too large, or is not a file.
+    pub(super) fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        if !matches!(self.parse(name), Some(Found::Finished { .. })) {
+            return Ok(None);
+        }
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(NO_FOLLOW)
+            .open(self.directory.join(name));
+        let open = match opened {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        if !open.metadata()?.is_file() {
+            return Err(io::Error::other("it is not a file"));
+        }
+        let mut bytes = Vec::new();
+        open.take(MOST_READ_BYTES + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MOST_READ_BYTES {
+            return Err(io::Error::other("it is too large"));
+        }
+        Ok(Some(bytes))
+    }
+
     fn has_ended(&self, run: &str, locks: &HashSet<String>) -> bool {
         if !locks.contains(run) {
             return true;
@@ -234,6 +296,20 @@ enum Found {
     Finished { run: String, stamp: String },
     Unfinished { run: String },
     Lock { run: String },
+}
+
+/// The time of a stamp as RFC 3339 has it.
+fn time_of(stamp: &str) -> String {
+    let part = |from: usize, to: usize| stamp.get(from..to).unwrap_or_default();
+    format!(
+        "{}-{}-{}T{}:{}:{}",
+        part(0, 4),
+        part(4, 6),
+        part(6, 8),
+        part(9, 11),
+        part(11, 13),
+        part(13, 20)
+    )
 }
 
 fn is_run(text: &str) -> bool {
@@ -321,6 +397,33 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         files.close();
         assert_eq!(names(folder.path()), [name], "nothing beside it");
+    }
+
+    #[test]
+    fn files_are_listed_latest_first_and_read_by_their_names_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut earlier = Files::new(folder.path(), "a", RUNS[1]);
+        earlier.write(at(0), b"x").unwrap();
+        earlier.close();
+        let mut files = Files::new(folder.path(), "a", RUNS[0]);
+        let path = files.write(at(1), b"abc").unwrap();
+        fs::write(folder.path().join("secret"), "s").unwrap();
+        let (listed, omitted) = files.list().unwrap();
+        assert_eq!((listed.len(), omitted), (2, 0));
+        assert_eq!(listed[0].at, "2027-01-15T08:00:01.000Z");
+        assert_eq!((listed[0].bytes, listed[0].is_this_run), (3, true));
+        assert!(!listed[1].is_this_run);
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert_eq!(files.read(name).unwrap().as_deref(), Some(&b"abc"[..]));
+        let link = name.replace("080001", "080002");
+        std::os::unix::fs::symlink(folder.path().join("secret"), folder.path().join(&link))
+            .unwrap();
+        assert!(files.read(&link).is_err(), "a link is not followed");
+        for name in ["secret", "../secret", "", ".", &name.replace("a-", "b-")] {
+            assert_eq!(files.read(name).unwrap(), None, "{name}");
+        }
+        let gone = name.replace("080001", "080003");
+        assert_eq!(files.read(&gone).unwrap(), None);
     }
 
     #[test]

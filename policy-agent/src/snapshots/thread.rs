@@ -3,7 +3,7 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
 use policy_config::Snapshots;
@@ -12,6 +12,7 @@ use policy_jvm::guard;
 
 use crate::agent::Agent;
 use crate::published;
+use crate::report::{Requested, Wanted};
 
 use super::desk::{Desk, Work};
 use super::document::{self, About, ThisRun};
@@ -96,10 +97,10 @@ pub(crate) fn run(agent: &'static Agent) {
         schedule.adopt(agent);
         match desk.wait(schedule.due()) {
             Work::Look => {}
-            Work::Document => {
+            Work::Make(wanted) => {
                 let begun = Instant::now();
-                let made = contained(|| make(agent, "asked")).map(Arc::from);
-                desk.made(begun, made.map_err(|error| error.to_string()));
+                let answer = answer(agent, schedule.files.as_ref(), &wanted);
+                desk.made(wanted, begun, answer);
             }
             Work::Due => {
                 schedule.last = Instant::now();
@@ -121,6 +122,19 @@ pub(crate) fn run(agent: &'static Agent) {
     }
 }
 
+fn answer(agent: &Agent, files: Option<&Files>, wanted: &Wanted) -> Requested {
+    let bytes = contained(|| match wanted {
+        Wanted::Document => make(agent, "asked").map(Some),
+        Wanted::Files => document::files(files).map(Some),
+        Wanted::File(name) => files.map_or(Ok(None), |files| files.read(name)),
+    });
+    match bytes {
+        Ok(Some(bytes)) => Requested::Made(bytes.into()),
+        Ok(None) => Requested::Missing,
+        Err(error) => Requested::Failed(error.to_string()),
+    }
+}
+
 /// A panic, which is a bug, costs one snapshot.
 fn contained<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     guard::contain(work)
@@ -139,7 +153,7 @@ fn make(agent: &Agent, why: &'static str) -> io::Result<Vec<u8>> {
         at,
         why,
     };
-    let sites = crate::sites::reading::read(&agent.core);
+    let sites = crate::sites::reading::read_by_birth(&agent.core, cohorts.cuts());
     let bytes = document::render(&about, &taken.snapshot, &cohorts, &sites)?;
     if let Some(mark) = mark {
         agent.snapshots.marks().add(mark, why != "asked");

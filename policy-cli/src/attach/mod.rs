@@ -10,7 +10,7 @@
 mod jvm_log;
 mod library;
 mod options;
-mod preflight;
+pub(crate) mod preflight;
 mod report;
 mod run_file;
 mod warnings;

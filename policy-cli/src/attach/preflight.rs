@@ -110,6 +110,26 @@ pub(crate) fn check(info: &ProcessInfo, caller: Caller, enabled: bool) -> Option
         let version = printable(&release.version);
         return Some(CannotAttach::OldJdk { version });
     }
+    if let Some(reason) = check_for_commands(info, caller) {
+        return Some(reason);
+    }
+    let value = info.environment.enabled.as_deref();
+    if let Some(value @ "false") = value.filter(|_| !enabled) {
+        let value = value.to_owned();
+        return Some(CannotAttach::Disabled { value });
+    }
+    None
+}
+
+/// Why commands cannot be sent to the JVM through the attach protocol, if they cannot.
+pub(crate) fn check_for_commands(info: &ProcessInfo, caller: Caller) -> Option<CannotAttach> {
+    let status = &info.status;
+    if matches!(status.state, 'Z' | 'X' | 'x') {
+        return Some(CannotAttach::Ended);
+    }
+    if !info.is_jvm() {
+        return Some(CannotAttach::NoJvm);
+    }
     let is_same = (caller.user, caller.group) == (status.user, status.group);
     if !is_same && !caller.is_root() {
         return Some(CannotAttach::OtherUser {
@@ -128,11 +148,6 @@ pub(crate) fn check(info: &ProcessInfo, caller: Caller, enabled: bool) -> Option
     }
     if info.arguments.flag("EnableDynamicAgentLoading") == Some(false) {
         return Some(CannotAttach::LoadingDisabled);
-    }
-    let value = info.environment.enabled.as_deref();
-    if let Some(value @ "false") = value.filter(|_| !enabled) {
-        let value = value.to_owned();
-        return Some(CannotAttach::Disabled { value });
     }
     None
 }

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use policy_config::{
-    Account, Charge, Door, Interval, Limit, Listen, Matcher, Mode, Policy, Principals, Snapshots,
-    format_duration,
+    Account, Charge, Door, Interval, LeakPaths, Limit, Listen, Matcher, Mode, Policy, Principals,
+    Snapshots, format_duration,
 };
 
 /// Most accounts that are listed.
@@ -69,6 +69,13 @@ pub(crate) fn write(policy: &Policy, out: &mut dyn Write) -> io::Result<()> {
         let globs: Vec<_> = policy.leak_settings.sites.iter().take(MAX_LISTED).collect();
         let globs: Vec<String> = globs.into_iter().map(|glob| glob.to_string()).collect();
         writeln!(out, "  Takes stacks of samples of {}.", globs.join(", "))?;
+    }
+    if policy.leak_settings.paths == LeakPaths::Forked {
+        writeln!(
+            out,
+            "  Finds out what keeps a suspect alive, in a forked child, at most {} times a day.",
+            policy.leak_settings.paths_per_day
+        )?;
     }
     match policy.leaks.len() {
         0 => {}

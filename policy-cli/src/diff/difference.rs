@@ -165,23 +165,13 @@ impl Sum {
 
 /// Subtracts the older snapshot from the newer one.
 pub(crate) fn difference(old: &Snapshot<'_>, new: &Snapshot<'_>) -> Difference {
-    let is_same_run = !old.run.id.is_empty() && old.run.id == new.run.id;
-    let cuts = if is_same_run {
-        common_cuts(old, new)
-    } else {
-        Vec::new()
-    };
+    let context = Context::of(old, new);
+    let is_same_run = context.is_same_run;
     let is_cut = is_same_run
         && match old.cohorts.last() {
-            Some(last) => cuts.last() == Some(&last.upto_epoch),
+            Some(last) => context.cuts.last() == Some(&last.upto_epoch),
             None => true,
         };
-    let context = Context {
-        is_same_run,
-        cuts,
-        times: times(old, new),
-        units: [unit(old), unit(new)],
-    };
     let mut names: BTreeMap<&str, [Option<&Account<'_>>; 2]> = BTreeMap::new();
     for (side, snapshot) in [old, new].into_iter().enumerate() {
         for account in &snapshot.accounts {
@@ -232,14 +222,29 @@ fn times(old: &Snapshot<'_>, new: &Snapshot<'_>) -> BTreeMap<u64, String> {
         .collect()
 }
 
-struct Context {
+/// What both documents say of themselves.
+pub(super) struct Context {
     is_same_run: bool,
+    /// The ends of cohorts that both have, ascending; empty for two runs.
     cuts: Vec<u64>,
     times: BTreeMap<u64, String>,
     units: [f64; 2],
 }
 
 impl Context {
+    pub(super) fn of(old: &Snapshot<'_>, new: &Snapshot<'_>) -> Context {
+        let is_same_run = !old.run.id.is_empty() && old.run.id == new.run.id;
+        Context {
+            is_same_run,
+            cuts: match is_same_run {
+                true => common_cuts(old, new),
+                false => Vec::new(),
+            },
+            times: times(old, new),
+            units: [unit(old), unit(new)],
+        }
+    }
+
     fn account(&self, name: &str, sides: [Option<&Account<'_>>; 2]) -> AccountChange {
         let mut rows: HashMap<&str, [Option<&Class<'_>>; 2]> = HashMap::new();
         let mut unlisted = [Sum::default(); 2];
@@ -317,18 +322,30 @@ impl Context {
 
     /// The change of one class; what came and went of each period is added to `births`.
     fn class(&self, sides: [Option<&Class<'_>>; 2], births: &mut BTreeMap<u64, Change>) -> Change {
-        let live = |side: usize| sides[side].map_or(0, |class| class.live_bytes);
+        let live = sides.map(|class| class.map_or(0, |class| class.live_bytes));
+        let cohorts = sides.map(|class| class.map_or(&[][..], |class| &class.cohorts[..]));
+        self.change(live, cohorts, births)
+    }
+
+    /// The change of what has these live bytes and cohorts; what came and went of each period is added to
+    /// `births`.
+    pub(super) fn change(
+        &self,
+        live: [u64; 2],
+        cohorts: [&[Held]; 2],
+        births: &mut BTreeMap<u64, Change>,
+    ) -> Change {
         let mut change = Change {
-            old_bytes: live(0),
-            new_bytes: live(1),
+            old_bytes: live[0],
+            new_bytes: live[1],
             ..Change::default()
         };
         // By place among the common cuts; the last place is what was born after all of them.
         let mut sums = vec![[Sum::default(); 2]; self.cuts.len() + 1];
         // The last ends of cohorts, in which what is beyond the common cuts is shown.
         let mut beyond: BTreeMap<u64, [Sum; 2]> = BTreeMap::new();
-        for (side, class) in sides.iter().enumerate() {
-            for held in class.iter().flat_map(|class| &class.cohorts) {
+        for (side, cohorts) in cohorts.into_iter().enumerate() {
+            for held in cohorts {
                 let place = self.cuts.partition_point(|&cut| cut < held.upto_epoch);
                 sums[place][side].add(held, self.units[side]);
                 if place == self.cuts.len() {

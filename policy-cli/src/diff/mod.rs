@@ -45,9 +45,16 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "csv")]
     json: bool,
 
-    /// Print a line of CSV for each class of each account
-    #[arg(long)]
-    csv: bool,
+    /// Print a line of CSV for each class of each account, each birth, or each place
+    #[arg(
+        long,
+        value_enum,
+        value_name = "OF",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "classes"
+    )]
+    csv: Option<output::Lines>,
 }
 
 /// Compares two snapshots.
@@ -76,8 +83,8 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
     let both = [&old, &new];
     if arguments.json {
         output::json(&found, &sites, both, &mut out)?;
-    } else if arguments.csv {
-        output::csv(&found, &mut out)?;
+    } else if let Some(lines) = arguments.csv {
+        output::csv(lines, &found, &sites, &mut out)?;
     } else {
         let wanted = report::Wanted {
             all: arguments.all,

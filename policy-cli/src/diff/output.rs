@@ -6,7 +6,7 @@ use policy_report::Snapshot;
 use serde::Serialize;
 
 use super::difference::{Change, Difference};
-use super::sites::SiteChange;
+use super::sites::SiteChanges;
 use crate::json_line;
 use crate::printable;
 
@@ -23,6 +23,8 @@ struct Document<'a> {
     total: Row,
     accounts: Vec<Account<'a>>,
     sites: Vec<Place<'a>>,
+    /// Places that cannot be compared.
+    sites_unknown: usize,
 }
 
 #[derive(Serialize)]
@@ -30,10 +32,8 @@ struct Place<'a> {
     account: &'a str,
     class: &'a str,
     frames: &'a [String],
-    change_bytes: i64,
-    standard_error_bytes: u64,
-    old_bytes: u64,
-    new_bytes: u64,
+    #[serde(flatten)]
+    row: Row,
 }
 
 #[derive(Serialize)]
@@ -120,7 +120,7 @@ fn about<'a>(of: &'a Snapshot<'_>) -> About<'a> {
 /// Writes one document in one line.
 pub(super) fn json(
     found: &Difference,
-    sites: &[SiteChange],
+    sites: &SiteChanges,
     [old, new]: [&Snapshot<'_>; 2],
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -152,48 +152,89 @@ pub(super) fn json(
         unseen_at_most_bytes: found.unseen_bytes,
         total: (&found.total).into(),
         accounts: accounts.collect(),
-        sites: (sites.iter())
+        sites: (sites.changes.iter())
             .map(|site| Place {
                 account: &site.account,
                 class: &site.class,
                 frames: &site.frames,
-                change_bytes: site.bytes(),
-                standard_error_bytes: site.standard_error.ceil() as u64,
-                old_bytes: site.old_bytes,
-                new_bytes: site.new_bytes,
+                row: (&site.change).into(),
             })
             .collect(),
+        sites_unknown: sites.unknown,
     };
     json_line::write(&document, out)
 }
 
-/// Writes a line for each class of each account that changed, with a head. Their sum is the whole change.
-pub(super) fn csv(found: &Difference, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "account,class,change_bytes,standard_error_bytes,significant,came_bytes,went_bytes,old_bytes,\
-         new_bytes,change_objects"
-    )?;
-    for account in &found.accounts {
-        for class in &account.classes {
-            let row = Row::from(&class.change);
-            writeln!(
-                out,
-                "{},{},{},{},{},{},{},{},{},{}",
-                quoted(&account.name),
-                quoted(&class.class),
-                row.change_bytes,
-                row.standard_error_bytes,
-                row.significant,
-                row.came_bytes,
-                row.went_bytes,
-                row.old_bytes,
-                row.new_bytes,
-                row.change_objects
-            )?;
+/// What a line of CSV is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Lines {
+    /// Each class of each account: together they are the whole change
+    Classes,
+    /// Each account by when its objects were born: together the whole change, of one run
+    Births,
+    /// Each place, of the accounts and classes of which stacks are taken
+    Sites,
+}
+
+/// The columns after the names.
+const COLUMNS: &str = "change_bytes,standard_error_bytes,significant,came_bytes,went_bytes,old_bytes,new_bytes,\
+                       change_objects";
+
+/// Writes a line for each of these that changed, with a head.
+pub(super) fn csv(
+    lines: Lines,
+    found: &Difference,
+    sites: &SiteChanges,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let names = match lines {
+        Lines::Classes => "account,class",
+        Lines::Births => "account,born_upto_epoch,born_before",
+        Lines::Sites => "account,class,place",
+    };
+    writeln!(out, "{names},{COLUMNS}")?;
+    match lines {
+        Lines::Classes => {
+            for account in &found.accounts {
+                for one in &account.classes {
+                    line(&[&account.name, &one.class], &one.change, out)?;
+                }
+            }
+        }
+        Lines::Births => {
+            for account in &found.accounts {
+                for one in &account.births {
+                    let epoch = one.upto_epoch.to_string();
+                    line(&[&account.name, &epoch, &one.at], &one.change, out)?;
+                }
+            }
+        }
+        Lines::Sites => {
+            for one in &sites.changes {
+                line(&[&one.account, &one.class, one.place()], &one.change, out)?;
+            }
         }
     }
     Ok(())
+}
+
+fn line(names: &[&str], change: &Change, out: &mut dyn Write) -> io::Result<()> {
+    for name in names {
+        write!(out, "{},", quoted(name))?;
+    }
+    let row = Row::from(change);
+    writeln!(
+        out,
+        "{},{},{},{},{},{},{},{}",
+        row.change_bytes,
+        row.standard_error_bytes,
+        row.significant,
+        row.came_bytes,
+        row.went_bytes,
+        row.old_bytes,
+        row.new_bytes,
+        row.change_objects
+    )
 }
 
 /// A name as a field of CSV. Names come from tenants: what a spreadsheet would take for a formula gets an

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use policy_report::Snapshot;
 
 use super::difference::{AccountChange, Change, Difference};
-use super::sites::SiteChange;
+use super::sites::{SiteChange, SiteChanges};
 use crate::clock;
 use crate::printable;
 use crate::table::amount;
@@ -17,6 +17,9 @@ const MAX_ACCOUNT_COLUMNS: usize = 30;
 /// Widest name of a class, in columns.
 const MAX_CLASS_COLUMNS: usize = 50;
 
+/// Widest name of a place, in columns.
+const MAX_PLACE_COLUMNS: usize = 80;
+
 /// What to print.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
@@ -27,7 +30,7 @@ pub(super) struct Wanted {
 /// Writes what is compared, the accounts and the classes.
 pub(super) fn write(
     found: &Difference,
-    sites: &[SiteChange],
+    sites: &SiteChanges,
     [old, new]: [&Snapshot<'_>; 2],
     wanted: Wanted,
     out: &mut dyn Write,
@@ -114,28 +117,33 @@ fn write_births(changed: &[&AccountChange], most: usize, out: &mut dyn Write) ->
     more(births.len(), most, "periods", out)
 }
 
-/// The places that changed, a line with its innermost frame each; nothing where the agent takes no stacks.
-fn write_sites(sites: &[SiteChange], most: usize, out: &mut dyn Write) -> io::Result<()> {
-    if sites.is_empty() {
-        return Ok(());
+/// The places that changed; nothing where the agent takes no stacks.
+fn write_sites(sites: &SiteChanges, most: usize, out: &mut dyn Write) -> io::Result<()> {
+    if !sites.changes.is_empty() {
+        writeln!(out)?;
+        let rows = sites.changes.iter().take(most).map(|site: &SiteChange| {
+            let names = vec![
+                printable::fitted_name(&site.account, MAX_ACCOUNT_COLUMNS).into_owned(),
+                printable::fitted_name(&site.class, MAX_CLASS_COLUMNS).into_owned(),
+                printable::fitted(site.place(), MAX_PLACE_COLUMNS).into_owned(),
+            ];
+            row(names, &site.change)
+        });
+        let table: Vec<Vec<String>> = rows.collect();
+        write_table(&["ACCOUNT", "CLASS", "WHERE IT WAS ALLOCATED"], &table, out)?;
+        more(sites.changes.len(), most, "places", out)?;
     }
-    writeln!(out)?;
-    writeln!(
-        out,
-        "Where it was allocated (since stacks are taken; both errors add up):"
-    )?;
-    for site in sites.iter().take(most) {
-        let frame = site.frames.first().map_or("?", String::as_str);
-        writeln!(
+    match sites.unknown {
+        0 => Ok(()),
+        1 => writeln!(
             out,
-            "  {}  {}  {}  {}",
-            signed(site.bytes(), site.standard_error),
-            printable::fitted_name(&site.account, MAX_ACCOUNT_COLUMNS),
-            printable::fitted_name(&site.class, MAX_CLASS_COLUMNS),
-            printable::fitted(frame, 100)
-        )?;
+            "One place cannot be compared: one of the snapshots does not list it."
+        ),
+        unknown => writeln!(
+            out,
+            "{unknown} places cannot be compared: one of the snapshots does not list them."
+        ),
     }
-    more(sites.len(), most, "places", out)
 }
 
 fn more(count: usize, most: usize, what: &str, out: &mut dyn Write) -> io::Result<()> {

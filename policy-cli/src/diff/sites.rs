@@ -1,64 +1,153 @@
-//! What came and went by where it was allocated: of the accounts and classes of which the agent takes stacks.
+//! What came and went by the place where it was allocated: of the accounts and classes of which the agent takes
+//! stacks.
 //!
-//! Documents hold no cohorts of sites. So the error of a site's change is that of two independent
-//! estimates, each known by the samples that it rests on: `bytes / sqrt(stacks)`.
+//! A place is the line of the application nearest to the allocation; its callers may be others in the other
+//! snapshot. Its survivors are summed by cohort, as those of a class are ([`super::difference`]), so what both
+//! snapshots of a run hold cancels. Where a document has no cohorts of a place, the error of its change is that of
+//! two independent estimates, each known by the samples that it rests on: `bytes / sqrt(stacks)`.
+//!
+//! # What is not compared
+//! A place that one snapshot lists, and of which the other cannot say how much there is: it lists the largest
+//! places only, or it has no stacks of the class any more. [`SiteChanges::unknown`] counts them.
 
 use std::collections::BTreeMap;
 
-use policy_report::{Site, Snapshot};
+use policy_report::{ClassSites, Held, Site, Snapshot};
+
+use super::difference::{Change, Context};
+
+/// The places that changed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct SiteChanges {
+    /// Largest change first.
+    pub(crate) changes: Vec<SiteChange>,
+    /// Places that cannot be compared.
+    pub(crate) unknown: usize,
+}
 
 /// The change of one place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SiteChange {
     pub(crate) account: String,
     pub(crate) class: String,
-    /// The stack, from the first frame of the application down.
+    /// The stack, from the place down, of the newer snapshot that has it.
     pub(crate) frames: Vec<String>,
-    pub(crate) old_bytes: u64,
-    pub(crate) new_bytes: u64,
-    pub(crate) standard_error: f64,
+    pub(crate) change: Change,
 }
 
 impl SiteChange {
-    /// The change of the live bytes.
-    pub(crate) fn bytes(&self) -> i64 {
-        let change = i128::from(self.new_bytes) - i128::from(self.old_bytes);
-        i64::try_from(change).unwrap_or(i64::MAX)
+    /// The line of the application nearest to the allocation.
+    pub(crate) fn place(&self) -> &str {
+        self.frames.first().map_or("?", String::as_str)
     }
 }
 
-/// The places of both snapshots whose live bytes differ, largest change first.
-pub(crate) fn changes(old: &Snapshot<'_>, new: &Snapshot<'_>) -> Vec<SiteChange> {
-    // By account, class and frames: live bytes and their variance, in the old snapshot and in the new one.
-    type Place = (String, String, Vec<String>);
-    let mut places: BTreeMap<Place, [(u64, f64); 2]> = BTreeMap::new();
-    for (side, snapshot) in [old, new].into_iter().enumerate() {
-        for account in &snapshot.sites.accounts {
-            for class in &account.classes {
-                for site in &class.sites {
-                    let frames = site.frames.iter().map(ToString::to_string).collect();
-                    let key = (account.account.to_string(), class.class.to_string(), frames);
-                    let (bytes, variance) = &mut places.entry(key).or_default()[side];
-                    *bytes = bytes.saturating_add(site.live_bytes);
-                    *variance += own_variance(site);
-                }
+/// A class of an account.
+type Row<'a> = (&'a str, &'a str);
+
+/// The places of both snapshots that changed.
+pub(crate) fn changes(old: &Snapshot<'_>, new: &Snapshot<'_>) -> SiteChanges {
+    let context = Context::of(old, new);
+    let sides = [Side::of(old), Side::of(new)];
+    let mut places: BTreeMap<(Row<'_>, &str), [Option<&Site<'_>>; 2]> = BTreeMap::new();
+    for (number, side) in sides.iter().enumerate() {
+        for (&row, class) in &side.rows {
+            for site in &class.sites {
+                let place = site.frames.first().map_or("?", |frame| frame);
+                places.entry((row, place)).or_default()[number] = Some(site);
             }
         }
     }
-    let changes = places.into_iter();
-    let mut changes: Vec<SiteChange> = changes
-        .map(|((account, class, frames), [old, new])| SiteChange {
-            account,
-            class,
-            frames,
-            old_bytes: old.0,
-            new_bytes: new.0,
-            standard_error: (old.1 + new.1).sqrt(),
-        })
-        .filter(|change| change.old_bytes != change.new_bytes)
-        .collect();
-    changes.sort_by_key(|change| std::cmp::Reverse(change.bytes().unsigned_abs()));
-    changes
+    let mut found = SiteChanges::default();
+    for ((row, _), both) in places {
+        let is_known =
+            |number: usize| both[number].is_some() || sides[number].has_none(row, number);
+        if !(is_known(0) && is_known(1)) {
+            found.unknown += 1;
+            continue;
+        }
+        let change = change(&context, both);
+        if change.is_none() {
+            continue;
+        }
+        let frames = both.iter().rev().flatten().next();
+        let frames = frames.map_or(&[][..], |site| &site.frames);
+        found.changes.push(SiteChange {
+            account: row.0.to_owned(),
+            class: row.1.to_owned(),
+            frames: frames.iter().map(ToString::to_string).collect(),
+            change,
+        });
+    }
+    let size = |one: &SiteChange| {
+        (
+            one.change.is_significant(),
+            one.change.bytes().unsigned_abs(),
+        )
+    };
+    found
+        .changes
+        .sort_by_key(|one| std::cmp::Reverse(size(one)));
+    found
+}
+
+/// The sites of one snapshot.
+struct Side<'a> {
+    rows: BTreeMap<Row<'a>, &'a ClassSites<'a>>,
+    /// Live bytes.
+    live: BTreeMap<Row<'a>, u64>,
+}
+
+impl<'a> Side<'a> {
+    fn of(snapshot: &'a Snapshot<'a>) -> Side<'a> {
+        let sites = snapshot.sites.accounts.iter();
+        let live = snapshot.accounts.iter();
+        Side {
+            rows: sites
+                .flat_map(|account| {
+                    let classes = account.classes.iter();
+                    classes.map(|class| ((&*account.account, &*class.class), class))
+                })
+                .collect(),
+            live: live
+                .flat_map(|account| {
+                    let classes = account.classes.iter();
+                    classes.map(|class| ((&*account.name, &*class.class), class.live_bytes))
+                })
+                .collect(),
+        }
+    }
+
+    /// Whether a place of the row that this side does not list has no survivors in it. `number`: 0 is the older
+    /// one. In that one a row without stacks is one of which stacks were taken only later.
+    fn has_none(&self, row: Row<'_>, number: usize) -> bool {
+        match self.rows.get(&row) {
+            Some(class) => class.sites_omitted == 0,
+            None => number == 0 || self.live.get(&row).is_none_or(|&bytes| bytes == 0),
+        }
+    }
+}
+
+fn change(context: &Context, both: [Option<&Site<'_>>; 2]) -> Change {
+    let is_cut = |site: &Site<'_>| site.live_bytes == 0 || !site.cohorts.is_empty();
+    if both.iter().flatten().all(|site| is_cut(site)) {
+        let cohorts: [&[Held]; 2] = both.map(|site| site.map_or(&[][..], |site| &site.cohorts));
+        let live = cohorts.map(|cohorts| cohorts.iter().map(|held| held.live_bytes).sum());
+        return context.change(live, cohorts, &mut BTreeMap::new());
+    }
+    let [old, new] = both.map(|site| site.map_or((0, 0), |site| (site.live_bytes, site.objects)));
+    if old == new {
+        return Change::default();
+    }
+    Change {
+        old_bytes: old.0,
+        new_bytes: new.0,
+        went_bytes: old.0,
+        came_bytes: new.0,
+        went_objects: old.1,
+        came_objects: new.1,
+        variance: both.iter().flatten().map(|site| own_variance(site)).sum(),
+    }
 }
 
 fn own_variance(site: &Site<'_>) -> f64 {
@@ -66,49 +155,4 @@ fn own_variance(site: &Site<'_>) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use policy_report::{AccountSites, ClassSites, Sites};
-
-    use super::*;
-
-    fn snapshot(sites: &[(&'static str, u64, u64)]) -> Snapshot<'static> {
-        let site = |&(frame, live_bytes, stacks): &(&'static str, u64, u64)| Site {
-            frames: vec![frame.into()],
-            live_bytes,
-            stacks,
-            ..Site::default()
-        };
-        Snapshot {
-            sites: Sites {
-                accounts: vec![AccountSites {
-                    account: "shop".into(),
-                    classes: vec![ClassSites {
-                        class: "byte[]".into(),
-                        sites: sites.iter().map(site).collect(),
-                        ..ClassSites::default()
-                    }],
-                    ..AccountSites::default()
-                }],
-                ..Sites::default()
-            },
-            ..Snapshot::default()
-        }
-    }
-
-    #[test]
-    fn places_are_matched_by_their_frames_and_errors_add_up() {
-        let old = snapshot(&[
-            ("a.Cart.add", 400, 4),
-            ("a.Gone.x", 100, 1),
-            ("a.Same.y", 7, 1),
-        ]);
-        let new = snapshot(&[("a.Cart.add", 900, 9), ("a.Same.y", 7, 1)]);
-        let found = changes(&old, &new);
-        let told: Vec<(&str, i64)> = (found.iter())
-            .map(|one| (one.frames[0].as_str(), one.bytes()))
-            .collect();
-        assert_eq!(told, [("a.Cart.add", 500), ("a.Gone.x", -100)]);
-        // (400 / 2)^2 + (900 / 3)^2
-        assert_eq!(found[0].standard_error, 130_000f64.sqrt());
-    }
-}
+mod tests;

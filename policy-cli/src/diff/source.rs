@@ -65,6 +65,23 @@ pub(crate) fn read(text: &str, client: &Client) -> Result<Snapshot<'static>, Sou
     parse(&gzip, &name)
 }
 
+/// The JSON of a snapshot that is a file; `None` if there is no such file, or it is an agent's run file.
+///
+/// # Errors
+/// A file that is no snapshot.
+pub(crate) fn snapshot_file(path: &Path) -> Result<Option<Vec<u8>>, SourceError> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let name = printable::fitted(&path.to_string_lossy(), 200).into_owned();
+    let bytes = file(path, &name)?;
+    if serde_json::from_slice::<RunFile>(&bytes).is_ok() {
+        return Ok(None);
+    }
+    parse(&bytes, &name)?;
+    plain(&bytes, &name).map(Some)
+}
+
 fn file(path: &Path, name: &str) -> Result<Vec<u8>, SourceError> {
     let unreadable = |error| SourceError::Unreadable {
         name: name.to_owned(),

@@ -8,7 +8,7 @@ use crate::live::{Growing, Leaks, Suspect};
 use crate::printable;
 use crate::status::jvm_line;
 use crate::table::{Align, amount, write_grid};
-use crate::targets::Answer;
+use crate::targets::{Answer, write_each};
 
 /// Widest name of an account, of a class, of a frame, and of a reason, in columns.
 const MAX_ACCOUNT_COLUMNS: usize = 30;
@@ -20,9 +20,14 @@ const MAX_SUSPECTS: usize = 100;
 const MAX_OTHERS: usize = 100;
 /// Most classes that are named as parts of a suspect.
 const MAX_PARTS: usize = 8;
+/// Most earlier looks at a suspect.
+const MAX_LOOKS: usize = 32;
 /// Most places of a suspect, and most frames of each.
 const MAX_SITES: usize = 5;
 const MAX_FRAMES: usize = 32;
+/// Most chains of a suspect, and the widest.
+const MAX_CHAINS: usize = 3;
+const MAX_CHAIN_COLUMNS: usize = 600;
 
 const SUSPECT_TITLES: [&str; 9] = [
     "ACCOUNT",
@@ -57,20 +62,7 @@ const OTHER_ALIGNS: [Align; 5] = [
 
 /// Writes the verdict about each JVM to `out`, and to `err` why others could not be read.
 pub(super) fn write(found: &[Asked], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
-    let mut is_first = true;
-    for one in found {
-        let address = one.name();
-        let answer = match &one.answer {
-            Ok(answer) => answer,
-            Err(error) => {
-                writeln!(err, "{address}: {error}")?;
-                continue;
-            }
-        };
-        if !is_first {
-            writeln!(out)?;
-        }
-        is_first = false;
+    write_each(found, out, err, |one, address, answer, out| {
         writeln!(out, "{address}: {}", verdict(answer))?;
         if let Some(line) = jvm_line(&one.jvm()) {
             writeln!(out, "  {line}")?;
@@ -83,8 +75,8 @@ pub(super) fn write(found: &[Asked], out: &mut dyn Write, err: &mut dyn Write) -
             let omitted = amount::count(leaks.omitted);
             writeln!(out, "  and {omitted} more that the agent does not list")?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// How many suspects there are, or why that is not known.
@@ -166,6 +158,21 @@ fn write_origin(suspect: &Suspect, out: &mut dyn Write) -> io::Result<()> {
             more => format!(" and {more} more"),
         };
         writeln!(out, "    with it grow {}{more}", parts.join(", "))?;
+    }
+    if let [first, .., last] = &suspect.course[..] {
+        let looks = suspect.course.iter().rev().take(MAX_LOOKS).rev();
+        let counts: Vec<String> = looks.map(|look| amount::count(look.generations)).collect();
+        let seconds = first.seconds_ago.saturating_sub(last.seconds_ago);
+        writeln!(
+            out,
+            "    generations with live instances in {}: {}",
+            words::at_least(seconds),
+            counts.join(", ")
+        )?;
+    }
+    for chain in suspect.kept_by.iter().take(MAX_CHAINS) {
+        let chain = printable::fitted(chain, MAX_CHAIN_COLUMNS);
+        writeln!(out, "    kept by {chain}")?;
     }
     if suspect.sites.is_empty() {
         return writeln!(

@@ -176,6 +176,21 @@ impl Client {
         }
     }
 
+    /// What an agent answers at `target`, as it comes.
+    ///
+    /// # Errors
+    /// Why there is no answer with status 200.
+    pub(crate) fn bytes(&self, address: &Address, target: &str) -> Result<Vec<u8>, LiveError> {
+        let (listener, _) = address.listener()?;
+        let limit = match target.starts_with("/api/v1/snapshot") {
+            true => SNAPSHOT_LIMIT,
+            false => WHOLE_LIMIT,
+        };
+        self.get_with(&listener, target, |request| {
+            request.config().timeout_global(Some(limit)).build()
+        })
+    }
+
     /// Why the agent keeps no accounts, if it says so.
     pub(crate) fn not_ready(&self, address: &Address) -> Option<String> {
         let (listener, _) = address.listener().ok()?;

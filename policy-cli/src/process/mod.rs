@@ -25,7 +25,7 @@ pub(crate) use elf::{Machine, read as read_elf};
 #[cfg(test)]
 pub(crate) use info::Environment;
 pub(crate) use info::ProcessInfo;
-pub(crate) use inspect::Process;
+pub(crate) use inspect::{InspectError, Process};
 pub(crate) use listeners::{agents_listeners, option, wanted_address};
 pub(crate) use local_agents::{LocalAgent, LocalAgents};
 pub(crate) use maps::Libc;

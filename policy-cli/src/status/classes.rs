@@ -8,6 +8,7 @@ use crate::live::{Account, Accounts, Bin, Class};
 use crate::printable;
 use crate::table::bins::{self, Scale};
 use crate::table::{Align, amount, write_grid};
+use crate::targets::write_each;
 
 /// Widest name of an account, and of a class, in columns.
 const MAX_ACCOUNT_COLUMNS: usize = 60;
@@ -60,28 +61,15 @@ pub(super) fn write(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut is_first = true;
-    for one in found {
-        let address = one.name();
-        let answer = match &one.answer {
-            Ok(answer) => answer,
-            Err(error) => {
-                writeln!(err, "{address}: {error}")?;
-                continue;
-            }
-        };
-        if !is_first {
-            writeln!(out)?;
-        }
-        is_first = false;
+    write_each(found, out, err, |_, address, answer, out| {
         let accounts = &answer.document;
         writeln!(out, "{address}: {}", heap_line(accounts))?;
         if let Some(line) = live_line(&accounts.heap, std::time::Duration::ZERO) {
             writeln!(out, "  {line}")?;
         }
         write_accounts(accounts, choice, out)?;
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn write_accounts(accounts: &Accounts, choice: Choice<'_>, out: &mut dyn Write) -> io::Result<()> {

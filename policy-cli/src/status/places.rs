@@ -7,6 +7,7 @@ use super::report::heap_line;
 use crate::live::{Account, Accounts, Place, places};
 use crate::printable;
 use crate::table::amount;
+use crate::targets::write_each;
 
 /// Widest name of an account, and of a method, in columns.
 const MAX_ACCOUNT_COLUMNS: usize = 30;
@@ -32,24 +33,11 @@ type Cells = [String; TITLES.len()];
 
 /// Writes the places of each JVM's accounts to `out`, and to `err` why others could not be read.
 pub(super) fn write(found: &[Asked], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
-    let mut is_first = true;
-    for one in found {
-        let address = one.name();
-        let answer = match &one.answer {
-            Ok(answer) => answer,
-            Err(error) => {
-                writeln!(err, "{address}: {error}")?;
-                continue;
-            }
-        };
-        if !is_first {
-            writeln!(out)?;
-        }
-        is_first = false;
+    write_each(found, out, err, |_, address, answer, out| {
         writeln!(out, "{address}: {}", heap_line(&answer.document))?;
         write_places(&answer.document, out)?;
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn write_places(accounts: &Accounts, out: &mut dyn Write) -> io::Result<()> {

@@ -8,6 +8,7 @@ use crate::clock;
 use crate::live::{Accounts, Heap, Jvm, NOTICEABLE_MS, State, wait_reason};
 use crate::printable;
 use crate::table::{Column, Rates, Row, amount, write_rows};
+use crate::targets::write_each;
 
 /// Most rows for one JVM; an agent lists at most ten thousand accounts.
 const MAX_ROWS: usize = 1000;
@@ -24,20 +25,7 @@ const INDENT: usize = 2;
 
 /// Writes each JVM's heap and accounts to `out`, and to `err` why others could not be read.
 pub(super) fn write(found: &[Asked], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
-    let mut is_first = true;
-    for one in found {
-        let address = one.name();
-        let answer = match &one.answer {
-            Ok(answer) => answer,
-            Err(error) => {
-                writeln!(err, "{address}: {error}")?;
-                continue;
-            }
-        };
-        if !is_first {
-            writeln!(out)?;
-        }
-        is_first = false;
+    write_each(found, out, err, |one, address, answer, out| {
         writeln!(out, "{address}: {}", heap_line(&answer.document))?;
         if let Some(line) = jvm_line(&one.jvm()) {
             writeln!(out, "  {line}")?;
@@ -48,9 +36,9 @@ pub(super) fn write(found: &[Asked], out: &mut dyn Write, err: &mut dyn Write) -
         for remark in remarks(&answer.document, answer.not_ready.as_deref()) {
             writeln!(out, "  {remark}")?;
         }
-        write_accounts(&address, &answer.document, out)?;
-    }
-    Ok(())
+        write_accounts(address, &answer.document, out)?;
+        Ok(())
+    })
 }
 
 fn write_accounts(address: &str, accounts: &Accounts, out: &mut dyn Write) -> io::Result<()> {

@@ -61,32 +61,20 @@ fn write(
     err: &mut dyn Write,
 ) -> io::Result<()> {
     let shown = printable::fitted_name(account, MAX_NAME_COLUMNS);
-    for one in found {
-        let address = one.name();
-        let sites = match &one.answer {
-            Ok(answer) => &answer.document,
-            Err(error) => {
-                writeln!(err, "{address}: {error}")?;
-                continue;
-            }
+    targets::write_each(found, out, err, |_, address, answer, out| {
+        let sites = &answer.document;
+        let Some(of) = of_account(sites, account) else {
+            writeln!(out, "{address}: no stacks are taken of {shown}")?;
+            return writeln!(
+                out,
+                "  They are taken of leak suspects, and of accounts that the policy names:\n  \
+                 [leaks]\n  sites = [\"{shown}\"]"
+            );
         };
-        match of_account(sites, account) {
-            None => {
-                writeln!(out, "{address}: no stacks are taken of {shown}")?;
-                writeln!(
-                    out,
-                    "  They are taken of leak suspects, and of accounts that the policy names:\n  \
-                     [leaks]\n  sites = [\"{shown}\"]"
-                )?;
-            }
-            Some(of) => {
-                writeln!(out, "{address}: {shown}, {}", taken(of))?;
-                write_account(of, out)?;
-                write_skipped(sites, out)?;
-            }
-        }
-    }
-    Ok(())
+        writeln!(out, "{address}: {shown}, {}", taken(of))?;
+        write_account(of, out)?;
+        write_skipped(sites, out)
+    })
 }
 
 fn taken(of: &AccountSites) -> String {

@@ -3,6 +3,7 @@
 
 mod answer;
 mod json;
+mod text;
 
 use std::thread;
 
@@ -11,6 +12,7 @@ use crate::process::{LocalAgent, LocalAgents};
 
 pub(crate) use answer::{Answer, Asked, Document};
 pub(crate) use json::write_json;
+pub(crate) use text::write_each;
 
 /// Most JVMs that are read at the same time.
 const MAX_AT_A_TIME: usize = 32;
@@ -71,6 +73,13 @@ impl Targets {
             is_local: true,
             hidden,
         }
+    }
+
+    /// Where their agents listen, as far as they can be reached.
+    pub(crate) fn addresses(self) -> Vec<Address> {
+        (self.all.into_iter())
+            .filter_map(|target| target.address)
+            .collect()
     }
 
     /// Whether they were looked for on this machine.

@@ -9,7 +9,7 @@
 //!  ┌─────────┐ ───────────────────────────────▶ ┌───────┐
 //!  │ pausing │                                  │ busy  │  all others are turned away
 //!  └─────────┘ ◀─────────────────────────────── └───────┘
-//!              end of the probe: pause doubles
+//!              end of the probe: a pause
 //! ```
 //!
 //! # Rules
@@ -17,7 +17,9 @@
 //!    by force), the place is free again after [`LEASE_MS`].
 //! 2. After a probe there is a pause, of [`FIRST_PAUSE_MS`] first, then twice the one before, up to
 //!    [`LONGEST_PAUSE_MS`]: a service that only fills up further gets little. A request that says by its
-//!    method that it lets go (`DELETE`) skips the pause, not the busy probe.
+//!    method that it lets go (`DELETE`) skips the pause, not the busy probe. After a *light* probe, during which
+//!    the account was charged no more than [`LIGHT_SHARE`] of its limit, the pause is [`LIGHT_PAUSE_MS`] at the
+//!    most: some services let go of what was deleted only as one thread after the other gets another request.
 //! 3. The enforcer begins anew ([`Door::reset`]) each time that it shuts the door, but leaves a probe that
 //!    is still inside its place.
 //! 4. The end of a probe counts only for the lease that it was given (by its ticket).
@@ -39,6 +41,10 @@ pub const LEASE_MS: u64 = 30_000;
 pub const FIRST_PAUSE_MS: u64 = 100;
 /// The longest pause, in milliseconds.
 pub const LONGEST_PAUSE_MS: u64 = 1_600;
+/// The longest pause after a light probe, in milliseconds.
+pub const LIGHT_PAUSE_MS: u64 = 400;
+/// A light probe's charges are at most the limit divided by this.
+pub const LIGHT_SHARE: u64 = 1_024;
 /// How long a request that waits rests before it knocks again, in milliseconds: `PAUSE_MILLIS` of the Java half.
 pub const KNOCK_AGAIN_MS: u64 = 5;
 /// What a client is told to wait while a probe is inside, in milliseconds.
@@ -48,6 +54,9 @@ const BUSY: u64 = 1 << 62;
 const STEP: u64 = 1 << 59;
 const MOST_STEPS: u64 = 7;
 const UNTIL: u64 = STEP - 1;
+/// The step whose pause is [`LIGHT_PAUSE_MS`].
+const LIGHT_STEPS: u64 = 2;
+const _: () = assert!(FIRST_PAUSE_MS << LIGHT_STEPS == LIGHT_PAUSE_MS);
 
 /// What a request is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,16 +154,19 @@ impl Door {
     }
 
     /// The probe with this ticket has ended. Nothing if its lease was over and another has its place.
-    pub fn end(&self, ticket: u64, now_ms: u64) {
+    pub fn end(&self, ticket: u64, now_ms: u64, is_light: bool) {
         let state = State::of(ticket);
         if !state.is_busy {
             return;
         }
-        let pause_ms = (FIRST_PAUSE_MS << state.step).min(LONGEST_PAUSE_MS);
+        let (longest_ms, most_steps) = match is_light {
+            true => (LIGHT_PAUSE_MS, LIGHT_STEPS),
+            false => (LONGEST_PAUSE_MS, MOST_STEPS),
+        };
         let after = State {
             is_busy: false,
-            step: state.step + 1,
-            until_ms: now_ms + pause_ms,
+            step: (state.step + 1).min(most_steps),
+            until_ms: now_ms + (FIRST_PAUSE_MS << state.step).min(longest_ms),
         };
         let order = (Ordering::AcqRel, Ordering::Relaxed);
         let _ = (self.0).compare_exchange(ticket, after.word(), order.0, order.1);
@@ -245,7 +257,7 @@ impl Core {
             return answer;
         }
         if let Answer::Probe(ticket) = answer {
-            gate.door().end(ticket, now_ms);
+            gate.probe_ended(ticket, now_ms);
         }
         Answer::In
     }
@@ -254,7 +266,7 @@ impl Core {
     pub fn probe_ended(&self, payer: PurseId, ticket: u64, now_ms: u64) {
         let account = self.identity.representative(payer);
         if let Some(gate) = self.enforcement.gates.get(account) {
-            gate.door().end(ticket, now_ms);
+            gate.probe_ended(ticket, now_ms);
         }
     }
 }
@@ -273,15 +285,39 @@ mod tests {
             assert_eq!(door.knock(now_ms + 1, false), Err(BUSY_RETRY_MS));
             assert_eq!(door.knock(now_ms + 1, true), Err(BUSY_RETRY_MS));
             now_ms += 10;
-            door.end(ticket, now_ms);
+            door.end(ticket, now_ms, false);
             assert_eq!(door.knock(now_ms, false), Err(pause_ms));
             assert_eq!(door.knock(now_ms + pause_ms - 1, false), Err(1));
             now_ms += pause_ms;
         }
         door.reset();
         let ticket = door.knock(now_ms, false).expect("it began anew");
-        door.end(ticket, now_ms);
+        door.end(ticket, now_ms, false);
         assert!(door.knock(now_ms, true).is_ok(), "a delete skips the pause");
+    }
+
+    #[test]
+    fn light_probes_have_short_pauses() {
+        let door = Door::default();
+        let mut now_ms = 5_000;
+        let (heavy, light) = (false, true);
+        let probes = [
+            (light, 100),
+            (light, 200),
+            (light, 400),
+            (light, 400),
+            (heavy, 400),
+            (heavy, 800),
+            (heavy, 1_600),
+            (light, 400),
+            (light, 400),
+        ];
+        for (is_light, pause_ms) in probes {
+            let ticket = door.knock(now_ms, false).expect("it pauses no more");
+            door.end(ticket, now_ms, is_light);
+            assert_eq!(door.knock(now_ms, false), Err(pause_ms));
+            now_ms += pause_ms;
+        }
     }
 
     #[test]
@@ -291,9 +327,9 @@ mod tests {
         door.reset();
         assert!(door.knock(1_000 + LEASE_MS - 1, false).is_err(), "inside");
         let next = door.knock(1_000 + LEASE_MS, false).expect("free again");
-        door.end(lost, 1_001 + LEASE_MS);
+        door.end(lost, 1_001 + LEASE_MS, false);
         assert!(door.knock(1_002 + LEASE_MS, true).is_err(), "the next one");
-        door.end(next, 1_003 + LEASE_MS);
+        door.end(next, 1_003 + LEASE_MS, false);
         assert!(door.knock(1_003 + LEASE_MS, true).is_ok());
     }
 
@@ -311,7 +347,7 @@ mod tests {
                 now_ms += pass_ms;
                 match (kind, inside) {
                     (0, Some((ticket, _))) => {
-                        door.end(ticket, now_ms);
+                        door.end(ticket, now_ms, lets_go);
                         inside = None;
                     }
                     (1, _) => door.reset(),
@@ -351,7 +387,7 @@ mod models {
                 let door = door.clone();
                 thread::spawn(move || door.knock(1_000, true).is_ok())
             };
-            door.end(inside, 1_000);
+            door.end(inside, 1_000, false);
             let own = door.knock(1_000, true).is_ok();
             assert!(!(own && other.join().unwrap()));
         });

@@ -238,7 +238,8 @@ impl Evidence {
         // To find out about the collector is not worth anything while the program starts.
         let has_begun = self.collector.is_some()
             || (jvm.uptime_ms() >= BEGUN_MS && core.ledger.epochs().current() > Epoch::default());
-        if !is_due || !has_begun || !core.samples_are_taken() || core.heap.free_bytes(jvm) < ROOM {
+        let is_off = core.holdings.is_off() || !core.samples_are_taken();
+        if !is_due || !has_begun || is_off || core.heap.free_bytes(jvm) < ROOM {
             return;
         }
         self.prepared = Some(now);

@@ -41,7 +41,7 @@
 use crate::ledger::{Chunks, Epoch};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, places};
 
-use super::door::{Answer, Door, KNOCK_AGAIN_MS};
+use super::door::{Answer, Door, KNOCK_AGAIN_MS, LIGHT_SHARE};
 use super::grace::account_grace_bytes;
 
 const LIMITED: u32 = 1;
@@ -180,6 +180,8 @@ pub struct Gate {
     admission_refusals: AtomicU64,
     waited_ms: AtomicU64,
     door: Door,
+    /// `spent` when the latest probe was let in.
+    probe_begun: AtomicU64,
     notes: [Note; NOTES],
 }
 
@@ -295,12 +297,23 @@ impl Gate {
 
     fn probe_or_turn_away(&self, now_ms: u64, lets_go: bool) -> Answer {
         match self.door.knock(now_ms, lets_go) {
-            Ok(ticket) => Answer::Probe(ticket),
+            Ok(ticket) => {
+                self.probe_begun.store(self.spent(), Ordering::Relaxed);
+                Answer::Probe(ticket)
+            }
             Err(retry_after_ms) => {
                 self.admission_refusals.fetch_add(1, Ordering::Relaxed);
                 Answer::Away { retry_after_ms }
             }
         }
+    }
+
+    /// The probe with this ticket has ended. Any thread.
+    pub fn probe_ended(&self, ticket: u64, now_ms: u64) {
+        let begun = self.probe_begun.load(Ordering::Relaxed);
+        let charged = self.spent().wrapping_sub(begun);
+        let limit_bytes = self.limit_bytes.load(Ordering::Relaxed);
+        (self.door).end(ticket, now_ms, charged <= limit_bytes / LIGHT_SHARE);
     }
 
     fn is_verdict_awaited_at_door(&self) -> bool {

@@ -10,8 +10,8 @@
 //!
 //! # Who does it
 //! The enforcer notes the marks ([`Holdings::note`]), and wakes the holdings thread after each covering
-//! collection. That thread makes the pass ([`Holdings::take_if_due`]) and rests for
-//! [`RESTS`] times as long as it took, so that passes use at most a small share of one processor. A reading
+//! collection. That thread makes the pass ([`Pace::take_if_due`]) and rests for
+//! `RESTS` times as long as it took, so that passes use at most a small share of one processor. A reading
 //! of the accounts makes a pass of its own in its scan. No allocating thread comes here.
 
 pub mod histogram;
@@ -19,6 +19,7 @@ pub mod tally;
 pub mod times;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -47,6 +48,7 @@ pub struct Holdings {
     /// Wakes the thread that makes the passes.
     pub wakeup: Wakeup,
     latest: ArcSwapOption<Pass>,
+    is_off: AtomicBool,
 }
 
 /// One pass over the records after a covering collection.
@@ -146,6 +148,18 @@ impl Pass {
 }
 
 impl Holdings {
+    /// Nobody watches holdings and leaks in this run: to measure what that costs. Before the first thread of
+    /// the agent starts.
+    pub fn turn_off(&self) {
+        self.is_off.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether they are [turned off](Holdings::turn_off). The enforcer.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        self.is_off.load(Ordering::Relaxed)
+    }
+
     fn times(&self) -> MutexGuard<'_, EpochTimes> {
         self.times.lock().unwrap_or_else(|e| e.into_inner())
     }

@@ -23,9 +23,7 @@ use std::sync::Arc;
 use policy_config::{Matcher, Policy};
 
 use crate::ledger::PurseId;
-use crate::snapshot::Kind;
-#[cfg(test)]
-use crate::snapshot::UNACCOUNTED;
+use crate::snapshot::{Kind, UNACCOUNTED};
 
 use super::classes::ClassId;
 use super::loaders::LoaderId;
@@ -465,7 +463,6 @@ impl Directory {
     }
 
     /// The name of the account that a purse belongs to.
-    #[cfg(test)]
     pub fn account_name(&self, purse: PurseId) -> Arc<str> {
         self.of_purse
             .get(&purse)

@@ -7,12 +7,12 @@
 //! 1. A row is a *candidate* if it would be called a leak, or be near it, if all that is charged were held; or if
 //!    nothing is known of it yet and it has enough samples to matter.
 //! 2. A candidate that a look has refuted waits, and twice as long after each further refutation, up to
-//!    [`LONGEST_MS`]. One that is not decided waits for [`AGAIN`] of the history, since a look with hardly
+//!    `LONGEST_MS`. One that is not decided waits for `AGAIN` of the history, since a look with hardly
 //!    more time behind it says hardly more. A suspect is looked at again ever more rarely.
-//! 3. Requests keep a distance of [`AGAIN`] of the agent's age, up to [`DISTANCE_MS`].
+//! 3. Requests keep a distance of `AGAIN` of the agent's age, up to `DISTANCE_MS`.
 //! 4. Where a collection of old memory is one of the whole heap (ZGC, Shenandoah), there are at most
-//!    [`FEW`] requests; after that a distance of [`RARE_MS`], doubled with each request, up to
-//!    [`LONGEST_MS`].
+//!    [`FEW`] requests; after that a distance of `RARE_MS`, doubled with each request, up to
+//!    `LONGEST_MS`.
 //!
 //! Pure but for its states.
 

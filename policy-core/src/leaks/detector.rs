@@ -7,7 +7,7 @@
 //! leaks that begin late.
 //!
 //! # Rules
-//! 1. A row is *suspect* if one window calls it a leak at two looks, the later one at least [`CONFIRM`] of
+//! 1. A row is *suspect* if one window calls it a leak at two looks, the later one at least `CONFIRM` of
 //!    the window after the first.
 //! 2. It is not, and a suspicion is withdrawn, if a longer window saw old instances die: the class has
 //!    lifetimes that the shorter window is too short for.

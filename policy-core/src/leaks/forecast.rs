@@ -1,11 +1,11 @@
 //! When something is full if it goes on growing as it did.
 //!
-//! The looks of the last seven eighths of the history are divided into at most [`BLOCKS`] blocks of time. The
-//! mean growth g is that from the first to the last of them. What the blocks differ by gives the variance D of
-//! growth in a second; the variance of g is `D / span`, or what sampling adds if that is more. In h seconds
-//! from now, `g h` bytes are added, give or take `t √(var(g) h² + D h)`: the second term is what the future
-//! differs by from its mean. The interval is where that meets the room, with Student's t at 95 %. If growth may
-//! be none, there is no latest time: "not before".
+//! The looks of the last seven eighths of the history are divided into at most eight blocks of time; where
+//! those are too few, the looks before them count too. The mean growth g is that from the first to the last of
+//! them. What the blocks differ by gives the variance D of growth in a second; the variance of g is `D / span`, or
+//! what sampling adds if that is more. In h seconds from now, `g h` bytes are added, give or take
+//! `t √(var(g) h² + D h)`: the second term is what the future differs by from its mean. The interval is where that
+//! meets the room, with Student's t at 95 %. If growth may be none, there is no latest time: "not before".
 //!
 //! Pure functions.
 
@@ -45,7 +45,8 @@ pub fn forecast(levels: &[Level], room: f64) -> Option<Full> {
     let (first, last) = (levels.first()?, levels.last()?);
     let from = first.at + (last.at - first.at) / 8.0;
     let begin = levels.partition_point(|level| level.at < from);
-    let levels = blocks(&levels[begin.min(levels.len() - 1)..]);
+    let begin = begin.min(levels.len().saturating_sub(FEWEST + 1));
+    let levels = blocks(&levels[begin..]);
     let (first, last) = (levels.first()?, levels.last()?);
     let count = levels.len() - 1;
     if count < FEWEST {

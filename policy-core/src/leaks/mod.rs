@@ -26,6 +26,7 @@ mod simulation;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -48,7 +49,11 @@ pub struct Leaks {
     /// A collection of old memory is one of the whole heap.
     is_cover_dear: AtomicBool,
     memory_bytes: AtomicU64,
+    kept_by: ArcSwap<KeptBy>,
 }
+
+/// What keeps a suspect alive, in words, by account and class.
+type KeptBy = HashMap<(Arc<str>, Arc<str>), Vec<String>>;
 
 impl Default for Leaks {
     /// Before the first look.
@@ -58,6 +63,7 @@ impl Default for Leaks {
             wants_cover: AtomicBool::new(false),
             is_cover_dear: AtomicBool::new(false),
             memory_bytes: AtomicU64::new(0),
+            kept_by: ArcSwap::default(),
         };
         leaks.are_undecided("no collection of old memory has been seen yet");
         leaks
@@ -102,6 +108,23 @@ impl Leaks {
         self.is_cover_dear.store(is_dear, Ordering::Relaxed);
     }
 
+    /// Records what keeps the objects of a suspect alive: chains in words, which join the next report. The thread
+    /// that has found out.
+    pub fn set_kept_by(&self, account: Arc<str>, class: Arc<str>, chains: Vec<String>) {
+        let mut kept_by = KeptBy::clone(&self.kept_by.load());
+        // Of suspects that are none any more.
+        let report = self.report();
+        kept_by.retain(|(account, class), _| report.has_suspect(account, class));
+        kept_by.insert((account, class), chains);
+        self.kept_by.store(Arc::new(kept_by));
+    }
+
+    fn kept_by(&self, account: &Arc<str>, class: &Arc<str>) -> Vec<String> {
+        let kept_by = self.kept_by.load();
+        let found = kept_by.get(&(account.clone(), class.clone()));
+        found.cloned().unwrap_or_default()
+    }
+
     /// Native bytes held, about.
     #[must_use]
     pub fn committed_bytes(&self) -> u64 {
@@ -126,6 +149,13 @@ pub struct Report {
     pub acknowledged: Vec<Growing>,
     /// Rows left out of this report.
     pub omitted: u64,
+}
+
+impl Report {
+    fn has_suspect(&self, account: &str, class: &str) -> bool {
+        let mut suspects = self.suspects.iter();
+        suspects.any(|one| *one.account == *account && *one.class == *class)
+    }
 }
 
 /// A suspect.
@@ -153,12 +183,27 @@ pub struct Suspect {
     pub objects: u64,
     /// Generations with live instances.
     pub generations: u64,
+    /// What the looks that are kept saw of the class, oldest first.
+    pub course: Vec<Moment>,
     /// Its parts.
     pub with: Vec<String>,
     /// Where the survivors were allocated.
     pub sites: Vec<Site>,
+    /// What keeps its objects alive, shortest chain first; empty until somebody has found out.
+    pub kept_by: Vec<String>,
     /// When its account or the heap is full.
     pub exhausts: Option<Exhausts>,
+}
+
+/// What one look saw of a class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// When, in milliseconds since the agent was made.
+    pub at_ms: u64,
+    /// Live bytes.
+    pub live_bytes: u64,
+    /// Generations with live instances.
+    pub generations: u64,
 }
 
 /// When something is full.

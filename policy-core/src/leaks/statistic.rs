@@ -168,7 +168,6 @@ impl WindowView {
             squares: (self.old_then.squares - self.old_now.squares).max(0.0),
         };
         let grown = self.middle + self.young;
-        let seconds = self.seconds.max(f64::MIN_POSITIVE);
         let net = grown.bytes - died.bytes;
         let error = (grown.squares + died.squares).sqrt();
         let z = if error > 0.0 { net / error } else { 0.0 };
@@ -180,6 +179,9 @@ impl WindowView {
             let error = (self.young.squares + died.squares).sqrt();
             error > 0.0 && self.young.bytes - died.bytes > 2.0 * error
         };
+        // The births are from Q to H, the deaths from M to T. Marks may make the two times unequal.
+        let born_a_second = rate(&grown, self.middle_seconds + self.young_seconds);
+        let died_a_second = rate(&died, self.seconds);
         let verdict = if grown.records < FEWEST_GROWN || !has_old {
             match z > PERHAPS {
                 true => Verdict::Undecided,
@@ -208,8 +210,8 @@ impl WindowView {
             verdict,
             still_leaks: z > STILL && has_old && lower > STILL_LIVES_ON && !self.slows_down(),
             old_dies,
-            growth: net / seconds,
-            error: error / seconds,
+            growth: born_a_second.0 - died_a_second.0,
+            error: (born_a_second.1 + died_a_second.1).sqrt(),
         }
     }
 
@@ -217,10 +219,6 @@ impl WindowView {
         if self.middle_seconds <= 0.0 || self.young_seconds <= 0.0 {
             return false;
         }
-        let rate = |born: &Born, seconds: f64| {
-            let variance = born.squares / (seconds * seconds);
-            (born.bytes / seconds, variance)
-        };
         let (middle, of_middle) = rate(&self.middle, self.middle_seconds);
         let (young, of_young) = rate(&self.young, self.young_seconds);
         let difference = SLOWER * middle - young;
@@ -239,6 +237,13 @@ impl WindowView {
             .iter()
             .any(|part| part.born.records == 0 || is_lump(part))
     }
+}
+
+/// Bytes in a second, and their variance.
+fn rate(born: &Born, seconds: f64) -> (f64, f64) {
+    let seconds = seconds.max(f64::MIN_POSITIVE);
+    let variance = born.squares / (seconds * seconds);
+    (born.bytes / seconds, variance)
 }
 
 /// Wilson's bounds of the share of `hits` among `all`.

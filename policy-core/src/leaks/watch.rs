@@ -24,7 +24,7 @@ use super::forecast::{Level, forecast};
 use super::grouping::{self, Group};
 use super::history::{Births, History, Look, RowName, RowSeen};
 use super::statistic::{FEWEST_GROWN, FEWEST_OLD, STILL, Verdict};
-use super::{Exhausts, Growing, MOST_GROWING, MOST_SUSPECTS, Report, Suspect};
+use super::{Exhausts, Growing, MOST_GROWING, MOST_SUSPECTS, Moment, Report, Suspect};
 
 /// The most rows of which stacks are asked for.
 const MOST_WITH_SITES: usize = 64;
@@ -136,6 +136,7 @@ impl Watch {
         let sites = sites_of(core, &numbers.collect());
         for (place, one) in after.suspects.iter_mut().enumerate() {
             one.sites = sites.get(&place).cloned().unwrap_or_default();
+            one.kept_by = core.leaks.kept_by(&one.account, &one.class);
         }
         let lines = news(&before, &after);
         core.leaks.report.store(Arc::new(after));
@@ -211,8 +212,10 @@ impl Watch {
                 window_seconds: one.window_seconds,
                 objects: seen.map_or(0, |row| row.objects),
                 generations: seen.map_or(0, |row| row.generations),
+                course: self.course(&one.name),
                 with,
                 sites: sites.get(&one.name).cloned().unwrap_or_default(),
+                kept_by: core.leaks.kept_by(&one.name.account, &one.name.class),
                 exhausts: self.exhausts(&room, &one.name.account, one.window_seconds),
                 account: one.name.account,
                 class: one.name.class,
@@ -273,6 +276,20 @@ impl Watch {
         sites_of(core, &of_numbers)
     }
 
+    /// What the looks that are kept saw of a row.
+    fn course(&self, name: &RowName) -> Vec<Moment> {
+        let looks = self.history.looks().iter();
+        let moments = looks.filter_map(|look| {
+            let row = look.rows.get(name)?;
+            Some(Moment {
+                at_ms: look.at_ms,
+                live_bytes: row.live_bytes,
+                generations: row.generations,
+            })
+        });
+        moments.collect()
+    }
+
     fn exhausts(&self, room: &Room, account: &Arc<str>, window_seconds: u64) -> Option<Exhausts> {
         let newest = self.history.newest()?;
         let from_ms = newest.decided_ms().saturating_sub(window_seconds * 1_000);
@@ -329,7 +346,7 @@ fn sites_of<K: Clone + Eq + Hash>(
     }
     let row =
         |record: &crate::ledger::LiveRecord| of_numbers.get(&(record.payer, record.class)).cloned();
-    let found = core.sites.survivors(&core.ledger, row, MOST_SITES);
+    let found = core.sites.survivors(&core.ledger, row, MOST_SITES, &[]);
     (found.into_iter())
         .map(|(name, row)| (name, row.sites))
         .collect()

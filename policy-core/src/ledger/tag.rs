@@ -9,6 +9,7 @@
 //! loader   0 | 011 | generation (32) | 0000 index (24)
 //! canary   0 | 100 | 0 (27) old (1)  | epoch (32)
 //! scope    0 | 101 | generation (32) | 0000 index (24)
+//! thread   0 | 110 | 0 (28)          | index (32)
 //! ```
 //!
 //! An index is used again after its object is gone; the generation tells a late or
@@ -25,6 +26,7 @@ const KIND_CLASS: u64 = 2;
 const KIND_LOADER: u64 = 3;
 const KIND_CANARY: u64 = 4;
 const KIND_SCOPE: u64 = 5;
+const KIND_THREAD: u64 = 6;
 const OLD: u64 = 1 << 32;
 
 /// An index below 2^`BITS` with the generation of its present owner.
@@ -95,9 +97,17 @@ pub enum Tag {
     OldCanary(Epoch),
     /// What stands for a scope in the program: while it lives, the scope can be charged.
     Scope(ScopeTag),
+    /// A thread, while the heap is walked: so a walk recognises it. Its death means nothing.
+    Thread(u32),
 }
 
 impl Tag {
+    /// Which bits of a tag tell that it is that of a sampled object, and what they are.
+    pub const OF_OBJECTS: (i64, i64) = (
+        !((1 << PAYLOAD_BITS) - 1),
+        (KIND_OBJECT << PAYLOAD_BITS) as i64,
+    );
+
     /// The `jlong` for `SetTag`; positive, never zero.
     #[must_use]
     pub const fn encode(self) -> i64 {
@@ -108,6 +118,7 @@ impl Tag {
             Self::Canary(epoch) => (KIND_CANARY, epoch.get() as u64),
             Self::OldCanary(epoch) => (KIND_CANARY, OLD | epoch.get() as u64),
             Self::Scope(handle) => (KIND_SCOPE, handle.payload()),
+            Self::Thread(index) => (KIND_THREAD, index as u64),
         };
         (kind << PAYLOAD_BITS | payload) as i64
     }
@@ -134,6 +145,7 @@ impl Tag {
                 Some(handle) => Some(Self::Scope(handle)),
                 None => None,
             },
+            KIND_THREAD if payload <= u32::MAX as u64 => Some(Self::Thread(payload as u32)),
             KIND_CANARY if payload < OLD => Some(Self::Canary(Epoch::new(payload as u32))),
             KIND_CANARY if payload < OLD << 1 => Some(Self::OldCanary(Epoch::new(payload as u32))),
             _ => None,

@@ -8,12 +8,12 @@
 //! 1. A sample of what nobody wants costs one load while nothing is wanted, and a look-up otherwise
 //!    ([`wanted`]).
 //! 2. The number of stacks in a second is bounded. What is passed over is made up for by the weight of what
-//!    is taken ([`budget`]).
-//! 3. A stack is a node of a trie of fixed capacity, filled without locks or names ([`trie`], [`keys`]). A
+//!    is taken (`budget`).
+//! 3. A stack is a node of a trie of fixed capacity, filled without locks or names (`trie`, `keys`). A
 //!    record holds the node and the level of the budget in its 24 bits for a site. A stack that finds no room
 //!    is cut, or not stored, and is counted.
 //! 4. A number of the trie is given out again only if no record has it. So the thread that clears the trie
-//!    first has it to itself ([`entrance`]). Then it looks at all records, keeps the nodes of those that are
+//!    first has it to itself (`entrance`). Then it looks at all records, keeps the nodes of those that are
 //!    still wanted, and erases the sites of the others. A thread that takes a stack is inside from before
 //!    its first node until its record is published. So every node that it uses is in a record, or it is seen
 //!    inside.
@@ -48,6 +48,7 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwapOption, Guard};
 
+use crate::cohorts::Mark;
 use crate::ledger::{Ledger, LiveRecord, PurseId, SiteId};
 
 use budget::{Budget, Draw};
@@ -353,16 +354,18 @@ impl Sites {
     }
 
     /// What survived of the rows that `row` tells of the records, ranked by the places where it was
-    /// allocated; at most `most` places of each row. One pass over the records. Agent threads.
+    /// allocated; at most `most` places of each row. With `cuts`, also by birth. One pass over the records. Agent
+    /// threads.
     pub fn survivors<K: Hash + Eq>(
         &self,
         ledger: &Ledger,
         mut row: impl FnMut(&LiveRecord) -> Option<K>,
         most: usize,
+        cuts: &[Mark],
     ) -> HashMap<K, RowSites> {
         let _no_clearing = self.tended();
         let trie = self.trie.load_full();
-        let mut count = Count::new();
+        let mut count = Count::new(cuts);
         ledger.scan(|record| {
             if record.survived
                 && let Some(row) = row(record)

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use crate::cohorts::Mark;
 use crate::core::Core;
 use crate::identity::classes::ClassId;
 use crate::snapshot::UNACCOUNTED;
@@ -13,6 +14,8 @@ use super::survivors::RowSites;
 
 /// Places listed of each class.
 pub const MOST_SITES: usize = 10;
+/// The same for a snapshot: a place that is listed once only cannot be compared.
+const MOST_SITES_BY_BIRTH: usize = 50;
 /// The class of objects whose class has no name.
 const UNKNOWN: &str = "?";
 
@@ -45,6 +48,16 @@ impl AccountSites {
 /// given to another owner only if no record has it, and what survives later than that is not counted here.
 #[must_use]
 pub fn read(core: &Core) -> SitesReading {
+    ranked(core, MOST_SITES, &[])
+}
+
+/// As [`read`], for a snapshot with these cuts: also by birth, and with more places.
+#[must_use]
+pub fn read_by_birth(core: &Core, cuts: &[Mark]) -> SitesReading {
+    ranked(core, MOST_SITES_BY_BIRTH, cuts)
+}
+
+fn ranked(core: &Core, most: usize, cuts: &[Mark]) -> SitesReading {
     let names = core.directory().names();
     let unaccounted: Arc<str> = UNACCOUNTED.into();
     let unknown: Arc<str> = UNKNOWN.into();
@@ -62,7 +75,8 @@ pub fn read(core: &Core) -> SitesReading {
             });
             Some((account(record.payer), class.clone()))
         },
-        MOST_SITES,
+        most,
+        cuts,
     );
     let mut accounts: BTreeMap<Arc<str>, AccountSites> = BTreeMap::new();
     for purse in core.sites.wanted_purses() {

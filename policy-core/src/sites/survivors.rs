@@ -3,7 +3,7 @@
 //! # Rules
 //! 1. Only what survived a collection counts, with its live charge: most samples of `byte[]` are garbage,
 //!    and their sites say nothing about what is held.
-//! 2. A record with a stack of level l stands for 2^l records ([`super::budget`], rule 1). So the sums over
+//! 2. A record with a stack of level l stands for 2^l records (`budget`, rule 1). So the sums over
 //!    stacks estimate, without bias, what was allocated since stacks are taken and survived.
 //!    If that is more than lives, as by chance when a few stacks stand for many samples, all of it is scaled down
 //!    to what lives. Shares do not change.
@@ -14,12 +14,17 @@
 //! 5. The share of a place is a ratio of two such sums. Its standard error counts each record as one
 //!    independent draw: with weights w, group g and share p it is
 //!    sqrt(Σ_g w² (1-p)² + Σ_rest w² p²) / Σ w. That is not less than the error of sampling.
+//! 6. For a snapshot, what survived of a place is also summed by birth, as [`crate::cohorts`] does for classes,
+//!    and not scaled down. What a record adds is a pure function of the record, its stack's level included. So
+//!    in the difference of two snapshots of one run it cancels while it lives. With live bytes b of variance v
+//!    and a level that stands for m records, a record adds m b, of variance m v + m (m-1) b².
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-use crate::ledger::{LiveRecord, SiteId};
-use crate::sampling::weight::OBJECT_UNIT;
+use crate::cohorts::Mark;
+use crate::ledger::{Epoch, LiveRecord, SiteId};
+use crate::sampling::weight::{OBJECT_UNIT, VARIANCE_UNIT_BYTES2};
 
 use super::names::{Name, Names};
 use super::trie::{Node, Step, Trie};
@@ -57,6 +62,57 @@ pub struct Site {
     pub live_objects: u64,
     /// Records that this rests on.
     pub stacks: u64,
+    /// The survivors by birth, oldest first: rule 6. Empty unless it was asked for.
+    pub cohorts: Vec<Cohort>,
+}
+
+/// What survived at a place of one cohort.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cohort {
+    /// The cut at its end.
+    pub upto: Epoch,
+    /// What it holds.
+    pub held: Held,
+}
+
+/// What some records with a stack stand for. Sums saturate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Held {
+    /// How many records.
+    pub records: u64,
+    /// Live bytes.
+    pub bytes: u64,
+    /// Live objects, in units of [`OBJECT_UNIT`].
+    pub objects: u64,
+    /// The variance of `bytes`, in units of [`VARIANCE_UNIT_BYTES2`].
+    pub variance: u64,
+}
+
+impl Held {
+    /// What one record stands for whose stack stands for 2^level.
+    fn of(record: &LiveRecord, level: u32) -> Held {
+        let (live, stands_for) = (record.live, 1u64 << level);
+        let bytes = u128::from(live.bytes);
+        let passed_over = u128::from(stands_for * (stands_for - 1))
+            .saturating_mul(bytes.saturating_mul(bytes))
+            / u128::from(VARIANCE_UNIT_BYTES2);
+        let passed_over = u64::try_from(passed_over).unwrap_or(u64::MAX);
+        Held {
+            records: 1,
+            bytes: live.bytes.saturating_mul(stands_for),
+            objects: live.objects.saturating_mul(stands_for),
+            variance: (live.variance.saturating_mul(stands_for)).saturating_add(passed_over),
+        }
+    }
+}
+
+impl std::ops::AddAssign for Held {
+    fn add_assign(&mut self, other: Held) {
+        self.records = self.records.saturating_add(other.records);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.objects = self.objects.saturating_add(other.objects);
+        self.variance = self.variance.saturating_add(other.variance);
+    }
 }
 
 /// Sums over records.
@@ -78,21 +134,37 @@ impl Sums {
     }
 }
 
+/// The survivors of one stack.
+#[derive(Debug, Default)]
+struct OfStack {
+    sums: Sums,
+    /// By place among the cuts.
+    cohorts: BTreeMap<u32, Held>,
+}
+
 /// Counts the survivors of rows by stack.
 #[derive(Debug)]
 pub(super) struct Count<K> {
-    rows: HashMap<K, (u64, HashMap<Node, Sums>)>,
+    rows: HashMap<K, (u64, HashMap<Node, OfStack>)>,
+    /// Ascending. Empty: nothing is counted by birth.
+    cuts: Vec<Epoch>,
 }
 
 impl<K: Hash + Eq> Count<K> {
-    pub(super) fn new() -> Count<K> {
+    /// Counts by birth as well if there are cuts; then what was born after the last of them is left out.
+    pub(super) fn new(cuts: &[Mark]) -> Count<K> {
         Count {
             rows: HashMap::new(),
+            cuts: cuts.iter().map(|mark| mark.epoch).collect(),
         }
     }
 
     /// Counts a record of a row.
     pub(super) fn add(&mut self, row: K, record: &LiveRecord) {
+        let cohort = self.cuts.partition_point(|&cut| cut < record.birth);
+        if cohort == self.cuts.len() && !self.cuts.is_empty() {
+            return;
+        }
         let (live_bytes, stacks) = self.rows.entry(row).or_default();
         *live_bytes = live_bytes.saturating_add(record.live.bytes);
         if record.site == SiteId::NONE {
@@ -101,19 +173,29 @@ impl<K: Hash + Eq> Count<K> {
         let (level, node) = unpack(record.site);
         let stands_for = f64::from(1u32 << level);
         let bytes = record.live.bytes as f64 * stands_for;
-        stacks.entry(node).or_default().add(Sums {
+        let stack = stacks.entry(node).or_default();
+        stack.sums.add(Sums {
             bytes,
             squares: bytes * bytes,
             objects: record.live.objects as f64 * stands_for,
             stacks: 1,
         });
+        if !self.cuts.is_empty() {
+            *stack.cohorts.entry(cohort as u32).or_default() += Held::of(record, level);
+        }
     }
 
     /// Ranks the places of each row; at most `most` are listed.
     pub(super) fn ranked(self, trie: &Trie, names: &Names, most: usize) -> HashMap<K, RowSites> {
-        let ranked = |(live_bytes, stacks)| rank(live_bytes, stacks, trie, names, most);
-        let rows = self.rows.into_iter();
-        rows.map(|(row, counted)| (row, ranked(counted))).collect()
+        let Count { rows, cuts } = self;
+        let named = Named {
+            trie,
+            names,
+            cuts: &cuts,
+        };
+        (rows.into_iter())
+            .map(|(row, (live_bytes, stacks))| (row, named.rank(live_bytes, stacks, most)))
+            .collect()
     }
 
     /// The rows without places: there are no stacks.
@@ -168,72 +250,90 @@ fn shown(trie: &Trie, names: &Names, node: Node) -> Shown {
     }
 }
 
-fn rank(
-    live_bytes: u64,
-    stacks: HashMap<Node, Sums>,
-    trie: &Trie,
-    names: &Names,
-    most: usize,
-) -> RowSites {
-    let mut all = Sums::default();
-    /// A place: its sums, and its heaviest stack.
-    struct Place {
-        sums: Sums,
-        heaviest: f64,
-        shown: Shown,
-    }
-    let mut places: HashMap<String, Place> = HashMap::new();
-    let mut stacks: Vec<(Node, Sums)> = stacks.into_iter().collect();
-    stacks.sort_unstable_by_key(|(node, _)| *node);
-    for (node, sums) in stacks {
-        all.add(sums);
-        let shown = shown(trie, names, node);
-        let place = shown.frames[0].clone();
-        match places.get_mut(&place) {
-            Some(place) => {
-                place.sums.add(sums);
-                if sums.bytes > place.heaviest {
-                    place.heaviest = sums.bytes;
-                    place.shown = shown;
-                }
+/// A place: its survivors, and its heaviest stack.
+struct Place {
+    all: OfStack,
+    heaviest: f64,
+    shown: Shown,
+}
+
+/// What turns stacks into places.
+struct Named<'a> {
+    trie: &'a Trie,
+    names: &'a Names,
+    cuts: &'a [Epoch],
+}
+
+impl Named<'_> {
+    /// Rule 3.
+    fn places(&self, stacks: HashMap<Node, OfStack>) -> Vec<Place> {
+        let mut places: HashMap<String, Place> = HashMap::new();
+        let mut stacks: Vec<(Node, OfStack)> = stacks.into_iter().collect();
+        stacks.sort_unstable_by_key(|(node, _)| *node);
+        for (node, stack) in stacks {
+            let shown = shown(self.trie, self.names, node);
+            let Some(place) = places.get_mut(&shown.frames[0]) else {
+                let place = Place {
+                    heaviest: stack.sums.bytes,
+                    all: stack,
+                    shown,
+                };
+                places.insert(place.shown.frames[0].clone(), place);
+                continue;
+            };
+            place.all.sums.add(stack.sums);
+            for (cohort, held) in stack.cohorts {
+                *place.all.cohorts.entry(cohort).or_default() += held;
             }
-            None => {
-                let (heaviest, shown) = (sums.bytes, shown);
-                places.insert(
-                    place,
-                    Place {
-                        sums,
-                        heaviest,
-                        shown,
-                    },
-                );
+            if stack.sums.bytes > place.heaviest {
+                place.heaviest = stack.sums.bytes;
+                place.shown = shown;
             }
         }
+        places.into_values().collect()
     }
-    let scale = match all.bytes > live_bytes as f64 {
-        true => live_bytes as f64 / all.bytes,
-        false => 1.0,
-    };
-    let mut sites: Vec<Site> = (places.into_values())
-        .map(|place| Site {
-            share: share(place.sums, all),
-            share_standard_error: share_standard_error(place.sums, all),
-            live_bytes: (place.sums.bytes * scale).round() as u64,
-            live_objects: (place.sums.objects * scale / OBJECT_UNIT as f64).round() as u64,
-            stacks: place.sums.stacks,
-            frames: place.shown.frames,
-            through: place.shown.through,
-        })
-        .collect();
-    sites.sort_by(|a, b| (b.live_bytes, &a.frames).cmp(&(a.live_bytes, &b.frames)));
-    let left_out = sites.len().saturating_sub(most);
-    sites.truncate(most);
-    RowSites {
-        live_bytes,
-        with_stack_bytes: (all.bytes * scale).round() as u64,
-        stacks: all.stacks,
-        sites,
-        left_out,
+
+    fn rank(&self, live_bytes: u64, stacks: HashMap<Node, OfStack>, most: usize) -> RowSites {
+        let places = self.places(stacks);
+        let mut all = Sums::default();
+        for place in &places {
+            all.add(place.all.sums);
+        }
+        let scale = match all.bytes > live_bytes as f64 {
+            true => live_bytes as f64 / all.bytes,
+            false => 1.0,
+        };
+        let site = |Place {
+                        all: own, shown, ..
+                    }| {
+            let cohorts = own.cohorts.into_iter();
+            Site {
+                share: share(own.sums, all),
+                share_standard_error: share_standard_error(own.sums, all),
+                live_bytes: (own.sums.bytes * scale).round() as u64,
+                live_objects: (own.sums.objects * scale / OBJECT_UNIT as f64).round() as u64,
+                stacks: own.sums.stacks,
+                frames: shown.frames,
+                through: shown.through,
+                cohorts: cohorts
+                    .map(|(cut, held)| Cohort {
+                        upto: self.cuts[cut as usize],
+                        held,
+                    })
+                    .collect(),
+            }
+        };
+        let mut sites: Vec<Site> = places.into_iter().map(site).collect();
+        sites.sort_by(|a, b| (b.live_bytes, &a.frames).cmp(&(a.live_bytes, &b.frames)));
+        let left_out = sites.len().saturating_sub(most);
+        sites.truncate(most);
+        RowSites {
+            live_bytes,
+            with_stack_bytes: (all.bytes * scale).round() as u64,
+            stacks: all.stacks,
+            sites,
+            left_out,
+        }
     }
 }
 

@@ -108,8 +108,12 @@ impl World {
     }
 
     fn survivors(&self) -> RowSites {
+        self.survivors_by_birth(&[])
+    }
+
+    fn survivors_by_birth(&self, cuts: &[Mark]) -> RowSites {
         let rows = |record: &LiveRecord| (record.class == CLASS).then_some(());
-        let mut found = self.sites.survivors(&self.ledger, rows, 10);
+        let mut found = self.sites.survivors(&self.ledger, rows, 10, cuts);
         found.remove(&()).unwrap_or_default()
     }
 
@@ -228,6 +232,68 @@ fn no_more_has_a_stack_than_lives() {
         (found.with_stack_bytes, found.sites[0].live_objects),
         (100, 1)
     );
+}
+
+#[test]
+fn the_survivors_of_a_place_are_summed_by_birth_and_what_stays_is_the_same_each_time() {
+    let world = World::new();
+    world.want(None);
+    let mark = || Mark {
+        epoch: world.ledger.epochs().boundary().expect("a collection"),
+        at: std::time::SystemTime::UNIX_EPOCH,
+    };
+    // So many in one second that stacks stand for several, of two lines.
+    let many = |second| -> Vec<Allocated> {
+        (0..500)
+            .map(|number| world.allocate(CLASS, 100, &[(1, number % 2 * 10)], second))
+            .collect()
+    };
+    let old = many(0);
+    old[0]
+        .new_methods
+        .iter()
+        .for_each(|&method| world.name(method));
+    world.collect();
+    let first = mark();
+    let before = world.survivors_by_birth(&[first]);
+    assert_eq!(before.sites.len(), 2);
+    for site in &before.sites {
+        assert_eq!((site.cohorts.len(), site.cohorts[0].upto), (1, first.epoch));
+        let held = site.cohorts[0].held;
+        assert_eq!(held.records, site.stacks);
+        // Every allocation is sampled, so all variance is that of the lot.
+        assert!(held.variance > 0, "{held:?}");
+    }
+    assert_eq!(
+        world.survivors_by_birth(&[first]),
+        before,
+        "nothing changed"
+    );
+    many(100);
+    world.collect();
+    let after = world.survivors_by_birth(&[first, mark()]);
+    for site in &after.sites {
+        let mut then = before.sites.iter();
+        let then = then.find(|one| one.frames[0] == site.frames[0]);
+        let then = then.expect("the same two lines");
+        assert_eq!(site.cohorts.len(), 2);
+        assert_eq!(site.cohorts[0], then.cohorts[0], "what stays cancels");
+    }
+    // What was born after the last cut is no part of that snapshot.
+    assert_eq!(world.survivors_by_birth(&[first]), before);
+    // One dies: its place has lost just what it stood for.
+    let gone = old
+        .iter()
+        .find(|one| one.site != SiteId::NONE)
+        .expect("some have a stack");
+    let (level, _) = unpack(gone.site);
+    assert!(world.ledger.refund(gone.tag));
+    let left = world.survivors_by_birth(&[first]);
+    let bytes = |sites: &RowSites| -> u64 {
+        let cohorts = sites.sites.iter().flat_map(|site| &site.cohorts);
+        cohorts.map(|one| one.held.bytes).sum()
+    };
+    assert_eq!(bytes(&before) - bytes(&left), 100 << level);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Of which samples stacks are taken: rows, each an account's purse and a class, or a purse and all classes.
 //!
 //! # Rules
-//! 1. While nobody wants a stack, a sample costs one load ([`Wanted::any`]).
+//! 1. While nobody wants a stack, a sample costs one load (`Wanted::any`).
 //! 2. The rows of all askers are published together, in one step.
 //! 3. Each asker has at most [`MOST_ROWS`] rows. Those beyond are left out, and the asker is told how many.
 

@@ -4,9 +4,15 @@ import java.lang.instrument.Instrumentation;
 import java.lang.instrument.UnmodifiableClassException;
 import java.util.Set;
 
-/** Another Java agent, loaded while the program runs: it has classes transformed afresh, and changes none. */
+/**
+ * Another Java agent. Loaded while the program runs, it has classes transformed afresh, and changes none; from
+ * the command line it does nothing.
+ */
 public final class OtherAgent {
     private OtherAgent() {}
+
+    /** Does nothing. */
+    public static void premain(String arguments) {}
 
     /** Transforms the classes of these names, which commas separate. */
     public static void agentmain(String names, Instrumentation instrumentation)

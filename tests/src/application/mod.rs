@@ -4,12 +4,15 @@
 mod clients;
 pub mod course;
 mod eureka;
+mod fuseki;
 mod jackrabbit;
 pub mod outcome;
 mod rdf4j;
+mod triples;
 
 use course::Course;
 use eureka::Eureka;
+use fuseki::Fuseki;
 use jackrabbit::Jackrabbit;
 use rdf4j::{Container, Rdf4j, Store};
 
@@ -67,7 +70,7 @@ impl Subject {
 }
 
 /// All of them.
-pub static SUBJECTS: [Subject; 5] = [
+pub static SUBJECTS: [Subject; 6] = [
     Subject {
         name: "rdf4j",
         title: "RDF4J in memory, Tomcat 9",
@@ -93,6 +96,13 @@ pub static SUBJECTS: [Subject; 5] = [
         name: "jackrabbit",
         title: "Jackrabbit in memory, Tomcat 9",
         application: &Jackrabbit,
+        persistent: false,
+        shared: true,
+    },
+    Subject {
+        name: "fuseki",
+        title: "Fuseki (log4j-web), Tomcat 9",
+        application: &Fuseki,
         persistent: false,
         shared: true,
     },

@@ -2,24 +2,20 @@
 //!
 //! Each load is a request with the statements of one graph, which RDF4J adds in one transaction.
 
+use super::triples::{CENSUS, STATEMENTS, census, entries, graph, statements};
 use super::{Application, INTERVAL, TOMCAT, deploy_with_neighbour, write_policy};
 use crate::jdk::Vm;
 use crate::server::{Installation, Server};
 use crate::server_setup;
 use heapwarden_harness::http::Answer;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
-/// Statements of a load.
-const STATEMENTS: u32 = 500;
 /// What a statement takes in a store in memory, measured with compressed references.
 const STATEMENT_BYTES: u64 = 1_300;
 
 const REPOSITORY: &str = "/rdf4j-server/repositories/loaded";
-/// All graphs with their sizes.
-const CENSUS: &str = "?query=SELECT%20%3Fg%20(COUNT(*)%20AS%20%3Fn)%20%7B%20GRAPH%20%3Fg%20%7B%20%3Fs%20%3Fp%20%3Fo%20%7D%20%7D%20GROUP%20BY%20%3Fg";
 
 /// Whether a store survives a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,10 +65,6 @@ impl Rdf4j {
     }
 }
 
-fn graph(number: u32) -> String {
-    format!("http://example.org/load/{number}")
-}
-
 impl Application for Rdf4j {
     fn account(&self) -> &'static str {
         "/rdf4j-server"
@@ -111,17 +103,7 @@ impl Application for Rdf4j {
     }
 
     fn load(&self, server: &Server, number: u32) -> io::Result<Answer> {
-        let graph = graph(number);
-        let filler = "x".repeat(150);
-        let mut body = String::new();
-        for at in 0..STATEMENTS {
-            let property = at % 7;
-            writeln!(
-                body,
-                "<http://example.org/s{number}-{at}> <http://example.org/p{property}> \"{filler} {number} {at}\" <{graph}> ."
-            )
-            .expect("a string takes it");
-        }
+        let body = statements(number, true);
         server.send_body(
             "POST",
             &format!("{REPOSITORY}/statements"),
@@ -144,11 +126,7 @@ impl Application for Rdf4j {
     }
 
     fn entries(&self, answer: &Answer) -> u64 {
-        answer
-            .body
-            .lines()
-            .filter(|line| line.ends_with(" ."))
-            .count() as u64
+        entries(answer)
     }
 
     fn export(&self, server: &Server) -> Option<io::Result<Answer>> {
@@ -157,17 +135,12 @@ impl Application for Rdf4j {
     }
 
     fn ask_census(&self, server: &Server) -> io::Result<Answer> {
-        let path = format!("{REPOSITORY}{CENSUS}");
+        let path = format!("{REPOSITORY}?{CENSUS}");
         server.send("GET", &path, &[("accept", "text/csv")])
     }
 
     fn census(&self, answer: &Answer) -> BTreeMap<u32, u64> {
-        let line = |line: &str| {
-            let (graph, count) = line.trim().rsplit_once(',')?;
-            let number = graph.rsplit('/').next()?.parse().ok()?;
-            Some((number, count.parse().ok()?))
-        };
-        answer.body.lines().filter_map(line).collect()
+        census(answer)
     }
 
     fn delete(&self, server: &Server, _loads: u32) -> io::Result<Answer> {

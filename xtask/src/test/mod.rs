@@ -87,6 +87,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     demo::check_tools()?;
     println!("promtool: {}", tools::promtool()?.display());
     println!("tmux: {}", tools::tmux()?.display());
+    println!("chromium: {}", tools::chromium()?.display());
+    println!("npm: {}", tools::npm()?.display());
     if options.long {
         let (debootstrap, buildah) = tools::debootstrap_and_buildah()?;
         println!("debootstrap: {}", debootstrap.display());

@@ -24,6 +24,7 @@ pub(super) fn text(results: &Results) -> String {
          at the pace of the run. (A run can pass the limit later than the verdict's figures have it, so the \
          two need not sum up to what is beyond.) Errors: thrown before the door had shut."
             .to_owned(),
+        by(results, "By JVM", "JVM", Run::jvm).text(),
         by(results, "By application", "application", |run| {
             run.application.clone()
         })

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use flate2::write::GzEncoder;
 
 use super::{Config, Handle, Limits, Server};
-use crate::report::{Account, Class, Kind, Requested, Snapshot, Source};
+use crate::report::{Account, Class, Kind, Requested, Snapshot, Source, Wanted};
 
 /// A source that counts what it is asked for, and can be told to misbehave.
 #[derive(Debug, Default)]
@@ -50,8 +50,10 @@ impl Source for Stub {
         })
     }
 
-    fn document(&self, _asked: Instant) -> Requested {
-        if self.has_document.load(Ordering::SeqCst) {
+    fn requested(&self, wanted: &Wanted, _asked: Instant) -> Requested {
+        if matches!(wanted, Wanted::File(name) if name != "known") {
+            Requested::Missing
+        } else if self.has_document.load(Ordering::SeqCst) {
             Requested::Made(gzip(DOCUMENT).into())
         } else {
             Requested::Pending
@@ -94,7 +96,7 @@ fn start(source: Stub, config: Config) -> Running {
 fn voluble() -> Stub {
     Stub {
         accounts: 10_000,
-        classes: 10,
+        classes: 4,
         ..Stub::default()
     }
 }

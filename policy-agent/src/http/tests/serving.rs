@@ -71,7 +71,12 @@ fn head_is_get_without_the_body() {
 #[test]
 fn responses_carry_their_protective_headers() {
     let running = start(Stub::default(), Config::default());
-    for target in ["/metrics", "/api/v1/accounts", "/", "/nothing"] {
+    for target in [
+        "/metrics",
+        "/api/v1/accounts",
+        "/api/v1/history",
+        "/nothing",
+    ] {
         let head = running.get(target).head + "\r\n";
         for header in [
             "X-Content-Type-Options: nosniff",
@@ -202,4 +207,73 @@ fn a_document_that_does_not_come_is_an_answer_all_the_same() {
     config.limits.waiting_time = Duration::from_millis(100);
     let running = start(Stub::default(), config);
     assert_eq!(running.get("/api/v1/snapshot").status, 503);
+}
+
+#[test]
+fn the_page_is_served_from_inside_the_library() {
+    let running = start(Stub::default(), Config::default());
+    let index = running.get("/");
+    assert_eq!(index.status, 200);
+    assert!(index.head.contains("\r\nContent-Type: text/html"));
+    assert!(index.head.contains("\r\nCache-Control: no-cache\r\n"));
+    assert!(
+        index
+            .head
+            .contains("\r\nContent-Security-Policy: default-src 'none'; script-src 'self';")
+    );
+    let tag = format!("\"{}\"", policy_page::version());
+    let again = running.send(&format!(
+        "GET / HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: \"x\", W/{tag}\r\n\r\n"
+    ));
+    assert_eq!((again.status, again.body.as_str()), (304, ""));
+    let folder = format!("/page/{}", policy_page::version());
+    let script = running.get(&format!("{folder}/main.js"));
+    assert_eq!(script.status, 200);
+    assert!(script.head.contains("\r\nContent-Type: text/javascript"));
+    assert!(script.head.contains("immutable"));
+    for path in [
+        "/page/",
+        "/page/main.js",
+        "/page/0000000000000000/main.js",
+        "/page/../main.js",
+        &format!("{folder}/"),
+        &format!("{folder}/index.html"),
+        &format!("{folder}/../../etc/passwd"),
+        &format!("{folder}/%2e%2e/main.js"),
+        &format!("{folder}//main.js"),
+        &format!("{folder}/main.js/"),
+        &format!("{folder}/main.js?x"),
+    ] {
+        assert_eq!(running.get(path).status, 404, "{path}");
+    }
+    let strange = running.send("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+    assert_eq!(strange.status, 403);
+    let post = running.send("POST / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert_eq!(post.status, 405);
+    assert_eq!(running.source.snapshots.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn files_of_snapshots_are_read_elsewhere_by_plain_names_alone() {
+    let running = start(Stub::default(), patient());
+    running.source.has_document.store(true, Ordering::SeqCst);
+    assert_eq!(running.get("/api/v1/snapshots").body, DOCUMENT);
+    assert_eq!(running.get("/api/v1/snapshots/known").body, DOCUMENT);
+    for name in [
+        "",
+        "other",
+        "..%2fknown",
+        "../known",
+        "known/",
+        "kn%6fwn",
+        "known?x",
+    ] {
+        let path = format!("/api/v1/snapshots/{name}");
+        assert_eq!(running.get(&path).status, 404, "{path}");
+    }
+    assert_eq!(running.get("/api/v1/snapshots?x").status, 400);
+    assert_eq!(
+        running.get("/api/v1/history").body,
+        "{\"step_seconds\":30,\"points\":[]}\n"
+    );
 }

@@ -98,6 +98,8 @@ fn the_document_is_the_contract_s() {
             classes: vec![class("byte[]", 10)],
             ..Account::default()
         }],
+        cpu_seconds: vec![("http", 1.5)],
+        memory_bytes: vec![("sites", 7)],
         ..Snapshot::default()
     };
     let mut expected = json!({
@@ -122,8 +124,7 @@ fn the_document_is_the_contract_s() {
             "deferred_by_reason": {"clinit": 7, "lock": 1}, "retired_loaders": 1,
             "principals": [{"name": "_unaccounted", "live_bytes": 10}],
             "principals_omitted": 0,
-            "classes": [{"class": "byte[]", "live_bytes": 10, "live_objects": 1,
-                "allocated_bytes_total": 10}],
+            "classes": [],
             "classes_omitted": 0}],
         "accounts_omitted": 0,
     });
@@ -132,12 +133,21 @@ fn the_document_is_the_contract_s() {
     expected["evidence"] = json!({"budget_used_up_seconds": 2.5});
     expected["jvm"] = json!({"pid": 4711, "name": "app.jar", "vm": "OpenJDK 64-Bit Server VM",
         "version": "21.0.5+11", "loaded_at_start": true});
+    expected["accounts"][0]["classes"] = json!([{"class": "byte[]",
+        "live_bytes": 10, "live_standard_error_bytes": 0, "live_objects": 1,
+        "allocated_bytes_total": 10, "allocated_objects_total": 0,
+        "freed_bytes_total": 0, "freed_objects_total": 0, "generations": 0}]);
     // One more would be too many for the macro.
     expected["accounts"][0]["left_behind_bytes"] = json!(9);
     expected["accounts"][0]["places"] = json!([{"frame": "a.Map#put", "entry": "a.jobs.Cleaner#run",
         "thread": "background", "unit": "scope", "count": 3,
         "never_interrupt": "never-interrupt = [\"a.jobs\"]"}]);
     expected["accounts"][0]["places_other"] = json!(2);
+    expected["accounts"][0]["classes"][0] = json!({"class": "byte[]", "live_bytes": 10,
+        "live_objects": 1, "allocated_bytes_total": 10, "live_standard_error_bytes": 0,
+        "allocated_objects_total": 0, "freed_bytes_total": 0, "freed_objects_total": 0,
+        "generations": 0});
+    expected["costs"] = json!({"cpu_milliseconds": {"http": 1500}, "memory_bytes": {"sites": 7}});
     assert_eq!(rendered(&snapshot, Classes::Top), expected);
 }
 

@@ -18,7 +18,9 @@ fn written(found: &[Asked]) -> (String, String) {
 const DOCUMENT: &str = r#"{"at":"2026-11-24T08:00:00Z","horizon_seconds":2400,"undecided":null,"suspects":[
     {"account":"shop","class":"com.acme.Session","live_bytes":59034828,"live_standard_error_bytes":1258291,
      "growth_bytes_per_second":100352.0,"growth_standard_error":6246.4,"since_seconds":290,
-     "window_seconds":600,"objects":12345,"generations":37,"with":["byte[]","java.util.HashMap$Node"],
+     "window_seconds":600,"objects":12345,"generations":37,
+     "course":[{"seconds_ago":605,"live_bytes":9,"generations":2},{"seconds_ago":300,"live_bytes":9,"generations":19},
+       {"seconds_ago":5,"live_bytes":9,"generations":37}],"with":["byte[]","java.util.HashMap$Node"],
      "sites":[{"frames":["com.acme.Cart.add(Cart.java:41)","com.acme.web.CartServlet.doPost(CartServlet.java:77)"],
        "share":0.93,"live_bytes":5},{"frames":["com.acme.Cart.merge(Cart.java:88)"],"share":0.07}],
      "exhausts":{"what":"limit","earliest_seconds":10900,"latest_seconds":17900}},
@@ -39,6 +41,7 @@ fn suspects_with_everything_to_say() {
   tenant\\u{1b}-7  x.Y                     10 ± 0 B           0 ± 0 B    0 s     0 s        0            0  heap not full before 9 h
   com.acme.Session of shop:
     with it grow byte[], java.util.HashMap$Node
+    generations with live instances in 10 min: 2, 19, 37
      93%  com.acme.Cart.add(Cart.java:41)
           com.acme.web.CartServlet.doPost(CartServlet.java:77)
     7.0%  com.acme.Cart.merge(Cart.java:88)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use policy_config::Throw;
 
 use super::*;
-use crate::enforce::door::{Answer, DoorRules, KNOCK_AGAIN_MS};
+use crate::enforce::door::{Answer, DoorRules, KNOCK_AGAIN_MS, LIGHT_SHARE};
 use crate::enforce::gate::{Due, Gate};
 use crate::ledger::watched::during_scans;
 use crate::ledger::{Capacity, ObjectTag, Sample, SiteId, UNKNOWN_CLASS};
@@ -241,7 +241,7 @@ fn the_door_shuts_at_the_limit_and_errors_begin_at_the_reserve() {
         panic!("the first goes in as a probe");
     };
     assert!(matches!(account.gate().knock(6, true), Answer::Away { .. }));
-    account.gate().door().end(ticket, 7);
+    account.gate().probe_ended(ticket, 7);
     assert_eq!(account.keep(3), None, "the reserve is 8 MiB");
     account.decide();
     assert_eq!(account.word(), (true, false));
@@ -287,13 +287,22 @@ fn a_program_asks_for_an_account_without_a_door() {
     assert_eq!(account.word(), (false, true));
     assert!(!account.enforcement.gates.is_any_asked());
     assert_eq!(account.gate().knock(5, false), Answer::In, "it has no door");
-    for (now_ms, pause_ms) in [(5, 100), (1_005, 200), (2_005, 400)] {
+    // What was charged while a probe was inside: the last one was light, a thousandth of the limit.
+    let probes = [
+        (5, MIB, 100),
+        (1_005, MIB, 200),
+        (2_005, MIB, 400),
+        (3_005, LIMIT_BYTES / LIGHT_SHARE + 1, 800),
+        (4_005, LIMIT_BYTES / LIGHT_SHARE, 400),
+    ];
+    for (now_ms, charged_bytes, pause_ms) in probes {
         let Answer::Probe(ticket) = account.gate().ask(now_ms, false) else {
             panic!("the first goes in as a probe");
         };
         let busy = account.gate().ask(now_ms + 1, true);
         assert!(matches!(busy, Answer::Away { .. }), "{busy:?}");
-        account.gate().door().end(ticket, now_ms + 2);
+        account.gate().pass(charged_bytes, 8);
+        account.gate().probe_ended(ticket, now_ms + 2);
         let retry_after_ms = pause_ms;
         let pausing = account.gate().ask(now_ms + 2, false);
         assert_eq!(pausing, Answer::Away { retry_after_ms });
@@ -301,16 +310,17 @@ fn a_program_asks_for_an_account_without_a_door() {
     account.let_go(60);
     account.decide();
     assert_eq!(account.word(), (false, false));
-    assert_eq!(account.gate().ask(3_000, false), Answer::In);
+    assert_eq!(account.gate().ask(6_000, false), Answer::In);
     account.keep(60);
     account.decide();
     assert_eq!(account.word(), (false, true));
-    let again = account.gate().ask(3_001, false);
+    let again = account.gate().ask(6_001, false);
     assert!(
         matches!(again, Answer::Probe(_)),
         "without a pause: {again:?}"
     );
-    assert_eq!(account.gate().drain().admission_refusals, 6);
+    let turned_away = 2 * probes.len() as u64;
+    assert_eq!(account.gate().drain().admission_refusals, turned_away);
 }
 
 #[test]

@@ -19,7 +19,12 @@ public final class Http implements Target {
     private String get(String path) throws IOException, InterruptedException {
         HttpRequest request =
                 HttpRequest.newBuilder(URI.create(base + path)).timeout(Duration.ofSeconds(9)).build();
-        HttpResponse<String> answer = client.send(request, HttpResponse.BodyHandlers.ofString());
+        HttpResponse<String> answer;
+        try {
+            answer = client.send(request, HttpResponse.BodyHandlers.ofString());
+        } catch (IOException failure) {
+            throw new CutException(failure);
+        }
         if (answer.statusCode() != 200) {
             throw new IOException("status " + answer.statusCode());
         }

@@ -14,13 +14,16 @@ import victim.Protocol;
  * A client that a test commands. Nothing takes longer than ten seconds; what does counts as an error.
  *
  * <pre>
- * load COUNT   says "acknowledged errors", as numbers, and the last error
+ * load COUNT   says "acknowledged errors cut", as numbers (cut: those of the errors without a whole answer), and
+ *              the last error
  * drop         says "dropped", or the error
  * count        says the number of units that the server holds, or the error
  * </pre>
  */
 public final class Loader {
     private static final int PATIENCE_SECONDS = 10;
+    private static final String LATE = "error: no answer in ";
+    private static final String CUT = "error: " + CutException.class.getName();
     private static final ExecutorService CALLS =
             Executors.newCachedThreadPool(
                     work -> {
@@ -56,6 +59,7 @@ public final class Loader {
     private static void load(Target target, int count) {
         int acknowledged = 0;
         int errors = 0;
+        int cut = 0;
         String last = "";
         for (int i = 0; i < count; i++) {
             int number = next++;
@@ -70,13 +74,16 @@ public final class Loader {
             } else {
                 errors++;
                 last = answer;
+                if (answer.startsWith(CUT) || answer.startsWith(LATE)) {
+                    cut++;
+                }
                 // A server in trouble is not asked a thousand times for ten seconds each.
                 if (errors >= 3) {
                     break;
                 }
             }
         }
-        Protocol.say(acknowledged + " " + errors + " " + last);
+        Protocol.say(acknowledged + " " + errors + " " + cut + " " + last);
     }
 
     private static String bounded(Callable<String> call) {
@@ -85,7 +92,7 @@ public final class Loader {
             return future.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
         } catch (TimeoutException late) {
             future.cancel(true);
-            return "error: no answer in " + PATIENCE_SECONDS + " s";
+            return LATE + PATIENCE_SECONDS + " s";
         } catch (ExecutionException failed) {
             return "error: " + String.valueOf(failed.getCause()).replace('\n', ' ');
         } catch (InterruptedException stopped) {

@@ -1,0 +1,313 @@
+//! Who keeps memory alive: walks of the heap that a command asks for, or the policy for a suspect.
+//!
+//! `heapwarden paths` and `holders` load the library once more through HotSpot's attach protocol, with the option
+//! `command=FOLDER`. [`command`] reads the question from the folder, and answers through a socket in it. A thread of
+//! its own does the work, one at a time; the walk itself is [`policy_jvm::forked_walk`]. Here is what it has to
+//! know: which classes and threads there are ([`survey`]), what is looked for ([`targets`]), and what the answer is
+//! called ([`chains`], [`holders`]).
+
+mod automatic;
+mod chains;
+mod command;
+mod holders;
+mod survey;
+mod targets;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, SystemTime};
+
+use policy_jvm::Jni;
+use policy_jvm::forked_walk::{
+    Answer, KnownClass, Limits, Question, Request, Targets, Walk, WalkError,
+};
+use policy_report::{Holders, Paths, WalkReply, WalkRequest, Walks as Document};
+
+use crate::agent::Agent;
+use crate::ledger::Tag;
+use survey::Survey;
+use targets::Wanted;
+
+pub(crate) use automatic::{Automatic, consider};
+pub(crate) use command::command;
+
+/// How many answers are kept.
+const KEPT: usize = 5;
+/// The longest pause for a fork, where nobody says otherwise.
+const MAX_PAUSE: Duration = Duration::from_millis(200);
+/// The longest life of a child.
+const MAX_TIME: Duration = Duration::from_secs(600);
+/// The first JDK whose walks mark what they visit beside the heap, not in it.
+const FIRST_WITH_MARKS_OUTSIDE: u32 = 21;
+/// How long a walk in place takes for each GiB in use: most of the measured ones, and on ZGC.
+const IN_PLACE_SECONDS_PER_GIB: f64 = 5.0;
+const IN_PLACE_SECONDS_PER_GIB_ZGC: f64 = 18.0;
+
+/// The state of walks.
+#[derive(Default)]
+pub(crate) struct Walks {
+    under_way: AtomicBool,
+    kept: Mutex<VecDeque<WalkReply<'static>>>,
+    pub(crate) automatic: Automatic,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+enum CannotWalk {
+    /// A walk failed.
+    #[error("{0}")]
+    Walk(#[from] WalkError),
+    /// A fork is not possible, and nobody has accepted the pause of a walk in place.
+    #[error(
+        "{why}. A walk in place would stop the JVM for about {} s: accept it with --in-place SECONDS, or take a heap dump (jcmd {pid} GC.heap_dump FILE), which stops it as well",
+        .pause.as_secs_f64().ceil()
+    )]
+    NotForked {
+        why: WalkError,
+        pause: Duration,
+        pid: u32,
+    },
+    /// The question.
+    #[error("{0}")]
+    Question(String),
+}
+
+/// How a walk was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    Forked,
+    InPlace,
+}
+
+impl How {
+    fn as_str(self) -> &'static str {
+        match self {
+            How::Forked => "forked",
+            How::InPlace => "in-place",
+        }
+    }
+}
+
+impl Walks {
+    fn kept(&self) -> MutexGuard<'_, VecDeque<WalkReply<'static>>> {
+        self.kept.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn keep(&self, reply: &WalkReply<'static>) {
+        let mut kept = self.kept();
+        kept.push_front(reply.clone());
+        kept.truncate(KEPT);
+    }
+
+    /// The last answers, as JSON with a line feed. On the listener's thread.
+    pub(crate) fn document(&self) -> Vec<u8> {
+        let document = Document {
+            walks: self.kept().iter().cloned().collect(),
+        };
+        let mut json = serde_json::to_vec(&document).unwrap_or_default();
+        json.push(b'\n');
+        json
+    }
+}
+
+/// Gives the turn back.
+struct Turn<'a>(&'a AtomicBool);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+fn take_turn(agent: &Agent) -> Option<Turn<'_>> {
+    let flag = &agent.walks.under_way;
+    (!flag.swap(true, Ordering::AcqRel)).then_some(Turn(flag))
+}
+
+/// Answers a question. On an attached thread of the agent; may take minutes.
+fn answer(
+    agent: &Agent,
+    jni: &Jni,
+    request: &WalkRequest<'_>,
+    is_cancelled: &dyn Fn() -> bool,
+) -> WalkReply<'static> {
+    let Some(_turn) = take_turn(agent) else {
+        return refused(&WalkError::Busy);
+    };
+    let answered = match &*request.question {
+        "paths" => paths(agent, jni, request, is_cancelled).map(|paths| WalkReply {
+            paths: Some(paths),
+            ..WalkReply::default()
+        }),
+        "holders" => held(agent, jni, request, is_cancelled).map(|holders| WalkReply {
+            holders: Some(holders),
+            ..WalkReply::default()
+        }),
+        other => Err(CannotWalk::Question(format!(
+            "the question {other:?} is not known to this version of the agent"
+        ))),
+    };
+    match answered {
+        Ok(reply) => {
+            agent.walks.keep(&reply);
+            reply
+        }
+        Err(why) => refused(&why),
+    }
+}
+
+fn refused(why: &dyn std::fmt::Display) -> WalkReply<'static> {
+    WalkReply {
+        error: Some(why.to_string().into()),
+        ..WalkReply::default()
+    }
+}
+
+fn paths(
+    agent: &Agent,
+    jni: &Jni,
+    request: &WalkRequest<'_>,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<Paths<'static>, CannotWalk> {
+    let wanted = Wanted::find(agent, request).map_err(CannotWalk::Question)?;
+    let survey = Survey::make(
+        agent,
+        jni,
+        &survey::Asks::of_paths(request.retired, &wanted),
+    );
+    let tags = wanted.tags();
+    let (walk, how) = walk(
+        agent,
+        request,
+        survey.classes(),
+        Targets::Tags(&tags),
+        Question::Paths,
+        is_cancelled,
+    )?;
+    let Answer::Paths(found) = walk.answer else {
+        return Err(WalkError::NoAnswer.into());
+    };
+    let names = survey.names(agent, jni, &found);
+    drop(survey);
+    Ok(Paths {
+        at: now().into(),
+        how: how.as_str().into(),
+        pause_ms: milliseconds(walk.pause),
+        predicted_pause_ms: milliseconds(walk.predicted_pause),
+        references: walk.references,
+        looked_for: tags.len() as u64,
+        unreached: (tags.len() as u64).saturating_sub(found.len() as u64),
+        paths: chains::merged(&found, &wanted, &names),
+    })
+}
+
+fn held(
+    agent: &Agent,
+    jni: &Jni,
+    request: &WalkRequest<'_>,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<Holders<'static>, CannotWalk> {
+    let records = holders::Records::read(agent);
+    let survey = Survey::make(agent, jni, &survey::Asks::of_holders(records.largest()));
+    let (mask, value) = Tag::OF_OBJECTS;
+    let owned = survey.owned();
+    let question = Question::Holders {
+        holders: survey.holder_count(),
+        owned: &owned,
+    };
+    let targets = Targets::Masked {
+        mask,
+        value,
+        // Some more may come between the reading and the walk.
+        most: 2 * records.count() + 100_000,
+    };
+    let (walk, how) = walk(
+        agent,
+        request,
+        survey.classes(),
+        targets,
+        question,
+        is_cancelled,
+    )?;
+    let Answer::Held(found) = walk.answer else {
+        return Err(WalkError::NoAnswer.into());
+    };
+    let (rows, made) = records.divided(&found, survey.holders());
+    drop(survey);
+    Ok(Holders {
+        at: now().into(),
+        how: how.as_str().into(),
+        pause_ms: milliseconds(walk.pause),
+        predicted_pause_ms: milliseconds(walk.predicted_pause),
+        references: walk.references,
+        holders: rows,
+        made,
+    })
+}
+
+/// Walks forked, or in place where that is not possible and the pause is accepted.
+fn walk(
+    agent: &Agent,
+    request: &WalkRequest<'_>,
+    classes: Vec<KnownClass>,
+    targets: Targets<'_>,
+    question: Question<'_>,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<(Walk, How), CannotWalk> {
+    let of = |max_pause: Duration, classes: Vec<KnownClass>| Request {
+        classes,
+        targets,
+        question,
+        limits: Limits {
+            max_pause,
+            max_time: MAX_TIME,
+            marks_in_heap: agent.release() < FIRST_WITH_MARKS_OUTSIDE,
+        },
+    };
+    let allowed = request
+        .max_pause_ms
+        .map_or(MAX_PAUSE, Duration::from_millis);
+    let again = classes.clone();
+    let why = match agent
+        .jvmti
+        .walk_in_child(of(allowed, classes), is_cancelled)
+    {
+        Ok(walk) => return Ok((walk, How::Forked)),
+        Err(
+            why @ (WalkError::SharedHeap
+            | WalkError::PauseTooLong { .. }
+            | WalkError::TooLittleMemory { .. }
+            | WalkError::ForkRefused(_)),
+        ) => why,
+        Err(why) => return Err(why.into()),
+    };
+    let is_zgc = why == WalkError::SharedHeap;
+    let Some(in_place) = request.in_place_ms.map(Duration::from_millis) else {
+        let used = agent.core.heap.used_after_gc_bytes() as f64 / (1u64 << 30) as f64;
+        let rate = if is_zgc {
+            IN_PLACE_SECONDS_PER_GIB_ZGC
+        } else {
+            IN_PLACE_SECONDS_PER_GIB
+        };
+        return Err(CannotWalk::NotForked {
+            why,
+            pause: Duration::from_secs_f64((used * rate).max(0.1)),
+            pid: std::process::id(),
+        });
+    };
+    tracing::warn!(
+        "the heap is walked in place, and the JVM stands still for at most {} s, because {why}",
+        in_place.as_secs_f64()
+    );
+    let walk = agent.jvmti.walk_in_place(of(in_place, again))?;
+    Ok((walk, How::InPlace))
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}
+
+fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}

@@ -1,0 +1,183 @@
+//! The two processes of a forked walk.
+//!
+//! The parent forks the *watcher* in the first callback of its walk. The watcher isolates itself, makes the tables
+//! in shared memory, and forks the *walker*: that one returns into the VM's operation and finishes the walk. Nothing
+//! tells a callback that the walk is over, so the watcher looks at the walker: every object that was promised a
+//! visit has begun, no callback comes, and its thread sleeps, waiting for threads that a child does not have. Then
+//! the watcher ends the walker, searches the log, sends the answer and exits. If the walker crashes, the watcher
+//! says so.
+
+use std::os::fd::RawFd;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::memory::{Sharing, Table};
+use super::recorder::{Failure, Recorder, Sizes};
+use super::request::{Classes, Question, Targets};
+use super::search;
+use super::system::{self, Child, Pid};
+use super::wire::{self, Writer};
+
+/// How often the watcher looks.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How many looks in a row must find the walker asleep.
+const SLEEPING_LOOKS: u32 = 3;
+/// Processor time, in ticks of 10 ms, that a walker may use without a callback after its last one: the VM then
+/// waits in a loop for threads that are not there.
+const IDLE_TICKS: u64 = 200;
+/// Room for the list of mappings.
+const MAPS_BYTES: usize = 4 << 20;
+
+/// What the children need. Made before the fork.
+pub(super) struct Setup<'a> {
+    pub(super) classes: &'a Classes,
+    pub(super) targets: Targets<'a>,
+    pub(super) question: Question<'a>,
+    pub(super) sizes: Sizes,
+    pub(super) pipe: RawFd,
+    pub(super) parent: Pid,
+    pub(super) max_time: Duration,
+    pub(super) virtual_bytes: u64,
+}
+
+/// Runs in the process that was just forked. Returns in the walker alone, with the tables to write to.
+pub(super) fn begin<'a>(setup: &Setup<'a>) -> &'a mut Recorder<'a> {
+    system::forget_signals();
+    if !system::die_with(setup.parent) {
+        system::exit_now(1);
+    }
+    let Some(pipe) = system::close_all_but(setup.pipe) else {
+        system::exit_now(1);
+    };
+    system::stand_back(setup.max_time, setup.virtual_bytes);
+    let began = Instant::now();
+    let Some(recorder) = shared_recorder(setup) else {
+        // The walker's id.
+        system::send(pipe, &0u64.to_le_bytes());
+        fail(pipe, setup, Failure::Tables, 0);
+    };
+    let watcher = system::own_id();
+    match system::fork() {
+        Ok(0) => {
+            system::close(pipe);
+            if !system::die_with(watcher) {
+                system::exit_now(1);
+            }
+            if let Some(mut maps) = Table::<u8>::new(MAPS_BYTES, Sharing::Private) {
+                system::unshare_counters(&mut maps);
+            }
+            // SAFETY: the mapping holds the recorder, lives as long as the process, and the watcher does not
+            // write to it.
+            unsafe { &mut *recorder }
+        }
+        Ok(walker) => {
+            system::send(pipe, &(walker as u64).to_le_bytes());
+            watch(pipe, setup, recorder, walker, began)
+        }
+        Err(error) => {
+            system::send(pipe, &0u64.to_le_bytes());
+            fail(pipe, setup, Failure::Tables, error as u64)
+        }
+    }
+}
+
+/// Makes the tables in memory that watcher and walker share.
+fn shared_recorder<'a>(setup: &Setup<'a>) -> Option<*mut Recorder<'a>> {
+    let room = Table::<u64>::new(size_of::<Recorder<'_>>().div_ceil(8), Sharing::Shared)?;
+    let recorder = Recorder::new(setup.classes, setup.targets, setup.sizes, Sharing::Shared)?;
+    // The mapping stays until the process ends.
+    let room = std::mem::ManuallyDrop::new(room);
+    let at = room.as_ptr().cast_mut().cast::<Recorder<'a>>();
+    // SAFETY: the mapping is large enough, aligned to a page, writable, and used for nothing else.
+    unsafe { at.write(recorder) };
+    Some(at)
+}
+
+fn fail(pipe: RawFd, setup: &Setup<'_>, failure: Failure, detail: u64) -> ! {
+    if let Some(mut writer) = Writer::new(wire::most_bytes(setup.question, 0), &[]) {
+        writer.begin(failure, detail, 0, 0);
+        writer.end();
+        system::send(pipe, wire::bytes(writer.words()));
+    }
+    system::exit_now(2);
+}
+
+/// The watcher's work.
+fn watch(
+    pipe: RawFd,
+    setup: &Setup<'_>,
+    recorder: *mut Recorder<'_>,
+    walker: Pid,
+    began: Instant,
+) -> ! {
+    let mut last_calls = 0;
+    let mut sleeping = 0;
+    let mut ticks_at_last_call = 0;
+    loop {
+        match system::look_at(walker) {
+            Child::Runs => {}
+            Child::Ended(status) => fail(
+                pipe,
+                setup,
+                Failure::Panic,
+                system::signal_of(status) as u64,
+            ),
+            Child::Unknown => fail(pipe, setup, Failure::Panic, 0),
+        }
+        // SAFETY: the recorder lives in a mapping of this process; these three fields are atomics, and nothing else
+        // is read while the walker runs.
+        let (calls, pending, failure) = unsafe {
+            (
+                (*recorder).calls.load(Ordering::Acquire),
+                (*recorder).pending.load(Ordering::Acquire),
+                (*recorder).failure.load(Ordering::Acquire),
+            )
+        };
+        let give_up = |failure, detail| {
+            system::end(walker);
+            fail(pipe, setup, failure, detail)
+        };
+        if failure != 0 {
+            give_up(Failure::of(failure), 0);
+        }
+        if system::is_unread(pipe) || began.elapsed() >= setup.max_time {
+            give_up(Failure::Time, 0);
+        }
+        let (state, ticks) = system::state(walker).unwrap_or((b'?', 0));
+        if calls != last_calls || pending > 0 {
+            last_calls = calls;
+            ticks_at_last_call = ticks;
+            sleeping = 0;
+        } else {
+            sleeping = if state == b'S' { sleeping + 1 } else { 0 };
+            if sleeping >= SLEEPING_LOOKS || ticks > ticks_at_last_call + IDLE_TICKS {
+                break;
+            }
+        }
+        system::sleep(LOOK_EVERY);
+    }
+    system::end(walker);
+    // SAFETY: the walker is gone, so nobody else uses the mapping.
+    let recorder = unsafe { &mut *recorder };
+    answer(pipe, setup, recorder)
+}
+
+fn answer(pipe: RawFd, setup: &Setup<'_>, recorder: &mut Recorder<'_>) -> ! {
+    let bytes = wire::most_bytes(setup.question, recorder.found_count);
+    let roots = Table::new(recorder.root_count, Sharing::Private).map(|mut copy| {
+        copy.copy_from_slice(&recorder.roots[..recorder.root_count]);
+        copy
+    });
+    let writer = roots.as_ref().and_then(|roots| Writer::new(bytes, roots));
+    let Some(mut writer) = writer else {
+        fail(pipe, setup, Failure::Tables, 0);
+    };
+    let objects = u64::from(recorder.log.records);
+    writer.begin(Failure::None, 0, recorder.references, objects);
+    if search::search(recorder, setup.question, &mut writer).is_err() {
+        fail(pipe, setup, Failure::Tables, 0);
+    }
+    writer.end();
+    let is_sent = system::send(pipe, wire::bytes(writer.words()));
+    system::exit_now(if is_sent { 0 } else { 3 });
+}

@@ -1,0 +1,172 @@
+//! Names for what a walk of the heap finds: fields by the index that JVM TI gives them, threads, and methods on
+//! the stacks of other threads.
+
+use jvmti_bindings::sys::jni as sys;
+
+use crate::env::Jni;
+use crate::jvmti::JvmTi;
+use crate::kinds::{Anything, Class, Thread};
+use crate::refs::{Handle, Local, Ref};
+
+/// Frames of a stack that are looked through for a method.
+const MOST_FRAMES: i32 = 512;
+/// Threads that are looked at.
+const MOST_THREADS: usize = 20_000;
+/// Super classes and interfaces of one class that are looked at.
+const MOST_SUPERS: usize = 256;
+
+/// A field as heap walks count them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeapField {
+    /// Its name.
+    pub name: String,
+    /// The signature of the class that declares it.
+    pub declared_by: String,
+}
+
+/// A live platform thread.
+#[derive(Debug)]
+pub struct HeapThread<'j> {
+    /// The thread object.
+    pub thread: Local<'j, Thread>,
+    /// Its name.
+    pub name: String,
+    /// Its id, as `Thread.getId()` gives it; 0 if it cannot be read.
+    pub id: i64,
+}
+
+impl JvmTi {
+    /// The fields of a class in the order in which heap walks count them: those of all its interfaces, then of its
+    /// super classes from `Object` on, then its own. Empty while it is not prepared. Not for allocating threads.
+    pub fn heap_fields(&self, jni: &Jni, class: &Ref<'_, Class>) -> Vec<HeapField> {
+        let mut supers: Vec<Local<'_, Class>> = Vec::new();
+        let mut interfaces: Vec<Local<'_, Class>> = Vec::new();
+        self.add_interfaces(jni, class, &mut interfaces);
+        let mut next = class.super_class();
+        while let Some(above) = next
+            && supers.len() < MOST_SUPERS
+        {
+            self.add_interfaces(jni, &above, &mut interfaces);
+            next = above.super_class();
+            supers.push(above);
+        }
+        let mut fields = Vec::new();
+        for interface in &interfaces {
+            self.add_fields(interface, &mut fields);
+        }
+        for above in supers.iter().rev() {
+            self.add_fields(above, &mut fields);
+        }
+        self.add_fields(class, &mut fields);
+        fields
+    }
+
+    fn add_interfaces<'j>(
+        &self,
+        jni: &'j Jni,
+        class: &Ref<'_, Class>,
+        found: &mut Vec<Local<'j, Class>>,
+    ) {
+        // SAFETY: `class` is a live reference to a class.
+        let direct = unsafe { self.wrapper().get_implemented_interfaces(class.raw().0) };
+        for interface in direct.unwrap_or_default() {
+            // SAFETY: JVM TI returns fresh local references of this thread, to classes.
+            let Some(interface) = (unsafe { Local::<Class>::adopt(jni, interface) }) else {
+                continue;
+            };
+            let is_known = found.iter().any(|known| known.is_same(&interface));
+            if is_known || found.len() >= MOST_SUPERS {
+                continue;
+            }
+            let at = found.len();
+            found.push(interface);
+            // A second reference, because the list grows meanwhile.
+            // SAFETY: the reference stays in the list, which only grows, and is deleted with it.
+            if let Some(again) = unsafe { Ref::<Class>::borrow(jni, found[at].raw().0) } {
+                self.add_interfaces(jni, &again, found);
+            }
+        }
+    }
+
+    fn add_fields(&self, class: &Ref<'_, Class>, fields: &mut Vec<HeapField>) {
+        // SAFETY: `class` is a live reference to a class.
+        let Ok(ids) = (unsafe { self.wrapper().get_class_fields(class.raw().0) }) else {
+            return;
+        };
+        let declared_by = self.signature_of(class).unwrap_or_default();
+        for id in ids {
+            // SAFETY: the id was just returned for this class, which is held.
+            let name = unsafe { self.wrapper().get_field_name(class.raw().0, id) };
+            fields.push(HeapField {
+                name: name.map(|(name, _, _)| name).unwrap_or_default(),
+                declared_by: declared_by.clone(),
+            });
+        }
+    }
+
+    /// Looks at every live platform thread. Not for allocating threads.
+    pub fn each_thread(&self, jni: &Jni, mut look: impl FnMut(&Jni, &HeapThread<'_>)) {
+        jni.in_frame(|jni| {
+            let threads = self.wrapper().get_all_threads().unwrap_or_default();
+            let threads: Vec<Local<'_, Thread>> = (threads.into_iter())
+                // SAFETY: JVM TI returns fresh local references of this thread, to threads.
+                .filter_map(|thread| unsafe { Local::adopt(jni, thread) })
+                .collect();
+            for thread in threads.into_iter().take(MOST_THREADS) {
+                // SAFETY: `thread` is a live reference to a thread. The references in the answer are local ones
+                // of this thread, which are adopted below.
+                let info = unsafe { self.wrapper().get_thread_info(thread.raw().0) };
+                let raw = thread.raw().0;
+                let id = jni.with(|env| {
+                    // SAFETY: this is a live reference to a thread; the object does not own it.
+                    let object = unsafe { jni::objects::JObject::from_raw(raw.cast()) };
+                    env.get_field(object, "tid", "J")?.j()
+                });
+                let mut name = String::new();
+                if let Ok(info) = info {
+                    name = info.name.unwrap_or_default();
+                    // SAFETY: JVM TI returns fresh local references of this thread, or null.
+                    drop(unsafe { Local::<Anything>::adopt(jni, info.thread_group) });
+                    // SAFETY: as above.
+                    drop(unsafe { Local::<Anything>::adopt(jni, info.context_class_loader) });
+                }
+                let found = HeapThread {
+                    thread,
+                    name,
+                    id: id.unwrap_or(0),
+                };
+                look(jni, &found);
+            }
+        });
+    }
+
+    /// Class and name of a method, by its number, if it is on the stack of this thread now. The number may be that
+    /// of a method which is unloaded meanwhile; the VM is asked about it only after it was found on a stack, which
+    /// keeps its class loaded.
+    pub fn method_on_stack(
+        &self,
+        jni: &Jni,
+        thread: &Ref<'_, Thread>,
+        method: usize,
+    ) -> Option<(String, String)> {
+        let id = method as sys::jmethodID;
+        // SAFETY: `thread` is a live reference to a thread.
+        let frames = unsafe {
+            self.wrapper()
+                .get_stack_trace(thread.raw().0, 0, MOST_FRAMES)
+        };
+        let frames = frames.ok()?;
+        if !frames.iter().any(|frame| frame.method == id) {
+            return None;
+        }
+        // SAFETY: the method was on a stack a moment ago, so its class is loaded; HotSpot answers with an error
+        // for the id of a method that has been unloaded since.
+        let class = unsafe { self.wrapper().get_method_declaring_class(id) }.ok()?;
+        // SAFETY: JVM TI returns a fresh local reference of this thread, to a class.
+        let class = unsafe { Local::<Class>::adopt(jni, class) }?;
+        let signature = self.signature_of(&class).ok()?;
+        // SAFETY: `class` holds the class that declares the method.
+        let (name, _, _) = unsafe { self.wrapper().get_method_name(id) }.ok()?;
+        Some((signature, name))
+    }
+}

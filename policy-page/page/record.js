@@ -1,0 +1,125 @@
+// What the page has seen of the accounts since it was opened, and what the agent remembers of its last hour.
+
+/** Most points that are kept; beyond it every second one of the older half goes. */
+const MOST_POINTS = 1200;
+/** Most changes that are told. */
+const MOST_EVENTS = 50;
+/** The shortest time over which a rate is taken, in milliseconds. */
+const SHORTEST_RATE_MS = 900;
+
+const COUNTS = [
+  ["refusals_total", "errors thrown"],
+  ["would_refuse_total", "errors that would have been thrown"],
+  ["admission_refusals_total", "requests answered 503"],
+  ["threads_killed_total", "threads ended by an error"],
+];
+
+/** A point in time: `{at, epoch, heapBytes, accounts}`, accounts by name. */
+function point(at, heap, accounts) {
+  return {
+    at,
+    epoch: heap.live_gc_epoch,
+    heapBytes: heap.used_after_gc_bytes,
+    accounts: new Map(accounts.map((account) => [account.name, account])),
+  };
+}
+
+/** The points of `/api/v1/history`. */
+export function remembered(history) {
+  return (history?.points ?? []).map((one) => point(Date.parse(one.at), one, one.accounts));
+}
+
+/** What is kept of one source. */
+export class Recording {
+  constructor() {
+    this.points = [];
+    this.past = [];
+    this.classes = new Map();
+  }
+
+  /** A reading of the accounts. */
+  add(accounts, at) {
+    const slim = accounts.accounts.map((one) => ({
+      name: one.name,
+      live_bytes: one.live_bytes,
+      live_standard_error_bytes: one.live_standard_error_bytes,
+      allocated_bytes_total: one.allocated_bytes_total,
+      state: one.state,
+      ...Object.fromEntries(COUNTS.map(([key]) => [key, one[key] ?? 0])),
+    }));
+    const made = point(at, accounts.heap, slim);
+    made.cpuMilliseconds = total(accounts.costs?.cpu_milliseconds);
+    this.points.push(made);
+    thin(this.points);
+  }
+
+  /** A reading of one class. */
+  addClass(key, at, bytes) {
+    if (!this.classes.has(key)) {
+      this.classes.clear();
+      this.classes.set(key, []);
+    }
+    const points = this.classes.get(key);
+    points.push({ at, bytes });
+    thin(points);
+  }
+
+  /** The last hour and what was seen since, oldest first. */
+  all() {
+    const opened = this.points[0]?.at ?? Infinity;
+    return [...this.past.filter((one) => one.at < opened), ...this.points];
+  }
+
+  /** Bytes that an account allocates in a second, over the last moment; null if that is not known. */
+  rate(name) {
+    return this.perSecond((one) => one.accounts.get(name)?.allocated_bytes_total);
+  }
+
+  /** The share of a processor that the agent uses; null if that is not known. */
+  processors() {
+    const milliseconds = this.perSecond((one) => one.cpuMilliseconds);
+    return milliseconds === null ? null : milliseconds / 1000;
+  }
+
+  perSecond(value) {
+    const last = this.points.at(-1);
+    const before = this.points.findLast((one) => last.at - one.at >= SHORTEST_RATE_MS);
+    const [from, to] = [before && value(before), last && value(last)];
+    if (from === undefined || to === undefined || from === null || to === null || to < from) {
+      return null;
+    }
+    return ((to - from) * 1000) / (last.at - before.at);
+  }
+
+  /** What befell the accounts, latest first: `{from, to, account, what, count}`. */
+  events() {
+    const events = [];
+    const points = this.all();
+    for (let at = points.length - 1; at > 0 && events.length < MOST_EVENTS; at -= 1) {
+      const [before, after] = [points[at - 1], points[at]];
+      for (const [name, account] of after.accounts) {
+        const earlier = before.accounts.get(name);
+        for (const [key, what] of COUNTS) {
+          const more = (account[key] ?? 0) - (earlier?.[key] ?? 0);
+          if (earlier !== undefined && more > 0) {
+            events.push({ from: before.at, to: after.at, account: name, what, count: more });
+          }
+        }
+      }
+    }
+    return events.slice(0, MOST_EVENTS);
+  }
+}
+
+/** The sum of an object of counts; null where there is none. */
+export function total(counts) {
+  return counts ? Object.values(counts).reduce((sum, one) => sum + one, 0) : null;
+}
+
+function thin(points) {
+  if (points.length > MOST_POINTS) {
+    const half = points.length >> 1;
+    const older = points.splice(0, half).filter((_, at) => at % 2 === 0);
+    points.unshift(...older);
+  }
+}

@@ -1,0 +1,170 @@
+//! What `heapwarden paths` and `heapwarden holders` ask the agent, its answers, and the answer of
+//! `GET /api/v1/paths`, which has the last few. Fields stand in the order in which they are written.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::number::whole;
+
+/// A question to the agent: the file `request.json` in the folder that the command names.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WalkRequest<'a> {
+    /// `paths` or `holders`.
+    pub question: Cow<'a, str>,
+    /// Only objects of this account.
+    pub account: Option<Cow<'a, str>>,
+    /// Only objects of this class.
+    pub class: Option<Cow<'a, str>>,
+    /// Not objects but the class loaders of services that were undeployed.
+    pub retired: bool,
+    /// The longest pause of a forked walk that is allowed, in milliseconds.
+    pub max_pause_ms: Option<u64>,
+    /// If a fork is not possible: walk in place, and stop the JVM for at most so long.
+    pub in_place_ms: Option<u64>,
+}
+
+/// An answer. Exactly one field is set.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WalkReply<'a> {
+    /// Why there is no answer, as a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Cow<'a, str>>,
+    /// To `paths`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paths: Option<Paths<'a>>,
+    /// To `holders`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holders: Option<Holders<'a>>,
+}
+
+/// The last answers, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Walks<'a> {
+    /// The answers.
+    pub walks: Vec<WalkReply<'a>>,
+}
+
+/// Who keeps objects alive.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Paths<'a> {
+    /// When, RFC 3339, UTC.
+    pub at: Cow<'a, str>,
+    /// `forked` or `in-place`.
+    pub how: Cow<'a, str>,
+    /// How long the JVM stood still at the most.
+    pub pause_ms: f64,
+    /// How long that was predicted to be.
+    pub predicted_pause_ms: f64,
+    /// References of the heap that were looked at.
+    #[serde(deserialize_with = "whole")]
+    pub references: u64,
+    /// Sampled objects that were looked for.
+    #[serde(deserialize_with = "whole")]
+    pub looked_for: u64,
+    /// Of these, how many nothing reaches: they are garbage, or weakly held.
+    #[serde(deserialize_with = "whole")]
+    pub unreached: u64,
+    /// The chains, shortest first.
+    pub paths: Vec<Chain<'a>>,
+}
+
+/// A chain of references, and what it keeps alive.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Chain<'a> {
+    /// The account whose objects it keeps.
+    pub account: Cow<'a, str>,
+    /// Their class.
+    pub class: Cow<'a, str>,
+    /// How many of the objects that were looked for it keeps.
+    #[serde(deserialize_with = "whole")]
+    pub objects: u64,
+    /// What they stand for, in bytes; 0 for class loaders.
+    #[serde(deserialize_with = "whole")]
+    pub bytes: u64,
+    /// The root: `static com.acme.Cache.map`, `thread "pool-1"`, …
+    pub root: Cow<'a, str>,
+    /// The objects from the root on, without the one that is kept.
+    pub steps: Vec<ChainStep<'a>>,
+    /// The steps nearest to the root are missing.
+    pub is_cut: bool,
+}
+
+/// An object of a chain, and the field or element by which it refers to the next one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChainStep<'a> {
+    /// Its class.
+    pub class: Cow<'a, str>,
+    /// `table`, `[17]`, `[*]` for several elements, `(class loader)`, …
+    pub via: Cow<'a, str>,
+    /// How many such objects follow each other.
+    #[serde(deserialize_with = "whole")]
+    pub repeats: u64,
+}
+
+/// Who holds what whom.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Holders<'a> {
+    /// When, RFC 3339, UTC.
+    pub at: Cow<'a, str>,
+    /// `forked` or `in-place`.
+    pub how: Cow<'a, str>,
+    /// How long the JVM stood still at the most.
+    pub pause_ms: f64,
+    /// How long that was predicted to be.
+    pub predicted_pause_ms: f64,
+    /// References of the heap that were looked at.
+    #[serde(deserialize_with = "whole")]
+    pub references: u64,
+    /// The matrix.
+    pub holders: Vec<HolderRow<'a>>,
+    /// What each account has made and is live: the sums that the matrix divides.
+    pub made: Vec<MadeRow<'a>>,
+}
+
+/// What a holder keeps alive of what an account made.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HolderRow<'a> {
+    /// The holder's account. `_unaccounted` is everybody without an account and the JVM, `_stacks` what nothing
+    /// but running methods hold, `_nobody` what nothing reaches.
+    pub holder: Cow<'a, str>,
+    /// The account that made it, and pays.
+    pub made_by: Cow<'a, str>,
+    /// Live bytes that the holder reaches.
+    #[serde(deserialize_with = "whole")]
+    pub live_bytes: u64,
+    /// Their standard error.
+    #[serde(deserialize_with = "whole")]
+    pub standard_error_bytes: u64,
+    /// Of these, the bytes that no other holder reaches.
+    #[serde(deserialize_with = "whole")]
+    pub exclusive_bytes: u64,
+    /// Sampled objects in this row.
+    #[serde(deserialize_with = "whole")]
+    pub samples: u64,
+}
+
+/// What an account made.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MadeRow<'a> {
+    /// The account.
+    pub made_by: Cow<'a, str>,
+    /// Its live bytes.
+    #[serde(deserialize_with = "whole")]
+    pub live_bytes: u64,
+    /// Their standard error.
+    #[serde(deserialize_with = "whole")]
+    pub standard_error_bytes: u64,
+    /// Of these, the bytes that several holders reach: they are in several rows of the matrix.
+    #[serde(deserialize_with = "whole")]
+    pub shared_bytes: u64,
+}

@@ -54,7 +54,9 @@ fn pages(command: Command) -> io::Result<Vec<(String, Vec<u8>)>> {
 
 fn page(command: Command) -> io::Result<Vec<u8>> {
     let mut page = Vec::new();
-    Man::new(command).date("").render(&mut page)?;
+    let source = concat!("heapwarden ", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command).date("").source(source);
+    man.manual("Heapwarden").render(&mut page)?;
     Ok(page)
 }
 

@@ -32,5 +32,6 @@ pub mod recorded_fleet;
 pub mod scrape;
 pub mod server;
 pub mod server_setup;
+pub mod simulated_fleet;
 pub mod stats;
 pub mod truth;

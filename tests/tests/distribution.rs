@@ -162,12 +162,9 @@ fn the_archive_has_all_that_is_promised_and_its_command_finds_its_library() {
     run(Command::new("bash")
         .arg("-n")
         .arg(root.join("share/bash-completion/completions/heapwarden")));
-    // The page is one that a reader of such pages takes without a complaint.
-    let page = "zcat \"$1\" | man --warnings=w -l - 2>&1 >/dev/null";
-    let page = run(Command::new("sh")
-        .args(["-c", page, "sh"])
-        .arg(root.join("share/man/man1/heapwarden.1.gz")));
-    assert_eq!(page.stdout, "", "{page:?}");
+    let page = run(Command::new("zcat").arg(root.join("share/man/man1/heapwarden-advise.1.gz")));
+    assert!(page.stdout.contains(".TH heapwarden-advise 1"), "{page:?}");
+    assert!(page.stdout.contains("max\\-moves"), "{page:?}");
 
     // Attached by name alone: the command finds the library of its own folder.
     let vm = &jdk::every_jdk_with(Collector::G1)[0];
@@ -224,7 +221,8 @@ fn the_debian_package_installs_works_keeps_an_edited_policy_and_removes_cleanly(
     assert!(text.contains("mode = \"observe\""), "{text}");
 
     let vm = &jdk::every_jdk_with(Collector::G1)[0];
-    let run_file = root.join("run.json");
+    let elsewhere = TempDir::new().expect("a temporary folder");
+    let run_file = elsewhere.path().join("run.json");
     let mut victim = jvm::victim(vm, "victim.Holder")
         .argument("com.acme.orders")
         .without_agent()
@@ -432,6 +430,35 @@ dpkg --purge heapwarden
 echo all of it worked
 "#;
 
+/// A file system of it, made once for all runs. Needs root and `debootstrap`.
+fn oldest_debian() -> &'static Path {
+    static SYSTEM: OnceLock<PathBuf> = OnceLock::new();
+    SYSTEM.get_or_init(|| {
+        let name = format!("debian-{OLDEST_DEBIAN}");
+        let system = heapwarden_harness::repository::tools().join(name);
+        if !system.join("ready").exists() {
+            let _ = fs::remove_dir_all(&system);
+            run(Command::new("debootstrap")
+                .args(["--variant=minbase", OLDEST_DEBIAN])
+                .arg(&system));
+            fs::write(system.join("ready"), "").expect("writable");
+        }
+        system
+    })
+}
+
+/// The files of the build for old systems, made once.
+fn portable() -> &'static Path {
+    static PORTABLE: OnceLock<TempDir> = OnceLock::new();
+    PORTABLE
+        .get_or_init(|| {
+            let folder = TempDir::new().expect("a temporary folder");
+            dist(folder.path(), &[], BUILD_LIMIT);
+            folder
+        })
+        .path()
+}
+
 /// Needs root, `debootstrap`, and some minutes for a build that nothing else uses.
 #[test]
 fn the_build_for_old_systems_runs_on_the_oldest_debian() {
@@ -453,14 +480,6 @@ fn the_build_for_old_systems_runs_on_the_oldest_debian() {
         assert!(asked <= (2, 17), "{file} asks for glibc {asked:?}");
     }
 
-    let system = heapwarden_harness::repository::tools().join(format!("debian-{OLDEST_DEBIAN}"));
-    if !system.join("ready").exists() {
-        let _ = fs::remove_dir_all(&system);
-        run(Command::new("debootstrap")
-            .args(["--variant=minbase", OLDEST_DEBIAN])
-            .arg(&system));
-        fs::write(system.join("ready"), "").expect("writable");
-    }
     // A JDK that runs there: Temurin is built for glibc 2.17 itself.
     let jdk = (jdk::every_jdk().iter().rev())
         .find(|jdk| {
@@ -468,7 +487,7 @@ fn the_build_for_old_systems_runs_on_the_oldest_debian() {
         })
         .expect("a JDK that is built for old systems");
     let root = folder.path().join("root");
-    run(Command::new("cp").arg("-a").args([&system, &root]));
+    run(Command::new("cp").arg("-a").args([oldest_debian(), &root]));
     run(Command::new("cp")
         .arg("-a")
         .args([&jdk.home, &root.join("jdk")]));
@@ -487,4 +506,86 @@ fn the_build_for_old_systems_runs_on_the_oldest_debian() {
     eprintln!("{}", told.stdout);
     assert!(told.stdout.contains("Nothing is wrong."), "{told:?}");
     assert!(told.stdout.contains("all of it worked"), "{told:?}");
+}
+
+/// Needs root, `buildah` and `debootstrap`; no registry, because the base is made here.
+#[test]
+fn the_image_is_built_of_its_recipe_and_its_init_container_copies_the_library() {
+    if !jdk::is_long() {
+        eprintln!("left to --long: the image, which is linted otherwise");
+        return;
+    }
+    let folder = TempDir::new().expect("a temporary folder");
+    let buildah = |arguments: &[&str]| {
+        let mut buildah = Command::new("buildah");
+        buildah
+            .arg("--root")
+            .arg(folder.path().join("images"))
+            .arg("--runroot")
+            .arg(folder.path().join("run"))
+            // Neither a file system in layers nor a namespace is needed.
+            .args(["--storage-driver", "vfs"])
+            .args(arguments)
+            .env("BUILDAH_ISOLATION", "chroot");
+        run(&mut buildah).stdout.trim().to_owned()
+    };
+    let base = buildah(&["from", "scratch"]);
+    let system = oldest_debian().to_str().expect("UTF-8");
+    buildah(&["copy", "--quiet", &base, system, "/"]);
+    buildah(&["commit", "--quiet", &base, "localhost/base"]);
+    let context = portable().join("image");
+    let context = context.to_str().expect("UTF-8");
+    let recipe = format!("{context}/Containerfile");
+    let tag = format!("heapwarden:{VERSION}");
+    let base = "BASE=localhost/base";
+    buildah(&[
+        "build",
+        "--quiet",
+        "--build-arg",
+        base,
+        "--tag",
+        &tag,
+        "--file",
+        &recipe,
+        context,
+    ]);
+
+    let container = buildah(&["from", &format!("localhost/{tag}")]);
+    let told = buildah(&["run", &container, "--", "/usr/bin/heapwarden", "--version"]);
+    assert_eq!(told, format!("heapwarden {VERSION}"));
+    // What the manifest's init container does, as the recipe's user.
+    let manifest = artifacts::repository().join("deploy/kubernetes/tomcat.yaml");
+    let manifest = fs::read_to_string(manifest).expect("it is there");
+    let first = manifest.split("\n---\n").next().expect("a document");
+    let manifest: serde_json::Value = serde_yaml_ng::from_str(first).expect("YAML");
+    let init = &manifest["spec"]["template"]["spec"]["initContainers"][0];
+    let words: Vec<&str> = (init["command"].as_array().expect("a command").iter())
+        .map(|word| word.as_str().expect("a word"))
+        .map(|word| {
+            if word == "/opt/heapwarden/" {
+                "/tmp/"
+            } else {
+                word
+            }
+        })
+        .collect();
+    let mut copying = vec!["run", &container, "--"];
+    copying.extend(words);
+    buildah(&copying);
+    let size = buildah(&[
+        "run",
+        &container,
+        "--",
+        "stat",
+        "-c",
+        "%s %u",
+        "/tmp/libheapwarden.so",
+    ]);
+    let library = format!(
+        "maven/dev/heapwarden/heapwarden-agent/{VERSION}/heapwarden-agent-{VERSION}-linux-x86_64.so"
+    );
+    let bytes = fs::metadata(portable().join(library))
+        .expect("it is there")
+        .len();
+    assert_eq!(size, format!("{bytes} 65532"));
 }

@@ -1,6 +1,7 @@
 //! `[[sampling.thin]]`: fewer samples of some classes, and the accounts stay right within stated errors.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use heapwarden_tests::command::{PATIENCE, poll};
 use heapwarden_tests::jdk::{Collector, every_jdk_with, on_each, one_jdk_with};
@@ -28,7 +29,10 @@ fn class<'a>(accounts: &'a Accounts, account: &str, name: &str) -> &'a Value {
     named.unwrap_or_else(|| panic!("{name} is not in {account}"))
 }
 
+/// What is passed over by now.
 fn thinned(jvm: &Jvm) -> f64 {
+    // An answer may be of a second ago, before the latest order.
+    std::thread::sleep(Duration::from_millis(1_100));
     let metrics = jvm.metrics();
     metrics
         .value("heapwarden_samples_thinned_by_class_total", &[])

@@ -36,6 +36,14 @@ const PROMTOOL: Tool = Tool {
     name: "promtool",
     package: "prometheus",
 };
+const DEBOOTSTRAP: Tool = Tool {
+    name: "debootstrap",
+    package: "debootstrap",
+};
+const BUILDAH: Tool = Tool {
+    name: "buildah",
+    package: "buildah",
+};
 const TMUX: Tool = Tool {
     name: "tmux",
     package: "tmux",
@@ -88,6 +96,11 @@ pub(crate) fn chromium() -> Result<PathBuf> {
 /// What brings axe-core, which the page is held against.
 pub(crate) fn npm() -> Result<PathBuf> {
     find_or_install(&NPM)
+}
+
+/// What long tests of packages make an old Debian and an image with.
+pub(crate) fn debootstrap_and_buildah() -> Result<(PathBuf, PathBuf)> {
+    Ok((find_or_install(&DEBOOTSTRAP)?, find_or_install(&BUILDAH)?))
 }
 
 /// Installs it where that is possible without asking: on Debian, as root.

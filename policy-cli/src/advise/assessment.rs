@@ -1,6 +1,7 @@
 //! Estimates how full each JVM of a fleet is and will be, and what each of its services holds.
 
 use crate::history::{Account, Column, History, Jvm, Kind};
+use crate::prometheus::Span;
 
 use super::forecast::{Forecast, Missing, forecast};
 
@@ -74,7 +75,10 @@ pub(super) fn assess<'a>(
     history: &'a History,
     settings: Settings,
 ) -> (Vec<Assessed<'a>>, Vec<(&'a Jvm, Missing)>) {
-    let period = Period { history, settings };
+    let period = Period {
+        span: history.span,
+        settings,
+    };
     let mut assessed = Vec::new();
     let mut unassessed = Vec::new();
     for jvm in &history.jvms {
@@ -98,14 +102,21 @@ pub(super) fn assess<'a>(
     (assessed, unassessed)
 }
 
-struct Period<'a> {
-    history: &'a History,
+/// By how many bytes a JVM is expected to hold more than it may, if it can be assessed and is.
+pub(super) fn excess_bytes(jvm: &Jvm, span: Span, settings: Settings) -> Option<f64> {
+    let (heap_max_bytes, heap) = Period { span, settings }.heap(jvm).ok()?;
+    let excess = heap.high_then.bytes - heap_max_bytes * settings.fill;
+    (excess > 0.0).then_some(excess)
+}
+
+struct Period {
+    span: Span,
     settings: Settings,
 }
 
-impl<'a> Period<'a> {
+impl Period {
     fn heap(&self, jvm: &Jvm) -> Result<(f64, Forecast), Missing> {
-        let last = self.history.span.points().saturating_sub(1);
+        let last = self.span.points().saturating_sub(1);
         let max = jvm.heap_max_bytes.in_force(last).unwrap_or(0.0);
         let used = &jvm.heap_used_after_gc_bytes;
         if max <= 0.0 || used.count() == 0 {
@@ -118,7 +129,7 @@ impl<'a> Period<'a> {
         ))
     }
 
-    fn services(&self, assessed: &mut Assessed<'a>) {
+    fn services(&self, assessed: &mut Assessed<'_>) {
         let jvm = assessed.jvm;
         let interval = jvm.sampling_interval_bytes.last().unwrap_or(0.0);
         for account in jvm.accounts.iter().filter(|one| self.is_movable(one)) {
@@ -147,7 +158,7 @@ impl<'a> Period<'a> {
     fn service(&self, jvm: &Jvm, account: &Account, interval: f64) -> Result<Forecast, Missing> {
         let alone;
         let live_bytes = if self.settings.scopes && account.kind == Kind::Service {
-            alone = without_scopes(jvm, account, self.history.span.points());
+            alone = without_scopes(jvm, account, self.span.points());
             &alone
         } else {
             &account.live_bytes
@@ -166,7 +177,7 @@ impl<'a> Period<'a> {
 
     /// The readings since the JVM's latest restart, with their times, if they are sufficient.
     fn readings(&self, jvm: &Jvm, column: &Column) -> Result<Vec<(f64, f64)>, Missing> {
-        let span = self.history.span;
+        let span = self.span;
         let needed_seconds = self.settings.needed_seconds();
         let begin = jvm.restarts.last().copied();
         let steps: Vec<(usize, f64)> = column

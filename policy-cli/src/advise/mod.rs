@@ -26,7 +26,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::clock;
-use crate::history;
+use crate::history::{self, Jvm};
 
 use advice::Verdict;
 use assessment::Settings;
@@ -76,13 +76,6 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
         eprintln!("heapwarden: nothing to read from: give --prometheus URL");
         return Ok(ExitCode::FAILURE);
     }
-    let history = match arguments.history.read() {
-        Ok(history) => history,
-        Err(error) => {
-            eprintln!("heapwarden: {error}");
-            return Ok(ExitCode::FAILURE);
-        }
-    };
     let settings = Settings {
         horizon_seconds: arguments.horizon.as_secs(),
         fill: arguments.fill / 100.0,
@@ -91,6 +84,14 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
             usize::try_from(most).unwrap_or(usize::MAX)
         }),
         scopes: arguments.scopes,
+    };
+    let choose = |jvm: &Jvm, span| assessment::excess_bytes(jvm, span, settings);
+    let history = match arguments.history.read_fleet(&choose) {
+        Ok(history) => history,
+        Err(error) => {
+            eprintln!("heapwarden: {error}");
+            return Ok(ExitCode::FAILURE);
+        }
     };
     let advice = advice::advise(&history, settings);
     let mut out = io::stdout().lock();

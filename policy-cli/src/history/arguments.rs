@@ -8,8 +8,8 @@ use crate::clock;
 use crate::live::Address;
 use crate::prometheus::{self, Span};
 
-use super::selector::Selector;
-use super::{Error, History, polling, recording};
+use super::selector::{Selector, pattern};
+use super::{Error, History, Jvm, polling, recording};
 
 /// Steps that a range is divided into, at the most, unless `--step` says otherwise.
 const MOST_STEPS: u64 = 2_100;
@@ -17,6 +17,9 @@ const MOST_STEPS: u64 = 2_100;
 /// Finest step unless `--step` says otherwise: a step without a scrape in it has no reading,
 /// and Prometheus scrapes once a minute by default.
 const FINEST_STEP_SECONDS: u64 = 120;
+
+/// How often the recording rules are evaluated.
+const ROLLUP_STEP_SECONDS: u64 = 300;
 
 /// Steps that divide an hour or a day.
 const ROUND_STEPS_SECONDS: [u64; 11] = [
@@ -50,6 +53,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "HOST:PORT")]
     instance: Option<String>,
 
+    /// Only accounts of this name, where * stands for anything; may be repeated
+    #[arg(long = "account", value_name = "NAME")]
+    accounts: Vec<String>,
+
+    /// Read what the recording rules for fleets have made (heapwarden.fleet.rules.yml) instead of every scrape
+    #[arg(long)]
+    rollups: bool,
+
     /// The labels that distinguish JVMs
     #[arg(
         long = "jvm-label",
@@ -67,21 +78,56 @@ impl Arguments {
     /// See [`Error`].
     pub(crate) fn read(&self) -> Result<History, Error> {
         let client = self.prometheus.client()?.ok_or(Error::NoSource)?;
-        let request = recording::Request {
-            selector: Selector::new(self.selector.as_deref(), self.instance.as_deref())?,
-            span: self.span(),
-            jvm_labels: self.labels()?,
-        };
-        recording::read(&client, &request)
+        recording::read(&client, &self.request(MOST_STEPS)?)
     }
 
-    fn span(&self) -> Span {
+    /// Reads the period of a fleet. If the fleet is large, only those JVMs come with their accounts that
+    /// `choose` gives a weight, the heaviest first; of the others, only the names that matter.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub(crate) fn read_fleet(
+        &self,
+        choose: &dyn Fn(&Jvm, Span) -> Option<f64>,
+    ) -> Result<History, Error> {
+        let client = self.prometheus.client()?.ok_or(Error::NoSource)?;
+        let request = self.request(MOST_STEPS)?;
+        match recording::is_large(&client, &request)? {
+            None => recording::read(&client, &request),
+            Some(most_steps) => {
+                let request = self.request(most_steps.min(MOST_STEPS))?;
+                recording::read_fleet(&client, &request, choose)
+            }
+        }
+    }
+
+    fn request(&self, most_steps: u64) -> Result<recording::Request, Error> {
+        let accounts: Vec<String> = self.accounts.iter().map(|name| pattern(name)).collect();
+        Ok(recording::Request {
+            selector: Selector::new(self.selector.as_deref(), self.instance.as_deref())?,
+            span: self.span(most_steps)?,
+            jvm_labels: self.labels()?,
+            accounts: (!accounts.is_empty()).then(|| accounts.join("|")),
+            rollups: self.rollups,
+        })
+    }
+
+    fn span(&self, most_steps: u64) -> Result<Span, Error> {
         let range = self.range.as_secs();
-        let step = match self.step {
-            Some(step) => step.as_secs(),
-            None => default_step_seconds(range),
+        let finest = match self.rollups {
+            true => ROLLUP_STEP_SECONDS,
+            false => FINEST_STEP_SECONDS,
         };
-        Span::covering(self.end.unwrap_or_else(clock::now_seconds), range, step)
+        let step = match self.step {
+            Some(step) if self.rollups && step.as_secs() < finest => {
+                let step = clock::format_duration(step.as_secs());
+                return Err(Error::FineStep { step });
+            }
+            Some(step) => step.as_secs(),
+            None => default_step_seconds(range, most_steps, finest),
+        };
+        let end = self.end.unwrap_or_else(clock::now_seconds);
+        Ok(Span::covering(end, range, step))
     }
 
     fn labels(&self) -> Result<Vec<String>, Error> {
@@ -141,9 +187,9 @@ impl Source {
     }
 }
 
-/// The finest round step that divides the range into no more than [`MOST_STEPS`].
-pub(super) fn default_step_seconds(range_seconds: u64) -> u64 {
-    let least = range_seconds.div_ceil(MOST_STEPS).max(FINEST_STEP_SECONDS);
+/// The finest round step that divides the range into no more than so many.
+fn default_step_seconds(range_seconds: u64, most_steps: u64, finest_seconds: u64) -> u64 {
+    let least = range_seconds.div_ceil(most_steps).max(finest_seconds);
     let round = ROUND_STEPS_SECONDS.into_iter().find(|step| *step >= least);
     round.unwrap_or_else(|| least.next_multiple_of(86_400))
 }
@@ -161,8 +207,15 @@ mod tests {
             (365, 21_600),
             (3650, 172_800),
         ] {
-            assert_eq!(default_step_seconds(days * 86_400), step, "{days} days");
+            let found = default_step_seconds(days * 86_400, MOST_STEPS, FINEST_STEP_SECONDS);
+            assert_eq!(found, step, "{days} days");
         }
-        assert_eq!(default_step_seconds(60), 120);
+        let found = |range, most| default_step_seconds(range, most, FINEST_STEP_SECONDS);
+        assert_eq!(found(60, MOST_STEPS), 120);
+        assert_eq!(found(7 * 86_400, 200), 3600);
+        assert_eq!(
+            default_step_seconds(60, MOST_STEPS, ROLLUP_STEP_SECONDS),
+            300
+        );
     }
 }

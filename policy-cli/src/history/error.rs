@@ -29,7 +29,7 @@ pub(crate) enum Error {
     },
     /// The range has no account.
     #[error(
-        "{source_name} has no metrics of Heapwarden from {from} to {to}{selector}; check that Prometheus scrapes the agent (query heapwarden_account_live_bytes)"
+        "{source_name} has no metrics of Heapwarden from {from} to {to}{selector}; check that Prometheus scrapes the agent (query {metric})"
     )]
     Nothing {
         /// Who was asked.
@@ -40,6 +40,8 @@ pub(crate) enum Error {
         to: String,
         /// The selector, introduced by a comma, or nothing.
         selector: String,
+        /// What to look for.
+        metric: String,
     },
     /// Two JVMs with the same labels.
     #[error(
@@ -52,6 +54,12 @@ pub(crate) enum Error {
         differ: String,
         /// A value for `--jvm-label` that tells them apart.
         hint: String,
+    },
+    /// `--step` is finer than what the rules record.
+    #[error("with --rollups a step has at least 5m, not {step}; give a coarser --step")]
+    FineStep {
+        /// As it was given.
+        step: String,
     },
     /// More readings than fit into memory.
     #[error(

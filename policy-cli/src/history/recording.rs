@@ -1,24 +1,36 @@
 //! Reads a period from Prometheus.
 
 mod assembly;
+mod fleet;
+mod queries;
 
 use policy_report::metric_names;
 
 use crate::clock;
-use crate::prometheus::{Client, Series, Span};
+use crate::prometheus::{Client, Span};
 
 use super::selector::Selector;
-use super::{Error, History};
+use super::{Error, History, Jvm};
 use assembly::Assembly;
+use queries::Queries;
+
+pub(super) use fleet::{is_large, read as read_fleet};
 
 /// Times at which the kinds of accounts are asked for.
 const KIND_POINTS: u64 = 200;
+
+/// JVMs that one query names.
+const MOST_NAMED: usize = 100;
 
 /// Which period of which JVMs.
 pub(super) struct Request {
     pub(super) selector: Selector,
     pub(super) span: Span,
     pub(super) jvm_labels: Vec<String>,
+    /// A regular expression of the accounts to read; all without one.
+    pub(super) accounts: Option<String>,
+    /// Whether the recording rules' series are read instead of the agents'.
+    pub(super) rollups: bool,
 }
 
 /// Reads a period.
@@ -26,103 +38,102 @@ pub(super) struct Request {
 /// # Errors
 /// See [`Error`].
 pub(super) fn read(client: &Client, request: &Request) -> Result<History, Error> {
-    let Request { selector, span, .. } = request;
-    let step = span.step_seconds();
-    let ask = |function: &str, metric: &str| {
-        let query = format!("{function}({}[{step}s])", selector.of(metric));
-        client.range(&query, *span)
-    };
-    // Limits, and what a move frees, are about an account with the scopes inside it. That sum has
-    // metrics of its own, which exist only if there are scopes.
-    let ask_whole = |whole: &str, own: &str| {
-        let over = |metric: &str| format!("max_over_time({}[{step}s])", selector.of(metric));
-        client.range(&format!("{} or {}", over(whole), over(own)), *span)
-    };
+    let queries = Queries::new(client, request);
     let mut reading = Assembly::new(request);
-    reading.kinds(&kinds(client, request)?)?;
+    read_accounts(&queries, &mut reading)?;
+    if reading.jvms.values().all(|jvm| jvm.accounts.is_empty()) {
+        return Err(nothing(client, request));
+    }
+    if request.accounts.is_none() {
+        read_heaps(&queries, &mut reading)?;
+    } else {
+        // Most JVMs may have none of them.
+        let keys: Vec<Vec<String>> = reading.jvms.keys().cloned().collect();
+        for keys in keys.chunks(MOST_NAMED) {
+            read_heaps(&queries.of(keys), &mut reading)?;
+        }
+    }
+    Ok(history(client, request, reading.finish(), Vec::new()))
+}
 
-    let live = ask_whole(
+fn history(client: &Client, request: &Request, jvms: Vec<Jvm>, notes: Vec<String>) -> History {
+    let mut all = client.warnings();
+    all.extend(notes);
+    History {
+        source: format!("Prometheus at {}", client.base()),
+        span: request.span,
+        jvms,
+        notes: all,
+    }
+}
+
+fn nothing(client: &Client, request: &Request) -> Error {
+    let (first, last) = (request.span.start_seconds(), request.span.end_seconds());
+    Error::Nothing {
+        source_name: format!("Prometheus at {}", client.base()),
+        from: clock::format_time(first),
+        to: clock::format_time(last),
+        selector: request.selector.clause(),
+        metric: queries::name(metric_names::ACCOUNT_LIVE_BYTES, request.rollups),
+    }
+}
+
+/// Reads the accounts of the JVMs that the queries are about.
+fn read_accounts(queries: &Queries<'_>, reading: &mut Assembly<'_>) -> Result<(), Error> {
+    reading.kinds(&queries.kinds(KIND_POINTS)?)?;
+    let live = queries.whole(
         metric_names::ACCOUNT_TREE_LIVE_BYTES,
         metric_names::ACCOUNT_LIVE_BYTES,
     )?;
     reading.accounts(&live, |account| &mut account.live_bytes)?;
     drop(live);
-    if reading.jvms.values().all(|jvm| jvm.accounts.is_empty()) {
-        return Err(Error::Nothing {
-            source_name: format!("Prometheus at {}", client.base()),
-            from: clock::format_time(span.start_seconds()),
-            to: clock::format_time(span.end_seconds()),
-            selector: selector.clause(),
-        });
-    }
-    let errors = ask_whole(
+    let errors = queries.whole(
         metric_names::ACCOUNT_TREE_LIVE_STANDARD_ERROR_BYTES,
         metric_names::ACCOUNT_LIVE_STANDARD_ERROR_BYTES,
     )?;
-    reading.accounts(&errors, |account| &mut account.live_standard_error_bytes)?;
-    drop(errors);
-    let errors = ask_whole(
-        metric_names::ACCOUNT_TREE_STANDARD_ERROR_BYTES,
-        metric_names::ACCOUNT_STANDARD_ERROR_BYTES,
-    )?;
-    reading.accounts(&errors, |account| &mut account.standard_error_bytes)?;
-    drop(errors);
-    let charged = ask_whole(
-        metric_names::ACCOUNT_TREE_CHARGED_BYTES,
-        metric_names::ACCOUNT_CHARGED_BYTES,
-    )?;
-    reading.accounts(&charged, |account| &mut account.charged_bytes)?;
-    drop(charged);
-    reading.scale_errors();
+    if queries.rollups() {
+        // The agents whose errors have to be derived are older than the rules.
+        reading.accounts(&errors, |account| &mut account.standard_error_bytes)?;
+    } else {
+        reading.accounts(&errors, |account| &mut account.live_standard_error_bytes)?;
+        drop(errors);
+        let errors = queries.whole(
+            metric_names::ACCOUNT_TREE_STANDARD_ERROR_BYTES,
+            metric_names::ACCOUNT_STANDARD_ERROR_BYTES,
+        )?;
+        reading.accounts(&errors, |account| &mut account.standard_error_bytes)?;
+        drop(errors);
+        let charged = queries.whole(
+            metric_names::ACCOUNT_TREE_CHARGED_BYTES,
+            metric_names::ACCOUNT_CHARGED_BYTES,
+        )?;
+        reading.accounts(&charged, |account| &mut account.charged_bytes)?;
+        drop(charged);
+        reading.scale_errors();
+    }
 
-    let limits = ask("last_over_time", metric_names::ACCOUNT_LIMIT_BYTES)?;
+    let limits = queries.last_of_accounts(metric_names::ACCOUNT_LIMIT_BYTES)?;
     reading.accounts(&limits, |account| &mut account.limit_bytes)?;
-    let limits = ask("last_over_time", metric_names::ACCOUNT_SOFT_LIMIT_BYTES)?;
+    let limits = queries.last_of_accounts(metric_names::ACCOUNT_SOFT_LIMIT_BYTES)?;
     reading.accounts(&limits, |account| &mut account.soft_limit_bytes)?;
-    // Most accounts are never refused: counters at 0 are not requested.
-    let counted = |metric: &str| {
-        let query = format!("last_over_time({}[{step}s]) > 0", selector.of(metric));
-        client.range(&query, *span)
-    };
-    reading.counted(&counted(metric_names::ACCOUNT_REFUSALS)?, |account| {
-        &mut account.refusals
-    })?;
-    reading.counted(&counted(metric_names::ACCOUNT_WOULD_REFUSE)?, |account| {
-        &mut account.would_refuse
-    })?;
-
-    let heap = ask("last_over_time", metric_names::HEAP_MAX_BYTES)?;
-    reading.jvms(&heap, |jvm| &mut jvm.heap_max_bytes)?;
-    let heap = ask("max_over_time", metric_names::HEAP_USED_AFTER_GC_BYTES)?;
-    reading.jvms(&heap, |jvm| &mut jvm.heap_used_after_gc_bytes)?;
-    let interval = ask("last_over_time", metric_names::SAMPLING_INTERVAL_BYTES)?;
-    reading.jvms(&interval, |jvm| &mut jvm.sampling_interval_bytes)?;
-    // A restart within a step, and one between two of them.
-    let resets = ask("resets", metric_names::SAMPLES)?;
-    reading.jvms(&resets, |jvm| &mut jvm.resets)?;
-    let samples = ask("last_over_time", metric_names::SAMPLES)?;
-    reading.jvms(&samples, |jvm| &mut jvm.samples)?;
-
-    Ok(History {
-        source: format!("Prometheus at {}", client.base()),
-        span: *span,
-        jvms: reading.finish(),
-        notes: client.warnings(),
-    })
+    let counted = queries.counted(metric_names::ACCOUNT_REFUSALS)?;
+    reading.counted(&counted, |account| &mut account.refusals)?;
+    let counted = queries.counted(metric_names::ACCOUNT_WOULD_REFUSE)?;
+    reading.counted(&counted, |account| &mut account.would_refuse)
 }
 
-/// Kind and service of every account, at few times, but so that no account is missed.
-fn kinds(client: &Client, request: &Request) -> Result<Vec<Series>, Error> {
-    let Request { selector, span, .. } = request;
-    let stride = (span.points() as u64).div_ceil(KIND_POINTS);
-    let step = span.step_seconds().saturating_mul(stride);
-    let coarse = Span::covering(
-        span.end_seconds().saturating_add(step as i64 - 1),
-        span.seconds(),
-        step,
-    );
-    let metric = selector.of(metric_names::ACCOUNT_INFO);
-    Ok(client.range(&format!("last_over_time({metric}[{step}s])"), coarse)?)
+/// Reads what the JVMs that the queries are about have as a whole.
+fn read_heaps(queries: &Queries<'_>, reading: &mut Assembly<'_>) -> Result<(), Error> {
+    let heap = queries.of_jvms("last_over_time", metric_names::HEAP_MAX_BYTES)?;
+    reading.jvms(&heap, |jvm| &mut jvm.heap_max_bytes)?;
+    let heap = queries.of_jvms("max_over_time", metric_names::HEAP_USED_AFTER_GC_BYTES)?;
+    reading.jvms(&heap, |jvm| &mut jvm.heap_used_after_gc_bytes)?;
+    let interval = queries.of_jvms("last_over_time", metric_names::SAMPLING_INTERVAL_BYTES)?;
+    reading.jvms(&interval, |jvm| &mut jvm.sampling_interval_bytes)?;
+    // A restart within a step, and one between two of them.
+    reading.jvms(&queries.resets()?, |jvm| &mut jvm.resets)?;
+    let samples = queries.of_jvms("last_over_time", metric_names::SAMPLES)?;
+    reading.jvms(&samples, |jvm| &mut jvm.samples)
 }
 
 #[cfg(test)]

@@ -33,6 +33,26 @@ impl Selector {
         Ok(Selector { matchers })
     }
 
+    /// Narrowed to values of a label.
+    pub(super) fn among<'a>(
+        &self,
+        label: &str,
+        values: impl IntoIterator<Item = &'a str>,
+    ) -> Selector {
+        let patterns: Vec<String> = values.into_iter().map(escaped).collect();
+        self.matching(label, &patterns.join("|"))
+    }
+
+    /// Narrowed to values of a label that match a regular expression as a whole.
+    pub(super) fn matching(&self, label: &str, pattern: &str) -> Selector {
+        let mut matchers = self.matchers.clone();
+        if !matchers.is_empty() {
+            matchers.push(',');
+        }
+        matchers.push_str(&format!("{label}=~{}", quoted(pattern)));
+        Selector { matchers }
+    }
+
     /// The series of a metric.
     pub(super) fn of(&self, metric: &str) -> String {
         if self.matchers.is_empty() {
@@ -50,6 +70,24 @@ impl Selector {
             format!(", where {{{}}}", self.matchers)
         }
     }
+}
+
+/// Of a name with `*` for anything, the regular expression.
+pub(super) fn pattern(glob: &str) -> String {
+    let parts: Vec<String> = glob.split('*').map(escaped).collect();
+    parts.join(".*")
+}
+
+/// A text as a regular expression that matches it alone.
+fn escaped(text: &str) -> String {
+    let mut pattern = String::new();
+    for character in text.chars() {
+        if r"\.+*?()|[]{}^$".contains(character) {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern
 }
 
 /// A string of PromQL, in double quotes.
@@ -81,5 +119,21 @@ mod tests {
         );
         assert_eq!(of(None, Some("h:1")), r#"m{instance="h:1"}"#);
         assert!(Selector::new(Some("job=\"a\""), None).is_err());
+    }
+
+    #[test]
+    fn values_and_patterns_match_nothing_else() {
+        let all = Selector::default();
+        assert_eq!(
+            all.among("instance", ["a.b:1", "c|d"]).of("m"),
+            r#"m{instance=~"a\\.b:1|c\\|d"}"#
+        );
+        assert_eq!(pattern("/team-*.war"), r"/team-.*\.war");
+        assert_eq!(
+            all.matching("job", "x")
+                .matching("account", &pattern("*"))
+                .of("m"),
+            r#"m{job=~"x",account=~".*"}"#
+        );
     }
 }

@@ -19,11 +19,11 @@ pub(crate) struct Series {
 
 /// The whole document.
 #[derive(Debug, Deserialize)]
-pub(super) struct Document<'a> {
+pub(super) struct Document<'a, T> {
     #[serde(borrow)]
     pub(super) status: Cow<'a, str>,
-    #[serde(borrow, default)]
-    pub(super) data: Option<Data<'a>>,
+    #[serde(default = "Option::default")]
+    pub(super) data: Option<T>,
     #[serde(borrow, default, rename = "errorType")]
     pub(super) error_kind: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -99,7 +99,8 @@ mod tests {
     use super::*;
 
     fn read(json: &str) -> Result<Vec<Series>, String> {
-        let document: Document<'_> = serde_json::from_str(json).map_err(|e| e.to_string())?;
+        let document: Document<'_, Data<'_>> =
+            serde_json::from_str(json).map_err(|e| e.to_string())?;
         series(document.data.ok_or("no data")?)
     }
 

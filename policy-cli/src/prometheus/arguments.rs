@@ -36,6 +36,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", requires = "prometheus")]
     bearer_token_file: Option<PathBuf>,
 
+    /// The tenant whose data to read (the header X-Scope-OrgID), where Mimir, Cortex or Thanos has several
+    #[arg(
+        long,
+        value_name = "TENANT",
+        env = "HEAPWARDEN_PROMETHEUS_ORG_ID",
+        requires = "prometheus",
+        value_parser = tenant
+    )]
+    org_id: Option<String>,
+
     /// A file with certificates (PEM) to trust instead of the public authorities
     #[arg(long, value_name = "FILE", requires = "prometheus")]
     ca_file: Option<PathBuf>,
@@ -61,8 +71,16 @@ impl Arguments {
             address = address.with_bearer_token(&token)?;
         }
         let roots = self.ca_file.as_deref().map(roots).transpose()?;
-        Ok(Some(Client::new(address, self.timeout, roots)))
+        let client = Client::new(address, self.timeout, roots);
+        Ok(Some(client.with_tenant(self.org_id.clone())))
     }
+}
+
+/// What may stand in a header.
+fn tenant(text: &str) -> Result<String, String> {
+    let fits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    fits.then(|| text.to_owned())
+        .ok_or_else(|| "a tenant is named with printable ASCII characters, without spaces".into())
 }
 
 fn roots(file: &Path) -> Result<RootCerts, Error> {

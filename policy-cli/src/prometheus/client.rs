@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use serde::Deserialize;
 use ureq::http::StatusCode;
 use ureq::http::header::{AUTHORIZATION, LOCATION};
 use ureq::tls::{RootCerts, TlsConfig};
@@ -11,7 +12,7 @@ use ureq::tls::{RootCerts, TlsConfig};
 use crate::http;
 use crate::printable::fitted;
 
-use super::answer::{self, Document};
+use super::answer::{self, Data, Document};
 use super::span::MAX_POINTS;
 use super::{Address, Error, Series, Span};
 
@@ -21,6 +22,9 @@ const MAX_BODY_BYTES: u64 = 256 << 20;
 /// Longest text of the server that is shown.
 const MAX_SHOWN_COLUMNS: usize = 500;
 
+/// The header with which Mimir, Cortex and Thanos tell tenants apart.
+const TENANT_HEADER: &str = "X-Scope-OrgID";
+
 /// Most warnings that are kept.
 const MAX_WARNINGS: usize = 20;
 
@@ -29,6 +33,8 @@ pub(crate) struct Client {
     http: ureq::Agent,
     address: Address,
     timeout: Duration,
+    /// On whose data queries work, where one Prometheus keeps those of several.
+    tenant: Option<String>,
     warnings: RefCell<BTreeSet<String>>,
 }
 
@@ -47,8 +53,15 @@ impl Client {
             http: config.build().into(),
             address,
             timeout,
+            tenant: None,
             warnings: RefCell::default(),
         }
+    }
+
+    /// Asks as this tenant.
+    pub(crate) fn with_tenant(mut self, tenant: Option<String>) -> Client {
+        self.tenant = tenant;
+        self
     }
 
     /// Its address, without user and password.
@@ -105,15 +118,48 @@ impl Client {
     }
 
     fn ask(&self, query: &str, times: &[(&str, String)]) -> Result<Vec<Series>, Error> {
-        let url = format!("{}/api/v1/query_range", self.base());
-        let mut request = self.http.post(&url).header("Accept", "application/json");
-        if let Some(authorization) = self.address.authorization() {
-            request = request.header(AUTHORIZATION, authorization);
-        }
         let timeout = format!("{}s", self.timeout.as_secs().max(1));
         let form = [("query", query), ("timeout", timeout.as_str())]
             .into_iter()
             .chain(times.iter().map(|(name, value)| (*name, value.as_str())));
+        let (status, body) = self.post("query_range", form)?;
+        let data: Data<'_> = self.read(query, status, &body)?;
+        answer::series(data).map_err(|why| self.not_prometheus(status, shown(&why)))
+    }
+
+    /// The labels of all series that `selectors` select and that have a sample in `span`. No sample is
+    /// loaded for it.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub(crate) fn labels(
+        &self,
+        selectors: &[String],
+        span: Span,
+    ) -> Result<Vec<BTreeMap<String, String>>, Error> {
+        let times = [
+            ("start", span.start_seconds().to_string()),
+            ("end", span.end_seconds().to_string()),
+        ];
+        let form = (selectors.iter().map(|one| ("match[]", one.as_str())))
+            .chain(times.iter().map(|(name, value)| (*name, value.as_str())));
+        let (status, body) = self.post("series", form)?;
+        self.read(selectors.first().map_or("", String::as_str), status, &body)
+    }
+
+    fn post<'a>(
+        &self,
+        endpoint: &str,
+        form: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Result<(StatusCode, Vec<u8>), Error> {
+        let url = format!("{}/api/v1/{endpoint}", self.base());
+        let mut request = self.http.post(&url).header("Accept", "application/json");
+        if let Some(authorization) = self.address.authorization() {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        if let Some(tenant) = &self.tenant {
+            request = request.header(TENANT_HEADER, tenant);
+        }
         let response = request
             .send_form(form)
             .map_err(|error| self.failed(error.into()))?;
@@ -133,24 +179,33 @@ impl Client {
             });
         }
         let body = http::body(response, MAX_BODY_BYTES).map_err(|failure| self.failed(failure))?;
-        self.read(query, status, &body)
+        Ok((status, body))
     }
 
-    fn read(&self, query: &str, status: StatusCode, body: &[u8]) -> Result<Vec<Series>, Error> {
-        let not_prometheus = |why: String| Error::NotPrometheus {
+    fn not_prometheus(&self, status: StatusCode, why: String) -> Error {
+        Error::NotPrometheus {
             url: self.base().into(),
             status: status.as_u16(),
             why,
-        };
-        let document: Document<'_> = serde_json::from_slice(body)
-            .map_err(|_| not_prometheus("the body is not the JSON of its query API".into()))?;
+        }
+    }
+
+    fn read<'a, T: Deserialize<'a>>(
+        &self,
+        query: &str,
+        status: StatusCode,
+        body: &'a [u8],
+    ) -> Result<T, Error> {
+        let document: Document<'a, T> = serde_json::from_slice(body).map_err(|_| {
+            self.not_prometheus(status, "the body is not the JSON of its query API".into())
+        })?;
         if document.status != "success" {
             let kind = document.error_kind.unwrap_or_default();
             let message = document.error.unwrap_or_default();
             if kind.is_empty() && message.is_empty() {
-                return Err(not_prometheus(
-                    "it reports neither success nor an error".into(),
-                ));
+                return Err(
+                    self.not_prometheus(status, "it reports neither success nor an error".into())
+                );
             }
             return Err(self.rejected(query, &kind, &message));
         }
@@ -160,9 +215,7 @@ impl Client {
                 warnings.insert(shown(&warning));
             }
         }
-        let data = document.data;
-        let data = data.ok_or_else(|| not_prometheus("there is no data in it".into()))?;
-        answer::series(data).map_err(|why| not_prometheus(shown(&why)))
+        (document.data).ok_or_else(|| self.not_prometheus(status, "there is no data in it".into()))
     }
 
     /// An error that Prometheus reports. A query that loads too many samples or returns too many

@@ -89,6 +89,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     println!("tmux: {}", tools::tmux()?.display());
     println!("chromium: {}", tools::chromium()?.display());
     println!("npm: {}", tools::npm()?.display());
+    if options.long {
+        let (debootstrap, buildah) = tools::debootstrap_and_buildah()?;
+        println!("debootstrap: {}", debootstrap.display());
+        println!("buildah: {}", buildah.display());
+    }
 
     let mut reports = Vec::new();
     for step in &STEPS {

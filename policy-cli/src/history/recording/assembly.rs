@@ -1,6 +1,6 @@
 //! Assembles series of Prometheus by JVM, account and step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock;
 use crate::printable::fitted;
@@ -11,6 +11,9 @@ use super::Request;
 
 /// Most readings that are held: 512 MiB.
 const MAX_READINGS: usize = 64 << 20;
+
+/// Readings of one column of all accounts.
+pub(super) const MOST_ACCOUNT_READINGS: usize = MAX_READINGS / COLUMNS;
 
 /// Columns that an account fills in the worst case.
 const COLUMNS: usize = 6;
@@ -26,6 +29,16 @@ pub(super) struct JvmColumns {
     pub(super) accounts: BTreeMap<String, AccountColumns>,
 }
 
+impl Request {
+    /// What tells a JVM from others, of one of its series.
+    pub(super) fn key(&self, series: &Series) -> Vec<String> {
+        let labels = self.jvm_labels.iter();
+        labels
+            .map(|label| series.labels.get(label).cloned().unwrap_or_default())
+            .collect()
+    }
+}
+
 /// An account while it is read.
 #[derive(Default)]
 pub(super) struct AccountColumns {
@@ -38,6 +51,8 @@ pub(super) struct AccountColumns {
     pub(super) limit_bytes: Column,
     pub(super) refusals: Column,
     pub(super) would_refuse: Column,
+    /// Known by its name alone.
+    listed: bool,
 }
 
 /// What `heapwarden_account_info` says of an account.
@@ -70,10 +85,7 @@ impl<'a> Assembly<'a> {
     }
 
     fn key(&self, series: &Series) -> Vec<String> {
-        let labels = self.request.jvm_labels.iter();
-        labels
-            .map(|label| series.labels.get(label).cloned().unwrap_or_default())
-            .collect()
+        self.request.key(series)
     }
 
     /// The latest kind counts: a policy may have turned packages into a library.
@@ -248,17 +260,78 @@ impl<'a> Assembly<'a> {
         }
     }
 
+    /// Accounts of which nothing but the names is known; those that are known better stay.
+    pub(super) fn listed(&mut self, found: &[Series]) {
+        for series in found {
+            let (Some(name), Some(jvm)) = (
+                own(series, "account"),
+                self.jvms.get_mut(&self.request.key(series)),
+            ) else {
+                continue;
+            };
+            jvm.accounts
+                .entry(name.into())
+                .or_insert_with(|| AccountColumns {
+                    listed: true,
+                    ..AccountColumns::default()
+                });
+        }
+    }
+
+    /// How many accounts have been read.
+    pub(super) fn count_accounts(&self) -> usize {
+        self.jvms.values().map(|jvm| jvm.accounts.len()).sum()
+    }
+
+    /// The names of the services that have been read.
+    pub(super) fn names_of_services(&self) -> BTreeSet<String> {
+        let accounts = self.jvms.values().flat_map(|jvm| &jvm.accounts);
+        let services = accounts.filter(|(_, entry)| {
+            (entry.identity.as_ref())
+                .is_none_or(|said| matches!(said.kind, Kind::Service | Kind::Scope))
+        });
+        services.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Shows each JVM as it would be without accounts.
+    pub(super) fn each_heap(&self, mut show: impl FnMut(&[String], &Jvm)) {
+        for (key, process) in &self.jvms {
+            let jvm = Jvm {
+                labels: self.labels(key),
+                restarts: restarts(process),
+                heap_max_bytes: process.heap_max_bytes.clone(),
+                heap_used_after_gc_bytes: process.heap_used_after_gc_bytes.clone(),
+                sampling_interval_bytes: process.sampling_interval_bytes.clone(),
+                accounts: Vec::new(),
+            };
+            show(key, &jvm);
+        }
+    }
+
+    fn labels(&self, key: &[String]) -> Vec<(String, String)> {
+        let labels = self.request.jvm_labels.iter().cloned();
+        labels.zip(key.iter().cloned()).collect()
+    }
+
+    /// The JVMs that have accounts.
     pub(super) fn finish(self) -> Vec<Jvm> {
-        let labels = &self.request.jvm_labels;
-        let jvms = self.jvms.into_iter().map(|(key, process)| Jvm {
-            labels: labels.iter().cloned().zip(key).collect(),
+        let mut jvms = self.finish_all();
+        jvms.retain(|jvm| !jvm.accounts.is_empty());
+        jvms
+    }
+
+    /// All JVMs.
+    pub(super) fn finish_all(mut self) -> Vec<Jvm> {
+        let jvms = std::mem::take(&mut self.jvms);
+        let jvms = jvms.into_iter().map(|(key, process)| Jvm {
+            labels: self.labels(&key),
             restarts: restarts(&process),
             heap_max_bytes: process.heap_max_bytes,
             heap_used_after_gc_bytes: process.heap_used_after_gc_bytes,
             sampling_interval_bytes: process.sampling_interval_bytes,
             accounts: process.accounts.into_iter().filter_map(account).collect(),
         });
-        jvms.filter(|jvm| !jvm.accounts.is_empty()).collect()
+        jvms.collect()
     }
 }
 
@@ -277,7 +350,9 @@ fn restarts(process: &JvmColumns) -> Vec<usize> {
 
 /// The account, unless it was never read.
 fn account((name, entry): (String, AccountColumns)) -> Option<Account> {
-    entry.live_bytes.last()?;
+    if !entry.listed {
+        entry.live_bytes.last()?;
+    }
     let (kind, service, parent) = match entry.identity {
         Some(said) => (said.kind, said.service, said.parent),
         None if name.starts_with('_') => (Kind::Reserved, String::new(), String::new()),

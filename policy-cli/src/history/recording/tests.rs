@@ -3,6 +3,7 @@
 use super::assembly::AccountColumns;
 use super::*;
 use crate::history::{Column, Kind};
+use crate::prometheus::Series;
 
 const STEPS: u64 = 6;
 
@@ -11,6 +12,8 @@ fn request() -> Request {
         selector: Selector::default(),
         span: Span::covering(1000 + 10 * (STEPS as i64 - 1), 10 * STEPS, 10),
         jvm_labels: vec!["job".into(), "instance".into()],
+        accounts: None,
+        rollups: false,
     }
 }
 

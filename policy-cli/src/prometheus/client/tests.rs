@@ -151,3 +151,25 @@ fn what_is_too_much_at_once_is_asked_in_halves() {
     .collect();
     assert_eq!(times, [true; 3], "{requests:#?}");
 }
+
+#[test]
+fn the_tenant_goes_with_every_request_and_series_are_listed_by_their_labels() {
+    let matrix = r#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#;
+    let series = r#"{"status":"success","data":[{"__name__":"m","account":"/shop"}]}"#;
+    let (client, serving) = server(vec![http("200 OK", matrix), http("200 OK", series)]);
+    let client = client.with_tenant(Some("team-7".into()));
+    assert_eq!(client.range("up", once()).unwrap(), []);
+    let found = client.labels(&["m{a=\"b\"}".into(), "n".into()], once());
+    assert_eq!(found.unwrap()[0]["account"], "/shop");
+    let requests = serving.join().unwrap();
+    for request in &requests {
+        let request = request.to_lowercase();
+        assert!(request.contains("x-scope-orgid: team-7\r\n"), "{request}");
+    }
+    assert!(requests[1].starts_with("POST /prom/api/v1/series "));
+    assert_eq!(
+        requests[1].matches("match%5B%5D=").count(),
+        2,
+        "{requests:?}"
+    );
+}

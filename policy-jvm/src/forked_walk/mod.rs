@@ -12,7 +12,7 @@
 //!    `oom_score_adj`, and is limited in processor time and address space.
 //! 3. What this module adds in a child allocates by `mmap` alone and takes no lock. HotSpot's walk itself calls
 //!    `malloc`; so the fork is the C library's, which keeps that usable.
-//! 4. The answer comes through the pipe, is bounded, and is checked word by word ([`wire`]).
+//! 4. The answer comes through the pipe, is bounded, and is checked word by word (`wire`).
 //! 5. The parent reaps its child by its id. The JDK waits for its own children by their ids as well, so neither
 //!    takes the other's. Where the host ignores `SIGCHLD` the kernel reaps.
 //! 6. One walk at a time. Before it, the pause is predicted from the resident memory and compared with what the
@@ -20,7 +20,7 @@
 //!    memory ends it.
 //! 7. A heap that is mapped shared is not forked: the child would see the parent's changes.
 //!
-//! [`recorder`] says how an object is recognised, [`log`] what is written down, [`child`] how two processes do it.
+//! `recorder` says how an object is recognised, `log` what is written down, `child` how two processes do it.
 
 mod child;
 mod log;

@@ -2,7 +2,7 @@
 
 import { areas } from "./chart.js";
 import { accountLink, address, amount, classLink, count, el, exactBytes, figures, nameNode, note, plainTable, refill, section, stateBadge } from "./dom.js";
-import { bytesText, durationText, percentText, rateText } from "./format.js";
+import { bytesText, countText, dateText, durationText, percentText, rateText } from "./format.js";
 import { DataTable } from "./table.js";
 
 /** The middle of a histogram: the bound of the bin in which half of the bytes are reached; null beyond all. */
@@ -124,14 +124,37 @@ export function forecastText(exhausts) {
   return `${what} is full in ${durationText(exhausts.earliest_seconds)} at the earliest, ${until} (95 %).`;
 }
 
-/** Who keeps something alive, if the document says so. */
-export function chains(paths) {
-  if (!paths || paths.length === 0) {
+/** One chain of references, from its root to what it keeps alive. */
+function chainNode(chain) {
+  const steps = chain.steps.map((step) => el("li", {}, nameNode(step.class), step.via ? [" by ", nameNode(step.via)] : null,
+    step.repeats > 1 ? `, ${countText(step.repeats)} times` : null));
+  return el("li", {}, `${countText(chain.objects)} sampled objects`, chain.bytes > 0 ? [", ", exactBytes(chain.bytes), ","] : null,
+    " of ", nameNode(chain.class), " are kept by ", nameNode(chain.root), chain.is_cut ? " (the first steps are missing)" : null,
+    el("ol", { class: "stack" }, steps));
+}
+
+/** Who keeps objects alive, of the latest walk of the heap that has some for which `is` is true. */
+export function chains(walks, is) {
+  for (const { paths } of walks?.walks ?? []) {
+    const found = (paths?.paths ?? []).filter(is);
+    if (found.length > 0) {
+      return [note(`Found by a walk of the heap (${paths.how}) at ${dateText(paths.at)}; the JVM stood still for ${paths.pause_ms.toFixed(1)} ms.`),
+        el("ol", { class: "chains" }, found.map(chainNode))];
+    }
+  }
+  return note("Nobody asked lately. heapwarden paths walks the heap and finds out.");
+}
+
+/** Who holds what the account made, of the latest walk that tells. */
+function holdersOf(walks, name) {
+  const found = walks?.walks.find((one) => one.holders)?.holders;
+  const rows = found?.holders.filter((one) => one.made_by === name) ?? [];
+  if (rows.length === 0) {
     return null;
   }
-  return el("ol", { class: "chains" }, paths.map((path) => el("li", {},
-    `${path.objects} objects are kept by `, nameNode(path.root),
-    el("ol", { class: "stack" }, path.steps.map((step) => el("li", {}, nameNode(step.class), step.via ? [" by ", nameNode(step.via)] : null))))));
+  return plainTable("Who holds what it made", ["Holder", "Live", "Held by nobody else"], rows.map((one) => [
+    accountLink(one.holder), amount(one.live_bytes, one.standard_error_bytes), exactBytes(one.exclusive_bytes),
+  ]));
 }
 
 function suspectNode(one) {
@@ -148,7 +171,7 @@ function suspectNode(one) {
     ]),
     el("p", {}, forecastText(one.exhausts)),
     one.sites.length > 0 ? sitesList(one.sites) : note("Its stacks are being taken; they show where it is allocated."),
-    chains(one.paths));
+    one.kept_by?.length > 0 ? [el("h4", {}, "What keeps it alive"), el("ol", { class: "stack" }, one.kept_by.map((chain) => el("li", {}, nameNode(chain))))] : null);
 }
 
 function leakParts(leaks, name) {
@@ -186,20 +209,20 @@ export function accountView(context) {
   const table = new DataTable({
     label: "Holdings by class", columns: classColumns(own), key: (row) => row.class, search: (row) => row.class, sorted: 1,
   });
-  const [top, chart, principals, scopes, refused, leaking] = Array.from({ length: 6 }, () => el("div"));
+  const [top, chart, principals, scopes, refused, leaking, keeping] = Array.from({ length: 7 }, () => el("div"));
   const draw = () => {
-    const points = context.recording.all();
-    const values = points.map((one) => one.accounts.get(name)?.live_bytes ?? 0);
+    const points = context.recording.all().filter((one) => one.accounts.has(name));
+    const values = points.map((one) => one.accounts.get(name).live_bytes);
     refill(chart, areas("Live bytes", points.map((one) => one.at), [{ values }], null, chart.clientWidth));
   };
   return {
     title: ["Account ", nameNode(name)],
-    needs: ["classes", "leaks"],
+    needs: ["classes", "leaks", "walks"],
     node: el("div", {}, top, section("Over time", chart),
       section("Holdings by class", table.node, el("p", {}, el("a", { href: address("flames", [], { account: name }) }, "Where it was allocated, as an icicle"))),
-      section("Leaks", leaking), section("On whose behalf", principals), section("Scopes inside it", scopes),
+      section("Leaks", leaking), section("Who keeps it alive", keeping), section("On whose behalf", principals), section("Scopes inside it", scopes),
       section("Where it is refused, or would be", refused)),
-    update({ classes, leaks }) {
+    update({ classes, leaks, walks }) {
       const account = classes.accounts.find((one) => one.name === name);
       if (account === undefined) {
         refill(top, note("There is no account of this name, or it holds too little to be listed."));
@@ -218,6 +241,7 @@ export function accountView(context) {
         objects > 0 ? exactBytes(Math.round(listed / objects)) : "–", exactBytes(freed), exactBytes(all), "", "", ""];
       table.show(account.classes, foot);
       refill(leaking, leakParts(leaks, name));
+      refill(keeping, chains(walks, (chain) => chain.account === name), holdersOf(walks, name));
       refill(principals, account.principals.length === 0 ? note("Nothing is live.")
         : plainTable("Principals", ["Principal", "Live"], account.principals.map((one) => [accountLink(one.name), exactBytes(one.live_bytes)])));
       const inside = classes.accounts.filter((one) => one.parent === name);

@@ -20,6 +20,16 @@ function histogram(label, title, bins, bound) {
   return plainTable(label, [title, "Live", "Objects", "Share"], rows);
 }
 
+/** What earlier looks saw. */
+function courseTable(course) {
+  if (!course || course.length === 0) {
+    return null;
+  }
+  return plainTable("At earlier looks", ["Before", "Live", "Generations"], course.map((one) => [
+    durationText(one.seconds_ago), exactBytes(one.live_bytes), count(one.generations),
+  ]));
+}
+
 function trend(row, leaks) {
   if (leaks === null) {
     return note("This source has no report of leaks.");
@@ -31,6 +41,7 @@ function trend(row, leaks) {
       el("p", {}, el("strong", {}, "Suspected of a leak: "),
         `it grows by ${rateText(suspect.growth_bytes_per_second)} ± ${rateText(suspect.growth_standard_error)} over ${durationText(suspect.window_seconds)}.`),
       el("p", {}, forecastText(suspect.exhausts)),
+      courseTable(suspect.course),
     ];
   }
   const growing = [...leaks.growing, ...leaks.acknowledged].find(is);
@@ -69,11 +80,11 @@ export function classView(context) {
   };
   return {
     title: ["Class ", nameNode(name)],
-    needs: ["classes", "leaks", "sites"],
+    needs: ["classes", "leaks", "sites", "walks"],
     node: el("div", {}, el("p", {}, "In account ", accountLink(account)), top,
-      section("Trend", grows, chart), section("Where it was allocated", where), holders,
+      section("Trend", grows, chart), section("Where it was allocated", where), section("Who keeps it alive", holders),
       section("Ages", ages, collections), section("Sizes of one object", sizes)),
-    update({ classes, leaks, sites }, at) {
+    update({ classes, leaks, sites, walks }, at) {
       const row = classes.accounts.find((one) => one.name === account)?.classes.find((one) => one.class === name);
       if (row === undefined) {
         refill(top, note("The account holds nothing of this class, or too little to be listed."));
@@ -92,8 +103,7 @@ export function classView(context) {
       refill(grows, trend({ account, class: name }, leaks));
       draw();
       refill(where, sitesOfClass(sites, leaks, account, name));
-      const paths = leaks?.suspects.find((one) => one.account === account && one.class === name)?.paths;
-      refill(holders, paths ? section("Who keeps it alive", chains(paths)) : null);
+      refill(holders, chains(walks, (chain) => chain.account === account && chain.class === name));
       refill(ages, histogram("Ages in time", "Age", row?.ages_seconds, durationText));
       refill(collections, histogram("Ages in collections", "Collections survived", row?.ages_collections, countText));
       refill(sizes, histogram("Sizes", "Size", row?.sizes, bytesText));

@@ -50,7 +50,7 @@ function ofAccounts(accounts) {
 function ofLeaks(leaks) {
   return (leaks?.suspects ?? []).map((one) => finding("error", "leak-suspected",
     accountLink(one.account), " leaks ", classLink(one.account, one.class),
-    ` at ${rateText(one.growth_bytes_per_second)} for ${durationText(one.since_seconds)}.`));
+    ` at ${rateText(one.growth_bytes_per_second)}, suspected ${one.since_seconds > 0 ? `for ${durationText(one.since_seconds)}` : "just now"}.`));
 }
 
 function ofAgent(accounts) {

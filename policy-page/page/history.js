@@ -52,7 +52,7 @@ const CHANGE_ROWS = [
   { title: "Class", help: "Of which class", width: "20em", text: (row) => row.class, cell: (row) =>
     (row.class === UNLISTED ? UNLISTED : classLink(row.account, row.class)) },
   { title: "Change", help: "* is further from zero than three of its standard errors", width: "14em",
-    number: (row) => changedBytes(row.change), cell: (row) => [isSignificant(row.change) ? "* " : "", changeNode(changedBytes(row.change), Math.round(changeError(row.change)))] },
+    number: (row) => changedBytes(row.change), cell: (row) => [isSignificant(row.change) ? "* " : "", changeNode(changedBytes(row.change), Math.ceil(changeError(row.change)))] },
   { title: "Objects", help: "Came less went", width: "8em", number: (row) => row.change.cameObjects - row.change.wentObjects,
     cell: (row) => String(row.change.cameObjects - row.change.wentObjects) },
   { title: "Came", help: "Bytes of objects in the newer one alone", width: "8em", number: (row) => row.change.came, cell: (row) => exactBytes(row.change.came) },
@@ -72,7 +72,7 @@ function comparison(older, newer) {
   const relation = !found.isSameRun ? "Two runs of a JVM: nothing cancels, and both errors add up."
     : found.isCut ? `One run of the JVM, ${apart} apart: what both hold cancels, and errors are of what came and what went.`
       : `One run of the JVM, ${apart} apart. The agent has forgotten the older one, so errors are larger than they need be.`;
-  const line = (name, change) => [name, [isSignificant(change) ? "* " : "", changeNode(changedBytes(change), Math.round(changeError(change)))],
+  const line = (name, change) => [name, [isSignificant(change) ? "* " : "", changeNode(changedBytes(change), Math.ceil(changeError(change)))],
     exactBytes(change.came), exactBytes(change.went), exactBytes(change.old), exactBytes(change.new)];
   return {
     rows: found.accounts.flatMap((account) => account.classes.map((one) => ({ account: account.name, ...one }))),
@@ -81,7 +81,7 @@ function comparison(older, newer) {
       figures([
         ["Older", `${older.at}, collection ${older.heap.live_gc_epoch ?? older.heap.gc_epoch}`],
         ["Newer", `${newer.at}, collection ${newer.heap.live_gc_epoch ?? newer.heap.gc_epoch}`],
-        ["Change of all", changeNode(changedBytes(found.whole), Math.round(changeError(found.whole)))],
+        ["Change of all", changeNode(changedBytes(found.whole), Math.ceil(changeError(found.whole)))],
       ]),
       note(`* is further from zero than three of its standard errors. A change below ${bytesText(found.unseenBytes)} may have no sample.`),
       plainTable("Changes by account", ["Account", "Change", "Came", "Went", "Older", "Newer"],

@@ -48,7 +48,7 @@ function stacked(recording, span, width) {
   const names = [...last.values()].sort((a, b) => b.live_bytes - a.live_bytes).map((one) => one.name);
   const own = names.slice(0, COLOURS);
   const of = (one, name) => one.accounts.get(name)?.live_bytes ?? 0;
-  const series = own.map((name) => ({ name, values: points.map((one) => of(one, name)) }));
+  const series = own.map((name) => ({ name, colour: recording.colour(name, COLOURS), values: points.map((one) => of(one, name)) }));
   const rest = points.map((one) => {
     let sum = 0;
     for (const [name, account] of one.accounts) {

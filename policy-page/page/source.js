@@ -9,6 +9,7 @@ const PATHS = {
   classes: "api/v1/accounts?classes=all",
   leaks: "api/v1/leaks",
   sites: "api/v1/sites",
+  walks: "api/v1/paths",
   history: "api/v1/history",
   snapshot: "api/v1/snapshot",
   snapshots: "api/v1/snapshots",

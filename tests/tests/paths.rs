@@ -168,7 +168,7 @@ fn a_fork_stops_the_jvm_for_a_fraction_of_a_walk_in_place() {
         jvm.ask("hold");
         jvm.ask("grow 6000");
         jvm.ask("gc");
-        let class = ["--class", "victim.paths.SixHolders$Item"];
+        let class = ["--class", "java.lang.Object[]"];
         let mut forked: Vec<Paths<'_>> = (0..3).map(|_| paths(&jvm, &class)).collect();
         forked.sort_by(|a, b| a.pause_ms.total_cmp(&b.pause_ms));
         let forked = &forked[1];
@@ -335,7 +335,7 @@ fn large(vm: &Vm) -> Jvm {
 fn children_have_nothing_of_the_jvm_open_and_end_with_it() {
     on_each(&one_jdk_with(Collector::Parallel, 2), |vm| {
         let jvm = large(vm);
-        let class = ["--class", "victim.paths.SixHolders$Item"];
+        let class = ["--class", "java.lang.Object[]"];
         let mut asked = command(&jvm, "paths", &class);
         asked.stdout(Stdio::null()).stderr(Stdio::null());
         let asked = Guard::start(&mut asked).expect("the command starts");
@@ -395,7 +395,7 @@ fn a_child_that_is_killed_at_any_stage_costs_one_line_and_nothing_else() {
     }
     on_each(&vms, |vm| {
         let mut jvm = large(vm);
-        let class = ["--class", "victim.paths.SixHolders$Item"];
+        let class = ["--class", "java.lang.Object[]"];
         let mut killed = 0;
         let stages = [0, 30, 100, 300, 800, 1500];
         for (turn, after_ms) in stages.into_iter().enumerate() {
@@ -506,7 +506,7 @@ packages = ["victim.paths.other"]
 #[test]
 fn holders_are_told_from_makers_alone_together_and_on_a_stack() {
     on_each(&some_vms(2), |vm| {
-        let mut jvm = victim(vm, "victim.paths.keeper.Keeper")
+        let mut jvm = victim(vm, "victim.paths.MadeAndKept")
             .policy(&format!("{FINE}{THREE}"))
             .heap("256m")
             .start();

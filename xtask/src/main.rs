@@ -8,6 +8,7 @@ mod demo;
 mod dist;
 mod fuzz;
 mod interrupt;
+mod picture;
 mod process;
 mod story;
 mod test;
@@ -42,6 +43,8 @@ enum Command {
     Dashboards,
     /// Makes what is given away: archive, Debian package, Maven artifacts, image, manifests
     Dist(dist::Options),
+    /// Takes the picture of the page that the documents show
+    Picture,
     /// Plays the operators' story on two Tomcats and a Prometheus, and writes its transcript into
     /// `docs/story.md`
     Story,
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Command::Classes => classes::run(),
         Command::Dashboards => dashboards::run(),
         Command::Dist(options) => dist::run(&options),
+        Command::Picture => picture::run(),
         Command::Story => story::run(),
         Command::Fuzz(options) => fuzz::run(&options),
     });

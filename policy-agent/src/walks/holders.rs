@@ -74,12 +74,19 @@ impl Records {
         made
     }
 
-    /// The accounts with the most live bytes first, without `_unaccounted`.
-    pub(super) fn largest(&self) -> Vec<Arc<str>> {
+    /// All accounts but `_unaccounted`, those with the most live bytes first.
+    pub(super) fn largest(&self, agent: &Agent) -> Vec<Arc<str>> {
         let mut made: Vec<(Arc<str>, Amount)> = self.made().into_iter().collect();
         made.retain(|(account, _)| **account != *crate::report::UNACCOUNTED);
         made.sort_by_key(|(_, amount)| std::cmp::Reverse(amount.bytes));
-        made.into_iter().map(|(account, _)| account).collect()
+        let mut accounts: Vec<Arc<str>> = made.into_iter().map(|(account, _)| account).collect();
+        // One that has made nothing may hold what others made.
+        let mut others: Vec<Arc<str>> = accounts_of_purses(agent).into_values().collect();
+        others.sort();
+        others.dedup();
+        others.retain(|one| **one != *crate::report::UNACCOUNTED && !accounts.contains(one));
+        accounts.extend(others);
+        accounts
     }
 
     /// Divides the records by holders.

@@ -209,7 +209,11 @@ fn held(
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<Holders<'static>, CannotWalk> {
     let records = holders::Records::read(agent);
-    let survey = Survey::make(agent, jni, &survey::Asks::of_holders(records.largest()));
+    let survey = Survey::make(
+        agent,
+        jni,
+        &survey::Asks::of_holders(records.largest(agent)),
+    );
     let (mask, value) = Tag::OF_OBJECTS;
     let owned = survey.owned();
     let question = Question::Holders {

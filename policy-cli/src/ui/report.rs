@@ -13,10 +13,11 @@ use serde_json::{Map, Value, json};
 use super::sources::{Missing, Sources};
 
 /// The agent's answers that a report holds, by the paths that the page reads.
-const DOCUMENTS: [&str; 4] = [
+const DOCUMENTS: [&str; 5] = [
     "api/v1/accounts?classes=all",
     "api/v1/leaks",
     "api/v1/sites",
+    "api/v1/paths",
     "api/v1/history",
 ];
 

@@ -131,11 +131,12 @@ impl Source {
 
 /// Whether the page may ask an agent for this: nothing else is passed on.
 fn is_published(target: &str) -> bool {
-    const PUBLISHED: [&str; 7] = [
+    const PUBLISHED: [&str; 8] = [
         "/api/v1/accounts",
         "/api/v1/accounts?classes=all",
         "/api/v1/leaks",
         "/api/v1/sites",
+        "/api/v1/paths",
         "/api/v1/history",
         "/api/v1/snapshot",
         "/api/v1/snapshots",

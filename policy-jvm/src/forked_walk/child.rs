@@ -5,7 +5,9 @@
 //! tells a callback that the walk is over, so the watcher looks at the walker: every object that was promised a
 //! visit has begun, no callback comes, and its thread sleeps, waiting for threads that a child does not have. Then
 //! the watcher ends the walker, searches the log, sends the answer and exits. If the walker crashes, the watcher
-//! says so.
+//! says so. If it sleeps in the middle of its work, it waits for a lock of the VM that some thread of the parent held
+//! at the moment of the fork (HotSpot's walk takes one for the memory of its stack frames): the watcher says that,
+//! and the parent forks again.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::Ordering;
@@ -22,6 +24,8 @@ use super::wire::{self, Writer};
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How many looks in a row must find the walker asleep.
 const SLEEPING_LOOKS: u32 = 3;
+/// How many looks in a row find a walker asleep in the middle of its work before it counts as blocked: half a second.
+const BLOCKED_LOOKS: u32 = 100;
 /// Processor time, in ticks of 10 ms, that a walker may use without a callback after its last one: the VM then
 /// waits in a loop for threads that are not there.
 const IDLE_TICKS: u64 = 200;
@@ -144,14 +148,19 @@ fn watch(
             give_up(Failure::Time, 0);
         }
         let (state, ticks) = system::state(walker).unwrap_or((b'?', 0));
-        if calls != last_calls || pending > 0 {
+        if calls != last_calls {
             last_calls = calls;
             ticks_at_last_call = ticks;
             sleeping = 0;
         } else {
+            // One that waits for a processor or for a page does not sleep.
             sleeping = if state == b'S' { sleeping + 1 } else { 0 };
-            if sleeping >= SLEEPING_LOOKS || ticks > ticks_at_last_call + IDLE_TICKS {
+            let is_idle = ticks > ticks_at_last_call + IDLE_TICKS;
+            if pending == 0 && (sleeping >= SLEEPING_LOOKS || is_idle) {
                 break;
+            }
+            if sleeping >= BLOCKED_LOOKS {
+                give_up(Failure::Blocked, 0);
             }
         }
         system::sleep(LOOK_EVERY);

@@ -12,7 +12,7 @@
 //!    `oom_score_adj`, and is limited in processor time and address space.
 //! 3. What this module adds in a child allocates by `mmap` alone and takes no lock. HotSpot's walk itself calls
 //!    `malloc`; so the fork is the C library's, which keeps that usable.
-//! 4. The answer comes through the pipe, is bounded, and is checked word by word ([`wire`]).
+//! 4. The answer comes through the pipe, is bounded, and is checked word by word (`wire`).
 //! 5. The parent reaps its child by its id. The JDK waits for its own children by their ids as well, so neither
 //!    takes the other's. Where the host ignores `SIGCHLD` the kernel reaps.
 //! 6. One walk at a time. Before it, the pause is predicted from the resident memory and compared with what the
@@ -20,7 +20,7 @@
 //!    memory ends it.
 //! 7. A heap that is mapped shared is not forked: the child would see the parent's changes.
 //!
-//! [`recorder`] says how an object is recognised, [`log`] what is written down, [`child`] how two processes do it.
+//! `recorder` says how an object is recognised, `log` what is written down, `child` how two processes do it.
 
 mod child;
 mod log;
@@ -61,6 +61,9 @@ const TABLES_BYTES: u64 = 4 << 30;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How long a child may take to end after it was asked to.
 const ENDING: Duration = Duration::from_secs(2);
+
+/// How often a fork is tried, if a lock of the VM is held at its moment.
+const FORKS: u32 = 4;
 
 /// Set while a walk is under way.
 static UNDER_WAY: AtomicBool = AtomicBool::new(false);
@@ -183,6 +186,11 @@ pub enum WalkError {
     /// It took too long.
     #[error("the walk was not done within {} s", .0.as_secs_f64())]
     TooSlow(Duration),
+    /// A lock of the VM was held at the moment of each fork.
+    #[error(
+        "threads of the JVM held one of its locks at the moment of the fork, {FORKS} times one after the other; try again"
+    )]
+    Blocked,
     /// Memory ran short while the child lived.
     #[error("memory ran short while the walk's child process lived, so the child was ended")]
     MemoryRanShort,
@@ -320,6 +328,14 @@ impl State<'_, '_> {
     }
 }
 
+/// A request with its table of classes.
+struct Asked<'a> {
+    classes: &'a Classes,
+    targets: Targets<'a>,
+    question: Question<'a>,
+    limits: Limits,
+}
+
 impl JvmTi {
     fn follow(&self, state: &mut State<'_, '_>) -> Result<Duration, JvmTiError> {
         let callbacks = jvmti::jvmtiHeapCallbacks {
@@ -355,6 +371,27 @@ impl JvmTi {
         is_cancelled: impl Fn() -> bool,
     ) -> Result<Walk, WalkError> {
         let _turn = Turn::take()?;
+        let classes = Classes::new(request.classes);
+        let asked = Asked {
+            classes: &classes,
+            targets: request.targets,
+            question: request.question,
+            limits: request.limits,
+        };
+        let mut forks = 1;
+        loop {
+            match self.fork_once(&asked, &is_cancelled) {
+                Err(WalkError::Blocked) if forks < FORKS => forks += 1,
+                done => return done,
+            }
+        }
+    }
+
+    fn fork_once(
+        &self,
+        request: &Asked<'_>,
+        is_cancelled: &impl Fn() -> bool,
+    ) -> Result<Walk, WalkError> {
         let limits = request.limits;
         let resident = Resident::read().ok_or(WalkError::NoAnswer)?;
         let predicted = resident.predicted_pause();
@@ -376,9 +413,8 @@ impl JvmTi {
         // Half of what is free: the search takes about as much again.
         let log_bytes = ((free_bytes - child_bytes) / 2).min(resident.bytes + LEAST_LOG_BYTES);
         let (read, write) = system::pipe().ok_or(WalkError::NoAnswer)?;
-        let classes = Classes::new(request.classes);
         let setup = Setup {
-            classes: &classes,
+            classes: request.classes,
             targets: request.targets,
             question: request.question,
             sizes: Sizes {
@@ -497,6 +533,7 @@ fn checked(failure: Failure, detail: u64, max_time: Duration) -> Result<(), Walk
         Failure::Panic if detail == 0 => Err(WalkError::NoAnswer),
         Failure::Panic => Err(WalkError::Killed(detail as i32)),
         Failure::Time => Err(WalkError::TooSlow(max_time)),
+        Failure::Blocked => Err(WalkError::Blocked),
     }
 }
 
@@ -511,7 +548,7 @@ struct Parent {
 
 impl Parent {
     /// Reads the answer to its end and reaps the child, or ends it.
-    fn wait(&self, is_cancelled: impl Fn() -> bool) -> Result<Vec<u8>, WalkError> {
+    fn wait(&self, is_cancelled: &impl Fn() -> bool) -> Result<Vec<u8>, WalkError> {
         let mut answer = Vec::new();
         let mut piece = vec![0; 64 << 10];
         let failed = loop {

@@ -41,12 +41,14 @@ pub(super) enum Failure {
     Panic = 6,
     /// It took too long.
     Time = 7,
+    /// The walker waits for a lock that a thread of the parent held when it forked.
+    Blocked = 8,
 }
 
 impl Failure {
     pub(super) fn of(number: u32) -> Failure {
-        use Failure::{Layout, Log, Panic, Pieces, Roots, Tables, Time};
-        let all = [Layout, Pieces, Log, Roots, Tables, Panic, Time];
+        use Failure::{Blocked, Layout, Log, Panic, Pieces, Roots, Tables, Time};
+        let all = [Layout, Pieces, Log, Roots, Tables, Panic, Time, Blocked];
         let mut all = all.into_iter();
         all.find(|failure| *failure as u32 == number)
             .unwrap_or(Failure::None)

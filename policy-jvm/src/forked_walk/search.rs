@@ -265,7 +265,7 @@ impl Paths<'_, '_> {
                 };
                 let last = count.checked_sub(1).map(|last| &mut steps[last]);
                 match last {
-                    Some(last) if is_alike(last, &step) => {
+                    Some(last) if is_alike(last, &step, classes.is_mirror(record.class)) => {
                         last.repeats = last.repeats.saturating_add(1)
                     }
                     _ if count < MOST_STEPS => {
@@ -294,16 +294,16 @@ impl Paths<'_, '_> {
     }
 }
 
-/// Whether two steps after each other are the same but for the element of an array.
-fn is_alike(one: &RawStep, other: &RawStep) -> bool {
+/// Whether two steps after each other are the same but for the element of an array. Class objects differ by the class
+/// that they stand for; what other objects are tagged with tells nothing.
+fn is_alike(one: &RawStep, other: &RawStep, is_class: bool) -> bool {
     let kind = |step: &RawStep| match Via::unpack(step.via) {
         Via::Element(_) => Via::Element(0),
         via => via,
     };
     one.class_tag == other.class_tag
-        && one.own_tag == 0
-        && other.own_tag == 0
         && kind(one) == kind(other)
+        && !(is_class && one.own_tag != other.own_tag)
 }
 
 // ---- holders -----------------------------------------------------------------------

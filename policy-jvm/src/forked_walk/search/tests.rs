@@ -141,7 +141,9 @@ fn a_long_list_is_one_step_and_what_is_longer_still_keeps_its_root() {
     let mut heap = heap(&classes);
     heap.root_at(at(0), 5);
     for node in 0..100_000 {
-        heap.write(at(node), NODE, 0, &[(at(node + 1), Via::Field(1))]);
+        // Some nodes have tags of their own.
+        let own_tag = i64::from(node % 50 == 0) * (node as i64 + 1000);
+        heap.write(at(node), NODE, own_tag, &[(at(node + 1), Via::Field(1))]);
     }
     heap.look_for(at(100_000), 1);
     // Another one whose steps differ: fields in turn.

@@ -2,9 +2,7 @@ package victim.paths.keeper;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CountDownLatch;
-import victim.Protocol;
 import victim.paths.maker.Maker;
 import victim.paths.other.Other;
 
@@ -15,11 +13,7 @@ public final class Keeper {
 
     private Keeper() {}
 
-    public static void main(String[] arguments) throws Exception {
-        Protocol.serve(Map.of("hold", words -> hold()));
-    }
-
-    private static void hold() throws InterruptedException {
+    public static void hold() throws InterruptedException {
         for (byte[] one : Maker.make(6000)) {
             ALONE.add(one);
         }

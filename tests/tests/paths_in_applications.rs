@@ -1,0 +1,226 @@
+//! Who keeps it alive, in applications of others: the loaders that reloads have left in a Tomcat, and what fills an
+//! RDF4J store, compared with a heap dump that another program reads.
+
+use heapwarden_tests::application::subject;
+use heapwarden_tests::command::{self, PATIENCE, poll};
+use heapwarden_tests::fixture::up_to_date;
+use heapwarden_tests::jdk::{Collector, Jdk, compiler, one_jdk_with};
+use heapwarden_tests::server::{Installation, Server};
+use heapwarden_tests::{artifacts, server_setup};
+use policy_report::{Chain, Paths};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(300);
+
+fn paths(server: &Server, more: &[&str]) -> Option<Paths<'static>> {
+    let id = server.id().to_string();
+    let finished = command::run(
+        Command::new(artifacts::command())
+            .args(["paths", &id, "--json", "--max-pause", "20s"])
+            .args(more),
+        LIMIT,
+    );
+    serde_json::from_str(&finished.stdout).ok()
+}
+
+/// A chain as one line.
+fn line(chain: &Chain<'_>) -> String {
+    let steps = chain.steps.iter();
+    let steps = steps.map(|step| format!(" > {} {}", step.class, step.via));
+    format!("{}{}", chain.root, steps.collect::<String>())
+}
+
+/// A page that gives the JDK an object of a class of its own, and one that makes something.
+const PLANTED: &str = r#"<%@ page session="false" %><%!
+  static final class Planted { final byte[] state = new byte[50_000]; }
+%><%
+  System.getProperties().put("planted " + System.identityHashCode(Planted.class), new Planted());
+%>done"#;
+
+/// Three reloads of an application whose objects stay in the system properties: three loaders, one culprit.
+#[test]
+fn loaders_that_reloads_have_left_in_a_tomcat_get_a_culprit() {
+    let vms = one_jdk_with(Collector::G1, 0);
+    for vm in &vms {
+        let site = Installation::new().as_in_production();
+        let prepared = server_setup::tomcat(&site, &vm.jdk, "apache-tomcat-10.1.44", "4KiB");
+        let shop = prepared.base.join("webapps/shop");
+        let descriptor = shop.join("WEB-INF/web.xml");
+        std::fs::create_dir_all(shop.join("WEB-INF")).expect("writable");
+        let web_xml = |turn: u32| {
+            let text = format!(
+                "<web-app xmlns=\"https://jakarta.ee/xml/ns/jakartaee\" version=\"6.0\"><display-name>{turn}</display-name></web-app>"
+            );
+            std::fs::write(&descriptor, text).expect("writable");
+        };
+        web_xml(0);
+        std::fs::write(shop.join("planted.jsp"), PLANTED).expect("writable");
+        let server = site.start(prepared.command, "/shop/planted.jsp");
+        for turn in 1..=3 {
+            web_xml(turn);
+            // Tomcat notices by and by, and answers 404 or the page of before until then.
+            let reloads = || {
+                server
+                    .log()
+                    .matches("Reloading Context with name [/shop] is completed")
+                    .count()
+            };
+            let is_reloaded = poll(PATIENCE, || (reloads() >= turn as usize).then_some(()));
+            assert!(is_reloaded.is_some(), "{}", server.log());
+            server.ask("/shop/planted.jsp");
+        }
+        let asked = poll(PATIENCE, || {
+            let paths = paths(&server, &["--retired"])?;
+            (paths.looked_for == 3).then_some(paths)
+        });
+        let paths = asked.unwrap_or_else(|| panic!("three loaders: {}", server.log()));
+        let kept: u64 = paths.paths.iter().map(|chain| chain.objects).sum();
+        assert_eq!(kept, 3, "{paths:#?}");
+        for chain in &paths.paths {
+            let line = line(chain);
+            assert_eq!(chain.account, "/shop", "{line}");
+            assert!(
+                line.starts_with("static java.lang.System.props > java.util.Properties map"),
+                "{line}"
+            );
+            assert!(line.contains(".planted_jsp$Planted (class)"), "{line}");
+        }
+        println!(
+            "{vm}: {}",
+            paths.paths.iter().map(line).collect::<Vec<_>>().join("\n")
+        );
+        server.finish();
+    }
+}
+
+/// The library that reads heap dumps, and the program that follows a chain with it.
+fn follower() -> String {
+    let folder = artifacts::repository().join("target/heapdump");
+    let (libraries, classes) = (folder.join("libraries"), folder.join("classes"));
+    up_to_date(
+        "heapdump",
+        &["tests/heapdump"],
+        &[&libraries, &classes],
+        || {
+            let _ = std::fs::remove_dir_all(&folder);
+            let maven = command::run(
+                Command::new("mvn")
+                    .args(["--batch-mode", "--quiet", "package"])
+                    .arg(format!("-Dlibraries={}", libraries.display()))
+                    .current_dir(artifacts::repository().join("tests/heapdump")),
+                Duration::from_secs(300),
+            );
+            assert!(maven.status.success(), "{maven:#?}");
+            let javac = command::run(
+                Command::new(compiler().program("javac"))
+                    .args(["-Xlint:all", "-Werror", "-d"])
+                    .arg(&classes)
+                    .arg("-cp")
+                    .arg(libraries.join("*"))
+                    .arg(
+                        artifacts::repository()
+                            .join("tests/heapdump/src/main/java/heapdump/Follow.java"),
+                    ),
+                Duration::from_secs(120),
+            );
+            assert!(javac.status.success(), "{javac:#?}");
+        },
+    );
+    format!("{}:{}/*", classes.display(), libraries.display())
+}
+
+/// How many objects of its class are at the end of a chain, by the heap dump.
+fn by_dump(jdk: &Jdk, class_path: &str, dump: &Path, chain: &Chain<'_>) -> u64 {
+    let mut arguments = Vec::new();
+    let without_name = |class: &str| class.split(" \"").next().unwrap_or_default().to_owned();
+    match chain
+        .root
+        .strip_prefix("static ")
+        .and_then(|field| field.rsplit_once('.'))
+    {
+        Some((class, field)) => arguments.extend([class.to_owned(), field.to_owned()]),
+        // All objects of the first class.
+        None => arguments.extend([without_name(&chain.steps[0].class), "*".to_owned()]),
+    }
+    for step in &chain.steps {
+        arguments.extend([without_name(&step.class), step.via.to_string()]);
+    }
+    arguments.push(chain.class.to_string());
+    let finished = command::run(
+        Command::new(jdk.program("java"))
+            .args(["-cp", class_path, "heapdump.Follow"])
+            .arg(dump)
+            .args(arguments),
+        LIMIT,
+    );
+    let count = finished.stdout.trim().strip_prefix("found ");
+    let count = count.and_then(|count| count.parse().ok());
+    count.unwrap_or_else(|| panic!("{finished:#?}"))
+}
+
+#[test]
+fn chains_in_an_rdf4j_store_are_those_of_a_heap_dump() {
+    let class_path = follower();
+    let subject = subject("rdf4j").expect("it is one of the applications");
+    let vm = &one_jdk_with(Collector::G1, 0)[0];
+    let data = tempfile::tempdir().expect("a temporary folder can be made");
+    let site = Installation::with_heap("512m").as_in_production();
+    let policy = "[sampling]\ninterval = \"16KiB\"\ncpu-budget = \"none\"\n";
+    let server = subject.application.start(site, vm, data.path(), policy);
+    subject.application.prepare(&server);
+    for number in 0..10 {
+        let answer = subject.application.load(&server, number);
+        assert!(answer.is_ok_and(|answer| answer.status < 300));
+    }
+    let jcmd = |order: &[&str]| {
+        let id = server.id().to_string();
+        let done = command::run(
+            Command::new(vm.jdk.program("jcmd")).arg(&id).args(order),
+            LIMIT,
+        );
+        assert!(done.status.success(), "{done:#?}");
+    };
+    jcmd(&["GC.run"]);
+    let mut chains: Vec<Chain<'_>> = Vec::new();
+    for class in ["MemIRI", "MemLiteral", "MemStatement"] {
+        let class = format!("org.eclipse.rdf4j.sail.memory.model.{class}");
+        let found = poll(PATIENCE, || {
+            paths(&server, &["--account", "/rdf4j-server", "--class", &class])
+                .filter(|found| !found.paths.is_empty())
+        });
+        let found = found.unwrap_or_else(|| panic!("{class}: {}", server.log()));
+        chains.extend(found.paths);
+    }
+    let dump: PathBuf = data.path().join("all.hprof");
+    jcmd(&["GC.heap_dump", &dump.display().to_string()]);
+    let mut followed = 0;
+    for chain in &chains {
+        let is_of_objects = !chain.steps.iter().any(|step| step.via.starts_with('('));
+        let begins = chain.root.starts_with("static ") || chain.root.starts_with("thread ");
+        if !is_of_objects || !begins || chain.is_cut {
+            continue;
+        }
+        let found = by_dump(&vm.jdk, &class_path, &dump, chain);
+        println!(
+            "{found} × {}, of which {} were asked for: {}",
+            chain.class,
+            chain.objects,
+            line(chain)
+        );
+        assert!(
+            found >= chain.objects,
+            "{found} in the dump: {}",
+            line(chain)
+        );
+        followed += chain.objects;
+    }
+    let all: u64 = chains.iter().map(|chain| chain.objects).sum();
+    assert!(
+        followed * 2 > all,
+        "{followed} of {all} could be followed: {:#?}",
+        chains.iter().map(line).collect::<Vec<_>>()
+    );
+    server.finish();
+}

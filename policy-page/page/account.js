@@ -211,8 +211,8 @@ export function accountView(context) {
   });
   const [top, chart, principals, scopes, refused, leaking, keeping] = Array.from({ length: 7 }, () => el("div"));
   const draw = () => {
-    const points = context.recording.all();
-    const values = points.map((one) => one.accounts.get(name)?.live_bytes ?? 0);
+    const points = context.recording.all().filter((one) => one.accounts.has(name));
+    const values = points.map((one) => one.accounts.get(name).live_bytes);
     refill(chart, areas("Live bytes", points.map((one) => one.at), [{ values }], null, chart.clientWidth));
   };
   return {

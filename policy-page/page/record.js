@@ -2,6 +2,8 @@
 
 /** Most points that are kept; beyond it every second one of the older half goes. */
 const MOST_POINTS = 1200;
+/** Most accounts of a point that is not one of the latest: so many by live bytes, and so many that were refused. */
+const MOST_ACCOUNTS = 60;
 /** Most changes that are told. */
 const MOST_EVENTS = 50;
 /** The shortest time over which a rate is taken, in milliseconds. */
@@ -59,6 +61,8 @@ export class Recording {
     const made = point(at, accounts.heap, slim);
     made.cpuMilliseconds = total(accounts.costs?.cpu_milliseconds);
     this.points.push(made);
+    // The latest two give rates.
+    slimDown(this.points.at(-3));
     thin(this.points);
   }
 
@@ -118,6 +122,16 @@ export class Recording {
     }
     return events.slice(0, MOST_EVENTS);
   }
+}
+
+/** Leaves a point its largest accounts, and those that were refused. */
+function slimDown(one) {
+  if (one === undefined || one.accounts.size <= 2 * MOST_ACCOUNTS) {
+    return;
+  }
+  const all = [...one.accounts.values()].sort((a, b) => b.live_bytes - a.live_bytes);
+  const others = all.splice(MOST_ACCOUNTS).filter((account) => COUNTS.some(([key]) => account[key] > 0));
+  one.accounts = new Map([...all, ...others.slice(0, MOST_ACCOUNTS)].map((account) => [account.name, account]));
 }
 
 /** The sum of an object of counts; null where there is none. */

@@ -133,6 +133,8 @@ fn the_page_of_an_agent_shows_what_it_publishes() {
         "return document.querySelector('[data-finding=over-limit] a')?.textContent === 'shop'",
     );
     browser.until("return document.querySelector('.chart polygon') !== null");
+    assert_refusals_told(&browser, &server);
+    assert_rests(&browser);
     assert_sound(&browser, &own, "overview");
 
     // By the keyboard alone: into the filter, and from the account's link into its view.
@@ -218,8 +220,42 @@ fn the_page_of_an_agent_shows_what_it_publishes() {
 
     assert_read_only(&server);
     assert_report(&browser, &server);
+    assert_ui(&browser, &server);
     drop(browser);
     server.finish();
+}
+
+/// Errors that would have been thrown while the page is open are told with their times.
+fn assert_refusals_told(browser: &Browser, server: &Server) {
+    let told = poll(PATIENCE, || {
+        server.ask("/shop/shelf?do=hold&length=20000&count=20");
+        std::thread::sleep(Duration::from_millis(500));
+        let row = "return document.querySelector('table[aria-label=\"Who was refused when\"] tbody tr')?.textContent ?? null";
+        browser.value(row).as_str().map(str::to_owned)
+    });
+    let told = told.expect("refusals are told");
+    assert!(
+        told.starts_with("shop") && told.contains("would have been thrown"),
+        "{told}"
+    );
+}
+
+/// A page that is paused asks for nothing.
+fn assert_rests(browser: &Browser) {
+    let press = "document.getElementById('pause').click(); return document.getElementById('pause').getAttribute('aria-pressed')";
+    assert_eq!(browser.value(press), "true");
+    // A reading may be under way.
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(!browser.requested_hosts().is_empty(), "it read before");
+    std::thread::sleep(Duration::from_secs(4));
+    assert_eq!(
+        browser.requested_hosts().len(),
+        0,
+        "it reads while it is paused"
+    );
+    assert_eq!(browser.value(press), "false");
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(!browser.requested_hosts().is_empty(), "it reads again");
 }
 
 /// The list of the files that the agent wrote, once there are three.
@@ -312,6 +348,27 @@ fn assert_report(browser: &Browser, server: &Server) {
     show(browser, &address, "Overview");
     browser.until("return document.querySelector('tr[data-key=\"shop\"]') !== null");
     assert_sound(browser, "null", "report");
+}
+
+/// `heapwarden ui` shows a JVM and one of its snapshots.
+fn assert_ui(browser: &Browser, server: &Server) {
+    let listed = files_on_disk(server);
+    let text = |of: &Value| of.as_str().expect("a text").to_owned();
+    let file = Path::new(&text(&listed["directory"])).join(text(&listed["files"][0]["name"]));
+    let agent = server.agent();
+    let (_process, own) = ui(&[Path::new(&agent.to_string()), &file]);
+    show(browser, &format!("{own}/"), "Overview");
+    let row = "return Number(document.querySelector('tr[data-key=\"shop\"] data')?.value ?? 0)";
+    assert_shown(browser, agent, "the shop by the command", row, |document| {
+        account(document, "shop")["live_bytes"].clone()
+    });
+    assert_eq!(
+        browser.value("return document.querySelectorAll('#source option').length"),
+        2
+    );
+    show(browser, &format!("{own}/#/overview?source=1"), "Overview");
+    browser.until("return document.querySelector('tr[data-key=\"shop\"] data') !== null");
+    assert_sound(browser, &own, "a JVM and a file by the command");
 }
 
 /// Snapshots of a JVM with ten thousand classes and names that a hostile tenant chose.

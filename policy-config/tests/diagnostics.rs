@@ -783,6 +783,19 @@ fn where_threads_may_be_interrupted_is_read_and_checked() {
 }
 
 #[test]
+fn paths_of_suspects_are_off_or_forked_within_a_budget() {
+    let parsed = parse("[leaks]\npaths = 'forked'\npaths-per-day = 9");
+    let settings = parsed.policy.expect("it is right").leak_settings;
+    assert_eq!(settings.paths, policy_config::LeakPaths::Forked);
+    assert_eq!(settings.paths_per_day, 9);
+    let default = parse("").policy.expect("it is right").leak_settings;
+    assert_eq!(default.paths, policy_config::LeakPaths::Off);
+    let found = lines("[leaks]\npaths = 'fork'\npaths-per-day = 0");
+    assert!(found[0].contains("did you mean \"forked\"?"), "{found:?}");
+    assert!(found[1].contains("paths-per-day"), "{found:?}");
+}
+
+#[test]
 fn sites_are_globs_over_accounts() {
     assert_lines("[leaks]\nsites = ['shop', 'tenant-*', '_unaccounted']", &[]);
     assert_lines("[leaks]\nsites = []", &[]);

@@ -14,12 +14,21 @@ use crate::threads::Vm;
 pub struct Start {
     /// The VM.
     pub vm: Vm,
-    /// Its tools interface.
-    pub tools: Result<JvmTi, JvmTiError>,
     /// The options behind the library's path. Bytes that are not UTF-8 are replaced.
     pub options: String,
     /// Loaded into a running VM, instead of at its start.
     pub live: bool,
+}
+
+impl Start {
+    /// A new environment of the VM's tools interface. It is never disposed, so this is to be called once in the life
+    /// of a VM, not at each load: the VM looks at all environments at each event.
+    ///
+    /// # Errors
+    /// If the VM has none to give.
+    pub fn tools(&self) -> Result<JvmTi, JvmTiError> {
+        self.vm.tools()
+    }
 }
 
 /// Runs `load`, and answers `JNI_OK` whatever happens: any other answer of `Agent_OnLoad` ends the JVM.
@@ -46,10 +55,9 @@ pub unsafe fn enter(
                 .into_owned()
         };
         // SAFETY: by this function's own contract.
-        let (vm, tools) = unsafe { (Vm::from_raw(vm), JvmTi::of(vm)) };
+        let vm = unsafe { Vm::from_raw(vm) };
         load(Start {
             vm,
-            tools,
             options: text,
             live,
         });

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use jvmti_bindings::sys::jni;
 
 use crate::env::Jni;
+use crate::error::JvmTiError;
 use crate::guard;
+use crate::jvmti::JvmTi;
 use crate::kinds::Thread;
 use crate::refs::{Handle, Ref};
 
@@ -43,6 +45,12 @@ impl Vm {
         HAS_VIRTUAL_THREADS.store(has_virtual_threads, Ordering::Relaxed);
         VM.store(raw, Ordering::Release);
         vm
+    }
+
+    /// A new environment of the tools interface.
+    pub(crate) fn tools(&self) -> Result<JvmTi, JvmTiError> {
+        // SAFETY: `raw` is what the VM passed to an agent entry point, by `from_raw`'s contract.
+        unsafe { JvmTi::of(self.raw) }
     }
 
     /// The environment of the calling thread, if it is attached and the VM knows this version of JNI.

@@ -173,6 +173,8 @@ fn the_archive_has_all_that_is_promised_and_its_command_finds_its_library() {
         .without_agent()
         .start();
     let attached = run(Command::new(&command)
+        // It would win.
+        .env_remove("HEAPWARDEN_LIBRARY")
         .args(["attach", "--yes", "--config"])
         .arg(root.join("heapwarden.toml"))
         .arg(victim.id().to_string()));

@@ -5,6 +5,7 @@
 //! `HEAPWARDEN_TEST_LONG` they live at their own pace, and it is the agent that asks for collections.
 
 use heapwarden_tests::application::subject;
+use heapwarden_tests::command;
 use heapwarden_tests::jdk::{
     Collector, Vm, every_jdk_with, is_long, on_each, on_each_at_once, one_jdk_with,
 };
@@ -44,6 +45,10 @@ const LEAKS: [(&str, &str, u64); 5] = [
 const HONEST_FROM_SECONDS: u64 = 80;
 /// What the times are promised for, on a busy machine too.
 const SAMPLING: &str = "[sampling]\ninterval = \"64KiB\"\ncpu-budget = \"none\"\n";
+/// What keeps a suspect alive is found out as well.
+const PATHS: &str = "[leaks]\npaths = \"forked\"\npaths-per-day = 50\n";
+/// Longest that such a walk may take on a busy machine: its child has the lowest priority.
+const WALKED_WITHIN: Duration = Duration::from_secs(240);
 /// How much later than promised a verdict may come on a busy machine.
 const SLACK: Duration = Duration::from_secs(60);
 
@@ -86,7 +91,7 @@ fn account(service: &str) -> String {
 fn start(vm: &Vm, leaks: &[(&str, &str, u64)], pace: Pace) -> Jvm {
     let services = HEALTHY.into_iter().chain(leaks.iter().map(|leak| leak.0));
     let accounts: String = services.clone().map(account).collect();
-    let policy = format!("{SAMPLING}{accounts}");
+    let policy = format!("{SAMPLING}{PATHS}{accounts}");
     let mut builder = victim(vm, "victim.leaks.Services")
         .heap("1g")
         .flag("-Xms1g")
@@ -206,6 +211,23 @@ fn assert_published(jvm: &Jvm) {
     // The payload is a class of its own.
     assert!(growth > 5e3 && growth < 4e6, "{growth}");
     jvm.until_logged("leak suspected: com.acme.services.fastleak.Store$Entry");
+    let chain = command::poll(WALKED_WITHIN, || {
+        let text = document(jvm);
+        let document: Leaks<'_> = serde_json::from_str(&text).expect("the document");
+        let mut suspects = document.suspects.into_iter();
+        let found = suspects.find(|one| one.account == "fastleak" && !one.kept_by.is_empty())?;
+        Some(found.kept_by[0].to_string())
+    });
+    let chain = chain.unwrap_or_else(|| panic!("no chain: {}\n{}", document(jvm), jvm.log()));
+    println!("kept by {chain}");
+    assert!(
+        chain.contains("com.acme.services.fastleak"),
+        "{chain}\n{}",
+        jvm.log()
+    );
+    let scrape = jvm.metrics();
+    let told = scrape.sum("heapwarden_leak_kept_by_info");
+    assert!(told >= 1.0, "{told} suspects have a chain in the metrics");
 }
 
 /// ZGC takes at most three collections more than it would.

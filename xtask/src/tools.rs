@@ -87,6 +87,11 @@ pub(crate) fn tmux() -> Result<PathBuf> {
     find_or_install(&TMUX)
 }
 
+/// What long tests of packages make an old Debian and an image with.
+pub(crate) fn debootstrap_and_buildah() -> Result<(PathBuf, PathBuf)> {
+    Ok((find_or_install(&DEBOOTSTRAP)?, find_or_install(&BUILDAH)?))
+}
+
 /// The browser that the page is tested in, and its driver.
 pub(crate) fn chromium() -> Result<PathBuf> {
     find_or_install(&CHROMEDRIVER)?;
@@ -96,11 +101,6 @@ pub(crate) fn chromium() -> Result<PathBuf> {
 /// What brings axe-core, which the page is held against.
 pub(crate) fn npm() -> Result<PathBuf> {
     find_or_install(&NPM)
-}
-
-/// What long tests of packages make an old Debian and an image with.
-pub(crate) fn debootstrap_and_buildah() -> Result<(PathBuf, PathBuf)> {
-    Ok((find_or_install(&DEBOOTSTRAP)?, find_or_install(&BUILDAH)?))
 }
 
 /// Installs it where that is possible without asking: on Debian, as root.

@@ -32,7 +32,7 @@ pub(super) fn load(start: Start) {
     if options.enabled == Some(false) {
         return;
     }
-    let Ok(jvmti) = start.tools else {
+    let Ok(jvmti) = start.tools() else {
         eprintln!("[heapwarden] this JVM offers no JVM TI; the agent does nothing");
         return;
     };

@@ -94,7 +94,8 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
         }
     };
     let advice = advice::advise(&history, settings);
-    let mut out = io::stdout().lock();
+    // Standard output writes at every end of a line, and a fleet's JSON has hundreds of thousands.
+    let mut out = io::BufWriter::new(io::stdout().lock());
     report::write(&advice, arguments.format, arguments.all, &mut out)?;
     out.flush()?;
     if advice.verdict == Verdict::Refused {

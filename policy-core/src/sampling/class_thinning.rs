@@ -329,8 +329,9 @@ mod tests {
             assert!((0.4..1.06).contains(&deviation), "{expected}: {deviation}");
             assert!(beyond <= 20, "{expected}: {beyond} of {DRAWS}");
             if expected <= 4 {
+                // By chance it would be four.
                 assert!(
-                    naively_beyond > 5 * beyond.max(10),
+                    naively_beyond > 5 * beyond.max(4),
                     "{expected}: {naively_beyond}"
                 );
             }

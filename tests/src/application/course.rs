@@ -218,6 +218,7 @@ impl Site<'_> {
                 deadline: Instant::now() + PRESSING,
                 exports: true,
             });
+            outcome.held_in_the_end_bytes = self.held(vm);
         }
     }
 

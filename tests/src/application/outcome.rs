@@ -55,6 +55,9 @@ pub struct Outcome {
     pub held_bytes: f64,
     /// One standard error of what was charged at that request.
     pub standard_error_bytes: f64,
+    /// The same when a course that goes on loading has ended it.
+    #[serde(default)]
+    pub held_in_the_end_bytes: f64,
     /// The most that the agent said was live.
     pub highest_bytes: f64,
     /// How fast it was loaded until then.
@@ -114,6 +117,13 @@ impl Outcome {
         self.highest_bytes.max(self.held_bytes) / self.limit_bytes as f64
     }
 
+    /// The most that was live after a collection, with the clients stopped, of the limit. Between collections
+    /// old garbage, and what requests that are inside need, count as live.
+    #[must_use]
+    fn grown_ratio(&self) -> f64 {
+        self.held_in_the_end_bytes.max(self.held_bytes) / self.limit_bytes as f64
+    }
+
     /// Which promises are not kept, but for the overshoot at the door, which is judged over several runs.
     ///
     /// Without a door, errors break what they break; it is counted. But the account does not grow without
@@ -129,7 +139,7 @@ impl Outcome {
         let neighbour = self.neighbour_failures;
         check(neighbour == 0, format!("the neighbour: {neighbour} times"));
         if !self.door {
-            let grown = self.highest_ratio();
+            let grown = self.grown_ratio();
             check(
                 grown <= UNREPORTED || self.ineffective.is_some(),
                 format!("held {grown:.2} of its limit, and nothing was reported"),
@@ -298,6 +308,8 @@ mod tests {
         one.losses = None;
         assert_eq!(one.failures(), [""; 0]);
         one.highest_bytes = 128.0;
+        assert_eq!(one.failures(), [""; 0], "for a moment");
+        one.held_in_the_end_bytes = 128.0;
         assert_eq!(one.failures().len(), 1);
         one.ineffective = Some("jdk".to_owned());
         assert_eq!(one.failures(), [""; 0]);

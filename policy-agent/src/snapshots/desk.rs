@@ -271,6 +271,7 @@ mod tests {
         let open = desk.open();
         desk.exit(Duration::from_millis(20));
         assert_eq!(desk.wait(None), Work::Exit);
+        desk.exited();
         std::thread::scope(|scope| {
             let ending = scope.spawn(|| desk.exit(Duration::from_secs(60)));
             while desk.state().exit != Exit::Asked {

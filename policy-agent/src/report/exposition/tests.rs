@@ -113,6 +113,7 @@ fn full() -> Snapshot {
                 account: "{le=\"+Inf\"} 1 # EOF".into(),
                 class: "a\"\n\\".into(),
                 growth_bytes_per_second: 1.5,
+                kept_by: vec!["static a.B.c\n# EOF".into()],
                 ..Suspect::default()
             }],
             ..Report::default()

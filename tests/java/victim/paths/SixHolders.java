@@ -36,8 +36,12 @@ public final class SixHolders {
         final List<EventListener> listeners = new ArrayList<>();
     }
 
+    /** Large in itself: there are few of them, and some must be sampled. */
     static final class Item {
-        final byte[] payload = new byte[4000];
+        long a0, a1, a2, a3, a4, a5, a6, a7, a8, a9;
+        long b0, b1, b2, b3, b4, b5, b6, b7, b8, b9;
+        long c0, c1, c2, c3, c4, c5, c6, c7, c8, c9;
+        long d0, d1, d2, d3, d4, d5, d6, d7, d8, d9;
     }
 
     static final class Pooled {

@@ -27,6 +27,18 @@ fn host(vm: &Vm, policy: &str) -> Builder {
         .policy(policy)
 }
 
+/// A program of whose account stacks are taken. Its account begins with its first sample, and what comes before the
+/// agent has seen the account has no stacks.
+fn asked(vm: &Vm, interval: &str) -> Jvm {
+    let mut jvm = host(vm, &policy(ASKED, interval)).start();
+    jvm.ask("arrays 100");
+    let is_taken = poll(PATIENCE, || {
+        (!sites(&jvm).accounts.is_empty()).then_some(())
+    });
+    assert!(is_taken.is_some(), "no stacks are taken: {}", jvm.log());
+    jvm
+}
+
 /// Each JDK with G1 and with ZGC.
 fn vms() -> Vec<Vm> {
     let mut vms = every_jdk_with(Collector::G1);
@@ -89,7 +101,7 @@ fn assert_share(of: &ClassSites<'static>, frame: &str, share: f64) {
 #[test]
 fn survivors_are_ranked_by_the_line_that_allocated_them() {
     on_each(&vms(), |vm| {
-        let mut jvm = host(vm, &policy(ASKED, "16KiB")).start();
+        let mut jvm = asked(vm, "16KiB");
         // 216 bytes each: 20 MB. The garbage is 400 MB of arrays, of which 4 MB are kept by another line.
         jvm.ask("arrays 1000");
         assert_eq!(jvm.ask("keep 70000 30000 100000"), ["kept 70000 30000"]);
@@ -182,7 +194,7 @@ fn changes(old: &str, new: &str) -> Vec<Value> {
 #[test]
 fn the_difference_of_two_snapshots_names_the_line_that_grew() {
     on_each(&one_jdk_with(Collector::G1, 1), |vm| {
-        let mut jvm = host(vm, &policy(ASKED, "16KiB")).start();
+        let mut jvm = asked(vm, "16KiB");
         jvm.ask("keep 90000 30000 0");
         named(&mut jvm, ITEM);
         let old = snapshot(&jvm, "old.json.gz");
@@ -219,7 +231,7 @@ fn the_difference_of_two_snapshots_names_the_line_that_grew() {
 #[test]
 fn the_jdks_frames_do_not_hide_the_application() {
     on_each(&vms(), |vm| {
-        let mut jvm = host(vm, &policy(ASKED, "4KiB")).start();
+        let mut jvm = asked(vm, "4KiB");
         jvm.ask("deep 100000");
         jvm.ask("lambda 50000");
         let nodes = named(&mut jvm, "java.util.HashMap$Node");
@@ -266,7 +278,7 @@ fn virtual_threads_have_stacks_too() {
         .filter(|vm| vm.jdk.feature >= 21)
         .collect::<Vec<_>>();
     on_each(&vms, |vm| {
-        let mut jvm = host(vm, &policy(ASKED, "16KiB")).start();
+        let mut jvm = asked(vm, "16KiB");
         jvm.ask("virtual 40000 60000 0");
         let items = named(&mut jvm, ITEM);
         assert_share(&items, &line("Shelf", "often", "often"), 0.4);
@@ -340,7 +352,7 @@ fn put_in_force(jvm: &Jvm, path: &Path, policy: &str, generation: u64) {
 #[test]
 fn classes_may_be_unloaded_while_their_sites_are_read() {
     on_each(&vms(), |vm| {
-        let mut jvm = host(vm, &policy(ASKED, "256B")).start();
+        let mut jvm = asked(vm, "256B");
         let code = java::classes().victims();
         let address = jvm.address();
         let is_over = std::sync::atomic::AtomicBool::new(false);

@@ -54,13 +54,13 @@ pub(super) fn write(release: &Release, output: &Path) -> Result<()> {
         &mut package,
         "control.tar.gz",
         epoch,
-        &tar_gz(&about, "./", epoch)?,
+        &tar_gz(&about, "", epoch)?,
     );
     member(
         &mut package,
         "data.tar.gz",
         epoch,
-        &tar_gz(&files, "./", epoch)?,
+        &tar_gz(&files, "", epoch)?,
     );
     let name = format!("heapwarden_{VERSION}_amd64.deb");
     fs::write(output.join(&name), package).with_context(|| format!("{name} cannot be written"))

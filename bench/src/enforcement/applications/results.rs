@@ -177,7 +177,7 @@ pub(super) mod tests {
 
     #[test]
     fn each_aim_can_be_missed() {
-        assert_eq!(met(&results(&[0.04, 0.05, 0.06])), [true; 4]);
+        assert_eq!(met(&results(&[0.04, 0.045, 0.06])), [true; 4]);
         assert_eq!(
             met(&results(&[0.06, 0.06, 0.01])),
             [false, true, true, true]

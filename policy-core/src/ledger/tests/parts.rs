@@ -80,7 +80,7 @@ proptest! {
 
 #[test]
 fn foreign_tags_are_not_ours() {
-    for raw in [0, 1, -1, i64::MIN, i64::MAX, 6 << 60] {
+    for raw in [0, 1, -1, i64::MIN, i64::MAX, 7 << 60, 6 << 60 | 1 << 32] {
         assert_eq!(Tag::decode(raw), None, "{raw:#x}");
     }
     assert_eq!(ObjectTag::new(ObjectTag::INDICES, 0), None);

@@ -4,16 +4,11 @@ use std::time::{Duration, Instant};
 
 use policy_config::{Door, Limit, Matcher, Mode, Policy};
 
-/// How long after a reason to look the fitter looks: at once, and again, because a container may load the
-/// class after its loader is known. A large application takes minutes to start.
-const LOOKS: [Duration; 7] = [
-    Duration::ZERO,
-    Duration::from_secs(1),
-    Duration::from_secs(3),
-    Duration::from_secs(10),
-    Duration::from_secs(30),
-    Duration::from_secs(100),
-    Duration::from_secs(300),
+/// How many seconds after a reason to look the fitter looks: at once, and again, because a container may load the
+/// class after its loader is known. An application with a server inside takes minutes to start on a busy machine,
+/// and has no door until the next look.
+const LOOKS_SECONDS: [u64; 19] = [
+    0, 1, 3, 6, 10, 15, 20, 30, 40, 50, 60, 75, 90, 120, 150, 200, 300, 600, 1200,
 ];
 
 /// The shortest time between two looks, each of which passes over all loaded classes.
@@ -33,10 +28,10 @@ pub(super) fn wants_doors(policy: &Policy) -> bool {
         })
 }
 
-/// When to look. See [`LOOKS`].
+/// When to look. See [`LOOKS_SECONDS`].
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
-    /// When the last reason came up, and the next of [`LOOKS`] after it; empty if none is left.
+    /// When the last reason came up, and the next of [`LOOKS_SECONDS`] after it; empty if none is left.
     begun: Option<(Instant, usize)>,
     last: Option<Instant>,
     /// Whether the next look is to come soon, and how many have come so.
@@ -44,7 +39,7 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// There is a reason to look: begins [`LOOKS`] anew.
+    /// There is a reason to look: begins [`LOOKS_SECONDS`] anew.
     pub(super) fn begin(&mut self, now: Instant) {
         self.begun = Some((now, 0));
         self.soon = (false, 0);
@@ -65,7 +60,7 @@ impl Schedule {
         let (begun, next) = self.begun?;
         let due = match self.soon.0 {
             true => now,
-            false => begun + *LOOKS.get(next)?,
+            false => begun + Duration::from_secs(*LOOKS_SECONDS.get(next)?),
         };
         let due = (self.last).map_or(due, |last| due.max(last + SHORTEST));
         Some(due.saturating_duration_since(now))
@@ -77,8 +72,8 @@ impl Schedule {
             return false;
         }
         if let Some((begun, next)) = &mut self.begun {
-            let missed = |after: &&Duration| *begun + **after <= now;
-            *next += LOOKS[*next..].iter().take_while(missed).count();
+            let missed = |after: &&u64| *begun + Duration::from_secs(**after) <= now;
+            *next += LOOKS_SECONDS[*next..].iter().take_while(missed).count();
         }
         self.last = Some(now);
         if self.soon.0 {
@@ -128,9 +123,9 @@ mod tests {
         assert!(!schedule.take(start));
         schedule.begin(start);
         let mut now = start;
-        for after in LOOKS {
+        for after in LOOKS_SECONDS {
             now += schedule.wait(now).expect("another look");
-            assert_eq!(now, start + after);
+            assert_eq!(now, start + Duration::from_secs(after));
             assert!(schedule.take(now));
             assert!(!schedule.take(now));
         }
@@ -183,6 +178,6 @@ mod tests {
         schedule.begin(start);
         let late = start + Duration::from_secs(4);
         assert!(schedule.take(late));
-        assert_eq!(schedule.wait(late), Some(Duration::from_secs(6)));
+        assert_eq!(schedule.wait(late), Some(Duration::from_secs(2)));
     }
 }

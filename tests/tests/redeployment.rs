@@ -187,9 +187,9 @@ fn a_hundred_thousand_services_made_and_gone_leave_memory_where_it_was() {
         let sized = resident[..3].iter().max().expect("three");
         let grown = resident[9].saturating_sub(*sized);
         assert!(grown < 6 << 20, "{grown} bytes more after 70,000 services");
-        // Hash tables double, some sooner than others, when the cleaning is late: by less than that as well.
+        // Hash tables double, some sooner than others, when the cleaning is late.
         assert!(
-            own[9] - own[2] < f64::from(6 << 20),
+            own[9] <= own[2] * 1.1 + 65_536.0,
             "the agent's own: {own:?}"
         );
         jvm.ask("deploy svc-after");

@@ -82,6 +82,7 @@ pub fn clean(core: &Core, java: &(impl References + ?Sized)) -> Seen {
     }
     let (given_back, left) = close_purses(core, &dead);
     clean_classes(core);
+    core.directory().give_back_room();
     Seen {
         loaders,
         classes,

@@ -18,6 +18,7 @@
 //! a purse was known, or before a reload renamed the account, count for the account as it is now.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use policy_config::{Matcher, Policy};
@@ -35,6 +36,8 @@ pub mod counting;
 /// For how many accounts the counters are kept after their last purse is gone, so that a redeployment
 /// continues counting where it stopped. The oldest are forgotten first.
 const MOST_DEPARTED: usize = 1024;
+/// Tables with less room than this keep it.
+const LEAST_ROOM: usize = 1024;
 
 /// How many parents of a loader are followed to its service.
 const MOST_PARENTS: u32 = 8;
@@ -317,13 +320,34 @@ impl Directory {
     pub fn estimated_bytes(&self) -> u64 {
         /// A name of typical length, with the overhead of its allocation.
         const NAME_BYTES: usize = 96;
-        let entry = |entries: usize, size: usize| entries * (size + NAME_BYTES);
-        (entry(self.owners.capacity(), size_of::<(PurseId, Owner)>())
-            + entry(self.loaders.capacity(), size_of::<(LoaderId, Loader)>())
-            + entry(self.classes.capacity(), size_of::<(ClassId, Arc<str>)>())
-            + entry(self.accounts.len(), size_of::<(Arc<str>, Account)>())
-            + entry(self.of_purse.capacity(), size_of::<(PurseId, Arc<str>)>())
-            + entry(self.departed.capacity(), size_of::<(Arc<str>, Departed)>())) as u64
+        fn table<K, V>(table: &HashMap<K, V>) -> usize {
+            table.capacity() * size_of::<(K, V)>() + table.len() * NAME_BYTES
+        }
+        (table(&self.owners)
+            + table(&self.loaders)
+            + table(&self.classes)
+            + self.accounts.len() * (size_of::<(Arc<str>, Account)>() + NAME_BYTES)
+            + table(&self.of_purse)
+            + table(&self.departed)) as u64
+    }
+
+    /// Gives back the room of tables that have become nearly empty: hash tables only ever grow by themselves.
+    pub fn give_back_room(&mut self) {
+        fn fit<K: Eq + Hash, V>(table: &mut HashMap<K, V>) {
+            let len = table.len();
+            if table.capacity() > LEAST_ROOM && len < table.capacity() / 8 {
+                table.shrink_to(len * 2);
+            }
+        }
+        fit(&mut self.owners);
+        fit(&mut self.loaders);
+        fit(&mut self.children);
+        fit(&mut self.deployments);
+        fit(&mut self.classes);
+        fit(&mut self.of_purse);
+        fit(&mut self.above);
+        fit(&mut self.scopes);
+        fit(&mut self.departed);
     }
 
     /// Removes a purse that was closed. Its account keeps its counters; returns the name of the account.

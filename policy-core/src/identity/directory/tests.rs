@@ -43,6 +43,25 @@ fn redeployment_is_one_account_and_retires_the_old_loader() {
     assert!(representatives.contains(&(purse(2), purse(1))));
 }
 
+/// However many there were at a time.
+#[test]
+fn services_that_are_forgotten_leave_no_room_behind() {
+    let mut d = Directory::new(Arc::default());
+    let most = u32::from(u16::MAX);
+    for n in 1..most {
+        named(&mut d, n, &[&format!("/s{n}")]);
+    }
+    let full = d.estimated_bytes();
+    for n in 1..most {
+        d.bury(LoaderId(n));
+        d.close_purse(purse(n as u16), 0, 0);
+    }
+    d.give_back_room();
+    assert!(d.estimated_bytes() < full / 20, "{full}");
+    named(&mut d, 1, &["/again"]);
+    assert_eq!(&*d.account_name(purse(1)), "/again");
+}
+
 /// A loader that is gone does not leak, whatever its objects do.
 #[test]
 fn a_loader_that_is_gone_is_not_retired_and_its_purse_is_left() {

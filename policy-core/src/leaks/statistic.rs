@@ -261,3 +261,6 @@ fn wilson(hits: u64, all: u64) -> (f64, f64) {
         ((middle + spread) / scale).min(1.0),
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,11 +17,12 @@ public final class Watched {
     private static final int PAYLOAD = 40;
     private static final int NODES_OF_A_LIST = 1000;
 
-    /** What is looked for: a few, in the last list. */
-    private static final int MARKED = 100;
+    /** What is looked for: a few arrays, large enough that some are sampled. */
+    private static final int MARKED = 40;
+    private static final int MARKED_LENGTH = 100_000;
 
     private static Object[] held;
-    private static Marked[] marked;
+    private static Marked[][] marked;
 
     private Watched() {}
 
@@ -34,9 +35,7 @@ public final class Watched {
         }
     }
 
-    private static final class Marked {
-        final byte[] payload = new byte[20_000];
-    }
+    private static final class Marked {}
 
     public static void main(String[] arguments) throws IOException {
         hold(Long.parseLong(arguments[0]));
@@ -70,10 +69,7 @@ public final class Watched {
             }
             held[list] = last;
         }
-        marked = new Marked[MARKED];
-        for (int number = 0; number < MARKED; number++) {
-            marked[number] = new Marked();
-        }
+        marked = new Marked[MARKED][MARKED_LENGTH];
     }
 
     private static final class Watcher extends Thread {

@@ -80,7 +80,7 @@ impl Rig {
         let began = Instant::now();
         let mut command = Command::new(&self.command);
         command.args(["paths", &jvm.id().to_string(), "--json"]);
-        command.args(["--class", "walks.Watched$Marked"]);
+        command.args(["--class", "walks.Watched$Marked[]"]);
         match how {
             How::Forked { .. } => command.args(["--max-pause", "60s"]),
             // A fork that may not stop it at all is never begun.

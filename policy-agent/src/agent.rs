@@ -9,7 +9,7 @@
 //! the threads are woken to end. Nobody waits for them: they are daemons, and the VM may hold them.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
@@ -69,6 +69,8 @@ pub(crate) struct Agent {
     pub(crate) api: Api,
     pub(crate) snapshots: SnapshotMaker,
     pub(crate) walks: Walks,
+    /// What the listener keeps of the last hour.
+    pub(crate) remembered_bytes: AtomicU64,
     events: Arc<EventRecorder>,
     pub(crate) refund_threads: RefundThreads,
     pub(crate) loader_thread: Wakeup,
@@ -129,6 +131,7 @@ impl Agent {
             api: Api::new(),
             snapshots: SnapshotMaker::new(),
             walks: Walks::default(),
+            remembered_bytes: AtomicU64::default(),
             events: Arc::default(),
             refund_threads: RefundThreads::default(),
             started: Instant::now(),

@@ -1,5 +1,6 @@
 //! What the listener publishes: readings of the accounts, which it shares with the Java API.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -61,6 +62,10 @@ impl Source for Published {
         self.agent.costs.thread_is("http");
         *last = Some((Instant::now(), reading.clone()));
         reading
+    }
+
+    fn remembers(&self, bytes: u64) {
+        self.agent.remembered_bytes.store(bytes, Ordering::Relaxed);
     }
 
     fn walks(&self) -> Vec<u8> {
@@ -125,5 +130,6 @@ fn completed(agent: &Agent, mut taken: Taken) -> Taken {
         *bytes += agent.references.committed_bytes();
     }
     (snapshot.memory_bytes).push(("snapshots", agent.snapshots.desk.committed_bytes()));
+    (snapshot.memory_bytes).push(("history", agent.remembered_bytes.load(Ordering::Relaxed)));
     taken
 }

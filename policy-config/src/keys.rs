@@ -7,6 +7,7 @@ pub(crate) const ROOT: &[&str] = &[
     "enforcement",
     "leaks",
     "snapshots",
+    "privacy",
     "account",
     "leak",
 ];
@@ -28,6 +29,8 @@ pub(crate) const SNAPSHOTS: &[&str] = &["directory", "every", "keep", "at-exit"]
 pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget", "mask", "reserve"];
 /// `[leaks]`
 pub(crate) const LEAKS: &[&str] = &["sites", "paths", "paths-per-day"];
+/// `[privacy]`
+pub(crate) const PRIVACY: &[&str] = &["values"];
 /// `[[account]]`
 pub(crate) const ACCOUNT: &[&str] = &[
     "name",
@@ -55,6 +58,7 @@ pub(crate) fn home_of(key: &str) -> Option<&'static str> {
         ("[enforcement]", ENFORCEMENT),
         ("[snapshots]", SNAPSHOTS),
         ("[leaks]", LEAKS),
+        ("[privacy]", PRIVACY),
         ("[[account]]", ACCOUNT),
         ("[[leak]]", LEAK),
     ]

@@ -85,6 +85,7 @@ impl Routes {
             let snapshot = source.snapshot();
             let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
             history.record(&snapshot, SystemTime::now());
+            source.remembers(history.memory_bytes());
         };
         if catch_unwind(AssertUnwindSafe(record)).is_err() {
             tracing::error!("a point of the last hour is lost; the log has the panic");

@@ -17,6 +17,7 @@ mod enforcer_thread;
 mod holdings_thread;
 pub mod http;
 mod inserted;
+mod instances;
 mod jvm;
 mod log;
 mod naming;

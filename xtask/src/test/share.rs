@@ -112,7 +112,9 @@ mod tests {
         let mut files: Vec<String> = std::fs::read_dir(repository::root().join("tests/tests"))
             .unwrap()
             .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|end| end == "rs"))
+            .filter(|path| {
+                path.extension().is_some_and(|end| end == "rs") || path.join("main.rs").exists()
+            })
             .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
             .collect();
         let mut listed: Vec<String> = TABLE.iter().map(|(name, _)| (*name).to_owned()).collect();

@@ -21,6 +21,17 @@
 //!    memory ends it.
 //! 7. A heap that is mapped shared is not forked: the child would see the parent's changes.
 //!
+//! # In place: one stop
+//! What one stop has seen is worth nothing to the next: objects move in between, and a tag for each object costs more
+//! than the walk. A walk in place can therefore be cut by *roots* only: first what an account's own static fields and
+//! threads reach, without what belongs to others, then the rest. A chain that such a slice finds is true when it was
+//! found; that nobody holds an object is true only if all slices have finished. Measured with a small agent of its own
+//! on heaps of 300 MB: of ten services in one JVM, each service's slice took 63 to 134 ms where the whole took 594 to
+//! 1254 ms (JDK 21 with G1, JDK 25 with ZGC); of one service, 991 to 1176 ms of 1076 to 1448 ms. So a slice helps if
+//! many services share the JVM and the account holds its leak itself; it does not help a program that is alone, nor if
+//! a holder is looked for that is outside (`--retired`), nor if any object is found in the rest only: then the stop
+//! for the rest is as long as before, and the slice comes on top. It is not built.
+//!
 //! `recorder` says how an object is recognised, `log` what is written down, `child` how two processes do it.
 
 mod answer;

@@ -7,6 +7,7 @@ pub(crate) const ROOT: &[&str] = &[
     "enforcement",
     "leaks",
     "snapshots",
+    "exact",
     "account",
     "leak",
 ];
@@ -24,6 +25,8 @@ pub(crate) const SAMPLING: &[&str] = &[
 pub(crate) const THIN: &[&str] = &["class", "keep"];
 /// `[snapshots]`; `keep` is there as well.
 pub(crate) const SNAPSHOTS: &[&str] = &["directory", "every", "keep", "at-exit"];
+/// `[exact]`
+pub(crate) const EXACT: &[&str] = &["accounts"];
 /// `[enforcement]`
 pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget", "mask", "reserve"];
 /// `[leaks]`
@@ -54,6 +57,7 @@ pub(crate) fn home_of(key: &str) -> Option<&'static str> {
         ("[sampling]", SAMPLING),
         ("[enforcement]", ENFORCEMENT),
         ("[snapshots]", SNAPSHOTS),
+        ("[exact]", EXACT),
         ("[leaks]", LEAKS),
         ("[[account]]", ACCOUNT),
         ("[[leak]]", LEAK),

@@ -56,6 +56,7 @@ const TABLE: &[(&str, Share)] = &[
     ("suggest", shared(4, 4, 60)),
     ("programs", shared(5, 3, 100)),
     ("class_rewriting", shared(10, 1, 30)),
+    ("exact_accounts", shared(10, 1, 60)),
     ("example_tenants", shared(4, 4, 60)),
     ("dashboards", shared(3, 2, 60)),
     ("evidence", shared(8, 2, 50)),

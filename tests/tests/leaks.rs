@@ -462,7 +462,7 @@ fn in_many_runs_the_planted_class_and_line_come_first() {
     let vms: Vec<Vm> = every.iter().cycle().take(runs).cloned().collect();
     let turn = AtomicU32::new(0);
     let wrong = Mutex::new(Vec::new());
-    on_each_at_once(2, &vms, |vm| {
+    on_each_at_once(3, &vms, |vm| {
         let kind = PLANTED[turn.fetch_add(1, Ordering::Relaxed) as usize % PLANTED.len()];
         match plant(vm, kind) {
             Ok(took) => println!("{vm}: {} found after {took:?}", kind.class),

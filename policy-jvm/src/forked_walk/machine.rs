@@ -236,6 +236,8 @@ fn shared_range(line: &str) -> Option<Range<u64>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::memory::{Sharing, Table};
+    use super::system::Child;
     use super::*;
 
     #[test]
@@ -265,6 +267,32 @@ mod tests {
         assert!(of(10, 1.0).predicted_pause() > alone);
         of(10, 1.0).forked_in(Duration::from_secs(300));
         assert!(of(10, 1.0).predicted_pause() < Duration::from_millis(40));
+    }
+
+    #[test]
+    fn a_fork_takes_the_processor_time_that_the_probe_says() {
+        let mut pages = Table::<u8>::new(256 << 20, Sharing::Private).unwrap();
+        pages.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+        // Processor time, which others disturb little; the middle one of a few.
+        let mut ratios: Vec<f64> = (0..5)
+            .map(|_| {
+                let probe = Resident::read().unwrap().probe;
+                let before = system::thread_time();
+                let child = system::fork().unwrap();
+                if child == 0 {
+                    system::exit_now(0);
+                }
+                let took = system::thread_time().saturating_sub(before);
+                while system::look_at(child) == Child::Runs {
+                    system::sleep(Duration::from_millis(1));
+                }
+                took.as_secs_f64() / probe.as_secs_f64()
+            })
+            .collect();
+        ratios.sort_by(f64::total_cmp);
+        let stated = FORK_PER_PROBE as f64 / 1000.0;
+        let is_right = (stated / 2.0..=stated * 2.0).contains(&ratios[2]);
+        assert!(is_right, "{ratios:?}, stated {stated}");
     }
 
     #[test]

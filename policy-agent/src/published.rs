@@ -72,6 +72,11 @@ impl Source for Published {
         self.agent.walks.document()
     }
 
+    fn instances(&self) -> Vec<u8> {
+        let values_allowed = self.agent.policy.in_force().privacy.values;
+        self.agent.walks.instances.document(values_allowed)
+    }
+
     fn ready(&self) -> Result<(), String> {
         if let Some(thread) = self.agent.failed_thread() {
             Err(format!(

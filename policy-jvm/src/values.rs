@@ -62,6 +62,11 @@ impl JvmTi {
         Ok(u64::try_from(bytes).unwrap_or(0))
     }
 
+    /// Whether a class is of the boot loader.
+    pub fn is_of_boot_loader(&self, class: &Ref<'_, Class>) -> bool {
+        matches!(self.loader_of(class.jni(), class), Ok(None))
+    }
+
     /// This object as an array; `None` if it is none.
     pub fn as_array<'r, 'j>(&self, object: &'r Ref<'j>) -> Option<AnyArray<'r, 'j>> {
         let signature = self.signature_of(&*object.class()).ok()?;
@@ -128,7 +133,20 @@ pub struct AnyArray<'r, 'j> {
     element: Element,
 }
 
-impl AnyArray<'_, '_> {
+impl<'j> AnyArray<'_, 'j> {
+    /// An element of an array of references; `None` if it is null or out of bounds, and of other arrays.
+    pub fn reference(&self, index: u64) -> Option<Local<'j>> {
+        if self.element != Element::Reference || index >= self.length() {
+            return None;
+        }
+        let jni = self.object.jni();
+        // It fits, because a length does.
+        let index = index as i32;
+        let value = call!(jni, GetObjectArrayElement, self.object.raw().0, index);
+        // SAFETY: GetObjectArrayElement returns a fresh local reference or null.
+        unsafe { Local::adopt(jni, value) }
+    }
+
     /// What the elements are.
     pub fn element(&self) -> Element {
         self.element

@@ -5,13 +5,14 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::instances::{Instances, InstancesRequest};
 use crate::number::whole;
 
 /// A question to the agent: the file `request.json` in the folder that the command names.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WalkRequest<'a> {
-    /// `paths` or `holders`.
+    /// `paths`, `holders` or `instances`.
     pub question: Cow<'a, str>,
     /// Only objects of this account.
     pub account: Option<Cow<'a, str>>,
@@ -23,6 +24,9 @@ pub struct WalkRequest<'a> {
     pub max_pause_ms: Option<u64>,
     /// If a fork is not possible: walk in place, and stop the JVM for at most so long.
     pub in_place_ms: Option<u64>,
+    /// `instances`: which tables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instances: Option<InstancesRequest>,
 }
 
 /// An answer. Exactly one field is set.
@@ -38,6 +42,9 @@ pub struct WalkReply<'a> {
     /// To `holders`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holders: Option<Holders<'a>>,
+    /// To `instances`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instances: Option<Instances<'a>>,
 }
 
 /// The last answers, newest first.

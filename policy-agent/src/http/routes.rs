@@ -106,6 +106,7 @@ impl Routes {
                 "The leaks",
                 report::leaks::render(&source.snapshot(), SystemTime::now()),
             ),
+            ("/api/v1/instances", "") => document("The instances", Ok(source.instances())),
             ("/api/v1/paths", "") => document("The paths", Ok(source.walks())),
             ("/-/healthy", "") => Response::text(200, "Heapwarden is running."),
             ("/-/ready", "") => match source.ready() {
@@ -118,9 +119,9 @@ impl Routes {
             }
             ("/", "") => page::index(request),
             (
-                "/metrics" | "/api/v1/leaks" | "/api/v1/paths" | "/api/v1/sites"
-                | "/api/v1/snapshot" | "/api/v1/snapshots" | "/api/v1/history" | "/-/healthy"
-                | "/-/ready" | "/",
+                "/metrics" | "/api/v1/leaks" | "/api/v1/instances" | "/api/v1/paths"
+                | "/api/v1/sites" | "/api/v1/snapshot" | "/api/v1/snapshots" | "/api/v1/history"
+                | "/-/healthy" | "/-/ready" | "/",
                 _,
             ) => Response::text(400, "No query is understood here."),
             (path, "") => (path.strip_prefix(page::FOLDER))

@@ -25,12 +25,14 @@ use policy_jvm::forked_walk::{
 use policy_report::{Holders, Paths, WalkMade, WalkReply, WalkRequest, Walks as Document};
 
 use crate::agent::Agent;
+use crate::instances;
 use crate::ledger::Tag;
 use survey::Survey;
 use targets::Wanted;
 
 pub(crate) use automatic::{Automatic, consider};
 pub(crate) use command::command;
+pub(crate) use targets::accounts_of_purses;
 
 /// How many answers are kept.
 const KEPT: usize = 5;
@@ -52,6 +54,8 @@ pub(crate) struct Walks {
     pub(crate) automatic: Automatic,
     /// How many walks have had a fault, where a test wants one after the other.
     faults: AtomicUsize,
+    /// Answers about single objects.
+    pub(crate) instances: instances::Answers,
 }
 
 /// Why there is no answer.
@@ -146,13 +150,22 @@ fn answer(
             holders: Some(holders),
             ..WalkReply::default()
         }),
+        "instances" => instances::answer(agent, jni, request, is_cancelled)
+            .map(|instances| WalkReply {
+                instances: Some(instances),
+                ..WalkReply::default()
+            })
+            .map_err(CannotWalk::Question),
         other => Err(CannotWalk::Question(format!(
             "the question {other:?} is not known to this version of the agent"
         ))),
     };
     match answered {
         Ok(reply) => {
-            agent.walks.keep(&reply);
+            match &reply.instances {
+                Some(instances) => agent.walks.instances.keep(instances),
+                None => agent.walks.keep(&reply),
+            }
             reply
         }
         Err(why) => refused(&why),

@@ -56,6 +56,7 @@ const TABLE: &[(&str, Share)] = &[
     ("suggest", shared(4, 4, 60)),
     ("programs", shared(5, 3, 100)),
     ("class_rewriting", shared(10, 1, 30)),
+    ("exact_accounts", shared(10, 1, 60)),
     ("example_tenants", shared(4, 4, 60)),
     ("dashboards", shared(3, 2, 60)),
     ("evidence", shared(8, 2, 50)),
@@ -112,7 +113,9 @@ mod tests {
         let mut files: Vec<String> = std::fs::read_dir(repository::root().join("tests/tests"))
             .unwrap()
             .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|end| end == "rs"))
+            .filter(|path| {
+                path.extension().is_some_and(|end| end == "rs") || path.join("main.rs").exists()
+            })
             .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
             .collect();
         let mut listed: Vec<String> = TABLE.iter().map(|(name, _)| (*name).to_owned()).collect();

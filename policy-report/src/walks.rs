@@ -69,6 +69,8 @@ pub struct WalkMade<'a> {
     pub fork_ms: f64,
     /// How long the JVM was predicted to stand still.
     pub predicted_pause_ms: f64,
+    /// And how long if all other processes that wanted the processors had had their turn meanwhile.
+    pub most_predicted_pause_ms: f64,
     /// References of the heap that were looked at.
     #[serde(deserialize_with = "whole")]
     pub references: u64,

@@ -14,7 +14,8 @@ pub(crate) fn text(results: &Results) -> String {
     let parts = [
         table(results).text(),
         "Gap: the longest time that a Java thread which sleeps 1 ms again and again was kept from running; nothing \
-         is subtracted. Call: what JVM TI's call took in the agent, with the way to the safepoint. Fork: the system \
+         is subtracted. Idle gap: the same in 1.5 s before the walk, in which nothing happened: what the machine's \
+         other work does. At most: the prediction if all other processes that want the processors have their turn. Call: what JVM TI's call took in the agent, with the way to the safepoint. Fork: the system \
          call. Gap/predicted: 1 is right. In place/gap: the gap of the walk in place, in the same JVM and \
          with the same heap, over this one's. Forks of a JVM are numbered; before the first, the agent has learnt \
          nothing. Took: from the command's start to its end, beside a JVM that does nothing else."
@@ -33,7 +34,9 @@ fn table(results: &Results) -> Table {
         "resident MB",
         "walk",
         "predicted ms",
+        "at most",
         "gap ms",
+        "idle gap",
         "call ms",
         "fork ms",
         "gap/predicted",
@@ -62,7 +65,9 @@ fn table(results: &Results) -> Table {
                 How::InPlace => "in place".to_owned(),
             },
             of_fork(format!("{:.1}", row.predicted_ms)),
+            of_fork(format!("{:.1}", row.most_predicted_ms)),
             format!("{:.1}", row.gap_ms),
+            format!("{:.1}", row.idle_gap_ms),
             format!("{:.1}", row.pause_ms),
             of_fork(format!("{:.1}", row.fork_ms)),
             of_fork(format!("{:.2}", row.factor())),

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use heapwarden_harness::repository;
@@ -15,6 +16,20 @@ use crate::jvm::Jvm;
 
 /// The heap over what is held: a collector needs room.
 const ROOM: f64 = 1.35;
+
+/// How long the JVM is watched while nothing happens.
+const IDLE: Duration = Duration::from_millis(1500);
+
+/// Ends watching; the longest gap.
+fn gap_ms(jvm: &mut Jvm) -> Result<f64> {
+    jvm.go_on()?;
+    let said = jvm.until("ready")?;
+    let gap_ns: f64 = said
+        .first()
+        .and_then(|line| line.parse().ok())
+        .context("the JVM said no gap")?;
+    Ok(gap_ns / 1e6)
+}
 
 /// What is built.
 pub(crate) struct Rig {
@@ -77,6 +92,10 @@ impl Rig {
         jvm.calm_down()?;
         jvm.go_on()?;
         jvm.until("watching")?;
+        thread::sleep(IDLE);
+        let idle_gap_ms = gap_ms(jvm)?;
+        jvm.go_on()?;
+        jvm.until("watching")?;
         let began = Instant::now();
         let mut command = Command::new(&self.command);
         command.args(["paths", &jvm.id().to_string(), "--json"]);
@@ -95,12 +114,7 @@ impl Rig {
             String::from_utf8_lossy(&output.stderr).trim()
         );
         let found: Value = serde_json::from_slice(&output.stdout).context("the document")?;
-        jvm.go_on()?;
-        let said = jvm.until("ready")?;
-        let gap_ns: f64 = said
-            .first()
-            .and_then(|line| line.parse().ok())
-            .context("the JVM said no gap")?;
+        let gap_ms = gap_ms(jvm)?;
         let number = |key: &str| {
             let value = found[key].as_f64();
             value.with_context(|| format!("the document has no {key}"))
@@ -109,9 +123,11 @@ impl Rig {
             case: case.clone(),
             how,
             predicted_ms: number("predicted_pause_ms")?,
+            most_predicted_ms: number("most_predicted_pause_ms")?,
+            idle_gap_ms,
             pause_ms: number("pause_ms")?,
             fork_ms: number("fork_ms")?,
-            gap_ms: gap_ns / 1e6,
+            gap_ms,
             references: number("references")? as u64,
             resident_mb: jvm.resident_bytes()? as f64 / 1e6,
             took_s,

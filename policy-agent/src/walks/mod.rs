@@ -335,6 +335,7 @@ fn described(walk: Walk, how: How) -> (Walk, WalkMade<'static>) {
         pause_ms: milliseconds(walk.pause),
         fork_ms: milliseconds(walk.fork),
         predicted_pause_ms: milliseconds(walk.predicted_pause),
+        most_predicted_pause_ms: milliseconds(walk.most_predicted_pause),
         references: walk.references,
     };
     (walk, made)

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use policy_report::Holders;
 
-use super::paths_text::{how, pause};
+use super::paths_text::{how, pause, predicted};
 use crate::printable;
 use crate::table::{Align, amount, write_grid};
 
@@ -26,7 +26,7 @@ pub(super) fn write(holders: &Holders<'_>, out: &mut dyn Write) -> io::Result<()
         amount::count(holders.walk.references),
         how(&holders.walk.how),
         pause(holders.walk.pause_ms),
-        pause(holders.walk.predicted_pause_ms),
+        predicted(&holders.walk),
     )?;
     let name = |text: &str| printable::fitted_name(text, MAX_ACCOUNT_COLUMNS).into_owned();
     let mut lines = vec![TITLES.map(str::to_owned).to_vec()];

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use policy_report::{Chain, ChainStep, Paths};
+use policy_report::{Chain, ChainStep, Paths, WalkMade};
 
 use crate::printable;
 use crate::table::amount;
@@ -10,6 +10,8 @@ use crate::table::amount;
 /// Most chains that are printed, and most steps of one.
 const MAX_CHAINS: usize = 64;
 const MAX_STEPS: usize = 60;
+/// From here on the longest prediction is worth telling.
+const MUCH: f64 = 1.5;
 /// Widest name, in columns.
 const MAX_COLUMNS: usize = 110;
 
@@ -23,7 +25,7 @@ pub(super) fn write(paths: &Paths<'_>, out: &mut dyn Write) -> io::Result<()> {
         amount::count(paths.walk.references),
         how(&paths.walk.how),
         pause(paths.walk.pause_ms),
-        pause(paths.walk.predicted_pause_ms),
+        predicted(&paths.walk),
     )?;
     for chain in paths.paths.iter().take(MAX_CHAINS) {
         write_chain(chain, out)?;
@@ -48,6 +50,16 @@ pub(super) fn pause(milliseconds: f64) -> String {
     match milliseconds {
         ms if ms < 1000.0 => format!("{ms:.0} ms"),
         ms => format!("{:.1} s", ms / 1000.0),
+    }
+}
+
+/// What was predicted: one figure, or two where other processes may make a difference.
+pub(super) fn predicted(walk: &WalkMade<'_>) -> String {
+    let (least, most) = (walk.predicted_pause_ms, walk.most_predicted_pause_ms);
+    if most > MUCH * least {
+        format!("{} to {}", pause(least), pause(most))
+    } else {
+        pause(least)
     }
 }
 
@@ -95,7 +107,6 @@ fn shown(step: &ChainStep<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use policy_report::WalkMade;
 
     #[test]
     fn a_chain_is_read_from_its_root_and_nothing_in_it_reaches_the_terminal_raw() {
@@ -109,6 +120,7 @@ mod tests {
                 how: "forked".into(),
                 pause_ms: 26.4,
                 predicted_pause_ms: 1300.0,
+                most_predicted_pause_ms: 1400.0,
                 ..WalkMade::default()
             },
             looked_for: 64,
@@ -134,7 +146,13 @@ mod tests {
             text.contains("60 of 64 objects") && text.contains("26 ms"),
             "{text}"
         );
-        assert!(text.contains("predicted: 1.3 s"), "{text}");
+        assert!(text.contains("predicted: 1.3 s)"), "{text}");
+        let busy = WalkMade {
+            predicted_pause_ms: 20.0,
+            most_predicted_pause_ms: 80.0,
+            ..WalkMade::default()
+        };
+        assert_eq!(predicted(&busy), "20 ms to 80 ms");
         assert!(
             text.contains("60 × com.acme.Entry of shop, 5.0MiB")
                 || text.contains("5 MiB")

@@ -80,6 +80,8 @@ pub struct Walk {
     pub fork: Duration,
     /// How long the world was predicted to stand still.
     pub predicted_pause: Duration,
+    /// And how long if all other processes want the processors meanwhile.
+    pub most_predicted_pause: Duration,
     /// References that were looked at.
     pub references: u64,
     /// Objects with references.

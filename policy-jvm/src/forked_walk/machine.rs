@@ -39,6 +39,8 @@ pub(super) struct Resident {
     pub(super) probe: Duration,
     /// By how much a fork will be stretched by those who want the processors, too; at least 1.
     pub(super) stretch: f64,
+    /// The same at the most: if the threads of all other processes have their turn.
+    pub(super) most_stretch: f64,
 }
 
 fn proc(file: &str) -> Option<String> {
@@ -67,6 +69,7 @@ impl Resident {
         let huge = rollup
             .as_ref()
             .and_then(|rollup| kib(rollup, "AnonHugePages"));
+        let most_stretch = crowd().max(1.0);
         Some(Resident {
             bytes: kib(&status, "VmRSS")?,
             huge_bytes: huge.unwrap_or(0),
@@ -75,7 +78,8 @@ impl Resident {
             probe: huge.map_or(Duration::ZERO, |_| probe),
             // The probe was stretched by this process's own threads as well, which a fork stops; the list of who
             // wants to run has those of low priority, too. Each is too much.
-            stretch: stretch.min(crowd()).max(1.0),
+            stretch: stretch.clamp(1.0, most_stretch),
+            most_stretch,
         })
     }
 
@@ -97,6 +101,11 @@ impl Resident {
     /// How long a fork will stop the world: its processor time, stretched by those who want the processors too.
     pub(super) fn predicted_pause(&self) -> Duration {
         FIXED + self.fork_time().mul_f64(self.stretch)
+    }
+
+    /// The same at the most.
+    pub(super) fn most_predicted_pause(&self) -> Duration {
+        FIXED + self.fork_time().mul_f64(self.most_stretch)
     }
 
     /// Learns from a fork that took so much processor time.
@@ -236,6 +245,8 @@ fn shared_range(line: &str) -> Option<Range<u64>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::memory::{Sharing, Table};
+    use super::system::Child;
     use super::*;
 
     #[test]
@@ -245,6 +256,7 @@ mod tests {
             page_table_bytes: 8 << 20,
             probe: Duration::from_millis(probe_ms),
             stretch,
+            most_stretch: 4.0,
             ..Resident::default()
         };
         let alone = of(10, 1.0).predicted_pause();
@@ -253,6 +265,8 @@ mod tests {
             of(10, 2.0).predicted_pause(),
             FIXED + Duration::from_millis(34)
         );
+        let most = of(10, 2.0).most_predicted_pause();
+        assert_eq!(most, FIXED + Duration::from_millis(68));
         // Where the kernel offers no probe, the size has to do.
         assert_eq!(
             of(0, 1.0).predicted_pause(),
@@ -265,6 +279,32 @@ mod tests {
         assert!(of(10, 1.0).predicted_pause() > alone);
         of(10, 1.0).forked_in(Duration::from_secs(300));
         assert!(of(10, 1.0).predicted_pause() < Duration::from_millis(40));
+    }
+
+    #[test]
+    fn a_fork_takes_the_processor_time_that_the_probe_says() {
+        let mut pages = Table::<u8>::new(256 << 20, Sharing::Private).unwrap();
+        pages.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+        // Processor time, which others disturb little; the middle one of a few.
+        let mut ratios: Vec<f64> = (0..5)
+            .map(|_| {
+                let probe = Resident::read().unwrap().probe;
+                let before = system::thread_time();
+                let child = system::fork().unwrap();
+                if child == 0 {
+                    system::exit_now(0);
+                }
+                let took = system::thread_time().saturating_sub(before);
+                while system::look_at(child) == Child::Runs {
+                    system::sleep(Duration::from_millis(1));
+                }
+                took.as_secs_f64() / probe.as_secs_f64()
+            })
+            .collect();
+        ratios.sort_by(f64::total_cmp);
+        let stated = FORK_PER_PROBE as f64 / 1000.0;
+        let is_right = (stated / 2.0..=stated * 2.0).contains(&ratios[2]);
+        assert!(is_right, "{ratios:?}, stated {stated}");
     }
 
     #[test]

@@ -339,6 +339,7 @@ impl JvmTi {
             pause: followed.unwrap_or(state.forked_in),
             fork: state.forked_in,
             predicted_pause: predicted,
+            most_predicted_pause: resident.most_predicted_pause(),
             references: message.references,
             objects: message.objects,
         })
@@ -394,6 +395,7 @@ impl JvmTi {
             pause,
             fork: Duration::ZERO,
             predicted_pause: max_pause,
+            most_predicted_pause: max_pause,
             references,
             objects,
         })

@@ -14,6 +14,7 @@ mod collector;
 mod cost;
 mod door;
 mod enforcer_thread;
+mod exact;
 mod holdings_thread;
 pub mod http;
 mod inserted;

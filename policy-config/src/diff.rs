@@ -65,6 +65,12 @@ impl Policy {
             &budget(new),
         );
         diff_thin(&mut lines, &old.sampling.thin, &new.sampling.thin);
+        change(
+            &mut lines,
+            "exact accounts",
+            &old.exact.accounts,
+            &new.exact.accounts,
+        );
         diff_snapshots(&mut lines, old.snapshots.as_ref(), new.snapshots.as_ref());
         diff_enforcement(&mut lines, &old.enforcement, &new.enforcement);
         diff_accounts(&mut lines, &old.accounts, &new.accounts);

@@ -8,6 +8,7 @@ pub(crate) const ROOT: &[&str] = &[
     "leaks",
     "snapshots",
     "privacy",
+    "exact",
     "account",
     "leak",
 ];
@@ -25,6 +26,8 @@ pub(crate) const SAMPLING: &[&str] = &[
 pub(crate) const THIN: &[&str] = &["class", "keep"];
 /// `[snapshots]`; `keep` is there as well.
 pub(crate) const SNAPSHOTS: &[&str] = &["directory", "every", "keep", "at-exit"];
+/// `[exact]`
+pub(crate) const EXACT: &[&str] = &["accounts"];
 /// `[enforcement]`
 pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget", "mask", "reserve"];
 /// `[leaks]`
@@ -57,6 +60,7 @@ pub(crate) fn home_of(key: &str) -> Option<&'static str> {
         ("[sampling]", SAMPLING),
         ("[enforcement]", ENFORCEMENT),
         ("[snapshots]", SNAPSHOTS),
+        ("[exact]", EXACT),
         ("[leaks]", LEAKS),
         ("[privacy]", PRIVACY),
         ("[[account]]", ACCOUNT),

@@ -59,6 +59,8 @@ pub struct Policy {
     pub enforcement: Enforcement,
     /// `[snapshots]`; `None`: no files are written.
     pub snapshots: Option<Snapshots>,
+    /// `[exact]`
+    pub exact: Exact,
     /// `[leaks]`
     pub leak_settings: LeakSettings,
     /// `[privacy]`
@@ -264,6 +266,13 @@ pub enum Mode {
     Enforce,
 }
 words!(Mode { Observe = "observe", Enforce = "enforce" });
+
+/// `[exact]`: what is counted exactly, by code inserted into all classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Exact {
+    /// `accounts`: whether every allocation is counted to its account.
+    pub accounts: bool,
+}
 
 /// `[leaks]`: what is found out about what accounts hold, beyond what leak suspects need.
 #[derive(Debug, Clone, PartialEq)]

@@ -258,7 +258,7 @@ fn unprintable_text_of_the_user_is_escaped() {
     assert_lines(
         "\"a\\nforged: line\" = 1",
         &[
-            "p:1:1: unknown key `a\\nforged: line` in the policy file (the keys here are `agent`, `sampling`, `enforcement`, `leaks`, `snapshots`, `privacy`, `account` and `leak`)",
+            "p:1:1: unknown key `a\\nforged: line` in the policy file (the keys here are `agent`, `sampling`, `enforcement`, `leaks`, `snapshots`, `privacy`, `exact`, `account` and `leak`)",
         ],
     );
 }

@@ -28,6 +28,7 @@ pub mod cohorts;
 pub mod core;
 pub mod enforce;
 pub mod events;
+pub mod exact;
 pub mod holdings;
 pub mod identity;
 pub mod instances;

@@ -63,6 +63,7 @@ fn full() -> Snapshot {
         ..Account::default()
     };
     Snapshot {
+        exact: None,
         process: Process::default(),
         evidence_budget_used_up_seconds: None,
         heap: Heap {

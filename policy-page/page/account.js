@@ -3,6 +3,7 @@
 import { areas } from "./chart.js";
 import { accountLink, address, amount, classLink, count, el, exactBytes, figures, nameNode, note, plainTable, refill, section, stateBadge } from "./dom.js";
 import { bytesText, countText, dateText, durationText, percentText, rateText } from "./format.js";
+import { instancesOf } from "./instances.js";
 import { DataTable } from "./table.js";
 
 /** The middle of a histogram: the bound of the bin in which half of the bytes are reached; null beyond all. */
@@ -209,7 +210,7 @@ export function accountView(context) {
   const table = new DataTable({
     label: "Holdings by class", columns: classColumns(own), key: (row) => row.class, search: (row) => row.class, sorted: 1,
   });
-  const [top, chart, principals, scopes, refused, leaking, keeping] = Array.from({ length: 7 }, () => el("div"));
+  const [top, chart, principals, scopes, refused, leaking, keeping, single] = Array.from({ length: 8 }, () => el("div"));
   const draw = () => {
     const points = context.recording.all().filter((one) => one.accounts.has(name));
     const values = points.map((one) => one.accounts.get(name).live_bytes);
@@ -217,12 +218,12 @@ export function accountView(context) {
   };
   return {
     title: ["Account ", nameNode(name)],
-    needs: ["classes", "leaks", "walks"],
+    needs: ["classes", "leaks", "walks", "instances"],
     node: el("div", {}, top, section("Over time", chart),
       section("Holdings by class", table.node, el("p", {}, el("a", { href: address("flames", [], { account: name }) }, "Where it was allocated, as an icicle"))),
-      section("Leaks", leaking), section("Who keeps it alive", keeping), section("On whose behalf", principals), section("Scopes inside it", scopes),
+      section("Leaks", leaking), section("Who keeps it alive", keeping), section("On whose behalf", principals), section("Scopes inside it", scopes), section("Single objects", single),
       section("Where it is refused, or would be", refused)),
-    update({ classes, leaks, walks }) {
+    update({ classes, leaks, walks, instances }) {
       const account = classes.accounts.find((one) => one.name === name);
       if (account === undefined) {
         refill(top, note("There is no account of this name, or it holds too little to be listed."));
@@ -242,6 +243,7 @@ export function accountView(context) {
       table.show(account.classes, foot);
       refill(leaking, leakParts(leaks, name));
       refill(keeping, chains(walks, (chain) => chain.account === name), holdersOf(walks, name));
+      refill(single, instancesOf(instances, classes.jvm, name, null));
       refill(principals, account.principals.length === 0 ? note("Nothing is live.")
         : plainTable("Principals", ["Principal", "Live"], account.principals.map((one) => [accountLink(one.name), exactBytes(one.live_bytes)])));
       const inside = classes.accounts.filter((one) => one.parent === name);

@@ -2,6 +2,7 @@
 
 import { areas, bar } from "./chart.js";
 import { chains, forecastText, sitesList } from "./account.js";
+import { instancesOf } from "./instances.js";
 import { accountLink, address, amount, count, el, exactBytes, figures, nameNode, note, plainTable, refill, section } from "./dom.js";
 import { bytesText, countText, durationText, percentText, rateText } from "./format.js";
 
@@ -73,7 +74,7 @@ function sitesOfClass(sites, leaks, account, name) {
 export function classView(context) {
   const [account, name] = context.parts;
   const [top, ages, collections, sizes, where, grows, chart] = Array.from({ length: 7 }, () => el("div"));
-  const holders = el("div");
+  const [holders, single] = [el("div"), el("div")];
   const key = `${account}\n${name}`;
   const draw = () => {
     const points = context.recording.classes.get(key) ?? [];
@@ -81,11 +82,11 @@ export function classView(context) {
   };
   return {
     title: ["Class ", nameNode(name)],
-    needs: ["classes", "leaks", "sites", "walks"],
+    needs: ["classes", "leaks", "sites", "walks", "instances"],
     node: el("div", {}, el("p", {}, "In account ", accountLink(account)), top,
       section("Trend", grows, chart), section("Where it was allocated", where), section("Who keeps it alive", holders),
-      section("Ages", ages, collections), section("Sizes of one object", sizes)),
-    update({ classes, leaks, sites, walks }, at) {
+      section("Ages", ages, collections), section("Sizes of one object", sizes), section("Single objects", single)),
+    update({ classes, leaks, sites, walks, instances }, at) {
       const row = classes.accounts.find((one) => one.name === account)?.classes.find((one) => one.class === name);
       if (row === undefined) {
         refill(top, note("The account holds nothing of this class, or too little to be listed."));
@@ -105,6 +106,7 @@ export function classView(context) {
       draw();
       refill(where, sitesOfClass(sites, leaks, account, name));
       refill(holders, chains(walks, (chain) => chain.account === account && chain.class === name));
+      refill(single, instancesOf(instances, classes.jvm, account, name));
       refill(ages, histogram("Ages in time", "Age", row?.ages_seconds, durationText));
       refill(collections, histogram("Ages in collections", "Collections survived", row?.ages_collections, countText));
       refill(sizes, histogram("Sizes", "Size", row?.sizes, bytesText));

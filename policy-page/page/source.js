@@ -10,6 +10,7 @@ const PATHS = {
   leaks: "api/v1/leaks",
   sites: "api/v1/sites",
   walks: "api/v1/paths",
+  instances: "api/v1/instances",
   history: "api/v1/history",
   snapshot: "api/v1/snapshot",
   snapshots: "api/v1/snapshots",

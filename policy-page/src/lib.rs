@@ -46,7 +46,7 @@ macro_rules! modules {
 }
 
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 15] = modules![
+const MODULES: [(&str, &str); 16] = modules![
     "format.js",
     "dom.js",
     "source.js",
@@ -56,6 +56,7 @@ const MODULES: [(&str, &str); 15] = modules![
     "table.js",
     "difference.js",
     "icicle.js",
+    "instances.js",
     "overview.js",
     "account.js",
     "class.js",

@@ -182,6 +182,15 @@ fn assert_suspects(browser: &Browser, folder: &Path) {
             {"account": HOSTILE, "class": HOSTILE, "objects": 7, "bytes": 4096, "root": HOSTILE, "is_cut": false,
                 "steps": [{"class": HOSTILE, "via": HOSTILE, "repeats": 2}]}]}},
             {"holders": {"holders": [{"holder": HOSTILE, "made_by": HOSTILE, "live_bytes": 9, "standard_error_bytes": 1, "exclusive_bytes": 3}]}}]},
+        "api/v1/instances": {"answers": [{"at": "2026-11-24T20:00:00Z", "account": HOSTILE, "class": HOSTILE, "values_shown": true,
+            "sampled": 9, "live_bytes": 9, "standard_error_bytes": 1, "looked_at": 9, "drawn": 9, "gone": 0, "cut_short": HOSTILE,
+            "not_readable": [HOSTILE],
+            "largest": [{"class": HOSTILE, "bytes": 9, "elements": 3, "capacity": 4, "value": {"text": HOSTILE, "length": 3},
+                "age_at_least_seconds": 1.0, "age_at_most_seconds": 99.0, "collections_survived": 2}],
+            "equal": [{"class": HOSTILE, "value": {"digest": HOSTILE}, "objects": 7, "live_bytes": 9, "standard_error_bytes": 1,
+                "with_content_bytes": 19, "with_content_standard_error_bytes": 2, "samples": 7}],
+            "wasted": [{"class": HOSTILE, "objects": 7, "empty_objects": 1, "wasted_bytes": 9, "standard_error_bytes": 1,
+                "capacity_bytes": 19, "samples": 7}]}]},
         "api/v1/leaks": {"at": "2026-11-24T20:00:00Z", "horizon_seconds": 600, "undecided": null, "suspects": [suspect],
             "growing": [growing], "acknowledged": [], "omitted": 0}});
     let file = folder.join("report.html");
@@ -200,6 +209,15 @@ fn assert_suspects(browser: &Browser, folder: &Path) {
     assert_eq!(
         browser.value("return document.querySelectorAll('.chains > li').length"),
         1
+    );
+    let single = "[...document.querySelectorAll('section[aria-label=\"Single objects\"] table')].map((one) => one.getAttribute('aria-label'))";
+    assert_eq!(
+        browser.value(&format!("return {single}")),
+        json!([
+            "Largest objects",
+            "Most frequent equal values",
+            "Wasted capacity"
+        ])
     );
     assert_sound(browser, "null", "report with suspects");
     show(

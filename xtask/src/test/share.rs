@@ -85,6 +85,7 @@ const TABLE: &[(&str, Share)] = &[
     ("units_of_work", shared(6, 2, 25)),
     ("refused_places", shared(6, 2, 40)),
     ("paths", shared(8, 2, 90)),
+    ("instances", shared(8, 2, 40)),
     ("paths_limits", shared(6, 2, 60)),
     ("snapshots", shared(7, 2, 30)),
     ("thinned_classes", shared(8, 2, 20)),

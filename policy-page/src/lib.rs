@@ -46,7 +46,7 @@ macro_rules! modules {
 }
 
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 15] = modules![
+const MODULES: [(&str, &str); 16] = modules![
     "format.js",
     "dom.js",
     "source.js",
@@ -61,6 +61,7 @@ const MODULES: [(&str, &str); 15] = modules![
     "class.js",
     "history.js",
     "flames.js",
+    "fleet.js",
     "main.js",
 ];
 

@@ -9,7 +9,7 @@
 //! the threads are woken to end. Nobody waits for them: they are daemons, and the VM may hold them.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
@@ -24,6 +24,7 @@ use crate::capabilities::Capabilities;
 use crate::collector::refund_threads::RefundThreads;
 use crate::cost::Costs;
 use crate::enforcer_thread;
+use crate::exact::{self, Counter, ExactAccounts};
 use crate::holdings_thread;
 use crate::http::{self, retry::Bound};
 use crate::interval_control;
@@ -69,6 +70,9 @@ pub(crate) struct Agent {
     pub(crate) api: Api,
     pub(crate) snapshots: SnapshotMaker,
     pub(crate) walks: Walks,
+    /// What the listener keeps of the last hour.
+    pub(crate) remembered_bytes: AtomicU64,
+    pub(crate) exact: ExactAccounts,
     events: Arc<EventRecorder>,
     pub(crate) refund_threads: RefundThreads,
     pub(crate) loader_thread: Wakeup,
@@ -129,6 +133,8 @@ impl Agent {
             api: Api::new(),
             snapshots: SnapshotMaker::new(),
             walks: Walks::default(),
+            remembered_bytes: AtomicU64::default(),
+            exact: ExactAccounts::new(),
             events: Arc::default(),
             refund_threads: RefundThreads::default(),
             started: Instant::now(),
@@ -204,6 +210,7 @@ impl Agent {
         // For loaders that were there before the first event, as after an attach.
         self.metadata_thread.rescan();
         self.start_threads();
+        ExactAccounts::adopt(self, jni);
         let version = env!("CARGO_PKG_VERSION");
         let policy = self.policy.described();
         if self.core.samples_are_taken() {
@@ -345,6 +352,25 @@ impl Agent {
         self.threads().extend(started);
     }
 
+    /// Starts the thread of exact accounts. Once.
+    pub(crate) fn start_exact(&'static self, counter: Counter) {
+        let started = self.vm.spawn("heapwarden-exact", move |jni| {
+            let run = || self.events.run(|| exact::thread::run(self, jni, &counter));
+            // Nothing depends on exact accounts.
+            if guard::contain(run).is_none() {
+                tracing::error!(
+                    "the agent's thread exact has failed, which is a bug in Heapwarden; exact accounts stay as they are until the JVM is started again"
+                );
+            }
+        });
+        match started {
+            Ok(thread) => self.threads().push(Box::new(thread)),
+            Err(error) => tracing::error!(
+                "the exact thread cannot be started ({error}); exact accounts are not kept"
+            ),
+        }
+    }
+
     /// Runs a thread's work. If it ends in a panic, which is a bug, nothing is refused from then on:
     /// without the enforcer a verdict would never end, and without the metadata thread an edit of
     /// the policy would do nothing.
@@ -377,6 +403,7 @@ impl Agent {
         self.core.enforcer.wake();
         self.loader_thread.wake();
         self.metadata_thread.wake();
+        self.exact.wakeup.wake();
         self.core.holdings.wakeup.wake();
         self.api.reading_cache.close();
     }

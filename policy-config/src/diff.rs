@@ -65,6 +65,12 @@ impl Policy {
             &budget(new),
         );
         diff_thin(&mut lines, &old.sampling.thin, &new.sampling.thin);
+        change(
+            &mut lines,
+            "exact accounts",
+            &old.exact.accounts,
+            &new.exact.accounts,
+        );
         diff_snapshots(&mut lines, old.snapshots.as_ref(), new.snapshots.as_ref());
         diff_enforcement(&mut lines, &old.enforcement, &new.enforcement);
         diff_accounts(&mut lines, &old.accounts, &new.accounts);
@@ -84,6 +90,12 @@ impl Policy {
             }
         };
         change(&mut lines, "leaks paths", &paths(old), &paths(new));
+        change(
+            &mut lines,
+            "privacy values",
+            &old.privacy.values,
+            &new.privacy.values,
+        );
         diff_leaks(&mut lines, &old.leaks, &new.leaks);
         let left_out = lines.len().saturating_sub(MAX_LINES);
         if left_out > 0 {

@@ -7,6 +7,8 @@ pub(crate) const ROOT: &[&str] = &[
     "enforcement",
     "leaks",
     "snapshots",
+    "privacy",
+    "exact",
     "account",
     "leak",
 ];
@@ -24,10 +26,14 @@ pub(crate) const SAMPLING: &[&str] = &[
 pub(crate) const THIN: &[&str] = &["class", "keep"];
 /// `[snapshots]`; `keep` is there as well.
 pub(crate) const SNAPSHOTS: &[&str] = &["directory", "every", "keep", "at-exit"];
+/// `[exact]`
+pub(crate) const EXACT: &[&str] = &["accounts"];
 /// `[enforcement]`
 pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget", "mask", "reserve"];
 /// `[leaks]`
 pub(crate) const LEAKS: &[&str] = &["sites", "paths", "paths-per-day"];
+/// `[privacy]`
+pub(crate) const PRIVACY: &[&str] = &["values"];
 /// `[[account]]`
 pub(crate) const ACCOUNT: &[&str] = &[
     "name",
@@ -54,7 +60,9 @@ pub(crate) fn home_of(key: &str) -> Option<&'static str> {
         ("[sampling]", SAMPLING),
         ("[enforcement]", ENFORCEMENT),
         ("[snapshots]", SNAPSHOTS),
+        ("[exact]", EXACT),
         ("[leaks]", LEAKS),
+        ("[privacy]", PRIVACY),
         ("[[account]]", ACCOUNT),
         ("[[leak]]", LEAK),
     ]

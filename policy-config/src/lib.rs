@@ -53,11 +53,11 @@ pub use parse::{MAX_ACCOUNTS, MAX_DIAGNOSTICS, MAX_FILE_BYTES, Parsed, parse, pa
 pub use pattern::{MAX_PATTERN_BYTES, PackagePattern, PackageTable, PatternError};
 pub use schema::{
     Account, AgentSection, Charge, DEFAULT_MASK_BYTES, DEFAULT_RESERVE_PERCENT, Door, Enforcement,
-    FINEST_DEFAULT_INTERVAL_BYTES, Interval, LeakPaths, LeakSettings, Limit,
+    Exact, FINEST_DEFAULT_INTERVAL_BYTES, Interval, LeakPaths, LeakSettings, Limit,
     MAX_CPU_BUDGET_PERCENT, MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES,
     MAX_INTERVAL_DOUBLINGS, MAX_NAME_BYTES, MAX_PATHS_PER_DAY, MAX_RESERVE_PERCENT, MAX_SITES,
     MAX_TRACKED, MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES,
-    MIN_RESERVE_PERCENT, MIN_TRACKED, Matcher, Mode, Policy, Principals, Sampling, Throw,
+    MIN_RESERVE_PERCENT, MIN_TRACKED, Matcher, Mode, Policy, Principals, Privacy, Sampling, Throw,
 };
 pub use snapshots::{MAX_SNAPSHOT_EVERY, MAX_SNAPSHOTS_KEPT, MIN_SNAPSHOT_EVERY, Snapshots};
 pub use thin::{MAX_THIN_RULES, MIN_KEEP_PERCENT, Thin, thin_rule};

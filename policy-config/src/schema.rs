@@ -59,8 +59,12 @@ pub struct Policy {
     pub enforcement: Enforcement,
     /// `[snapshots]`; `None`: no files are written.
     pub snapshots: Option<Snapshots>,
+    /// `[exact]`
+    pub exact: Exact,
     /// `[leaks]`
     pub leak_settings: LeakSettings,
+    /// `[privacy]`
+    pub privacy: Privacy,
     /// `[[account]]`, in file order, which decides between services and scopes.
     pub accounts: Vec<Account>,
     /// `[[leak]]`: acknowledged leaks, which are not reported again.
@@ -263,6 +267,13 @@ pub enum Mode {
 }
 words!(Mode { Observe = "observe", Enforce = "enforce" });
 
+/// `[exact]`: what is counted exactly, by code inserted into all classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Exact {
+    /// `accounts`: whether every allocation is counted to its account.
+    pub accounts: bool,
+}
+
 /// `[leaks]`: what is found out about what accounts hold, beyond what leak suspects need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeakSettings {
@@ -305,6 +316,14 @@ impl LeakSettings {
     pub fn wants_sites_of(&self, account: &str) -> bool {
         self.sites.iter().any(|glob| glob.matches(account))
     }
+}
+
+/// `[privacy]`: what of the contents of objects may be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Privacy {
+    /// `values`: whether answers to `heapwarden instances` show the values of strings, numbers and arrays; by
+    /// default they are masked.
+    pub values: bool,
 }
 
 /// `[[account]]`: a rule that makes one account, or one for each service or scope.

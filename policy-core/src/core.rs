@@ -7,6 +7,7 @@ use crate::enforce::evidence::EvidenceLog;
 use crate::enforce::gate::Gate;
 use crate::enforce::throw_points::ThrowPoints;
 use crate::enforce::{Enforcement, TestRefuse};
+use crate::exact::ExactCounting;
 use crate::holdings::Holdings;
 use crate::identity::Identity;
 use crate::identity::classes::ClassId;
@@ -52,6 +53,8 @@ pub struct Core {
     pub holdings: Holdings,
     /// What leaks.
     pub leaks: Leaks,
+    /// Whether inserted code counts allocations.
+    pub exact: ExactCounting,
     /// The heap at the latest collection.
     pub heap: HeapUse,
     /// Wakes the thread that enforces limits.
@@ -98,6 +101,7 @@ impl Core {
             peaks: Peaks::new(),
             holdings: Holdings::default(),
             leaks: Leaks::default(),
+            exact: ExactCounting::default(),
             heap: HeapUse::default(),
             enforcer: Wakeup::default(),
             test_refuse: setup.test_refuse,

@@ -415,6 +415,7 @@ fn look<G>(
                 .wrapping_add(of_purse.allocated_bytes);
             totals.allocated_objects =
                 (totals.allocated_objects).wrapping_add(of_purse.allocated_objects);
+            totals.exact += of_purse.exact;
         }
         let departed = directory.departed(name);
         account.charged_bytes = totals.charged.bytes;
@@ -426,6 +427,9 @@ fn look<G>(
             (departed.allocated_bytes).wrapping_add(totals.allocated_bytes);
         account.allocated_objects_total =
             (departed.allocated_objects).wrapping_add(totals.allocated_objects);
+        let mut exact = departed.exact;
+        exact += totals.exact;
+        account.exact = core.exact.is_counting().then_some(exact);
         account.retired_loaders =
             directory.retired_loaders(entry, |purse| core.ledger.totals(purse).charged.bytes > 0);
         let rule = entry.rule.and_then(|index| policy.accounts.get(index));
@@ -699,6 +703,7 @@ fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapsh
         },
         policy,
         accounts,
+        exact: core.exact.status(),
         scope_misuses: core.identity.scopes.misuses(),
         leaks: core.leaks.report(),
         evidence: core.evidence.read(),

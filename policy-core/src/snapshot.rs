@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use crate::cohorts::Sum;
+use crate::exact::ExactStatus;
 use crate::holdings::histogram::Shape;
 use crate::leaks::Report;
-use crate::ledger::Epoch;
+use crate::ledger::{Epoch, Exact};
 use crate::sites::reading::SitesReading;
 
 /// The reserved account of all charges that belong to no other account.
@@ -38,6 +39,8 @@ pub struct Snapshot {
     pub leaks_judged_at: Option<SystemTime>,
     /// JVM TI capabilities by contract name, and whether the agent holds them.
     pub capabilities: Vec<(&'static str, bool)>,
+    /// Exact accounts; `None` if they have not been on.
+    pub exact: Option<ExactStatus>,
     /// Mistakes of programs in their use of scopes, counted by kind.
     pub scope_misuses: Vec<(&'static str, u64)>,
     /// Collections that the agent asked for, by kind.
@@ -252,6 +255,8 @@ pub struct Account {
     pub allocated_bytes_total: u64,
     /// All objects ever charged to it.
     pub allocated_objects_total: u64,
+    /// What inserted code has counted for it; `None` if exact accounts have not been on.
+    pub exact: Option<Exact>,
     /// Soft limit, if there is one.
     pub soft_limit_bytes: Option<u64>,
     /// Limit, if there is one.
@@ -409,6 +414,12 @@ pub trait Source: Send + Sync {
     fn walks(&self) -> Vec<u8> {
         b"{\"walks\":[]}\n".to_vec()
     }
+    /// The last answers to `heapwarden instances`, as JSON.
+    fn instances(&self) -> Vec<u8> {
+        b"{\"answers\":[]}\n".to_vec()
+    }
+    /// The listener keeps so many bytes to answer with later.
+    fn remembers(&self, _bytes: u64) {}
     /// What another thread makes or reads, for a reader who first asked for it at `asked`. Does not wait:
     /// the reader asks again.
     fn requested(&self, wanted: &Wanted, asked: Instant) -> Requested {

@@ -108,6 +108,7 @@ mod refs;
 mod rewriting;
 mod text;
 mod threads;
+mod values;
 mod weak;
 mod zip;
 
@@ -126,5 +127,7 @@ pub use jvmti::JvmTi;
 pub use methods::{HeldMethod, LiveMethod, MethodId};
 pub use natives::{NativeArgument, NativeMethod, NativeReturn};
 pub use refs::{Global, Handle, Local, Ref};
+pub use rewriting::ClassFiles;
 pub use threads::Vm;
+pub use values::{AnyArray, Element, InstanceField, MOST_TAGS, Primitive};
 pub use weak::{Weak, WeakSlot};

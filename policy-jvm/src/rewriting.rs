@@ -2,12 +2,15 @@
 //!
 //! JVM TI hands out a class's bytes in the event `ClassFileLoadHook` alone. The event is enabled for all
 //! threads, since enabling it for one thread has hung or had no effect, and only while a class is
-//! rewritten. Meanwhile the VM posts it for every class that any thread loads; the trampoline leaves
-//! those calls after one comparison, without a lock or an allocation.
+//! rewritten, or while a [`ClassFiles`] looks at all of them. Meanwhile the VM posts it for every class that
+//! any thread loads; the trampoline leaves those calls after one comparison, without a lock or an allocation,
+//! unless somebody looks at them.
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_uchar};
 use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jvmti_bindings::sys::{jni, jvmti};
 
@@ -15,8 +18,8 @@ use crate::env::{Jni, call};
 use crate::error::JvmTiError;
 use crate::guard;
 use crate::jvmti::{JvmTi, tools_call};
-use crate::kinds::Class;
-use crate::refs::{Handle, Ref};
+use crate::kinds::{Anything, Class};
+use crate::refs::{Global, Handle, Ref};
 
 /// What [`JvmTi::rewrite`] is doing on a thread.
 struct Rewriting<'a> {
@@ -26,6 +29,26 @@ struct Rewriting<'a> {
     /// Whether new bytes were given to the VM, or why they could not be.
     replaced: Result<bool, JvmTiError>,
 }
+
+/// Looks at the class file of every class that is loaded, redefined or retransformed.
+pub trait ClassFiles: Sync {
+    /// Returns the bytes that the VM takes instead, or `None` to leave the class alone. On the thread that
+    /// loads the class, which may hold any lock of the program's. `loader`: `None` is the boot loader.
+    ///
+    /// Must load no class and call no Java code. A panic is counted and leaves the class alone.
+    fn rewritten(
+        &self,
+        jni: &Jni,
+        tools: &JvmTi,
+        loader: Option<&Ref<'_>>,
+        bytes: &[u8],
+    ) -> Option<Vec<u8>>;
+}
+
+/// Who looks at all class files, once somebody has.
+static WATCHER: OnceLock<(JvmTi, &'static dyn ClassFiles)> = OnceLock::new();
+/// Whether it looks now.
+static WATCHING: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// What the calling thread is rewriting; null outside of [`JvmTi::rewrite`].
@@ -80,11 +103,60 @@ impl JvmTi {
         let done = tools_call!(self, RetransformClasses, 1, classes.as_ptr());
         drop(announced);
         // If this fails, the event goes on in vain: the trampoline does nothing outside of this function.
-        let _ = self.switch_class_file_event(jvmti::JVMTI_DISABLE);
+        if !WATCHING.load(Ordering::Acquire) {
+            let _ = self.switch_class_file_event(jvmti::JVMTI_DISABLE);
+        }
         // Verification may load classes through their loader, whose exceptions are not the caller's.
         jni.clear_exception();
         done?;
         rewriting.replaced
+    }
+
+    /// Lets `watcher` look at every class file from now on, or no more. The first watcher stays. Not while
+    /// another thread is in [`JvmTi::rewrite`].
+    ///
+    /// # Errors
+    /// As JVM TI says, also if the capability is missing.
+    pub fn watch_class_files(
+        &self,
+        watcher: &'static dyn ClassFiles,
+        on: bool,
+    ) -> Result<(), JvmTiError> {
+        let _ = WATCHER.set((*self, watcher));
+        WATCHING.store(on, Ordering::Release);
+        self.switch_class_file_event(match on {
+            true => jvmti::JVMTI_ENABLE,
+            false => jvmti::JVMTI_DISABLE,
+        })
+    }
+
+    /// Has the VM load the code of these classes anew, from their first class files through every agent's
+    /// hook. Stops the world. If the VM refuses one of them, none is changed.
+    ///
+    /// # Errors
+    /// As JVM TI says.
+    pub fn retransform(&self, jni: &Jni, classes: &[Global<Class>]) -> Result<(), JvmTiError> {
+        let raw: Vec<jni::jclass> = classes.iter().map(|class| class.raw().0).collect();
+        let count = jni::jint::try_from(raw.len()).map_err(|_| JvmTiError::ILLEGAL_ARGUMENT)?;
+        let done = tools_call!(self, RetransformClasses, count, raw.as_ptr());
+        jni.clear_exception();
+        done
+    }
+
+    /// Whether the VM lets the code of a class be changed.
+    pub fn is_modifiable(&self, class: &impl Handle<Kind = Class>) -> bool {
+        let mut answer = 0;
+        tools_call!(self, IsModifiableClass, class.raw().0, &mut answer).is_ok() && answer != 0
+    }
+
+    /// How many bytes an object takes in the heap.
+    ///
+    /// # Errors
+    /// As JVM TI says.
+    pub fn size_of(&self, object: &impl Handle) -> Result<u64, JvmTiError> {
+        let mut size: jni::jlong = 0;
+        tools_call!(self, GetObjectSize, object.raw().0, &mut size)?;
+        Ok(size.max(0) as u64)
     }
 
     fn switch_class_file_event(&self, mode: jvmti::jvmtiEventMode) -> Result<(), JvmTiError> {
@@ -114,7 +186,7 @@ pub(crate) unsafe extern "system" fn class_file_loaded(
     _: *mut jvmti::jvmtiEnv,
     env: *mut jni::JNIEnv,
     redefined: jni::jclass,
-    _: jni::jobject,
+    loader: jni::jobject,
     _: *const c_char,
     _: jni::jobject,
     length: jni::jint,
@@ -122,8 +194,47 @@ pub(crate) unsafe extern "system" fn class_file_loaded(
     new_length: *mut jni::jint,
     new_bytes: *mut *mut c_uchar,
 ) {
-    if redefined.is_null() {
+    let watched = WATCHING.load(Ordering::Acquire);
+    if redefined.is_null() && !watched {
         // A class is loaded, on whatever thread, perhaps before the VM can serve JNI.
+        return;
+    }
+    let (mut length, mut bytes) = (length, bytes);
+    // Kept until the edit below has read it.
+    let mut kept = Vec::new();
+    if watched && let Some((tools, watcher)) = WATCHER.get() {
+        guard::contain(|| {
+            let Ok(readable) = usize::try_from(length) else {
+                return;
+            };
+            // SAFETY: the VM passes this thread's environment, which is used in this call alone. It is in the
+            // live phase, in which the watching began.
+            let jni = unsafe { Jni::from_raw(env) };
+            // SAFETY: the event's reference is null or valid in this call, and any object is of this kind.
+            let loader = unsafe { Ref::<Anything>::borrow(&jni, loader) };
+            // SAFETY: the VM passes the class file and its length, readable in this call.
+            let file = unsafe { std::slice::from_raw_parts(bytes, readable) };
+            let Some(edited) = watcher.rewritten(&jni, tools, loader.as_ref(), file) else {
+                return;
+            };
+            if CURRENT
+                .try_with(Cell::get)
+                .is_ok_and(|current| !current.is_null())
+            {
+                kept = edited;
+            } else if let Ok((new, memory)) = tools.allocated(&edited) {
+                // SAFETY: the VM passes where to write both results, and frees the memory itself.
+                unsafe {
+                    *new_length = new;
+                    *new_bytes = memory;
+                }
+            }
+        });
+        if let (false, Ok(new)) = (kept.is_empty(), jni::jint::try_from(kept.len())) {
+            (length, bytes) = (new, kept.as_ptr());
+        }
+    }
+    if redefined.is_null() {
         return;
     }
     guard::contain(|| {

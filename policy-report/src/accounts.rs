@@ -260,6 +260,12 @@ pub struct Account<'a> {
     /// All objects ever charged to it.
     #[serde(deserialize_with = "whole")]
     pub allocated_objects_total: u64,
+    /// All bytes that inserted code has counted for it. `None`: exact accounts have not been on.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub exact_allocated_bytes_total: Option<u64>,
+    /// Their objects.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub exact_allocated_objects_total: Option<u64>,
     /// Soft limit, if there is one.
     #[serde(deserialize_with = "optional")]
     pub soft_limit_bytes: Option<u64>,

@@ -26,6 +26,8 @@ metric_names! {
     ACCOUNT_LIVE_OBJECTS = "heapwarden_account_live_objects";
     ACCOUNT_ALLOCATED_BYTES = "heapwarden_account_allocated_bytes_total";
     ACCOUNT_ALLOCATED_OBJECTS = "heapwarden_account_allocated_objects_total";
+    ACCOUNT_EXACT_ALLOCATED_BYTES = "heapwarden_account_exact_allocated_bytes_total";
+    ACCOUNT_EXACT_ALLOCATED_OBJECTS = "heapwarden_account_exact_allocated_objects_total";
     ACCOUNT_SOFT_LIMIT_BYTES = "heapwarden_account_soft_limit_bytes";
     ACCOUNT_LIMIT_BYTES = "heapwarden_account_limit_bytes";
     ACCOUNT_SOFT_LIMIT_EVENTS = "heapwarden_account_soft_limit_events_total";
@@ -55,6 +57,9 @@ metric_names! {
     SAMPLES_THINNED_BY_CLASS = "heapwarden_samples_thinned_by_class_total";
     SITE_STACKS = "heapwarden_site_stacks_total";
     SITE_STACKS_SKIPPED = "heapwarden_site_stacks_skipped_total";
+    EXACT_CLASSES_REWRITTEN = "heapwarden_exact_classes_rewritten_total";
+    EXACT_CLASSES_SKIPPED = "heapwarden_exact_classes_skipped_total";
+    EXACT_LOST_OBJECTS = "heapwarden_exact_lost_objects_total";
     SCOPE_MISUSE = "heapwarden_scope_misuse_total";
     SAMPLING_INTERVAL_BYTES = "heapwarden_sampling_interval_bytes";
     CAPABILITY_ENABLED = "heapwarden_capability_enabled";

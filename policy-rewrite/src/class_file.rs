@@ -22,6 +22,8 @@ pub struct ClassFile<'a> {
     /// The constant pool with its count.
     pub(crate) pool_range: Range<usize>,
     version: u16,
+    /// The constant that names it.
+    pub(crate) this: u16,
     name: &'a [u8],
     pool: ConstantPool<'a>,
     methods: Vec<Method<'a>>,
@@ -63,7 +65,8 @@ impl<'a> ClassFile<'a> {
         let pool = ConstantPool::parse(bytes, &mut input)?;
         let pool_range = pool_start..input.position();
         let _access = input.u2()?;
-        let name = pool.class(input.u2()?)?;
+        let this = input.u2()?;
+        let name = pool.class(this)?;
         let _super = input.u2()?;
         let interfaces = input.u2()?;
         input.take(usize::from(interfaces) * 2)?;
@@ -103,6 +106,7 @@ impl<'a> ClassFile<'a> {
             bytes,
             pool_range,
             version,
+            this,
             name,
             pool,
             methods,

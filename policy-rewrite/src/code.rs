@@ -1,5 +1,7 @@
 //! The attribute `Code` of a method (§4.7.3).
 
+use std::collections::BTreeSet;
+
 use crate::attributes::{CodeAttribute, parse_attributes};
 use crate::error::RewriteError;
 use crate::input::Input;
@@ -87,6 +89,14 @@ impl<'a> Code<'a> {
             offset += instruction.length();
             Some(instruction)
         })
+    }
+
+    /// Where its handlers of exceptions begin, each once.
+    #[must_use]
+    pub fn handler_offsets(&self) -> BTreeSet<u32> {
+        (self.handlers.iter())
+            .map(|row| u32::from(row.handler))
+            .collect()
     }
 
     /// The instruction that begins at `offset`.

@@ -6,7 +6,9 @@ use crate::class_file::Method;
 use crate::code::Code;
 use crate::error::RewriteError;
 use crate::input::Output;
-use crate::instructions::{ICONST_0, ICONST_1, IFEQ, IRETURN, RETURN};
+use crate::instructions::{
+    ICONST_0, ICONST_1, IFEQ, ILOAD, INVOKESTATIC, IRETURN, ISTORE, Instruction, RETURN, WIDE,
+};
 use crate::pool::AppendedConstants;
 use crate::snippet::Snippet;
 
@@ -14,8 +16,21 @@ use crate::snippet::Snippet;
 #[derive(Debug, Clone, Default)]
 pub struct MethodEdit {
     guard: Option<Guard>,
+    bracket: Option<Bracket>,
     before: BTreeMap<u32, Vec<Snippet>>,
     after: BTreeMap<u32, Vec<Snippet>>,
+}
+
+/// Code at the entry of a method, and code at each of its returns that gets what the first gave. The number
+/// is kept in a local variable of its own, which each frame of the stack map then names.
+///
+/// If the method ends with an exception, nothing runs.
+#[derive(Debug, Clone)]
+pub struct Bracket {
+    /// Leaves one `int` on the stack.
+    pub enter: Snippet,
+    /// The class and name of a static method that takes the `int` and returns nothing.
+    pub leave: (&'static str, &'static str),
 }
 
 /// A question at the entry of a method.
@@ -43,6 +58,12 @@ impl MethodEdit {
         self.guard = Some(guard);
     }
 
+    /// Brackets the method: behind its entry and before its returns, also where jumps lead to them; the last
+    /// bracket given counts.
+    pub fn bracket(&mut self, bracket: Bracket) {
+        self.bracket = Some(bracket);
+    }
+
     /// Runs `snippet` before the instruction at `offset`, also where a jump leads to it.
     pub fn before(&mut self, offset: u32, snippet: Snippet) {
         self.before.entry(offset).or_default().push(snippet);
@@ -56,7 +77,10 @@ impl MethodEdit {
     /// Whether nothing is to be inserted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.guard.is_none() && self.before.is_empty() && self.after.is_empty()
+        self.guard.is_none()
+            && self.bracket.is_none()
+            && self.before.is_empty()
+            && self.after.is_empty()
     }
 
     /// Checks it against the method and writes its code.
@@ -93,7 +117,7 @@ impl MethodEdit {
             }
             Ok(placed)
         };
-        let (before, after) = (side(&self.before, false)?, side(&self.after, true)?);
+        let (mut before, after) = (side(&self.before, false)?, side(&self.after, true)?);
         let beneath = code.max_stack.checked_add(most);
         let mut max_stack = beneath.ok_or(RewriteError::Full("the operand stack"))?;
         let mut guard = None;
@@ -103,12 +127,58 @@ impl MethodEdit {
             max_stack = max_stack.max(ask.most());
             guard = Some(assemble_guard(ask, *leave, constants)?);
         }
+        let mut entry = guard;
+        let mut max_locals = code.max_locals;
+        if let Some(Bracket { enter, leave }) = &self.bracket {
+            if self.guard.is_some() {
+                return Err(RewriteError::Insertion(
+                    "a guard and a bracket in one method",
+                ));
+            }
+            if enter.depth() != 1 {
+                return Err(RewriteError::Insertion(
+                    "a bracket that does not begin with one number",
+                ));
+            }
+            check_locals(enter, code)?;
+            let full = RewriteError::Full("the local variables");
+            let local = code.max_locals;
+            max_locals = local.checked_add(1).ok_or(full)?;
+            max_stack = max_stack.max(enter.most());
+            // The number lies on all that is there at a return.
+            let beneath = code.max_stack.checked_add(most.max(1));
+            max_stack = max_stack.max(beneath.ok_or(RewriteError::Full("the operand stack"))?);
+            let mut bytes = enter.assemble(constants)?;
+            put_local(&mut bytes, ISTORE, local);
+            entry = Some(bytes);
+            let mut end = Vec::new();
+            put_local(&mut end, ILOAD, local);
+            end.put_u1(INVOKESTATIC);
+            end.put_u2(constants.method(leave.0, leave.1, "(I)V")?);
+            for instruction in code.instructions().filter(Instruction::is_return) {
+                let place: &mut Vec<u8> = before.entry(instruction.offset).or_default();
+                place.extend_from_slice(&end);
+            }
+        }
         Ok(Insertions {
-            guard,
+            is_guarded: self.guard.is_some(),
+            entry,
             before,
             after,
             max_stack,
+            max_locals,
         })
+    }
+}
+
+/// An instruction that names a local variable.
+fn put_local(code: &mut Vec<u8>, opcode: u8, local: u16) {
+    match u8::try_from(local) {
+        Ok(short) => code.extend_from_slice(&[opcode, short]),
+        Err(_) => {
+            code.extend_from_slice(&[WIDE, opcode]);
+            code.put_u2(local);
+        }
     }
 }
 
@@ -166,16 +236,25 @@ fn assemble_guard(
 /// The bytes to insert into one method, by place.
 #[derive(Debug)]
 pub(crate) struct Insertions {
-    guard: Option<Vec<u8>>,
+    is_guarded: bool,
+    entry: Option<Vec<u8>>,
     before: BTreeMap<u32, Vec<u8>>,
     after: BTreeMap<u32, Vec<u8>>,
     /// What the method needs of the operand stack with them.
     pub(crate) max_stack: u16,
+    /// The local variables with that of a bracket, which is the last.
+    pub(crate) max_locals: u16,
 }
 
 impl Insertions {
-    pub(crate) fn guard(&self) -> Option<&[u8]> {
-        self.guard.as_deref()
+    /// Whether a guard stands at the entry, whose jump needs a frame.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.is_guarded
+    }
+
+    /// What stands at the entry, a guard or the beginning of a bracket.
+    pub(crate) fn entry(&self) -> Option<&[u8]> {
+        self.entry.as_deref()
     }
 
     pub(crate) fn before(&self, offset: u32) -> &[u8] {

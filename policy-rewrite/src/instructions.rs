@@ -4,11 +4,13 @@ use crate::error::RewriteError;
 use crate::input::Input;
 
 pub(crate) const SIPUSH: u8 = 0x11;
+pub(crate) const LDC: u8 = 0x12;
 pub(crate) const LDC_W: u8 = 0x13;
 pub(crate) const LDC2_W: u8 = 0x14;
 pub(crate) const ICONST_0: u8 = 0x03;
 pub(crate) const ICONST_1: u8 = 0x04;
 pub(crate) const ILOAD: u8 = 0x15;
+pub(crate) const ISTORE: u8 = 0x36;
 pub(crate) const ALOAD: u8 = 0x19;
 pub(crate) const DUP: u8 = 0x59;
 pub(crate) const IFEQ: u8 = 0x99;
@@ -21,7 +23,7 @@ const IINC: u8 = 0x84;
 pub(crate) const TABLESWITCH: u8 = 0xaa;
 pub(crate) const LOOKUPSWITCH: u8 = 0xab;
 const ATHROW: u8 = 0xbf;
-const WIDE: u8 = 0xc4;
+pub(crate) const WIDE: u8 = 0xc4;
 const GOTO_W: u8 = 0xc8;
 
 /// One instruction.
@@ -61,6 +63,12 @@ impl<'a> Instruction<'a> {
             }
             _ => None,
         }
+    }
+
+    /// Whether the method returns here.
+    #[must_use]
+    pub fn is_return(&self) -> bool {
+        (IRETURN..=RETURN).contains(&self.opcode)
     }
 
     pub(crate) fn length(&self) -> u32 {

@@ -9,6 +9,9 @@
 //!   branches once. At its target the stack is empty and the local variables are the arguments: one `same`
 //!   frame says so.
 //!
+//! * A [`Bracket`] stands around a method: its number is in a new local variable, behind all others, from the
+//!   entry on. So each frame gains that one variable, and nothing has to be computed of the method itself.
+//!
 //! The rules:
 //!
 //! 1. A class into which nothing was inserted is not written at all: [`Rewriter::finish`] gives `None`.
@@ -63,7 +66,7 @@ mod tests;
 pub use class_file::{ClassFile, Method};
 pub use code::Code;
 pub use error::RewriteError;
-pub use insertion::{Guard, Leave, MethodEdit};
+pub use insertion::{Bracket, Guard, Leave, MethodEdit};
 pub use instructions::Instruction;
 pub use pool::{ConstantPool, Member};
 pub use rewriter::Rewriter;

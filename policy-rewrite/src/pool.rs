@@ -209,12 +209,19 @@ impl AppendedConstants {
         name: &str,
         descriptor: &str,
     ) -> Result<u16, RewriteError> {
-        let mut constant = vec![CLASS];
-        constant.put_u2(self.text(class)?);
-        let class = self.append(constant, 1)?;
+        let class = self.class(class.as_bytes())?;
         let (name, descriptor) = (self.text(name)?, self.text(descriptor)?);
         let pair = self.pair(NAME_AND_TYPE, name, descriptor)?;
         self.pair(METHOD, class, pair)
+    }
+
+    /// The class of this name, as `java/lang/Object` or `[I`.
+    pub(crate) fn class(&mut self, name: &[u8]) -> Result<u16, RewriteError> {
+        // What is not UTF-8 is not ASCII either.
+        let name = std::str::from_utf8(name).unwrap_or("\u{fffd}");
+        let mut constant = vec![CLASS];
+        constant.put_u2(self.text(name)?);
+        self.append(constant, 1)
     }
 
     pub(crate) fn integer(&mut self, value: i32) -> Result<u16, RewriteError> {

@@ -37,7 +37,7 @@ impl<'c> Relocation<'c> {
             true => Ok(position as u16),
             false => Err(RewriteError::MethodTooLong),
         };
-        let mut position = insertions.guard().map_or(0, <[u8]>::len);
+        let mut position = insertions.entry().map_or(0, <[u8]>::len);
         for instruction in code.instructions() {
             let old = instruction.offset;
             starts[old as usize] = fits(position)?;
@@ -51,7 +51,7 @@ impl<'c> Relocation<'c> {
             starts,
             instructions,
             length: position,
-            guarded: insertions.guard().is_some(),
+            guarded: insertions.is_guarded(),
         })
     }
 

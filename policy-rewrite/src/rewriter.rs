@@ -95,7 +95,15 @@ impl<'c, 'a> Rewriter<'c, 'a> {
         let mut has_map = false;
         for attribute in code.attributes(|index| pool.text(index))? {
             has_map |= attribute.is_stack_map();
-            attributes.push((attribute.name, attribute.relocated(&moved)?));
+            let bytes = match attribute.is_stack_map() && insertions.max_locals > code.max_locals {
+                // The frames name the local variable of the bracket.
+                true => {
+                    let first = stack_map::first_locals(self.class, method, constants)?;
+                    stack_map::with_local(attribute.bytes, &moved, first, code.max_locals)?
+                }
+                false => attribute.relocated(&moved)?,
+            };
+            attributes.push((attribute.name, bytes));
         }
         let needs_map = moved.guarded && self.class.version() >= FIRST_WITH_FRAMES;
         if needs_map && !has_map {
@@ -104,7 +112,7 @@ impl<'c, 'a> Rewriter<'c, 'a> {
         }
         let mut body = Vec::new();
         body.put_u2(insertions.max_stack);
-        body.put_u2(code.max_locals);
+        body.put_u2(insertions.max_locals);
         body.put_u4(moved.length as u32);
         body.extend_from_slice(&bytecode(code, insertions, &moved)?);
         body.put_u2(code.handlers.len() as u16);
@@ -138,7 +146,7 @@ fn bytecode(
     moved: &Relocation<'_>,
 ) -> Result<Vec<u8>, RewriteError> {
     let mut output = Vec::with_capacity(moved.length);
-    output.extend_from_slice(insertions.guard().unwrap_or_default());
+    output.extend_from_slice(insertions.entry().unwrap_or_default());
     for instruction in code.instructions() {
         output.extend_from_slice(insertions.before(instruction.offset));
         moved.write(&instruction, &mut output)?;

@@ -2,7 +2,7 @@
 
 use crate::error::RewriteError;
 use crate::input::Output;
-use crate::instructions::{ALOAD, DUP, ILOAD, INVOKESTATIC, LDC_W, LDC2_W, SIPUSH};
+use crate::instructions::{ALOAD, DUP, ILOAD, INVOKESTATIC, LDC, LDC_W, LDC2_W, SIPUSH};
 use crate::pool::AppendedConstants;
 
 /// Straight-line code that may only read: local variables, constants, the results of static methods. It is
@@ -24,6 +24,8 @@ enum Operation {
     Duplicate,
     Int(i32),
     Long(i64),
+    /// The constant of the class's own pool.
+    Own(u16),
     InvokeStatic {
         class: String,
         name: String,
@@ -67,6 +69,13 @@ impl Snippet {
     #[must_use]
     pub fn push_long(self, value: i64) -> Snippet {
         self.then(Operation::Long(value), 2)
+    }
+
+    /// Pushes the constant at `index` of the pool of the class into which it is inserted: an `int`, a
+    /// string, a class; no `long` or `double`. A snippet with one is good for that class alone.
+    #[must_use]
+    pub fn push_own_constant(self, index: u16) -> Snippet {
+        self.then(Operation::Own(index), 1)
     }
 
     /// Calls a static method of a class (not of an interface) with what the snippet has pushed.
@@ -144,6 +153,13 @@ impl Snippet {
                     code.put_u1(LDC2_W);
                     code.put_u2(constants.long(*value)?);
                 }
+                Operation::Own(index) => match u8::try_from(*index) {
+                    Ok(short) => code.extend_from_slice(&[LDC, short]),
+                    Err(_) => {
+                        code.put_u1(LDC_W);
+                        code.put_u2(*index);
+                    }
+                },
                 Operation::InvokeStatic {
                     class,
                     name,

@@ -1,11 +1,15 @@
 //! Stack maps (§4.7.4): their frames say of the offsets at which they stand how far each is from the one
 //! before. Frames are moved, never computed.
 
+use crate::class_file::{ClassFile, Method};
 use crate::error::RewriteError;
 use crate::input::{Input, Output};
+use crate::pool::AppendedConstants;
 use crate::relocation::Relocation;
 
 const WHAT: &str = "a stack map";
+/// The most bytes of a map that is written in full.
+const MOST_FULL_BYTES: usize = 1 << 20;
 const SAME: u8 = 63;
 const SAME_WITH_ITEM: u8 = 127;
 const SAME_WITH_ITEM_EXTENDED: u8 = 247;
@@ -60,6 +64,159 @@ pub(crate) fn relocated(bytes: &[u8], moved: &Relocation<'_>) -> Result<Vec<u8>,
     if moved.guarded && old.is_none() {
         frames.put(0, moved.start(0, WHAT)?, &[])?;
     }
+    frames.finish()
+}
+
+/// The type of a local variable as a frame has it (§4.7.4).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LocalType(Vec<u8>);
+
+impl LocalType {
+    const TOP: u8 = 0;
+    const INTEGER: u8 = 1;
+    const FLOAT: u8 = 2;
+    const DOUBLE: u8 = 3;
+    const LONG: u8 = 4;
+    const UNINITIALIZED_THIS: u8 = 6;
+    const OBJECT: u8 = 7;
+
+    fn object(class: u16) -> LocalType {
+        let mut bytes = vec![LocalType::OBJECT];
+        bytes.put_u2(class);
+        LocalType(bytes)
+    }
+
+    fn slots(&self) -> u16 {
+        match self.0[0] {
+            LocalType::DOUBLE | LocalType::LONG => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// The local variables at the entry of a method, from which its first frame is told (§4.10.1.6).
+pub(crate) fn first_locals(
+    class: &ClassFile<'_>,
+    method: &Method<'_>,
+    constants: &mut AppendedConstants,
+) -> Result<Vec<LocalType>, RewriteError> {
+    const STATIC: u16 = 0x0008;
+    let mut locals = Vec::new();
+    if method.access_flags() & STATIC == 0 {
+        locals.push(match method.name() {
+            b"<init>" => LocalType(vec![LocalType::UNINITIALIZED_THIS]),
+            _ => LocalType::object(class.this),
+        });
+    }
+    let wrong = RewriteError::Form("a method's descriptor");
+    let mut rest = method
+        .descriptor()
+        .strip_prefix(b"(")
+        .ok_or(wrong.clone())?;
+    while !rest.starts_with(b")") {
+        let dimensions = rest.iter().take_while(|byte| **byte == b'[').count();
+        let element = rest.get(dimensions).ok_or(wrong.clone())?;
+        let end = match element {
+            b'L' => {
+                rest.iter()
+                    .position(|byte| *byte == b';')
+                    .ok_or(wrong.clone())?
+                    + 1
+            }
+            _ => dimensions + 1,
+        };
+        let (field, next) = rest.split_at(end);
+        locals.push(match (dimensions, element) {
+            (0, b'L') => LocalType::object(constants.class(&field[1..end - 1])?),
+            (0, b'D') => LocalType(vec![LocalType::DOUBLE]),
+            (0, b'J') => LocalType(vec![LocalType::LONG]),
+            (0, b'F') => LocalType(vec![LocalType::FLOAT]),
+            (0, b'B' | b'C' | b'I' | b'S' | b'Z') => LocalType(vec![LocalType::INTEGER]),
+            (1.., _) => LocalType::object(constants.class(field)?),
+            _ => return Err(wrong),
+        });
+        rest = next;
+    }
+    Ok(locals)
+}
+
+/// The map with its frames moved and written in full, each with an `int` in the local variable `local`, which
+/// the method did not have. `locals` are those at the entry.
+pub(crate) fn with_local(
+    bytes: &[u8],
+    moved: &Relocation<'_>,
+    mut locals: Vec<LocalType>,
+    local: u16,
+) -> Result<Vec<u8>, RewriteError> {
+    let mut input = Input::new(bytes, WHAT);
+    let count = input.u2()?;
+    let mut frames = Frames::default();
+    let mut old: Option<u16> = None;
+    for _ in 0..count {
+        let tag = input.u1()?;
+        let distance = match tag {
+            0..=SAME => u16::from(tag),
+            64..=SAME_WITH_ITEM => u16::from(tag - 64),
+            SAME_WITH_ITEM_EXTENDED..=FULL => input.u2()?,
+            _ => return Err(RewriteError::Form(WHAT)),
+        };
+        let next = match old {
+            None => Some(distance),
+            Some(old) => old.checked_add(distance).and_then(|sum| sum.checked_add(1)),
+        };
+        let next = next.ok_or(RewriteError::Form(WHAT))?;
+        let typed = |input: &mut Input<'_>| {
+            let mut bytes = Vec::new();
+            copy_type(input, &mut bytes, moved)?;
+            Ok::<_, RewriteError>(LocalType(bytes))
+        };
+        let mut stack: Vec<LocalType> = Vec::new();
+        match tag {
+            64..=SAME_WITH_ITEM | SAME_WITH_ITEM_EXTENDED => stack.push(typed(&mut input)?),
+            248..=250 => {
+                let left = locals.len().checked_sub(usize::from(SAME_EXTENDED - tag));
+                locals.truncate(left.ok_or(RewriteError::Form(WHAT))?);
+            }
+            252..=254 => {
+                for _ in 0..tag - SAME_EXTENDED {
+                    locals.push(typed(&mut input)?);
+                }
+            }
+            FULL => {
+                locals.clear();
+                for _ in 0..input.u2()? {
+                    locals.push(typed(&mut input)?);
+                }
+                for _ in 0..input.u2()? {
+                    stack.push(typed(&mut input)?);
+                }
+            }
+            _ => {}
+        }
+        let used: u32 = locals.iter().map(|local| u32::from(local.slots())).sum();
+        let free = u32::from(local).checked_sub(used);
+        let free = free.ok_or(RewriteError::Form(WHAT))?;
+        let mut types = Vec::new();
+        let full = RewriteError::Full(WHAT);
+        let length = locals.len() as u32 + free + 1;
+        types.put_u2(u16::try_from(length).map_err(|_| full)?);
+        locals
+            .iter()
+            .for_each(|local| types.extend_from_slice(&local.0));
+        types.resize(types.len() + free as usize, LocalType::TOP);
+        types.put_u1(LocalType::INTEGER);
+        types.put_u2(stack.len() as u16);
+        stack
+            .iter()
+            .for_each(|item| types.extend_from_slice(&item.0));
+        frames.put(FULL, moved.start(next, WHAT)?, &types)?;
+        // Frames in full take room by the number of local variables.
+        if frames.bytes.len() > MOST_FULL_BYTES {
+            return Err(RewriteError::Full(WHAT));
+        }
+        old = Some(next);
+    }
+    input.end()?;
     frames.finish()
 }
 

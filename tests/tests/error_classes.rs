@@ -35,6 +35,22 @@ fn compile(jdk: &Jdk, release: &str, sources: &[PathBuf], into: &Path) {
     assert!(compiled.status.success(), "{jdk}: {}", compiled.stderr);
 }
 
+/// As `cargo xtask classes` does with what belongs to `java.lang`.
+fn compile_java_lang(jdk: &Jdk, java: &Path, into: &Path) {
+    let compiled = command::run(
+        Command::new(jdk.program("javac"))
+            .args(["-source", "17", "-target", "17", "-g:source,lines"])
+            .args(["-XDstringConcat=inline", "-Xlint:all,-options", "-Werror"])
+            .arg("--patch-module")
+            .arg(format!("java.base={}", java.display()))
+            .arg("-d")
+            .arg(into)
+            .args(java::sources_below(&java.join("java"))),
+        LIMIT,
+    );
+    assert!(compiled.status.success(), "{jdk}: {}", compiled.stderr);
+}
+
 #[test]
 fn the_class_files_are_what_every_compiler_makes_of_the_sources() {
     let java = artifacts::repository().join("policy-agent/java");
@@ -57,6 +73,7 @@ fn the_class_files_are_what_every_compiler_makes_of_the_sources() {
         compile(jdk, "11", &errors, folder.path());
         let bridge = java::sources_below(&java.join("dev"));
         compile(jdk, "17", &bridge, folder.path());
+        compile_java_lang(jdk, &java, folder.path());
         let made = class_files(folder.path());
         let names = |files: &BTreeMap<PathBuf, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
         assert_eq!(names(&committed), names(&made), "{jdk}");

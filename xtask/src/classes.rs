@@ -53,6 +53,26 @@ pub(crate) fn run() -> Result<()> {
         }
     }
     process::run(&mut command, None)?;
+
+    // A class of java.lang may be compiled as a patch of its module only, which `--release` does not allow.
+    let java_lang = root.join("policy-agent/java/java/lang");
+    let mut command = Command::new(&compiler);
+    command
+        .args(["-source", "17", "-target", "17", "-g:source,lines"])
+        .args(["-XDstringConcat=inline", "-Xlint:all,-options", "-Werror"])
+        .arg("--patch-module")
+        .arg(format!(
+            "java.base={}",
+            root.join("policy-agent/java").display()
+        ))
+        .arg("-d")
+        .arg(&classes);
+    for entry in fs::read_dir(&java_lang)
+        .with_context(|| format!("{} cannot be read", java_lang.display()))?
+    {
+        command.arg(entry?.path());
+    }
+    process::run(&mut command, None)?;
     println!("compiled into {}", classes.display());
     Ok(())
 }

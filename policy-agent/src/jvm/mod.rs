@@ -20,7 +20,7 @@ mod sampled_thread;
 pub(crate) mod sampler;
 pub(crate) mod scan;
 pub(crate) mod site_stack;
-mod stack;
+pub(crate) mod stack;
 pub(crate) mod stack_judge;
 mod stack_walk;
 pub(crate) mod thread;

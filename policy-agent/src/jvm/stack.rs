@@ -25,7 +25,7 @@ thread_local! {
 }
 
 /// The allocating thread, asked through JVM TI.
-pub(super) struct JavaThread<'a> {
+pub(crate) struct JavaThread<'a> {
     recognizer: Recognizer<'a>,
     thread: Option<&'a Ref<'a, Thread>>,
     side: Side,
@@ -36,7 +36,7 @@ pub(super) struct JavaThread<'a> {
 }
 
 impl<'a> JavaThread<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         recognizer: Recognizer<'a>,
         thread: Option<&'a Ref<'a, Thread>>,
         side: Side,

@@ -10,6 +10,7 @@ use policy_core::Core;
 use policy_jvm::{Jni, JvmTi};
 
 use crate::agent::Agent;
+use crate::exact::ExactAccounts;
 use crate::identity::classes::Kind;
 use crate::identity::names;
 use crate::jvm::method_inspection::inspect_methods;
@@ -53,6 +54,7 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
                 std::panic::resume_unwind(Box::new("a test asked for it"));
             }
             enact::apply(agent, jni, policy);
+            ExactAccounts::adopt(agent, jni);
         }
         agent.policy.log_waiting();
         if let Some(message) = policy_rows.ask(&agent.core, &agent.policy.in_force()) {

@@ -114,6 +114,10 @@ catalog! {
         "Estimated bytes ever charged to the account.";
     ACCOUNT_ALLOCATED_OBJECTS = Counter None ["account"]
         "Estimated number of objects ever charged to the account.";
+    ACCOUNT_EXACT_ALLOCATED_BYTES = Counter Bytes ["account"]
+        "Bytes allocated for the account as inserted code has counted them; absent without exact accounts.";
+    ACCOUNT_EXACT_ALLOCATED_OBJECTS = Counter None ["account"]
+        "Objects allocated for the account as inserted code has counted them; absent without exact accounts.";
     ACCOUNT_SOFT_LIMIT_BYTES = Gauge Bytes ["account"]
         "Soft limit of the account; absent when it has none.";
     ACCOUNT_LIMIT_BYTES = Gauge Bytes ["account"]
@@ -172,6 +176,12 @@ catalog! {
         "Stacks of samples taken for sites: of leak suspects, and of the accounts that the policy names.";
     SITE_STACKS_SKIPPED = Counter None ["reason"]
         "Samples that were to have a stack and got none, or a shorter one, by reason; those of `budget` are made up for by the weight of the others.";
+    EXACT_CLASSES_REWRITTEN = Counter None []
+        "Class files into which code that counts allocations was inserted; absent without exact accounts.";
+    EXACT_CLASSES_SKIPPED = Counter None ["reason"]
+        "Class files of which all or a part got no code that counts allocations, by reason.";
+    EXACT_LOST_OBJECTS = Counter None []
+        "Objects that no thread could count because it was just being made.";
     SCOPE_MISUSE = Counter None ["kind"]
         "Uses of the Java API that had no or another effect than meant, by kind.";
     SAMPLING_INTERVAL_BYTES = Gauge Bytes []

@@ -122,6 +122,12 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
     each(&catalog::ACCOUNT_ALLOCATED_OBJECTS, |a| {
         Some(a.allocated_objects_total.into())
     });
+    each(&catalog::ACCOUNT_EXACT_ALLOCATED_BYTES, |a| {
+        a.exact.map(|exact| exact.bytes.into())
+    });
+    each(&catalog::ACCOUNT_EXACT_ALLOCATED_OBJECTS, |a| {
+        a.exact.map(|exact| exact.objects.into())
+    });
     each(&catalog::ACCOUNT_SOFT_LIMIT_BYTES, |a| {
         a.soft_limit_bytes.map(Value::from)
     });
@@ -276,6 +282,14 @@ fn agent<'a>(list: &mut List<'a>, snapshot: &'a Snapshot) {
         &catalog::SITE_STACKS_SKIPPED,
         snapshot.stacks_skipped.iter().copied(),
     );
+    if let Some(exact) = &snapshot.exact {
+        list.one(&catalog::EXACT_CLASSES_REWRITTEN, exact.rewritten);
+        list.labelled(
+            &catalog::EXACT_CLASSES_SKIPPED,
+            exact.skipped.iter().copied(),
+        );
+        list.one(&catalog::EXACT_LOST_OBJECTS, exact.lost_objects);
+    }
     list.labelled(
         &catalog::SCOPE_MISUSE,
         snapshot.scope_misuses.iter().copied(),

@@ -15,6 +15,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
 use std::hash::BuildHasher;
 
+use policy_core::ledger::Exact;
+
 use super::{Account, DoorState, Kind, OTHER, State};
 
 /// Accounts that get series of their own, `_other` included, unless configured otherwise.
@@ -65,6 +67,7 @@ pub struct Folder {
 struct Counters {
     allocated_bytes: u64,
     allocated_objects: u64,
+    exact: Option<Exact>,
     refusals: u64,
     would_refuse: u64,
     admission_refusals: u64,
@@ -302,6 +305,7 @@ impl Counters {
         Counters {
             allocated_bytes: account.allocated_bytes_total,
             allocated_objects: account.allocated_objects_total,
+            exact: account.exact,
             refusals: account.refusals_total,
             would_refuse: account.would_refuse_total,
             admission_refusals: account.admission_refusals_total,
@@ -315,6 +319,7 @@ impl Counters {
     fn put(self, account: &mut Account) {
         account.allocated_bytes_total = self.allocated_bytes;
         account.allocated_objects_total = self.allocated_objects;
+        account.exact = self.exact;
         account.refusals_total = self.refusals;
         account.would_refuse_total = self.would_refuse;
         account.admission_refusals_total = self.admission_refusals;
@@ -328,6 +333,9 @@ impl Counters {
         let add = |a: &mut u64, b: u64| *a = a.saturating_add(b);
         add(&mut self.allocated_bytes, other.allocated_bytes);
         add(&mut self.allocated_objects, other.allocated_objects);
+        if let Some(exact) = other.exact {
+            *self.exact.get_or_insert_default() += exact;
+        }
         add(&mut self.refusals, other.refusals);
         add(&mut self.would_refuse, other.would_refuse);
         add(&mut self.admission_refusals, other.admission_refusals);
@@ -348,6 +356,13 @@ impl Counters {
         Counters {
             allocated_bytes: gained(self.allocated_bytes, before.allocated_bytes),
             allocated_objects: gained(self.allocated_objects, before.allocated_objects),
+            exact: self.exact.map(|now| {
+                let before = before.exact.unwrap_or_default();
+                Exact {
+                    bytes: gained(now.bytes, before.bytes),
+                    objects: gained(now.objects, before.objects),
+                }
+            }),
             refusals: gained(self.refusals, before.refusals),
             would_refuse: gained(self.would_refuse, before.would_refuse),
             admission_refusals: gained(self.admission_refusals, before.admission_refusals),

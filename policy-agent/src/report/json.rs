@@ -148,6 +148,8 @@ fn account<'a>(
         live_objects: account.live_objects,
         allocated_bytes_total: account.allocated_bytes_total,
         allocated_objects_total: account.allocated_objects_total,
+        exact_allocated_bytes_total: account.exact.map(|exact| exact.bytes),
+        exact_allocated_objects_total: account.exact.map(|exact| exact.objects),
         soft_limit_bytes: account.soft_limit_bytes,
         limit_bytes: account.limit_bytes,
         reserve_bytes: account.reserve_bytes,

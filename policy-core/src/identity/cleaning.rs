@@ -143,6 +143,7 @@ fn close_purses(core: &Core, dead: &[LoaderId]) -> (usize, bool) {
             purse,
             totals.allocated_bytes,
             totals.allocated_objects,
+            totals.exact,
         ));
         // The next owner of the number must not find the state of this account.
         let number = u32::from(purse.get());

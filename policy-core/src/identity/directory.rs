@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use policy_config::{Matcher, Policy};
 
-use crate::ledger::PurseId;
+use crate::ledger::{Exact, PurseId};
 use crate::snapshot::{Kind, UNACCOUNTED};
 
 use super::classes::ClassId;
@@ -113,6 +113,8 @@ pub struct Departed {
     pub allocated_bytes: u64,
     /// Objects ever charged to them.
     pub allocated_objects: u64,
+    /// What inserted code has counted for them.
+    pub exact: Exact,
     stamp: u64,
 }
 
@@ -351,7 +353,13 @@ impl Directory {
     }
 
     /// Removes a purse that was closed. Its account keeps its counters; returns the name of the account.
-    pub fn close_purse(&mut self, purse: PurseId, bytes: u64, objects: u64) -> Option<Arc<str>> {
+    pub fn close_purse(
+        &mut self,
+        purse: PurseId,
+        bytes: u64,
+        objects: u64,
+        exact: Exact,
+    ) -> Option<Arc<str>> {
         self.purse_ended(purse);
         match self.owners.remove(&purse) {
             Some(Owner::Loader(id)) => self.remove_loader(id),
@@ -363,6 +371,7 @@ impl Directory {
         let departed = self.departed.entry(name.clone()).or_default();
         departed.allocated_bytes = departed.allocated_bytes.wrapping_add(bytes);
         departed.allocated_objects = departed.allocated_objects.wrapping_add(objects);
+        departed.exact += exact;
         departed.stamp = self.stamp;
         self.leave(&name, purse);
         if self.departed.len() > 2 * MOST_DEPARTED {

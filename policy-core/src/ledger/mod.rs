@@ -44,7 +44,7 @@ pub use closing::PurseSet;
 pub use counters::DropReason;
 pub use epoch::{Epoch, Epochs, Quiet, QuietWindow};
 pub use pool::IndexPool;
-pub use purse::{Closed, PurseId, Totals};
+pub use purse::{Closed, Exact, PurseId, Totals};
 pub use slab::{MAX_OBJECT_BYTES, SiteId};
 pub use tag::{ClassTag, LoaderTag, ObjectTag, ScopeTag, Tag};
 
@@ -362,6 +362,11 @@ impl Ledger {
 
     fn charge_of(&self, record: &Record) -> Charge {
         weight::charge(record.size_bytes, self.intervals.bytes(record.interval))
+    }
+
+    /// Adds what inserted code has counted for a purse. One thread gathers it.
+    pub fn count_exact(&self, purse: PurseId, gained: Exact) {
+        self.purses.count_exact(purse, gained);
     }
 
     /// The amounts of a purse; zero if it was never opened. Any thread.

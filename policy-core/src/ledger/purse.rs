@@ -57,6 +57,35 @@ pub struct Totals {
     pub allocated_objects: u64,
     /// Variance of `allocated_bytes`, in the units of [`Charge::variance`].
     pub allocated_variance: u64,
+    /// What inserted code has counted, since the purse was opened.
+    pub exact: Exact,
+}
+
+/// Allocations counted one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Exact {
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their number.
+    pub objects: u64,
+}
+
+impl std::ops::AddAssign for Exact {
+    fn add_assign(&mut self, other: Self) {
+        self.bytes = self.bytes.wrapping_add(other.bytes);
+        self.objects = self.objects.wrapping_add(other.objects);
+    }
+}
+
+impl std::ops::Sub for Exact {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes.wrapping_sub(other.bytes),
+            objects: self.objects.wrapping_sub(other.objects),
+        }
+    }
 }
 
 /// The sum of two totals: for accounts, which are sums of purses.
@@ -66,6 +95,7 @@ impl std::ops::AddAssign for Totals {
         self.allocated_bytes = self.allocated_bytes.wrapping_add(other.allocated_bytes);
         self.allocated_objects = (self.allocated_objects).wrapping_add(other.allocated_objects);
         self.allocated_variance = (self.allocated_variance).wrapping_add(other.allocated_variance);
+        self.exact += other.exact;
     }
 }
 
@@ -133,10 +163,42 @@ struct Refunded {
     passed_over_bytes: AtomicU64,
 }
 
+/// Written by the thread that gathers what inserted code has counted, and by the enforcer.
+#[derive(Debug, Default)]
+struct ExactPlace {
+    bytes: AtomicU64,
+    objects: AtomicU64,
+    /// What earlier owners had allocated.
+    base_bytes: AtomicU64,
+    base_objects: AtomicU64,
+}
+
+impl ExactPlace {
+    fn read(&self) -> Exact {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Exact {
+            bytes: load(&self.bytes).wrapping_sub(load(&self.base_bytes)),
+            objects: load(&self.objects).wrapping_sub(load(&self.base_objects)),
+        }
+    }
+
+    fn add(&self, gained: Exact) {
+        self.bytes.fetch_add(gained.bytes, Ordering::Relaxed);
+        self.objects.fetch_add(gained.objects, Ordering::Relaxed);
+    }
+
+    /// Begins anew behind what was read.
+    fn begin(&self, read: Exact) {
+        self.base_bytes.fetch_add(read.bytes, Ordering::Relaxed);
+        (self.base_objects).fetch_add(read.objects, Ordering::Relaxed);
+    }
+}
+
 #[derive(Debug, Default)]
 struct Purse {
     allocated: Allocated,
     refunded: Refunded,
+    exact: ExactPlace,
     thinned: ThinnedPlace,
 }
 
@@ -164,6 +226,7 @@ impl Purse {
                 .saturating_sub(self.refunded.base_objects.load(Ordering::Relaxed)),
             allocated_variance: allocated_variance
                 .wrapping_sub(self.refunded.base_variance.load(Ordering::Relaxed)),
+            exact: self.exact.read(),
         }
     }
 }
@@ -252,6 +315,12 @@ impl Purses {
         }
     }
 
+    pub(crate) fn count_exact(&self, id: PurseId, gained: Exact) {
+        if let Some(purse) = self.get(id) {
+            purse.exact.add(gained);
+        }
+    }
+
     pub(crate) fn totals(&self, id: PurseId) -> Totals {
         self.get(id).map_or_else(Totals::default, Purse::totals)
     }
@@ -318,6 +387,7 @@ impl Purses {
         refunded
             .base_variance
             .fetch_add(totals.allocated_variance, Ordering::Relaxed);
+        purse.exact.begin(totals.exact);
         let mut classes = Vec::new();
         purse
             .allocated

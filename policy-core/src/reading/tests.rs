@@ -114,7 +114,10 @@ fn a_reading_drops_counts_under_numbers_given_back_meanwhile() {
         .ledger
         .close_purse(purse, &referenced)
         .expect("empty");
-    world.core.directory().close_purse(purse, 0, 0);
+    world
+        .core
+        .directory()
+        .close_purse(purse, 0, 0, crate::ledger::Exact::default());
     world.core.ledger.give_back(closed);
     let next = world.scope("new");
     assert_eq!(next, purse, "the number goes to the next");

@@ -54,7 +54,7 @@ fn services_that_are_forgotten_leave_no_room_behind() {
     let full = d.estimated_bytes();
     for n in 1..most {
         d.bury(LoaderId(n));
-        d.close_purse(purse(n as u16), 0, 0);
+        d.close_purse(purse(n as u16), 0, 0, Exact::default());
     }
     d.give_back_room();
     assert!(d.estimated_bytes() < full / 20, "{full}");
@@ -138,7 +138,7 @@ fn counters_survive_the_purse_and_are_bounded() {
     let mut d = Directory::new(Arc::default());
     for n in 1..3000u32 {
         named(&mut d, n, &[&format!("/s{n}")]);
-        d.close_purse(purse(n as u16), 10, 1);
+        d.close_purse(purse(n as u16), 10, 1, Exact::default());
     }
     assert_eq!(d.accounts().count(), 1);
     assert_eq!(d.departed("/s2999").allocated_bytes, 10);
@@ -156,7 +156,10 @@ fn a_loader_waits_for_its_children() {
     d.set_identity(LoaderId(2), LoaderIdentity::ChildOf(LoaderId(1)));
     assert!(!d.is_childless(LoaderId(1)));
     assert!(d.is_childless(LoaderId(2)));
-    assert_eq!(d.close_purse(purse(2), 0, 0).as_deref(), Some("/shop"));
+    assert_eq!(
+        d.close_purse(purse(2), 0, 0, Exact::default()).as_deref(),
+        Some("/shop")
+    );
     assert!(d.is_childless(LoaderId(1)));
 }
 
@@ -174,7 +177,10 @@ fn a_package_account_that_comes_back_has_its_purse_until_it_is_closed() {
         (vec![], Some(purse(5)))
     );
     d.adopt(Arc::default());
-    assert_eq!(d.close_purse(purse(5), 10, 1).as_deref(), Some(UNACCOUNTED));
+    assert_eq!(
+        d.close_purse(purse(5), 10, 1, Exact::default()).as_deref(),
+        Some(UNACCOUNTED)
+    );
     assert_eq!(d.departed(UNACCOUNTED).allocated_bytes, 10);
     d.adopt(with);
     assert_eq!(d.package_purse(0), None);
@@ -261,7 +267,10 @@ fn a_loader_is_kept_for_its_scopes_and_they_leave_nothing_behind() {
     d.enter_scope(purse(5), "t".into(), LoaderId(1));
     assert!(!d.is_childless(LoaderId(1)));
     assert_eq!(d.scope_purses(), [purse(5)]);
-    assert_eq!(d.close_purse(purse(5), 3, 1).as_deref(), Some("/shop/t"));
+    assert_eq!(
+        d.close_purse(purse(5), 3, 1, Exact::default()).as_deref(),
+        Some("/shop/t")
+    );
     assert!(d.is_childless(LoaderId(1)));
     assert!(account(&d, "/shop").beneath.is_empty());
     assert!(d.accounts().all(|(name, _)| &**name != "/shop/t"));
@@ -269,8 +278,8 @@ fn a_loader_is_kept_for_its_scopes_and_they_leave_nothing_behind() {
     assert_eq!(d.aboves().count(), 0);
     // The other way round: the service's purse ends first, and the scope still holds.
     d.enter_scope(purse(6), "t".into(), LoaderId(1));
-    d.close_purse(purse(1), 0, 0);
-    assert!(d.close_purse(purse(6), 0, 0).is_some());
+    d.close_purse(purse(1), 0, 0, Exact::default());
+    assert!(d.close_purse(purse(6), 0, 0, Exact::default()).is_some());
     assert_eq!(d.accounts().count(), 1, "only the reserved account is left");
 }
 

@@ -1,0 +1,502 @@
+package java.lang;
+
+import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.DontInline;
+import jdk.internal.vm.annotation.ForceInline;
+import jdk.internal.vm.annotation.Stable;
+
+/**
+ * Counts allocations exactly: the code that the agent inserts behind each allocation calls this class.
+ *
+ * <p>It is in {@code java.lang} because code of every class loader and module must find it, and because
+ * it reads a private field of {@link Thread}. It is not rewritten itself, and what it calls allocates
+ * nothing that would be counted. Nothing here takes a lock, and only {@link #prepare}, {@link
+ * #register} and {@link #adopt} allocate.
+ *
+ * <p>Anybody in the JVM can call the public methods, as anybody can allocate: they falsify counts, and
+ * nothing depends on counts.
+ */
+public final class HeapwardenCounter {
+    private static final Unsafe UNSAFE = Unsafe.getUnsafe();
+
+    /** Sizes of instances, by the number of the class; 0 is not known. */
+    static final int CLASSES = 1 << 16;
+
+    /** Purses that a thread's first array has room for. */
+    private static final int FIRST_ROOM = 32;
+
+    @Stable private static final int[] SIZES = new int[CLASSES];
+
+    /**
+     * By number of code that may belong to an account: twice the number of its purse; negative if it has
+     * none now, 0 before anybody asked.
+     */
+    private static final int[] ACCOUNTS = new int[CLASSES];
+
+    /** Where the field is that holds a {@link HeapwardenThread}. */
+    private static final long PLACE = place();
+
+    /** The class of virtual threads, and where their carrier is; null where there are none. */
+    private static final Class<?> VIRTUAL = virtual();
+
+    private static final long CARRIER =
+            VIRTUAL == null ? 0 : UNSAFE.objectFieldOffset(VIRTUAL, "carrierThread");
+
+    /** Objects are as long as a multiple of this; less one. */
+    @Stable private static int alignedMask;
+
+    /** Where the elements of arrays begin: measured, because the JDK's constants changed their type. */
+    @Stable private static int bytesBegin;
+
+    @Stable private static int shortsBegin;
+    @Stable private static int intsBegin;
+    @Stable private static int longsBegin;
+    @Stable private static int referencesBegin;
+    @Stable private static int reference;
+
+    /** Counts of all living threads, and of dead ones until the next {@link #sum}. */
+    private static volatile HeapwardenCounts counts;
+
+    private static final Object COUNTS_BASE;
+    private static final long COUNTS;
+
+    /** Bytes and objects of dead threads, by purse. The agent's thread alone. */
+    private static long[] retired = new long[2 * FIRST_ROOM];
+
+    /** Objects that could not be counted: several threads write it, so it is no exact number. */
+    private static long lost;
+
+    static {
+        try {
+            java.lang.reflect.Field field = HeapwardenCounter.class.getDeclaredField("counts");
+            COUNTS_BASE = UNSAFE.staticFieldBase(field);
+            COUNTS = UNSAFE.staticFieldOffset(field);
+        } catch (NoSuchFieldException impossible) {
+            throw new NoSuchFieldError("counts");
+        }
+    }
+
+    private HeapwardenCounter() {}
+
+    private static long place() {
+        try {
+            return UNSAFE.objectFieldOffset(Thread.class, "interruptLock");
+        } catch (InternalError older) {
+            return UNSAFE.objectFieldOffset(Thread.class, "blockerLock");
+        }
+    }
+
+    private static Class<?> virtual() {
+        try {
+            return Class.forName("java.lang.VirtualThread", false, null);
+        } catch (ClassNotFoundException older) {
+            return null;
+        }
+    }
+
+    // ---- what inserted code calls --------------------------------------------------------
+
+    /** An instance of the class was made. */
+    @ForceInline
+    public static void made(Class<?> made, int number) {
+        int size = SIZES[number];
+        add(size != 0 ? size : measure(made, number), 1);
+    }
+
+    /** An array was made. */
+    @ForceInline
+    public static void made(byte[] made) {
+        add(aligned(bytesBegin + (long) made.length), 1);
+    }
+
+    /** An array was made. */
+    @ForceInline
+    public static void made(boolean[] made) {
+        add(aligned(bytesBegin + (long) made.length), 1);
+    }
+
+    /** An array was made. */
+    @ForceInline
+    public static void made(short[] made) {
+        add(aligned(shortsBegin + 2L * made.length), 1);
+    }
+
+    /** An array was made. */
+    @ForceInline
+    public static void made(char[] made) {
+        add(aligned(shortsBegin + 2L * made.length), 1);
+    }
+
+    /** An array was made. */
+    @ForceInline
+    public static void made(int[] made) {
+        add(aligned(intsBegin + 4L * made.length), 1);
+    }
+
+    /** An array was made. */
+    @ForceInline
+    public static void made(float[] made) {
+        add(aligned(intsBegin + 4L * made.length), 1);
+    }
+
+    /** An array was made. */
+    @ForceInline
+    public static void made(long[] made) {
+        add(aligned(longsBegin + 8L * made.length), 1);
+    }
+
+    /** An array was made. */
+    @ForceInline
+    public static void made(double[] made) {
+        add(aligned(longsBegin + 8L * made.length), 1);
+    }
+
+    /** An array was made. */
+    @ForceInline
+    public static void made(Object[] made) {
+        add(aligned(referencesBegin + (long) reference * made.length), 1);
+    }
+
+    /** An array was made with so many of its dimensions. */
+    public static void made(Object[] made, int dimensions) {
+        Object[] level = made;
+        long above = 1;
+        long bytes = 0;
+        long objects = 0;
+        for (int left = dimensions; ; left--) {
+            bytes += above * aligned(referencesBegin + (long) reference * level.length);
+            objects += above;
+            above *= level.length;
+            if (left == 1 || above == 0) {
+                break;
+            }
+            if (left == 2 && !(level[0] instanceof Object[])) {
+                bytes += above * arrayBytes(level[0]);
+                objects += above;
+                break;
+            }
+            level = (Object[]) level[0];
+        }
+        add(bytes, objects);
+    }
+
+    /** An object of any class was made, by native code or by the compiler in the place of Java's. */
+    public static void madeObject(Object made) {
+        if (made == null) {
+            return;
+        }
+        add(made.getClass().isArray() ? arrayBytes(made) : sizeOf(made), 1);
+    }
+
+    /** A tree of arrays was made, as by {@code Array.newInstance} with several dimensions. */
+    public static void madeMany(Object made, int[] dimensions) {
+        if (dimensions.length > 1 && made instanceof Object[]) {
+            made((Object[]) made, dimensions.length);
+        } else {
+            madeObject(made);
+        }
+    }
+
+    /** What a method returns was counted in its body, and will be counted again by its caller. */
+    public static void takeBack(Object made) {
+        if (made != null) {
+            add(-(made.getClass().isArray() ? arrayBytes(made) : sizeOf(made)), -1);
+        }
+    }
+
+    /**
+     * Code of an account begins: the result is what {@link #leave} wants.
+     *
+     * @param number finds the account
+     */
+    @ForceInline
+    public static int enter(int number) {
+        Object found = UNSAFE.getReference(Thread.currentThread(), PLACE);
+        if (!(found instanceof HeapwardenThread)) {
+            return HeapwardenThread.UNKNOWN;
+        }
+        HeapwardenThread state = (HeapwardenThread) found;
+        int before = state.account;
+        int account = ACCOUNTS[number];
+        if (account == 0) {
+            account = ask(number);
+        }
+        if (account > 0 && !state.isFixed) {
+            state.account = account;
+        }
+        return before;
+    }
+
+    @DontInline
+    private static int ask(int number) {
+        int account = owner(number);
+        ACCOUNTS[number] = account;
+        return account;
+    }
+
+    /** Code of an account returns. */
+    @ForceInline
+    public static void leave(int before) {
+        Object found = UNSAFE.getReference(Thread.currentThread(), PLACE);
+        if (found instanceof HeapwardenThread) {
+            HeapwardenThread state = (HeapwardenThread) found;
+            if (!state.isFixed) {
+                state.account = before;
+            }
+        }
+    }
+
+    /** Code of an account goes on after it has caught something. */
+    @ForceInline
+    public static void again(int number) {
+        enter(number);
+    }
+
+    /** The constructor of a thread has just made its lock. */
+    public static void adopt(Thread thread) {
+        UNSAFE.putReference(thread, PLACE, new HeapwardenThread());
+    }
+
+    /** A virtual thread was mounted: it counts where its carrier counts. */
+    public static void mounted(Thread thread) {
+        Object carrier = UNSAFE.getReference(thread, CARRIER);
+        Object found = UNSAFE.getReference(thread, PLACE);
+        if (carrier == null || !(found instanceof HeapwardenThread)) {
+            return;
+        }
+        HeapwardenThread under = of((Thread) carrier);
+        ((HeapwardenThread) found).counts = under == null ? null : room((Thread) carrier, under, 0);
+    }
+
+    /** The context class loader of a thread, or its scope, has changed. */
+    public static void changed(Thread thread) {
+        Object found = UNSAFE.getReference(thread, PLACE);
+        if (found instanceof HeapwardenThread) {
+            HeapwardenThread state = (HeapwardenThread) found;
+            state.isFixed = false;
+            state.account = HeapwardenThread.UNKNOWN;
+        }
+    }
+
+    /** As {@link #changed(Thread)}, of the calling thread. */
+    public static void changed() {
+        changed(Thread.currentThread());
+    }
+
+    // ---- counting ------------------------------------------------------------------------
+
+    @ForceInline
+    private static long aligned(long bytes) {
+        return (bytes + alignedMask) & ~(long) alignedMask;
+    }
+
+    @ForceInline
+    private static void add(long bytes, long objects) {
+        Object found = UNSAFE.getReference(Thread.currentThread(), PLACE);
+        if (found instanceof HeapwardenThread) {
+            HeapwardenThread state = (HeapwardenThread) found;
+            long[] values = state.counts;
+            int at = state.account;
+            if (values != null && at >= 0 && at < values.length - 1) {
+                values[at] += bytes;
+                values[at + 1] += objects;
+                return;
+            }
+        }
+        slow(bytes, objects);
+    }
+
+    private static long arrayBytes(Object array) {
+        if (array instanceof Object[]) {
+            return aligned(referencesBegin + (long) reference * ((Object[]) array).length);
+        } else if (array instanceof byte[]) {
+            return aligned(bytesBegin + (long) ((byte[]) array).length);
+        } else if (array instanceof boolean[]) {
+            return aligned(bytesBegin + (long) ((boolean[]) array).length);
+        } else if (array instanceof char[]) {
+            return aligned(shortsBegin + 2L * ((char[]) array).length);
+        } else if (array instanceof short[]) {
+            return aligned(shortsBegin + 2L * ((short[]) array).length);
+        } else if (array instanceof int[]) {
+            return aligned(intsBegin + 4L * ((int[]) array).length);
+        } else if (array instanceof float[]) {
+            return aligned(intsBegin + 4L * ((float[]) array).length);
+        } else if (array instanceof long[]) {
+            return aligned(longsBegin + 8L * ((long[]) array).length);
+        }
+        return aligned(longsBegin + 8L * ((double[]) array).length);
+    }
+
+    @DontInline
+    private static int measure(Class<?> made, int number) {
+        int size = size(made);
+        SIZES[number] = size;
+        return size;
+    }
+
+    /** The first allocation of a thread, of an account, or since either changed. */
+    @DontInline
+    private static void slow(long bytes, long objects) {
+        Thread thread = Thread.currentThread();
+        HeapwardenThread state = of(thread);
+        if (state == null) {
+            // It is being made: its constructor has not come to its lock.
+            lost += objects;
+            return;
+        }
+        if (state.account < 0) {
+            int answer = account();
+            state.isFixed = (answer & 1) != 0;
+            state.account = answer & ~1;
+        }
+        int at = state.account;
+        long[] values = room(thread, state, at);
+        if (values == null) {
+            lost += objects;
+            return;
+        }
+        values[at] += bytes;
+        values[at + 1] += objects;
+    }
+
+    /** The state of a thread; null while it is being made. */
+    private static HeapwardenThread of(Thread thread) {
+        Object found = UNSAFE.getReference(thread, PLACE);
+        if (found instanceof HeapwardenThread) {
+            return (HeapwardenThread) found;
+        }
+        if (found == null) {
+            return null;
+        }
+        HeapwardenThread state = new HeapwardenThread();
+        UNSAFE.putReference(thread, PLACE, state);
+        return state;
+    }
+
+    /** The counts of a thread, with room for the account at this place; null if it has no carrier yet. */
+    private static long[] room(Thread thread, HeapwardenThread state, int at) {
+        long[] values = state.counts;
+        if (values != null && at < values.length - 1) {
+            return values;
+        }
+        Thread owner = thread;
+        HeapwardenThread under = state;
+        if (thread.getClass() == VIRTUAL) {
+            owner = (Thread) UNSAFE.getReference(thread, CARRIER);
+            under = owner == null ? null : of(owner);
+            if (under == null) {
+                return null;
+            }
+        }
+        values = under.counts;
+        if (values == null || at >= values.length - 1) {
+            int length = 2 * FIRST_ROOM;
+            while (at >= length - 1) {
+                length *= 2;
+            }
+            values = new long[length];
+            register(new HeapwardenCounts(values, owner));
+            under.counts = values;
+        }
+        state.counts = values;
+        return values;
+    }
+
+    private static void register(HeapwardenCounts mine) {
+        HeapwardenCounts head;
+        do {
+            head = counts;
+            mine.next = head;
+        } while (!UNSAFE.compareAndSetReference(COUNTS_BASE, COUNTS, head, mine));
+    }
+
+    // ---- what the agent calls ------------------------------------------------------------
+
+    /** Measures arrays. Once, before anything is counted, with the native methods bound. */
+    static void prepare() {
+        int none = sizeOf(new byte[0]);
+        int length = 1;
+        while (sizeOf(new byte[length]) == none) {
+            length++;
+        }
+        alignedMask = sizeOf(new byte[length]) - none - 1;
+        bytesBegin = none - length + 1;
+        for (length = 1; sizeOf(new short[length]) == sizeOf(new short[0]); length++) {}
+        shortsBegin = sizeOf(new short[0]) - 2 * (length - 1);
+        for (length = 1; sizeOf(new int[length]) == sizeOf(new int[0]); length++) {}
+        intsBegin = sizeOf(new int[0]) - 4 * (length - 1);
+        for (length = 1; sizeOf(new long[length]) == sizeOf(new long[0]); length++) {}
+        longsBegin = sizeOf(new long[0]) - 8 * (length - 1);
+        // A multiple of every alignment that HotSpot has.
+        int many = 1 << 10;
+        reference = (sizeOf(new Object[many]) - sizeOf(new Object[0])) / many;
+        for (length = 1; sizeOf(new Object[length]) == sizeOf(new Object[0]); length++) {}
+        referencesBegin = sizeOf(new Object[0]) - reference * (length - 1);
+    }
+
+    /** Hands {@link #total} what was counted since the start, by purse. On one thread at a time. */
+    static void sum() {
+        HeapwardenCounts head = counts;
+        int length = retired.length;
+        for (HeapwardenCounts each = head; each != null; each = each.next) {
+            length = Math.max(length, each.values.length);
+        }
+        if (length > retired.length) {
+            long[] longer = new long[length];
+            System.arraycopy(retired, 0, longer, 0, retired.length);
+            retired = longer;
+        }
+        // The head stays, because threads put theirs before it.
+        HeapwardenCounts before = head;
+        while (before != null && before.next != null) {
+            HeapwardenCounts each = before.next;
+            if (each.owner.isAlive()) {
+                before = each;
+            } else {
+                sum(each.values, retired);
+                before.next = each.next;
+            }
+        }
+        long[] all = retired.clone();
+        for (HeapwardenCounts each = head; each != null; each = each.next) {
+            sum(each.values, all);
+        }
+        for (int at = 0; at < length; at += 2) {
+            if (all[at + 1] != 0) {
+                total(at / 2, all[at], all[at + 1]);
+            }
+        }
+        total(-1, 0, lost);
+    }
+
+    private static void sum(long[] from, long[] into) {
+        for (int at = 0; at < from.length; at++) {
+            into[at] += from[at];
+        }
+    }
+
+    /** The account of a number is another. */
+    static void belongs(int number, int account) {
+        ACCOUNTS[number] = account;
+    }
+
+    /** All threads ask again whom they allocate for: a policy was put in force, or a loader named. */
+    static void allChanged() {
+        for (HeapwardenCounts each = counts; each != null; each = each.next) {
+            changed(each.owner);
+        }
+    }
+
+    /** Twice the number of the purse that the calling thread allocates for; odd if code cannot change it. */
+    private static native int account();
+
+    /** Tells a sum; for purse -1, the objects that were lost. */
+    private static native void total(int purse, long bytes, long objects);
+
+    /** Twice the number of the purse of code with this number; negative if it has none. */
+    private static native int owner(int number);
+
+    private static native int size(Class<?> made);
+
+    private static native int sizeOf(Object made);
+}

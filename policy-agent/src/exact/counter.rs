@@ -1,0 +1,86 @@
+//! `java.lang.HeapwardenCounter`, the class that inserted code calls.
+
+use policy_jvm::{ClassFile, Jni, StaticMethod, Value};
+
+use crate::agent::Agent;
+use crate::capabilities;
+
+use super::natives;
+
+macro_rules! java_lang {
+    ($simple:literal) => {
+        ClassFile::new(
+            concat!("java/lang/", $simple),
+            include_bytes!(concat!("../../java/classes/java/lang/", $simple, ".class")),
+        )
+    };
+}
+
+const HELPERS: [ClassFile; 2] = [
+    java_lang!("HeapwardenThread"),
+    java_lang!("HeapwardenCounts"),
+];
+/// Binds the native methods.
+const BINDER: ClassFile = ClassFile::new(
+    "dev/heapwarden/agent/Binder",
+    include_bytes!("../../java/classes/dev/heapwarden/agent/Binder.class"),
+);
+const COUNTER: ClassFile = java_lang!("HeapwardenCounter");
+
+/// The counter, as the agent calls it.
+pub(crate) struct Counter {
+    sum: StaticMethod,
+    belongs: StaticMethod,
+    all_changed: StaticMethod,
+}
+
+impl Counter {
+    /// Defines the class that counts and prepares it.
+    pub(super) fn define(agent: &Agent, jni: &Jni) -> Result<Counter, String> {
+        if !agent
+            .capabilities()
+            .contains(&(capabilities::REWRITING, true))
+        {
+            return Err("the JVM does not let the agent rewrite classes".to_owned());
+        }
+        for helper in &HELPERS {
+            let defined = jni.define_in_boot(&agent.jvmti, helper);
+            defined.map_err(|why| why.to_string())?;
+        }
+        let class = jni.define_in_boot(&agent.jvmti, &COUNTER);
+        let class = class.map_err(|why| why.to_string())?;
+        let binder = jni.define_in_boot(&agent.jvmti, &BINDER);
+        let binder = binder.map_err(|why| why.to_string())?;
+        if !natives::bind(jni, &binder) {
+            return Err("the native methods of the counter cannot be bound".to_owned());
+        }
+        let method = |name, descriptor| {
+            (class.static_method(name, descriptor)).ok_or("a method of the counter is missing")
+        };
+        let prepare = method("prepare", "()V")?;
+        if !prepare.run(jni, &[]) {
+            return Err("the counter does not know this JVM's threads".to_owned());
+        }
+        Ok(Counter {
+            sum: method("sum", "()V")?,
+            belongs: method("belongs", "(II)V")?,
+            all_changed: method("allChanged", "()V")?,
+        })
+    }
+
+    /// Has it tell all sums to [`natives::gathered`].
+    pub(super) fn sum(&self, jni: &Jni) {
+        self.sum.run(jni, &[]);
+    }
+
+    /// Code of this number belongs to this account, as the counter numbers accounts.
+    pub(super) fn belongs(&self, jni: &Jni, number: i32, account: i32) {
+        let values = [Value::int(number), Value::int(account)];
+        self.belongs.run(jni, &values);
+    }
+
+    /// All threads are to ask again whom they allocate for.
+    pub(super) fn all_changed(&self, jni: &Jni) {
+        self.all_changed.run(jni, &[]);
+    }
+}

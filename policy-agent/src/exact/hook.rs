@@ -1,0 +1,72 @@
+//! Gives counters to each class that is loaded. On the thread that loads it.
+
+use policy_core::exact::Skip;
+use policy_exact::{Left, Outcome, Plan};
+use policy_jvm::{ClassFiles, Jni, JvmTi, Ref};
+use policy_rewrite::{ClassFile, RewriteError};
+
+use crate::agent::Agent;
+use crate::identity::loaders::LoaderId;
+use crate::jvm::recognizer::Recognizer;
+
+use super::numbers::Loader;
+
+/// See the module.
+pub(super) struct Hook;
+
+impl ClassFiles for Hook {
+    fn rewritten(
+        &self,
+        jni: &Jni,
+        tools: &JvmTi,
+        loader: Option<&Ref<'_>>,
+        bytes: &[u8],
+    ) -> Option<Vec<u8>> {
+        let agent = Agent::get()?;
+        let numbers = &agent.exact.numbers;
+        let counting = &agent.core.exact;
+        let loader = match loader {
+            None => Loader::Boot,
+            Some(loader) => {
+                let id = Recognizer { agent, jni }.loader(loader);
+                match (id, tools.tag(loader)) {
+                    (LoaderId::BOOT, _) | (_, Err(_) | Ok(0)) => {
+                        // No number is left for the loader: its classes could be taken for others.
+                        counting.skipped(Skip::TooManyClasses);
+                        return None;
+                    }
+                    (_, Ok(tag)) => Loader::Numbered(tag),
+                }
+            }
+        };
+        let name = ClassFile::parse(bytes).ok()?.name();
+        let signature = format!("L{};", String::from_utf8_lossy(name));
+        let account = numbers.code(&agent.core.identity, loader, &signature);
+        let mut plan = Plan {
+            account,
+            number: &mut |class| numbers.class(loader, class),
+        };
+        let Outcome { bytes, left } = policy_exact::rewrite(bytes, &mut plan);
+        if bytes.is_some() {
+            counting.rewritten();
+        }
+        let mut told: Vec<Skip> = Vec::new();
+        for why in left.iter().map(skip) {
+            if !told.contains(&why) {
+                told.push(why);
+                counting.skipped(why);
+            }
+        }
+        bytes
+    }
+}
+
+fn skip(left: &Left) -> Skip {
+    match left {
+        Left::Old => Skip::Old,
+        Left::ThreadMachinery => Skip::ThreadMachinery,
+        Left::NoNumber => Skip::TooManyClasses,
+        Left::Refused(RewriteError::MethodTooLong | RewriteError::Full(_)) => Skip::TooLong,
+        Left::Refused(_) => Skip::NotUnderstood,
+    }
+}

@@ -1,0 +1,109 @@
+//! What the counter asks of the agent: the native methods of `java.lang.HeapwardenCounter`.
+//!
+//! They run on allocating threads, but seldom: at the first allocation of a thread, of a class, or since
+//! something changed; and at the first call of a package, which takes the lock of the numbers for a moment.
+
+use std::cell::RefCell;
+
+use policy_jvm::guard::Latch;
+use policy_jvm::kinds::{Anything, Class};
+use policy_jvm::{Jni, NativeMethod, Ref};
+
+use crate::agent::Agent;
+use crate::identity::attribution::{AllocatingThread, Context, attribute};
+use crate::jvm::recognizer::Recognizer;
+use crate::jvm::stack::JavaThread;
+use crate::ledger::{Exact, PurseId};
+
+use super::numbers::NOBODY;
+
+/// Of [`account`]: nothing that code does changes it.
+const FIXED: i32 = 1;
+
+thread_local! {
+    /// The sums that the calling thread gathers.
+    static SUMS: RefCell<Vec<(i32, Exact)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Binds the methods of the counter, by way of a class that calls [`bind_now`]: its own are bound first.
+pub(super) fn bind(jni: &Jni, binder: &Ref<'_, Class>) -> bool {
+    let binds = NativeMethod::of0::<bool, _>("bindNow", bind_now);
+    let bind = || binder.static_method("bind", "()Z")?.boolean(jni, &[]);
+    jni.bind(binder, &[binds]) && bind() == Some(true)
+}
+
+fn bind_now(jni: &Jni) -> bool {
+    let Some(class) = jni.boot_class(policy_exact::COUNTER) else {
+        return false;
+    };
+    let methods = [
+        NativeMethod::of0::<i32, _>("account", account),
+        NativeMethod::of1::<i32, i32, _>("owner", owner),
+        NativeMethod::of1::<Class, i32, _>("size", size),
+        NativeMethod::of1::<Anything, i32, _>("sizeOf", size_of),
+        NativeMethod::of3::<i32, i64, i64, (), _>("total", total),
+    ];
+    jni.bind(&class, &methods)
+}
+
+/// What `run` had the counter tell: purses (-1: what was lost) with their sums.
+pub(super) fn gathered(run: impl FnOnce()) -> Vec<(i32, Exact)> {
+    SUMS.with_borrow_mut(Vec::clear);
+    run();
+    SUMS.take()
+}
+
+fn account(jni: &Jni) -> i32 {
+    let Some(agent) = Agent::get() else {
+        return i32::from(PurseId::UNACCOUNTED.get()) | FIXED;
+    };
+    // A thread of the agent, or one that it works on.
+    let Some(_latch) = Latch::enter() else {
+        return i32::from(PurseId::UNACCOUNTED.get()) | FIXED;
+    };
+    let recognizer = Recognizer { agent, jni };
+    let (needs, side) = agent.core.identity.view();
+    let current = agent.jvmti.current_thread(jni);
+    let current = current.as_deref();
+    let mut thread = JavaThread::new(recognizer, current, side);
+    let is_fixed = thread.scope().is_some()
+        || !needs.packages && matches!(thread.context(), Context::Service(_));
+    let payer = attribute(needs, &mut thread).payer;
+    (2 * i32::from(payer.get())) | if is_fixed { FIXED } else { 0 }
+}
+
+fn owner(_: &Jni, number: i32) -> i32 {
+    Agent::get().map_or(NOBODY, |agent| {
+        agent.exact.numbers.owner(&agent.core.identity, number)
+    })
+}
+
+fn size(jni: &Jni, class: Option<Ref<'_, Class>>) -> i32 {
+    let (Some(agent), Some(class)) = (Agent::get(), class) else {
+        return 0;
+    };
+    // The latch keeps the object from being sampled.
+    let _latch = Latch::enter();
+    let object = jni.allocate(&class);
+    object.map_or(0, |object| bytes_of(agent, &object))
+}
+
+fn size_of(_: &Jni, object: Option<Ref<'_>>) -> i32 {
+    let (Some(agent), Some(object)) = (Agent::get(), object) else {
+        return 0;
+    };
+    bytes_of(agent, &object)
+}
+
+fn bytes_of(agent: &Agent, object: &Ref<'_>) -> i32 {
+    let size = agent.jvmti.size_of(object).unwrap_or(0);
+    i32::try_from(size).unwrap_or(i32::MAX)
+}
+
+fn total(_: &Jni, purse: i32, bytes: i64, objects: i64) {
+    let sum = Exact {
+        bytes: bytes as u64,
+        objects: objects as u64,
+    };
+    SUMS.with_borrow_mut(|sums| sums.push((purse, sum)));
+}

@@ -1,0 +1,168 @@
+//! Numbers that inserted code carries: of classes that are instantiated, and of code that belongs to accounts.
+//!
+//! They are given in `ClassFileLoadHook`, on threads that load classes, under a lock that is held for one look
+//! into a table. Both sorts end at 65,535: the counter has a place for each.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use policy_jvm::Jni;
+
+use crate::agent::Agent;
+use crate::identity::Identity;
+use crate::identity::attribution::Claim;
+use crate::identity::loaders::{LoaderId, LoaderOwner};
+use crate::ledger::{LoaderTag, PurseId, Tag};
+
+use super::counter::Counter;
+
+/// As many as `HeapwardenCounter.CLASSES`.
+const MOST: usize = 1 << 16;
+
+/// A class loader, which is never taken for a later one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Loader {
+    Boot,
+    Numbered(i64),
+}
+
+impl Loader {
+    /// Its number now; `None` if it is gone.
+    pub(super) fn id(self, identity: &Identity) -> Option<LoaderId> {
+        match self {
+            Loader::Boot => Some(LoaderId::BOOT),
+            Loader::Numbered(tag) => match Tag::decode(tag) {
+                Some(Tag::Loader(handle)) => live(identity, handle),
+                _ => None,
+            },
+        }
+    }
+}
+
+fn live(identity: &Identity, handle: LoaderTag) -> Option<LoaderId> {
+    identity.loaders.of_tag(handle)
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    tables: Mutex<Tables>,
+}
+
+#[derive(Debug, Default)]
+struct Tables {
+    classes: HashMap<(Loader, Box<[u8]>), u16>,
+    /// By loader and package, as a descriptor of a class in it begins.
+    packages: HashMap<(Loader, Box<str>), u16>,
+    code: Vec<CodeOfAccount>,
+}
+
+/// The classes of one package and loader, which belong to one account.
+#[derive(Debug, Clone)]
+struct CodeOfAccount {
+    loader: Loader,
+    /// Any class of the package, as a descriptor.
+    signature: Box<str>,
+    /// What the counter was told; 0: it has not asked.
+    told: i32,
+}
+
+impl Numbers {
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of a class as code of this loader names it.
+    pub(super) fn class(&self, loader: Loader, name: &[u8]) -> Option<i32> {
+        // Only the boot loader has these.
+        let loader = match name.starts_with(b"java/") {
+            true => Loader::Boot,
+            false => loader,
+        };
+        let mut tables = self.tables();
+        let key = (loader, Box::from(name));
+        if let Some(number) = tables.classes.get(&key) {
+            return Some(i32::from(*number));
+        }
+        let number = u16::try_from(tables.classes.len()).ok()?;
+        tables.classes.insert(key, number);
+        Some(i32::from(number))
+    }
+
+    /// The number of the code of a class, if it belongs to an account or may soon.
+    pub(super) fn code(&self, identity: &Identity, loader: Loader, signature: &str) -> Option<i32> {
+        if belongs(identity, loader, signature) == NOBODY {
+            return None;
+        }
+        let package = signature
+            .rsplit_once('/')
+            .map_or("", |(package, _)| package);
+        let mut tables = self.tables();
+        let key = (loader, Box::from(package));
+        if let Some(number) = tables.packages.get(&key) {
+            return Some(i32::from(*number));
+        }
+        if tables.code.len() >= MOST {
+            return None;
+        }
+        let number = tables.code.len() as u16;
+        tables.packages.insert(key, number);
+        tables.code.push(CodeOfAccount {
+            loader,
+            signature: signature.into(),
+            told: 0,
+        });
+        Some(i32::from(number))
+    }
+
+    /// The account of the code of this number, as the counter has it.
+    pub(super) fn owner(&self, identity: &Identity, number: i32) -> i32 {
+        let mut tables = self.tables();
+        let code = usize::try_from(number).ok();
+        let Some(code) = code.and_then(|number| tables.code.get_mut(number)) else {
+            return NOBODY;
+        };
+        code.told = belongs(identity, code.loader, &code.signature);
+        code.told
+    }
+
+    /// Tells the counter which code belongs to which account, where that has changed. Then, or if `always`, all
+    /// threads ask again: what has changed may have changed what they were told.
+    pub(super) fn tell(&self, agent: &Agent, jni: &Jni, counter: &Counter, always: bool) {
+        let identity = &agent.core.identity;
+        let mut has_changed = always;
+        let code = self.tables().code.clone();
+        for (number, code) in code.into_iter().enumerate() {
+            let account = belongs(identity, code.loader, &code.signature);
+            if code.told != 0 && account != code.told {
+                counter.belongs(jni, number as i32, account);
+                has_changed = true;
+                self.tables().code[number].told = account;
+            }
+        }
+        if has_changed {
+            counter.all_changed(jni);
+        }
+    }
+}
+
+/// What the counter has for code of no account.
+pub(super) const NOBODY: i32 = -1;
+
+/// To which account code belongs, as a frame of it does in the rule of samples: twice the number of its purse.
+fn belongs(identity: &Identity, loader: Loader, signature: &str) -> i32 {
+    let account = |purse: PurseId| 2 * i32::from(purse.get());
+    let (_, side) = identity.view();
+    match identity.claims_of(signature)[side.0] {
+        Claim::Account(purse) => return account(purse),
+        Claim::Library(_) => return NOBODY,
+        Claim::Nobody | Claim::Program(_) => {}
+    }
+    let Some(id) = loader.id(identity).filter(|id| *id != LoaderId::BOOT) else {
+        return NOBODY;
+    };
+    match identity.loaders.owner(id) {
+        LoaderOwner::Service(purse) | LoaderOwner::Pending(purse) => account(purse),
+        LoaderOwner::Program(_) | LoaderOwner::Nobody => NOBODY,
+    }
+}

@@ -1,0 +1,132 @@
+//! The thread that gathers what inserted code has counted: twice a second, while a policy wants exact accounts
+//! or has wanted them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use policy_core::exact::Skip;
+use policy_jvm::kinds::Class;
+use policy_jvm::{Global, Jni, JvmTiError};
+
+use crate::agent::Agent;
+use crate::ledger::{Exact, PurseId};
+
+use super::counter::Counter;
+use super::natives;
+
+/// Between two sums.
+const EVERY: Duration = Duration::from_millis(500);
+/// Classes that the JVM loads anew in one operation, which stops the world.
+const MOST_AT_ONCE: usize = 256;
+
+/// Defines the counter and gives it to all loaded classes.
+pub(super) fn begin(agent: &'static Agent, jni: &Jni) -> Result<Counter, String> {
+    let counter = Counter::define(agent, jni)?;
+    switch(agent, jni, true)?;
+    agent.exact.numbers.tell(agent, jni, &counter, true);
+    Ok(counter)
+}
+
+/// Runs until the agent stops.
+pub(crate) fn run(agent: &'static Agent, jni: &Jni, counter: &Counter) {
+    let exact = &agent.exact;
+    exact.wakeup.listen();
+    let mut known: HashMap<i32, Exact> = HashMap::new();
+    let mut is_on = true;
+    let mut policy = agent.policy.in_force();
+    while !agent.stopping() {
+        let now = agent.policy.in_force();
+        let wanted = exact.is_wanted();
+        // Under a new policy other code may belong to accounts.
+        if is_on != wanted || (wanted && !Arc::ptr_eq(&policy, &now)) {
+            is_on = match switch(agent, jni, wanted) {
+                Ok(()) => wanted,
+                Err(why) => {
+                    tracing::error!("exact accounts cannot be switched: {why}");
+                    is_on
+                }
+            };
+            exact.numbers.tell(agent, jni, counter, true);
+        }
+        policy = now;
+        exact.numbers.tell(agent, jni, counter, false);
+        gather(agent, jni, counter, &mut known);
+        agent.costs.thread_is("exact");
+        exact.wakeup.wait(EVERY);
+    }
+}
+
+/// Gives counters to all loaded classes, or takes them away.
+fn switch(agent: &'static Agent, jni: &Jni, on: bool) -> Result<(), String> {
+    let watched = agent.jvmti.watch_class_files(&agent.exact.hook, on);
+    watched.map_err(|failure| format!("the JVM shows no class files ({failure})"))?;
+    if on {
+        agent.core.exact.begin();
+    }
+    let begun = Instant::now();
+    let mut loaded = Vec::new();
+    agent.jvmti.each_loaded_class(jni, |_, class| {
+        if agent.jvmti.is_modifiable(class) {
+            loaded.extend(class.weak());
+        }
+    });
+    let (mut classes, mut count) = (Vec::new(), 0_usize);
+    for weak in loaded {
+        classes.extend(weak.upgrade(jni).and_then(|class| class.global()));
+        jni.release(weak);
+        if classes.len() == MOST_AT_ONCE {
+            count += retransform(agent, jni, &classes);
+            classes.clear();
+        }
+    }
+    count += retransform(agent, jni, &classes);
+    let ms = begun.elapsed().as_millis();
+    if on {
+        tracing::info!(
+            "exact accounts: {count} loaded classes count their allocations, after {ms} ms"
+        );
+    } else {
+        tracing::info!("exact accounts are off: {count} classes are as they were, after {ms} ms");
+    }
+    Ok(())
+}
+
+/// How many of the classes the JVM has loaded anew. If it refuses some, it is asked again without them.
+fn retransform(agent: &Agent, jni: &Jni, classes: &[Global<Class>]) -> usize {
+    match (agent.jvmti.retransform(jni, classes), classes) {
+        (Ok(()), _) => classes.len(),
+        (Err(_), []) => 0,
+        (Err(failure), [class]) => {
+            agent.core.exact.skipped(Skip::NotModifiable);
+            tell_refused(agent, class, failure);
+            0
+        }
+        (Err(_), _) => {
+            let (first, second) = classes.split_at(classes.len() / 2);
+            retransform(agent, jni, first) + retransform(agent, jni, second)
+        }
+    }
+}
+
+fn tell_refused(agent: &Agent, class: &Global<Class>, failure: JvmTiError) {
+    let name = agent.jvmti.signature_of(class).unwrap_or_default();
+    tracing::debug!("{name} has no counters: the JVM refuses its new code ({failure})");
+}
+
+/// Adds what was counted since the last time to the purses.
+fn gather(agent: &Agent, jni: &Jni, counter: &Counter, known: &mut HashMap<i32, Exact>) {
+    let sums = natives::gathered(|| {
+        counter.sum(jni);
+    });
+    for (purse, sum) in sums {
+        match u16::try_from(purse) {
+            Ok(number) => {
+                let before = known.insert(purse, sum).unwrap_or_default();
+                let purse = PurseId::new(number);
+                agent.core.ledger.count_exact(purse, sum - before);
+            }
+            Err(_) => agent.core.exact.lost(sum.objects),
+        }
+    }
+}

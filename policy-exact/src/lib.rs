@@ -1,0 +1,212 @@
+//! Exact accounts: the code that counts every allocation of a class.
+//!
+//! # What is inserted
+//!
+//! | behind | code | counts |
+//! | --- | --- | --- |
+//! | `new C` | `ldc C; sipush n; made(Class, int)` | the size of `C`, which the counter keeps under the number *n* of (class loader, name) and measures at its first use |
+//! | `newarray`, `anewarray` | `dup; made(array)` | the size by the length |
+//! | `multianewarray` | `dup; sipush dimensions; made(array, int)` | all arrays that it makes |
+//! | a call of native code that allocates ([`sites`]) | `dup; madeObject(Object)` | the object that comes back |
+//!
+//! Java methods that the compiler may replace by code of its own (`Arrays.copyOf`) count where they are
+//! called, because inserted code in their bodies does not run then; where their bodies run, they take back what
+//! they counted.
+//!
+//! # Whose it is
+//!
+//! The counter keeps a *current account* for each thread. A thread that has none asks the agent, which applies
+//! the rule of samples to its stack: scopes and services first, then the closest frame. From then on:
+//!
+//! * Methods of classes that belong to an account stand in a bracket: at the entry the thread's account becomes
+//!   theirs, at the return it becomes what it was. Code of no account and of libraries has no bracket, so it
+//!   counts for its caller.
+//! * A handler in such a method makes the account its own again, because the code that threw had no time to.
+//! * A scope that is opened or closed, and another context class loader, make the thread ask again. While a
+//!   scope decides, or a service without package accounts in the policy, brackets change nothing.
+//!
+//! # What this gets wrong
+//!
+//! * If code of no account catches an exception that passed through an account's method, what it allocates
+//!   counts for that account until the next bracket.
+//! * A library (`charge = "caller"`) counts for the account that called it, also where the rule of samples would
+//!   name the service of the context class loader instead.
+//!
+//! # What it cannot see
+//!
+//! What the JVM, native code and hidden classes allocate. Left alone, and told by reason: classes older than
+//! Java 5, what the rewriter does not understand, methods that would become too long, and the JDK's machinery
+//! of virtual threads, where a thread is between two threads and may call nothing.
+//!
+//! Contexts (a tree of callers) are to be brackets of another kind, and profiles by site a number more at each
+//! `made`: both have their place in [`Plan`].
+
+#![forbid(unsafe_code)]
+
+mod sites;
+
+use policy_rewrite::{
+    Bracket, ClassFile, Code, Method, MethodEdit, RewriteError, Rewriter, Snippet,
+};
+
+use sites::Site;
+
+/// The class that counts, in the boot loader.
+pub const COUNTER: &str = "java/lang/HeapwardenCounter";
+/// The first major version whose code can push a class.
+const FIRST_WITH_CLASS_CONSTANTS: u16 = 49;
+
+/// What the code of one class depends on beside its class file.
+pub struct Plan<'p> {
+    /// The number by which the counter finds the account of the class; `None`: it belongs to no account.
+    pub account: Option<i32>,
+    /// The number of a class that this class makes instances of, by its internal name; `None` if there are
+    /// too many.
+    pub number: &'p mut dyn FnMut(&[u8]) -> Option<i32>,
+}
+
+/// Why something of a class has no counters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Left {
+    /// The whole class: it is older than Java 5.
+    Old,
+    /// The whole class: it is a part of the machinery of virtual threads.
+    ThreadMachinery,
+    /// A class that it instantiates has no number.
+    NoNumber,
+    /// A method, or the whole class.
+    Refused(RewriteError),
+}
+
+/// The outcome for one class.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The new class file; `None` if nothing was inserted.
+    pub bytes: Option<Vec<u8>>,
+    /// What has no counters, for each method once.
+    pub left: Vec<Left>,
+}
+
+/// Inserts counters into a class.
+pub fn rewrite(bytes: &[u8], plan: &mut Plan<'_>) -> Outcome {
+    let mut outcome = Outcome::default();
+    let class = match ClassFile::parse(bytes) {
+        Ok(class) => class,
+        Err(why) => {
+            outcome.left.push(Left::Refused(why));
+            return outcome;
+        }
+    };
+    if is_ours(class.name()) {
+        return outcome;
+    }
+    let machinery = is_thread_machinery(class.name());
+    if machinery {
+        outcome.left.push(Left::ThreadMachinery);
+    } else if class.version() < FIRST_WITH_CLASS_CONSTANTS {
+        outcome.left.push(Left::Old);
+        return outcome;
+    }
+    let mut rewriter = Rewriter::new(&class);
+    for method in class.methods() {
+        let edited = method.code().and_then(|code| {
+            let Some(code) = code else { return Ok(()) };
+            let mut edit = MethodEdit::default();
+            sites::of_the_jdk(&class, method, &code, &mut edit)?;
+            if !machinery && !is_scopes(class.name()) {
+                count(&class, method, &code, plan, &mut edit, &mut outcome.left)?;
+            }
+            rewriter.edit(method, &edit)
+        });
+        if let Err(why) = edited {
+            outcome.left.push(Left::Refused(why));
+        }
+    }
+    outcome.bytes = rewriter.finish();
+    outcome
+}
+
+/// Counters behind the allocations of a method, and its bracket.
+fn count(
+    class: &ClassFile<'_>,
+    method: &Method<'_>,
+    code: &Code<'_>,
+    plan: &mut Plan<'_>,
+    edit: &mut MethodEdit,
+    left: &mut Vec<Left>,
+) -> Result<(), RewriteError> {
+    let mut does_anything = false;
+    for instruction in code.instructions() {
+        does_anything |= sites::may_allocate(instruction.opcode);
+        let Some(site) = Site::of(class.pool(), &instruction)? else {
+            continue;
+        };
+        let snippet = match site {
+            Site::Instance { constant, name } => match (plan.number)(name) {
+                Some(number) => Snippet::new()
+                    .push_own_constant(constant)
+                    .push_int(number)
+                    .invoke_static(COUNTER, "made", "(Ljava/lang/Class;I)V")?,
+                None => {
+                    if !left.contains(&Left::NoNumber) {
+                        left.push(Left::NoNumber);
+                    }
+                    continue;
+                }
+            },
+            Site::Array(descriptor) => Snippet::new()
+                .duplicate()
+                .invoke_static(COUNTER, "made", descriptor)?,
+            Site::Arrays { dimensions } => Snippet::new()
+                .duplicate()
+                .push_int(dimensions)
+                .invoke_static(COUNTER, "made", "([Ljava/lang/Object;I)V")?,
+            Site::Object => Snippet::new().duplicate().invoke_static(
+                COUNTER,
+                "madeObject",
+                "(Ljava/lang/Object;)V",
+            )?,
+        };
+        edit.after(instruction.offset, snippet);
+    }
+    if sites::is_replaceable(class.name(), method) {
+        for instruction in code.instructions().filter(|found| found.is_return()) {
+            let take_back = Snippet::new().duplicate();
+            let take_back =
+                take_back.invoke_static(COUNTER, "takeBack", "(Ljava/lang/Object;)V")?;
+            edit.before(instruction.offset, take_back);
+        }
+    }
+    if let Some(account) = plan.account
+        && does_anything
+    {
+        let enter = Snippet::new().push_int(account);
+        edit.bracket(Bracket {
+            enter: enter.invoke_static(COUNTER, "enter", "(I)I")?,
+            leave: (COUNTER, "leave"),
+        });
+        let again = Snippet::new().push_int(account);
+        let again = again.invoke_static(COUNTER, "again", "(I)V")?;
+        for handler in code.handler_offsets() {
+            edit.before(handler, again.clone());
+        }
+    }
+    Ok(())
+}
+
+/// The counter itself, and what the agent has in the boot loader.
+fn is_ours(name: &[u8]) -> bool {
+    name.starts_with(b"java/lang/Heapwarden")
+        || name.starts_with(b"dev/heapwarden/agent/") && !is_scopes(name)
+        || name.starts_with(b"dev/heapwarden/door/")
+}
+
+/// Where the Java API keeps the scopes of a thread.
+fn is_scopes(name: &[u8]) -> bool {
+    name == b"dev/heapwarden/agent/Cell"
+}
+
+/// Here the JVM takes one thread for another.
+fn is_thread_machinery(name: &[u8]) -> bool {
+    name == b"java/lang/VirtualThread" || name.starts_with(b"jdk/internal/vm/Continuation")
+}

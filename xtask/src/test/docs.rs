@@ -135,14 +135,16 @@ fn check_promises(root: &Path) -> Result<Vec<String>> {
         .collect())
 }
 
-/// The test programs in a folder: a file each.
+/// The test programs in a folder: a file each, or a folder with a `main.rs`.
 fn programs(folder: &Path) -> Result<BTreeSet<String>> {
     let entries =
         fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))?;
     let mut names = BTreeSet::new();
     for entry in entries {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "rs") {
+        let is_program = path.extension().is_some_and(|extension| extension == "rs")
+            || path.join("main.rs").is_file();
+        if is_program {
             names.extend(path.file_stem().map(|stem| stem.to_string_lossy().into()));
         }
     }

@@ -4,18 +4,18 @@ import { accountView } from "./account.js";
 import { classView } from "./class.js";
 import { address, el, refill, shown } from "./dom.js";
 import { flamesView } from "./flames.js";
+import { elsewhereView, fleetView, isRecorded } from "./fleet.js";
 import { durationText, nameText, timeText } from "./format.js";
 import { historyView } from "./history.js";
 import { overviewView } from "./overview.js";
 import { Recording, remembered } from "./record.js";
-import { isLive, MODE, read, sources } from "./source.js";
+import { isLive, MODE, pauseMs, read, sources } from "./source.js";
 
 const VIEWS = { overview: overviewView, account: accountView, class: classView, flames: flamesView, history: historyView };
 /** The parts that the address of a view has. */
 const PARTS = { overview: 0, account: 1, class: 2, flames: 0, history: 0 };
 
-/** The shortest pause between two readings; and how many times as long as a reading took the page rests. */
-const PAUSE_MS = 2000;
+/** How many times as long as a reading took the page rests. */
 const REST = 10;
 
 const rooms = Object.fromEntries(["view", "nav", "controls", "footer", "jvm"].map((id) => [id, document.getElementById(id)]));
@@ -45,7 +45,7 @@ function parsed() {
 function recordingOf(source) {
   if (!recordings.has(source.id)) {
     recordings.set(source.id, new Recording());
-    if (source.kind !== "snapshot") {
+    if (source.kind === "agent" || source.kind === "report") {
       read(source, "history").then((history) => {
         recordings.get(source.id).past = remembered(history);
       }, () => {});
@@ -54,12 +54,19 @@ function recordingOf(source) {
   return recordings.get(source.id);
 }
 
+function viewOf(name, context) {
+  if (!isRecorded(context.source)) {
+    return VIEWS[name](context);
+  }
+  return name === "overview" ? fleetView(context) : elsewhereView(name);
+}
+
 function open() {
   const { name, parts, query } = parsed();
   shown(query);
   const source = all.find((one) => one.id === (query.get("source") ?? "")) ?? all[0];
   if (source === undefined) {
-    refill(rooms.view, el("h1", { tabindex: "-1" }, "Nothing to show"), el("p", {}, "No JVM of this machine runs the agent, and no file was given."));
+    refill(rooms.view, el("h1", { tabindex: "-1" }, "Nothing to show"), el("p", {}, "No JVM of this machine runs the agent, and neither a file nor a Prometheus was given."));
     return;
   }
   const context = {
@@ -72,7 +79,7 @@ function open() {
       }
     },
   };
-  const made = VIEWS[name](context);
+  const made = viewOf(name, context);
   view = { ...made, context, name };
   const heading = el("h1", { tabindex: "-1" }, made.title);
   refill(rooms.view, heading, told, trouble, made.node);
@@ -131,7 +138,7 @@ async function look() {
   if (mine !== view) {
     look();
   } else if (isLive(mine.context.source) && mine.needs.length > 0) {
-    timer = setTimeout(look, Math.max(PAUSE_MS, REST * (performance.now() - begun)));
+    timer = setTimeout(look, Math.max(pauseMs(mine.context.source), REST * (performance.now() - begun)));
   }
 }
 

@@ -12,6 +12,7 @@ const PATHS = {
   walks: "api/v1/paths",
   instances: "api/v1/instances",
   history: "api/v1/history",
+  fleet: "api/v1/fleet",
   snapshot: "api/v1/snapshot",
   snapshots: "api/v1/snapshots",
 };
@@ -23,7 +24,10 @@ function documents() {
   return embedded;
 }
 
-/** What can be shown: a list of `{id, name, kind}`; kind is `agent`, `snapshot` or `report`. */
+/**
+ * What can be shown: a list of `{id, name, kind}`; kind is `agent`, `snapshot`, `report`, or of what Prometheus has
+ * recorded `fleet` (all JVMs) or `recorded` (one).
+ */
 export async function sources() {
   if (MODE === "command") {
     return fetched("api/v1/sources");
@@ -36,7 +40,12 @@ export async function sources() {
 
 /** Whether what a source says changes while one looks. */
 export function isLive(source) {
-  return source.kind === "agent";
+  return source.kind !== "snapshot" && source.kind !== "report";
+}
+
+/** The shortest pause between two readings of it: Prometheus is asked twice a minute. */
+export function pauseMs(source) {
+  return source.kind === "agent" ? 2000 : 30_000;
 }
 
 /** A document of a source; null if the source has none of its kind. */

@@ -62,6 +62,7 @@ const MODULES: [(&str, &str); 16] = modules![
     "class.js",
     "history.js",
     "flames.js",
+    "fleet.js",
     "main.js",
 ];
 

@@ -123,6 +123,46 @@ fn two_runs_give_the_same_bytes() {
     }
 }
 
+/// Two clones at different paths, each built from nothing into a folder of its own, one after the other. Takes twice the
+/// time of a release build.
+#[test]
+fn two_builds_from_scratch_give_the_same_bytes() {
+    if !jdk::is_long() {
+        eprintln!("left to --long: two builds from scratch, compared byte by byte");
+        return;
+    }
+    let folder = TempDir::new().expect("a temporary folder");
+    let places = [
+        ("one/heapwarden", "one/target"),
+        ("two/below/it/clone", "elsewhere"),
+    ];
+    let made = places.map(|(clone, target)| {
+        let [clone, target] = [clone, target].map(|path| folder.path().join(path));
+        run(Command::new("git")
+            .args(["clone", "--quiet"])
+            .args([artifacts::repository(), &clone]));
+        let output = target.with_extension("dist");
+        let mut dist = Command::new(env!("CARGO"));
+        dist.args(["run", "--quiet", "--package", "xtask", "--", "dist"])
+            .arg("--output")
+            .arg(&output)
+            .current_dir(&clone)
+            .env("CARGO_TARGET_DIR", &target);
+        let finished = command::run(&mut dist, BUILD_LIMIT);
+        assert!(finished.status.success(), "{finished:?}");
+        // Room for the other build.
+        fs::remove_dir_all(&target).expect("it was just made");
+        files(&output)
+    });
+    let [first, second] = &made;
+    assert!(first.keys().eq(second.keys()), "{:?}", second.keys());
+    let differ: Vec<_> = (first.iter())
+        .filter(|(name, bytes)| second.get(*name) != Some(bytes))
+        .map(|(name, _)| name)
+        .collect();
+    assert!(differ.is_empty(), "they differ in {differ:?}");
+}
+
 #[test]
 fn the_archive_has_all_that_is_promised_and_its_command_finds_its_library() {
     let folder = TempDir::new().expect("a temporary folder");

@@ -9,7 +9,7 @@ use crate::clock::{format_duration, format_time};
 use crate::history::{History, Jvm};
 use crate::size::shown as bytes;
 
-use super::assessment::{Assessed, Service, Settings, assess};
+use super::assessment::{Assessed, Heaps, Service, Settings, assess};
 use super::forecast::{Daily, Estimate, Exhaustion, Forecast};
 use super::limit_moves::limit_moves;
 use super::planner::{self, Budget, Cost, Plan};
@@ -161,8 +161,8 @@ pub(super) struct Unassessed {
 }
 
 /// The advice from a period.
-pub(super) fn advise(history: &History, settings: Settings) -> Advice {
-    let (assessed, unassessed) = assess(history, settings);
+pub(super) fn advise(history: &History, settings: Settings, heaps: &Heaps) -> Advice {
+    let (assessed, unassessed) = assess(history, settings, heaps);
     let fleet: Vec<planner::Jvm> = assessed.iter().map(|one| to_plan(one, settings)).collect();
     let plan = planner::plan(&fleet, Budget::default());
     let (plan, moves_omitted) = limit_moves(plan, &fleet, settings.max_moves);

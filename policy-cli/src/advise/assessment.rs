@@ -1,5 +1,8 @@
 //! Estimates how full each JVM of a fleet is and will be, and what each of its services holds.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use crate::history::{Account, Column, History, Jvm, Kind};
 use crate::prometheus::Span;
 
@@ -70,10 +73,35 @@ impl Assessed<'_> {
     }
 }
 
-/// The fleet: JVMs that can be assessed, and JVMs that cannot.
+/// The heaps that were forecast already, by the labels of their JVMs. A large fleet is read in two passes, and each
+/// needs all of them.
+#[derive(Debug, Default)]
+pub(super) struct Heaps(RefCell<HashMap<Labels, HeapForecast>>);
+
+type Labels = Vec<(String, String)>;
+/// The maximum of the heap and its forecast.
+type HeapForecast = Result<(f64, Forecast), Missing>;
+
+impl Heaps {
+    /// By how many bytes a JVM is expected to hold more than it may, if it can be assessed and is.
+    pub(super) fn excess_bytes(&self, jvm: &Jvm, span: Span, settings: Settings) -> Option<f64> {
+        let forecast = Period { span, settings }.heap(jvm);
+        let excess = (forecast.as_ref().ok())
+            .map(|(max_bytes, heap)| heap.high_then.bytes - max_bytes * settings.fill);
+        self.0.borrow_mut().insert(jvm.labels.clone(), forecast);
+        excess.filter(|excess| *excess > 0.0)
+    }
+
+    fn take(&self, jvm: &Jvm) -> Option<HeapForecast> {
+        self.0.borrow_mut().remove(&jvm.labels)
+    }
+}
+
+/// The fleet: JVMs that can be assessed, and JVMs that cannot. `heaps`: those of the same history, if any.
 pub(super) fn assess<'a>(
     history: &'a History,
     settings: Settings,
+    heaps: &Heaps,
 ) -> (Vec<Assessed<'a>>, Vec<(&'a Jvm, Missing)>) {
     let period = Period {
         span: history.span,
@@ -82,7 +110,7 @@ pub(super) fn assess<'a>(
     let mut assessed = Vec::new();
     let mut unassessed = Vec::new();
     for jvm in &history.jvms {
-        match period.heap(jvm) {
+        match heaps.take(jvm).unwrap_or_else(|| period.heap(jvm)) {
             Ok((heap_max_bytes, heap)) => assessed.push(Assessed {
                 jvm,
                 heap_max_bytes,
@@ -102,20 +130,13 @@ pub(super) fn assess<'a>(
     (assessed, unassessed)
 }
 
-/// By how many bytes a JVM is expected to hold more than it may, if it can be assessed and is.
-pub(super) fn excess_bytes(jvm: &Jvm, span: Span, settings: Settings) -> Option<f64> {
-    let (heap_max_bytes, heap) = Period { span, settings }.heap(jvm).ok()?;
-    let excess = heap.high_then.bytes - heap_max_bytes * settings.fill;
-    (excess > 0.0).then_some(excess)
-}
-
 struct Period {
     span: Span,
     settings: Settings,
 }
 
 impl Period {
-    fn heap(&self, jvm: &Jvm) -> Result<(f64, Forecast), Missing> {
+    fn heap(&self, jvm: &Jvm) -> HeapForecast {
         let last = self.span.points().saturating_sub(1);
         let max = jvm.heap_max_bytes.in_force(last).unwrap_or(0.0);
         let used = &jvm.heap_used_after_gc_bytes;

@@ -29,7 +29,7 @@ use crate::clock;
 use crate::history::{self, Jvm};
 
 use advice::Verdict;
-use assessment::Settings;
+use assessment::{Heaps, Settings};
 use report::Format;
 
 /// The arguments of `heapwarden advise`.
@@ -85,7 +85,8 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
         }),
         scopes: arguments.scopes,
     };
-    let choose = |jvm: &Jvm, span| assessment::excess_bytes(jvm, span, settings);
+    let heaps = Heaps::default();
+    let choose = |jvm: &Jvm, span| heaps.excess_bytes(jvm, span, settings);
     let history = match arguments.history.read_fleet(&choose) {
         Ok(history) => history,
         Err(error) => {
@@ -93,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
     };
-    let advice = advice::advise(&history, settings);
+    let advice = advice::advise(&history, settings, &heaps);
     // Standard output writes at every end of a line, and a fleet's JSON has hundreds of thousands.
     let mut out = io::BufWriter::new(io::stdout().lock());
     report::write(&advice, arguments.format, arguments.all, &mut out)?;

@@ -4,7 +4,7 @@ use crate::history::{Account, Column, History, Jvm, Kind};
 use crate::prometheus::Span;
 
 use super::advice::{Advice, Verdict, advise};
-use super::assessment::{Settings, assess};
+use super::assessment::{Heaps, Settings, assess};
 use super::forecast::Missing;
 
 const MIB: f64 = 1_048_576.0;
@@ -73,7 +73,7 @@ fn history(jvms: Vec<Jvm>) -> History {
 
 fn missing(jvm: Jvm) -> Missing {
     let history = history(vec![jvm]);
-    let (assessed, unassessed) = assess(&history, TERMS);
+    let (assessed, unassessed) = assess(&history, TERMS, &Heaps::default());
     assert!(assessed.is_empty());
     unassessed[0].1
 }
@@ -123,7 +123,7 @@ fn a_longer_horizon_needs_a_longer_period() {
         ..TERMS
     };
     let history = history(vec![jvm("a", &[("shop", 500.0)])]);
-    let (_, unassessed) = assess(&history, settings);
+    let (_, unassessed) = assess(&history, settings, &Heaps::default());
     let Missing::Short { needed_seconds, .. } = unassessed[0].1 else {
         panic!("three days are too short for four weeks: {unassessed:?}");
     };
@@ -159,12 +159,12 @@ fn only_services_move_and_scopes_where_they_are_asked_for() {
     .map(|(name, kind)| account(name, kind, 80.0))
     .into();
     let history = history(vec![one]);
-    assert_eq!(names(&advise(&history, TERMS)), ["shop"]);
+    assert_eq!(names(&advise(&history, TERMS, &Heaps::default())), ["shop"]);
     let scopes = Settings {
         scopes: true,
         ..TERMS
     };
-    let mut both = advise(&history, scopes);
+    let mut both = advise(&history, scopes, &Heaps::default());
     both.jvms[0]
         .services
         .sort_by(|a, b| a.service.cmp(&b.service));
@@ -181,7 +181,7 @@ fn a_service_moves_without_the_scopes_that_move_by_themselves() {
     });
     let history = history(vec![one]);
     let mib = |settings| {
-        let advice = advise(&history, settings);
+        let advice = advise(&history, settings, &Heaps::default());
         let services = advice.jvms[0].services.iter();
         let all = services.map(|one| (one.service.clone(), (one.live.median_bytes / MIB).round()));
         let mut all: Vec<_> = all.collect();
@@ -208,7 +208,7 @@ fn a_service_that_has_left_cannot_move_but_its_name_is_taken() {
         ..left
     });
     let history = history(vec![here, there]);
-    let advice = advise(&history, TERMS);
+    let advice = advise(&history, TERMS, &Heaps::default());
     assert_eq!(names(&advice), ["blog", "shop"]);
     assert_eq!(advice.verdict, Verdict::Move);
     // The lighter one would do.
@@ -217,7 +217,7 @@ fn a_service_that_has_left_cannot_move_but_its_name_is_taken() {
 
 #[test]
 fn the_verdict_tells_relief_from_some_and_none() {
-    let verdict = |jvms| advise(&history(jvms), TERMS).verdict;
+    let verdict = |jvms| advise(&history(jvms), TERMS, &Heaps::default()).verdict;
     let pressed = || jvm("a", &[("shop", 500.0), ("blog", 450.0)]);
     assert_eq!(verdict(vec![]), Verdict::Refused);
     assert_eq!(verdict(vec![pressed()]), Verdict::NoRelief);
@@ -243,7 +243,7 @@ fn no_more_moves_than_asked_for_are_advised() {
             max_moves,
             ..TERMS
         };
-        let advice = advise(&fleet, settings);
+        let advice = advise(&fleet, settings, &Heaps::default());
         let moves = advice.moves.len();
         (advice.verdict, moves, advice.plan.moves_omitted)
     };
@@ -256,7 +256,7 @@ fn an_account_too_small_for_its_error_names_an_interval() {
     let mut one = jvm("a", &[("shop", 900.0), ("tiny", 1.0)]);
     one.accounts[1].standard_error_bytes = constant(MIB);
     let history = history(vec![one]);
-    let advice = advise(&history, TERMS);
+    let advice = advise(&history, TERMS, &Heaps::default());
     let tiny = &advice.jvms[0].unassessed[0];
     assert_eq!(tiny.service, "tiny");
     assert!(

@@ -90,12 +90,24 @@ impl Arguments {
         &self,
         choose: &dyn Fn(&Jvm, Span) -> Option<f64>,
     ) -> Result<History, Error> {
+        self.read_overview(MOST_STEPS, choose)
+    }
+
+    /// As [`Arguments::read_fleet`], in at most so many steps unless `--step` says otherwise.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub(crate) fn read_overview(
+        &self,
+        steps: u64,
+        choose: &dyn Fn(&Jvm, Span) -> Option<f64>,
+    ) -> Result<History, Error> {
         let client = self.prometheus.client()?.ok_or(Error::NoSource)?;
-        let request = self.request(MOST_STEPS)?;
+        let request = self.request(steps)?;
         match recording::is_large(&client, &request)? {
             None => recording::read(&client, &request),
             Some(most_steps) => {
-                let request = self.request(most_steps.min(MOST_STEPS))?;
+                let request = self.request(most_steps.min(steps))?;
                 recording::read_fleet(&client, &request, choose)
             }
         }

@@ -97,6 +97,7 @@ fn read(sources: &Sources, path: &str, of_file: bool) -> Result<Option<Value>, S
         // An older agent.
         Err(Missing::Nothing) => Ok(None),
         Err(Missing::Agent(error)) => Err(error.to_string()),
+        Err(Missing::Prometheus(error)) => Err(error.to_string()),
     }
 }
 

@@ -181,6 +181,9 @@ fn document(target: &str, sources: &Sources) -> Option<Answer> {
     match sources.document(id, &rest[id.len()..]) {
         Ok(body) => Some(Answer::json(body)),
         Err(Missing::Nothing) => None,
+        Err(Missing::Prometheus(error)) => {
+            Some(Answer::text("502 Bad Gateway", &error.to_string()))
+        }
         Err(Missing::Agent(error)) => Some(Answer::text("502 Bad Gateway", &error.to_string())),
     }
 }

@@ -5,15 +5,20 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::diff::source::{SourceError, snapshot_file};
+use crate::history;
 use crate::live::{Address, Client, LiveError};
 use crate::printable;
 use crate::targets::Targets;
+
+use super::fleet::{Fleet, WHOLE};
 
 /// What the command line names, in its order.
 #[derive(Debug)]
 pub(super) struct Sources {
     client: Client,
     all: Vec<Source>,
+    /// Instead of all others.
+    fleet: Option<Fleet>,
 }
 
 #[derive(Debug)]
@@ -44,9 +49,40 @@ pub(super) enum Missing {
     Nothing,
     /// The agent does not give it.
     Agent(LiveError),
+    /// Prometheus does not give it.
+    Prometheus(history::Error),
+}
+
+/// Why there is nothing to show.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unusable {
+    /// An argument.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// Prometheus.
+    #[error(transparent)]
+    Prometheus(#[from] history::Error),
 }
 
 impl Sources {
+    /// What the command line names: addresses and files, else a fleet in Prometheus, else this machine's JVMs.
+    ///
+    /// # Errors
+    /// The first that cannot be shown.
+    pub(super) fn all(
+        arguments: &[String],
+        history: &history::Arguments,
+    ) -> Result<Sources, Unusable> {
+        if !arguments.is_empty() || history.prometheus.prometheus.is_none() {
+            return Ok(Sources::find(arguments)?);
+        }
+        Ok(Sources {
+            client: Client::new(),
+            all: Vec::new(),
+            fleet: Some(Fleet::find(history)?),
+        })
+    }
+
     /// Reads the files. Without arguments: the JVMs of this machine.
     ///
     /// # Errors
@@ -61,7 +97,11 @@ impl Sources {
         for argument in arguments {
             all.push(Source::of(argument)?);
         }
-        Ok(Sources { client, all })
+        Ok(Sources {
+            client,
+            all,
+            fleet: None,
+        })
     }
 
     /// Whether the first is a snapshot.
@@ -72,6 +112,17 @@ impl Sources {
 
     /// The list of them, as JSON.
     pub(super) fn list(&self) -> Vec<u8> {
+        if let Some(fleet) = &self.fleet {
+            let all = fleet.list();
+            let listed: Vec<Listed<'_>> = (all.iter())
+                .map(|(id, name)| Listed {
+                    id: id.clone(),
+                    name,
+                    kind: if id == WHOLE { "fleet" } else { "recorded" },
+                })
+                .collect();
+            return serde_json::to_vec(&listed).unwrap_or_default();
+        }
         let listed: Vec<Listed<'_>> = (self.all.iter().enumerate())
             .map(|(at, source)| Listed {
                 id: at.to_string(),
@@ -90,6 +141,15 @@ impl Sources {
     /// # Errors
     /// Why there is none.
     pub(super) fn document(&self, id: &str, target: &str) -> Result<Vec<u8>, Missing> {
+        if let Some(fleet) = &self.fleet {
+            return match target {
+                "/api/v1/fleet" => fleet
+                    .document(id)
+                    .map_err(Missing::Prometheus)?
+                    .ok_or(Missing::Nothing),
+                _ => Err(Missing::Nothing),
+            };
+        }
         let source = id.parse().ok().and_then(|at: usize| self.all.get(at));
         match source.map(|source| &source.content) {
             Some(Content::Snapshot(json)) if target == "/api/v1/snapshot" => Ok(json.clone()),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{HOSTILE, assert_difference, assert_sound, show, ui};
 
 /// Snapshots of a JVM with ten thousand classes and names that a hostile tenant chose.
-fn snapshot(newer: bool) -> Value {
+pub(crate) fn snapshot(newer: bool) -> Value {
     let bins = |bytes: u64| json!([{"upto": 10, "live_bytes": bytes, "live_objects": 3}, {"upto": null, "live_bytes": 0, "live_objects": 0}]);
     let class = |name: String, bytes: u64, born: u64| {
         let mut cohorts = vec![
@@ -123,6 +123,7 @@ fn files_with_ten_thousand_classes_and_hostile_names_are_shown() {
     browser.until("return document.querySelector('.frame.grown') !== null");
     assert_sound(&browser, &own, "difference of flames");
     assert_suspects(&browser, folder.path());
+    assert_findings(&browser, folder.path());
     assert_loopback_only(&own);
 }
 
@@ -229,6 +230,59 @@ fn assert_suspects(browser: &Browser, folder: &Path) {
         "return document.querySelector('table[aria-label=\"At earlier looks\"] data')?.value === '40000000'",
     );
     assert_sound(browser, "null", "class of a report");
+}
+
+/// What is wrong with accounts and limits is told as `heapwarden doctor` does, and that it knows more.
+fn assert_findings(browser: &Browser, folder: &Path) {
+    let mut document = snapshot(false);
+    document["sites"].take();
+    let account = |name: &str, changes: Value| {
+        let mut one = document["accounts"][0].clone();
+        one["classes"] = json!([]);
+        one["name"] = name.into();
+        one["limit_bytes"] = (1_u64 << 30).into();
+        one["live_bytes"] = 9.into();
+        for (field, value) in changes.as_object().expect("fields") {
+            one[field] = value.clone();
+        }
+        one
+    };
+    let accounts = [
+        account(
+            "never",
+            json!({"state": "over", "deferred_total": 3, "deferred_by_reason": {"timer": 3, "grace": 0}}),
+        ),
+        account("over", json!({"state": "over", "refusals_total": 5})),
+        account("waited", json!({"wait_milliseconds_total": 5_000})),
+        account("large", json!({"limit_bytes": 9_000_000_000_u64})),
+        account("small", json!({"limit_bytes": 1 << 20})),
+    ];
+    document["accounts"] = json!(accounts);
+    let documents =
+        json!({"about": {"address": "a file"}, "api/v1/accounts?classes=all": document});
+    let file = folder.join("wrong.html");
+    let text = policy_page::report(&documents.to_string(), "0123456789abcdef");
+    fs::write(&file, text).expect("writable");
+    show(browser, &format!("file://{}", file.display()), "Overview");
+    let told = browser.until("const all = [...document.querySelectorAll('[data-finding]')].map(one => [one.dataset.finding, one.querySelector('a')?.textContent ?? '']); return all.length > 0 && all.sort()");
+    let expected = json!([
+        ["interval-too-coarse", "small"],
+        ["limit-above-heap", "large"],
+        ["never-refused", "never"],
+        ["over-limit", "over"],
+        ["policy-rejected", ""],
+        ["waited-before", "waited"],
+    ]);
+    assert_eq!(told, expected);
+    let text = browser
+        .value("return document.querySelector('section[aria-label=\"What is wrong\"]').innerText");
+    let text = text.as_str().expect("a text");
+    assert!(text.contains("mostly for the reason timer"), "{text}");
+    assert!(
+        text.contains("Only heapwarden doctor looks at the process"),
+        "{text}"
+    );
+    assert_sound(browser, "null", "what is wrong");
 }
 
 /// The command's server answers this machine's browser alone.

@@ -3,6 +3,8 @@
 mod agent;
 mod clients;
 mod files;
+mod fleet;
+mod layout;
 mod picture;
 
 use heapwarden_harness::process::Guard;

@@ -78,7 +78,7 @@ const TABLE: &[(&str, Share)] = &[
     ("advise", shared(3, 4, 20)),
     ("jvm_exit", shared(6, 3, 20)),
     ("prometheus_with_tls", shared(3, 2, 10)),
-    ("page", shared(10, 2, 60)),
+    ("page", shared(10, 2, 150)),
     ("leaks", shared(3, 4, 150)),
     ("notifier", shared(6, 2, 5)),
     ("killed_threads", shared(6, 2, 15)),

@@ -70,8 +70,13 @@ pub(crate) fn growth(readings: &[(f64, f64)]) -> Option<Growth> {
             }
         }
     }
-    slopes.sort_unstable_by(f64::total_cmp);
-    let slope = middle(&slopes)?;
+    let pairs = slopes.len();
+    // Four of them are needed, so they are not sorted.
+    let mut ranked = |rank: usize| {
+        let rank = rank.min(slopes.len().checked_sub(1)?);
+        Some(*slopes.select_nth_unstable_by(rank, f64::total_cmp).1)
+    };
+    let slope = f64::midpoint(ranked(pairs.saturating_sub(1) / 2)?, ranked(pairs / 2)?);
     let mut rest: Vec<f64> = blocks
         .iter()
         .map(|(time, value)| value - slope * (time - last))
@@ -80,11 +85,11 @@ pub(crate) fn growth(readings: &[(f64, f64)]) -> Option<Growth> {
     let n = count as f64;
     let variance = n * (n - 1.0) * (2.0 * n + 5.0) / 18.0 * correlation_factor(&rest);
     let half_width = Z * variance.sqrt();
-    let pairs = slopes.len() as f64;
-    let at = |rank: f64| slopes[(rank.max(0.0) as usize).min(slopes.len() - 1)];
+    let pairs = pairs as f64;
+    let mut at = |rank: f64| ranked(rank.max(0.0) as usize);
     let (low, high) = (
-        at(((pairs - half_width) / 2.0).floor() - 1.0),
-        at(((pairs + half_width) / 2.0).ceil()),
+        at(((pairs - half_width) / 2.0).floor() - 1.0)?,
+        at(((pairs + half_width) / 2.0).ceil())?,
     );
     rest.sort_unstable_by(f64::total_cmp);
     Some(Growth {

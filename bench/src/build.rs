@@ -42,6 +42,15 @@ pub(crate) fn agent(folder: &Path) -> Result<PathBuf> {
     Ok(copy)
 }
 
+/// Builds the `heapwarden` command for release.
+pub(crate) fn command() -> Result<()> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .args(["build", "--quiet", "--release", "--package", "policy-cli"])
+        .current_dir(root());
+    run(&mut cargo, "it comes with Rust: https://rustup.rs")
+}
+
 /// Compiles `bench/c/NAME.c` to a shared library in `folder`.
 pub(crate) fn c_agent(jdk: &Jdk, name: &str, folder: &Path) -> Result<PathBuf> {
     let library = folder.join(format!("{name}.so"));

@@ -165,6 +165,11 @@ impl Jvm {
         bail!("the agent has bound no listener; {}", self.told());
     }
 
+    /// The process's id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What the kernel says of the process in a file of `/proc/PID`, such as `status`.
     pub(crate) fn proc_file(&self, name: &str) -> Result<String> {
         let path = format!("/proc/{}/{name}", self.child.id());

@@ -21,6 +21,7 @@ mod scrape;
 mod stats;
 mod table;
 mod verdicts;
+mod walks;
 
 use std::process::ExitCode;
 
@@ -51,6 +52,8 @@ enum Bench {
     Curves(curves::Options),
     /// Advice for a fleet: how near the best plan, in what time; needs no JVM
     Planner(planner::Options),
+    /// Walks of the heap: how long the JVM stands still, forked and in place
+    Walks(walks::Options),
 }
 
 fn main() -> ExitCode {
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Bench::Rows(options) => rows::run(&options),
         Bench::Curves(options) => curves::run(&options),
         Bench::Planner(options) => planner::run(&options),
+        Bench::Walks(options) => walks::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

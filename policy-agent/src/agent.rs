@@ -9,7 +9,7 @@
 //! the threads are woken to end. Nobody waits for them: they are daemons, and the VM may hold them.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
@@ -71,6 +71,8 @@ pub(crate) struct Agent {
     pub(crate) snapshots: SnapshotMaker,
     pub(crate) walks: Walks,
     pub(crate) exact: ExactAccounts,
+    /// What the listener keeps of the last hour.
+    pub(crate) remembered_bytes: AtomicU64,
     events: Arc<EventRecorder>,
     pub(crate) refund_threads: RefundThreads,
     pub(crate) loader_thread: Wakeup,
@@ -132,6 +134,7 @@ impl Agent {
             snapshots: SnapshotMaker::new(),
             walks: Walks::default(),
             exact: ExactAccounts::new(),
+            remembered_bytes: AtomicU64::default(),
             events: Arc::default(),
             refund_threads: RefundThreads::default(),
             started: Instant::now(),

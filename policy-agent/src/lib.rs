@@ -18,6 +18,7 @@ mod exact;
 mod holdings_thread;
 pub mod http;
 mod inserted;
+mod instances;
 mod jvm;
 mod log;
 mod naming;

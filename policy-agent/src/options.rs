@@ -36,6 +36,8 @@ pub struct Options {
     pub test_panic: Option<TestPanic>,
     /// For benches only: nobody watches holdings and leaks.
     pub test_without_holdings: bool,
+    /// For tests: walks of the heap fail, each in another way, until all ways have had their turn.
+    pub test_walk_faults: bool,
     /// One sentence for each option that was left out.
     pub warnings: Vec<String>,
 }
@@ -138,6 +140,7 @@ impl Options {
             "test-panic" if value == "enforcer" => self.test_panic = Some(TestPanic::Enforcer),
             "test-panic" if value == "metadata" => self.test_panic = Some(TestPanic::Metadata),
             "test-panic" if value == "notifier" => self.test_panic = Some(TestPanic::Notifier),
+            "test-walk" if value == "faults" => self.test_walk_faults = true,
             "test-holdings" if value == "off" => self.test_without_holdings = true,
             "enabled" => self.set_switch(value, shown, |options| &mut options.enabled),
             unknown => {

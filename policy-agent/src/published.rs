@@ -1,5 +1,6 @@
 //! What the listener publishes: readings of the accounts, which it shares with the Java API.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -63,8 +64,17 @@ impl Source for Published {
         reading
     }
 
+    fn remembers(&self, bytes: u64) {
+        self.agent.remembered_bytes.store(bytes, Ordering::Relaxed);
+    }
+
     fn walks(&self) -> Vec<u8> {
         self.agent.walks.document()
+    }
+
+    fn instances(&self) -> Vec<u8> {
+        let values_allowed = self.agent.policy.in_force().privacy.values;
+        self.agent.walks.instances.document(values_allowed)
     }
 
     fn ready(&self) -> Result<(), String> {
@@ -125,5 +135,6 @@ fn completed(agent: &Agent, mut taken: Taken) -> Taken {
         *bytes += agent.references.committed_bytes();
     }
     (snapshot.memory_bytes).push(("snapshots", agent.snapshots.desk.committed_bytes()));
+    (snapshot.memory_bytes).push(("history", agent.remembered_bytes.load(Ordering::Relaxed)));
     taken
 }

@@ -53,6 +53,8 @@ enum Command {
     Check(check::Arguments),
     /// Print who holds the memory that each account made
     Holders(walk::HoldersArguments),
+    /// Print the largest, oldest or equal objects of an account, or the capacity that they waste
+    Instances(walk::InstancesArguments),
     /// Print the chains of references that keep objects alive
     Paths(walk::PathsArguments),
     /// Print a shell's completions for this command
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         Command::Attach(arguments) => attach::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Holders(arguments) => walk::run_holders(&arguments),
+        Command::Instances(arguments) => walk::run_instances(&arguments),
         Command::Paths(arguments) => walk::run_paths(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, Cli::command()),
         Command::Diff(arguments) => diff::run(&arguments),

@@ -90,6 +90,12 @@ impl Policy {
             }
         };
         change(&mut lines, "leaks paths", &paths(old), &paths(new));
+        change(
+            &mut lines,
+            "privacy values",
+            &old.privacy.values,
+            &new.privacy.values,
+        );
         diff_leaks(&mut lines, &old.leaks, &new.leaks);
         let left_out = lines.len().saturating_sub(MAX_LINES);
         if left_out > 0 {

@@ -8,6 +8,7 @@ pub(crate) const ROOT: &[&str] = &[
     "leaks",
     "snapshots",
     "exact",
+    "privacy",
     "account",
     "leak",
 ];
@@ -31,6 +32,8 @@ pub(crate) const EXACT: &[&str] = &["accounts"];
 pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget", "mask", "reserve"];
 /// `[leaks]`
 pub(crate) const LEAKS: &[&str] = &["sites", "paths", "paths-per-day"];
+/// `[privacy]`
+pub(crate) const PRIVACY: &[&str] = &["values"];
 /// `[[account]]`
 pub(crate) const ACCOUNT: &[&str] = &[
     "name",
@@ -59,6 +62,7 @@ pub(crate) fn home_of(key: &str) -> Option<&'static str> {
         ("[snapshots]", SNAPSHOTS),
         ("[exact]", EXACT),
         ("[leaks]", LEAKS),
+        ("[privacy]", PRIVACY),
         ("[[account]]", ACCOUNT),
         ("[[leak]]", LEAK),
     ]

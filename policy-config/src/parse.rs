@@ -17,7 +17,8 @@ use crate::schema::{
     AgentSection, Enforcement, Exact, Interval, LeakPaths, LeakSettings, Limit,
     MAX_CPU_BUDGET_PERCENT, MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_PATHS_PER_DAY,
     MAX_RESERVE_PERCENT, MAX_TRACKED, MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT,
-    MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT, MIN_TRACKED, Mode, Policy, Principals, Sampling,
+    MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT, MIN_TRACKED, Mode, Policy, Principals, Privacy,
+    Sampling,
 };
 use crate::snapshots;
 use crate::thin::{self, MAX_THIN_RULES};
@@ -145,6 +146,7 @@ fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
     let snapshots = root.section("snapshots", keys::SNAPSHOTS, sink);
     let exact = root.section("exact", keys::EXACT, sink);
     let leak_settings = root.section("leaks", keys::LEAKS, sink);
+    let privacy = root.section("privacy", keys::PRIVACY, sink);
     let accounts = root.sections("account", keys::ACCOUNT, MAX_ACCOUNTS, sink);
     let leaks = root.sections("leak", keys::LEAK, MAX_LEAKS, sink);
     Policy {
@@ -175,6 +177,9 @@ fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
                 paths: paths.unwrap_or(default.paths),
                 paths_per_day: per_day.unwrap_or(default.paths_per_day),
             }
+        }),
+        privacy: privacy.map_or_else(Privacy::default, |section| Privacy {
+            values: section.switch("values", sink).unwrap_or_default(),
         }),
         accounts: account::read_all(&accounts, sink),
         leaks: leak::read_all(&leaks, sink),

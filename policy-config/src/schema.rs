@@ -63,6 +63,8 @@ pub struct Policy {
     pub exact: Exact,
     /// `[leaks]`
     pub leak_settings: LeakSettings,
+    /// `[privacy]`
+    pub privacy: Privacy,
     /// `[[account]]`, in file order, which decides between services and scopes.
     pub accounts: Vec<Account>,
     /// `[[leak]]`: acknowledged leaks, which are not reported again.
@@ -314,6 +316,14 @@ impl LeakSettings {
     pub fn wants_sites_of(&self, account: &str) -> bool {
         self.sites.iter().any(|glob| glob.matches(account))
     }
+}
+
+/// `[privacy]`: what of the contents of objects may be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Privacy {
+    /// `values`: whether answers to `heapwarden instances` show the values of strings, numbers and arrays; by
+    /// default they are masked.
+    pub values: bool,
 }
 
 /// `[[account]]`: a rule that makes one account, or one for each service or scope.

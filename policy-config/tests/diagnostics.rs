@@ -258,7 +258,7 @@ fn unprintable_text_of_the_user_is_escaped() {
     assert_lines(
         "\"a\\nforged: line\" = 1",
         &[
-            "p:1:1: unknown key `a\\nforged: line` in the policy file (the keys here are `agent`, `sampling`, `enforcement`, `leaks`, `snapshots`, `exact`, `account` and `leak`)",
+            "p:1:1: unknown key `a\\nforged: line` in the policy file (the keys here are `agent`, `sampling`, `enforcement`, `leaks`, `snapshots`, `exact`, `privacy`, `account` and `leak`)",
         ],
     );
 }
@@ -949,4 +949,19 @@ fn other_encodings_are_one_error() {
     let only = &parsed.diagnostics[0];
     assert_eq!(&source[only.span.clone()], "\u{fffd}");
     assert_eq!((only.line(&source), only.column(&source)), (1, 6));
+}
+
+#[test]
+fn values_are_masked_unless_the_policy_allows_them() {
+    let privacy = |text: &str| parse(text).policy.expect("it is right").privacy;
+    assert!(!privacy("").values && !privacy("[privacy]").values);
+    assert!(privacy("[privacy]\nvalues = true").values);
+    let found = lines("[privacy]\nvalue = true");
+    assert!(found[0].contains("did you mean `values`?"), "{found:?}");
+    let found = lines("[privacy]\nvalues = 'yes'");
+    assert!(found[0].contains("p:2:10"), "{found:?}");
+    let found = lines("[leaks]\nvalues = true");
+    assert!(found[0].contains("[privacy]"), "{found:?}");
+    // A policy that cannot be read shows nothing.
+    assert!(parse("[privacy]\nvalues = 1").policy.is_none());
 }

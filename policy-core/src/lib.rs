@@ -17,6 +17,7 @@
 //! * [`leaks`]: which classes of which accounts leak.
 //! * [`events`]: how long things took and how often they happened.
 //! * [`cohorts`]: what is live by birth, so that two snapshots can be subtracted.
+//! * [`instances`]: what a few of the sampled objects stand for.
 //! * [`snapshot`]: one reading of all accounts, as plain data.
 
 #![forbid(unsafe_code)]
@@ -30,6 +31,7 @@ pub mod events;
 pub mod exact;
 pub mod holdings;
 pub mod identity;
+pub mod instances;
 pub mod interval_control;
 pub mod leaks;
 pub mod ledger;

@@ -414,6 +414,12 @@ pub trait Source: Send + Sync {
     fn walks(&self) -> Vec<u8> {
         b"{\"walks\":[]}\n".to_vec()
     }
+    /// The last answers to `heapwarden instances`, as JSON.
+    fn instances(&self) -> Vec<u8> {
+        b"{\"answers\":[]}\n".to_vec()
+    }
+    /// The listener keeps so many bytes to answer with later.
+    fn remembers(&self, _bytes: u64) {}
     /// What another thread makes or reads, for a reader who first asked for it at `asked`. Does not wait:
     /// the reader asks again.
     fn requested(&self, wanted: &Wanted, asked: Instant) -> Requested {

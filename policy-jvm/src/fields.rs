@@ -61,7 +61,7 @@ impl<C: JavaClass> KnownClass<C> {
 }
 
 /// The id of an instance field; it is valid while its class is loaded.
-fn field_id(class: &Ref<'_, Class>, name: &str, descriptor: &str) -> Option<usize> {
+pub(crate) fn field_id(class: &Ref<'_, Class>, name: &str, descriptor: &str) -> Option<usize> {
     let raw = class.raw().0;
     class.jni().with(|env| {
         // SAFETY: `class` is a live reference to a class; the object does not own it.

@@ -108,6 +108,7 @@ mod refs;
 mod rewriting;
 mod text;
 mod threads;
+mod values;
 mod weak;
 mod zip;
 
@@ -128,4 +129,5 @@ pub use natives::{NativeArgument, NativeMethod, NativeReturn};
 pub use refs::{Global, Handle, Local, Ref};
 pub use rewriting::ClassFiles;
 pub use threads::Vm;
+pub use values::{AnyArray, Element, InstanceField, MOST_TAGS, Primitive};
 pub use weak::{Weak, WeakSlot};

@@ -54,10 +54,11 @@ function trend(row, leaks) {
 function sitesOfClass(sites, leaks, account, name) {
   const suspect = leaks?.suspects.find((one) => one.account === account && one.class === name);
   const row = sites?.accounts.find((one) => one.account === account)?.classes.find((one) => one.class === name);
-  if (row && row.sites.length > 0) {
+  const survivors = (row?.sites ?? []).filter((site) => site.stacks > 0);
+  if (survivors.length > 0) {
     return [
       note(`By ${countText(row.stacks)} stacks, of ${bytesText(row.with_stack_bytes)} of its ${bytesText(row.live_bytes)}: what was allocated since stacks are taken.`),
-      sitesList(row.sites),
+      sitesList(survivors),
       row.sites_omitted > 0 ? note(`${countText(row.sites_omitted)} smaller places are not listed.`) : null,
       el("p", {}, el("a", { href: address("flames", [], { account, class: name }) }, "As an icicle")),
     ];

@@ -7,16 +7,26 @@ const DEPTH_PIXELS = 24;
 /** Frames with a smaller share of what is shown are left out. */
 const SMALLEST_SHARE = 0.001;
 
-/** What a document may say of a place, and how. */
+/** What a document says of a place: the four sample types of pprof. `error` is the field of the standard error. */
 export const SAMPLE_TYPES = [
-  { key: "live_bytes", title: "Live bytes", text: bytesText },
-  { key: "objects", title: "Live objects", text: countText },
-  { key: "allocated_bytes", title: "Allocated bytes", text: bytesText },
-  { key: "allocated_objects", title: "Allocated objects", text: countText },
+  { key: "live_bytes", title: "Live bytes", text: bytesText, error: "live_standard_error_bytes", share: "share", stacks: "stacks" },
+  { key: "objects", title: "Live objects", text: countText, error: null, share: "share", stacks: "stacks" },
+  { key: "allocated_bytes", title: "Allocated bytes", text: bytesText, error: "allocated_standard_error_bytes", share: "allocated_share", stacks: "allocated_stacks" },
+  { key: "allocated_objects", title: "Allocated objects", text: countText, error: null, share: "allocated_share", stacks: "allocated_stacks" },
 ];
 
+/** The standard error of a place's figure; null if the document has none. */
+export function siteError(site, type) {
+  return type.error === null ? null : (site[type.error] ?? null);
+}
+
+/** The error of a change: a later sum of what was allocated has the earlier one in it, if both are of one run. */
+export function siteChangeVariance(older, newer, type, isSameRun) {
+  return type.key.startsWith("allocated") && isSameRun ? Math.abs(newer - older) : newer + older;
+}
+
 function frame(name, level, parent) {
-  return { name, level, parent, older: 0, newer: 0, children: new Map() };
+  return { name, level, parent, older: 0, newer: 0, olderVariance: 0, newerVariance: 0, children: new Map() };
 }
 
 /** All sites of a document, with their account and class. */
@@ -25,19 +35,39 @@ export function sitesOf(document) {
     one.sites.map((site) => ({ account: account.account, class: one.class, site }))));
 }
 
-/** The stacks of one or two documents as a tree. `newer` and `older` are lists of sites, as above. */
-export function stackTree(newer, older, key) {
+/** What tells places apart: a document has one row for a line of an account and class. */
+export function placeKey(one) {
+  return [one.account, one.class, one.site.frames[0] ?? one.site.through[0] ?? ""].join("\n");
+}
+
+/**
+ * The stacks of one or two documents as a tree. `newer` and `older` are lists of sites, as above. The callers of a
+ * place are those of its heaviest stack, which may be another one in the older document: the newer one's count.
+ */
+export function stackTree(newer, older, type) {
   const root = frame("all", 0, null);
+  const stacks = new Map();
   for (const [side, sites] of [["newer", newer], ["older", older]]) {
-    for (const { class: name, site } of sites) {
+    for (const one of sites) {
+      const figure = one.site[type.key] ?? 0;
+      if (figure === 0) {
+        continue;
+      }
+      const variance = (siteError(one.site, type) ?? 0) ** 2;
+      const key = placeKey(one);
+      if (!stacks.has(key)) {
+        stacks.set(key, [...one.site.frames].reverse().concat([...one.site.through].reverse(), [one.class]));
+      }
       let at = root;
-      at[side] += site[key];
-      for (const step of [...site.frames].reverse().concat([...site.through].reverse(), [name])) {
+      at[side] += figure;
+      at[`${side}Variance`] += variance;
+      for (const step of stacks.get(key)) {
         if (!at.children.has(step)) {
           at.children.set(step, frame(step, at.level + 1, at));
         }
         at = at.children.get(step);
-        at[side] += site[key];
+        at[side] += figure;
+        at[`${side}Variance`] += variance;
       }
     }
   }
@@ -59,7 +89,8 @@ export class Icicle {
   }
 
   /** Shows another tree; what is zoomed into stays, as far as it is there. */
-  show(root, type, isDifference) {
+  show(root, type, isDifference, isSameRun = false) {
+    this.isSameRun = isSameRun;
     this.root = root;
     this.type = type;
     this.isDifference = isDifference;
@@ -135,11 +166,18 @@ export class Icicle {
   }
 
   figure(one) {
+    const error = this.errorOf(one);
     if (this.isDifference) {
       const change = one.newer - one.older;
-      return this.type.text === bytesText ? changeText(change) : `${change > 0 ? "+" : ""}${countText(change)}`;
+      return this.type.text === bytesText ? changeText(change, error) : `${change > 0 ? "+" : ""}${countText(change)}`;
     }
-    return this.type.text === bytesText ? amountText(one.newer) : countText(one.newer);
+    return this.type.text === bytesText ? amountText(one.newer, error) : countText(one.newer);
+  }
+
+  errorOf(one) {
+    const variance = this.isDifference
+      ? siteChangeVariance(one.olderVariance, one.newerVariance, this.type, this.isSameRun) : one.newerVariance;
+    return this.type.error === null || variance === 0 ? null : Math.ceil(Math.sqrt(variance));
   }
 
   frameElement(one, top, left, width, path, isMatch) {
@@ -148,7 +186,7 @@ export class Icicle {
     const classes = ["frame", this.tone(one), isMatch ? "match" : ""].join(" ");
     const made = el("div", {
       class: classes, role: "treeitem", tabindex: "-1", title: text, "aria-label": text, "aria-level": one.level - top.level + 1,
-      "data-path": path, "data-value": one.newer, "data-older": one.older, onclick: () => this.zoom(one),
+      "data-path": path, "data-value": one.newer, "data-older": one.older, "data-error": this.errorOf(one), onclick: () => this.zoom(one),
     }, el("bdi", {}, text));
     made.style.left = `${left * 100}%`;
     made.style.width = `${width * 100}%`;

@@ -6,6 +6,7 @@
 //! - [`Sites`]: the JSON of `GET /api/v1/sites`;
 //! - [`WalkRequest`], [`WalkReply`]: what `heapwarden paths` and `holders` ask, and the answer;
 //!   [`Walks`]: the JSON of `GET /api/v1/paths`;
+//! - [`Instances`]: the answer to `heapwarden instances`; [`InstanceAnswers`]: the JSON of `GET /api/v1/instances`;
 //! - [`History`] and [`SnapshotFiles`]: the JSON of `GET /api/v1/history` and `GET /api/v1/snapshots`;
 //! - [`RunFile`]: the file that the agent's option `run-file` names;
 //! - [`metric_names`]: the names of the metrics of `GET /metrics`.
@@ -25,6 +26,7 @@
 mod accounts;
 mod counts;
 mod history;
+mod instances;
 mod leaks;
 pub mod metric_names;
 mod number;
@@ -39,10 +41,13 @@ pub use accounts::{
 };
 pub use counts::Counts;
 pub use history::{History, HistoryAccount, HistoryPoint, SnapshotFile, SnapshotFiles};
+pub use instances::{
+    EqualRow, InstanceAnswers, InstanceRow, Instances, InstancesRequest, ShownValue, WastedRow,
+};
 pub use leaks::{Exhaustion, Growing, Leaks, Moment, Suspect};
 pub use run_file::RunFile;
 pub use sites::{AccountSites, ClassSites, Site, Sites};
 pub use snapshot::{Cohort, Held, Run, SNAPSHOT_VERSION, Snapshot, VARIANCE_UNIT_BYTES2};
 pub use walks::{
-    Chain, ChainStep, HolderRow, Holders, MadeRow, Paths, WalkReply, WalkRequest, Walks,
+    Chain, ChainStep, HolderRow, Holders, MadeRow, Paths, WalkMade, WalkReply, WalkRequest, Walks,
 };

@@ -30,7 +30,7 @@ pub struct AccountSites<'a> {
     pub account: Cow<'a, str>,
     /// By class, most survivors with a stack first.
     pub classes: Vec<ClassSites<'a>>,
-    /// Classes that the document leaves out to bound its size.
+    /// Classes with survivors that the document leaves out to bound its size.
     #[serde(deserialize_with = "whole")]
     pub classes_omitted: u64,
 }
@@ -50,9 +50,15 @@ pub struct ClassSites<'a> {
     /// Samples that this rests on.
     #[serde(deserialize_with = "whole")]
     pub stacks: u64,
-    /// The places where they were allocated, most bytes first.
+    /// What was allocated of it since stacks are taken, survivors or not, in bytes.
+    #[serde(deserialize_with = "whole")]
+    pub allocated_bytes: u64,
+    /// Samples that `allocated_bytes` rests on.
+    #[serde(deserialize_with = "whole")]
+    pub allocated_stacks: u64,
+    /// The places where survivors were allocated, most bytes first; then others where most was allocated.
     pub sites: Vec<Site<'a>>,
-    /// Places that the document leaves out to bound its size.
+    /// Places of survivors that the document leaves out to bound its size.
     #[serde(deserialize_with = "whole")]
     pub sites_omitted: u64,
 }
@@ -78,6 +84,25 @@ pub struct Site<'a> {
     /// Samples that this rests on.
     #[serde(deserialize_with = "whole")]
     pub stacks: u64,
+    /// Standard error of `live_bytes`.
+    #[serde(deserialize_with = "whole")]
+    pub live_standard_error_bytes: u64,
+    /// Bytes allocated here since stacks are taken, survivors or not.
+    #[serde(deserialize_with = "whole")]
+    pub allocated_bytes: u64,
+    /// Standard error of `allocated_bytes`.
+    #[serde(deserialize_with = "whole")]
+    pub allocated_standard_error_bytes: u64,
+    /// Estimated number of objects allocated here since stacks are taken.
+    #[serde(deserialize_with = "whole")]
+    pub allocated_objects: u64,
+    /// The share of what was allocated of the class, 0 to 1.
+    pub allocated_share: f64,
+    /// Standard error of `allocated_share`.
+    pub allocated_share_standard_error: f64,
+    /// Samples that the allocated figures rest on.
+    #[serde(deserialize_with = "whole")]
+    pub allocated_stacks: u64,
     /// In a snapshot: by cohort, what the samples with a stack stand for. Their sum may be more than
     /// `live_bytes`, which is never more than lives. Empty if the document would be too large.
     #[serde(skip_serializing_if = "Vec::is_empty")]

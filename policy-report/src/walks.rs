@@ -5,13 +5,14 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::instances::{Instances, InstancesRequest};
 use crate::number::whole;
 
 /// A question to the agent: the file `request.json` in the folder that the command names.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WalkRequest<'a> {
-    /// `paths` or `holders`.
+    /// `paths`, `holders` or `instances`.
     pub question: Cow<'a, str>,
     /// Only objects of this account.
     pub account: Option<Cow<'a, str>>,
@@ -23,6 +24,9 @@ pub struct WalkRequest<'a> {
     pub max_pause_ms: Option<u64>,
     /// If a fork is not possible: walk in place, and stop the JVM for at most so long.
     pub in_place_ms: Option<u64>,
+    /// `instances`: which tables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instances: Option<InstancesRequest>,
 }
 
 /// An answer. Exactly one field is set.
@@ -38,6 +42,9 @@ pub struct WalkReply<'a> {
     /// To `holders`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holders: Option<Holders<'a>>,
+    /// To `instances`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instances: Option<Instances<'a>>,
 }
 
 /// The last answers, newest first.
@@ -48,21 +55,32 @@ pub struct Walks<'a> {
     pub walks: Vec<WalkReply<'a>>,
 }
 
-/// Who keeps objects alive.
+/// A walk that was made, and what it cost the JVM.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Paths<'a> {
+pub struct WalkMade<'a> {
     /// When, RFC 3339, UTC.
     pub at: Cow<'a, str>,
     /// `forked` or `in-place`.
     pub how: Cow<'a, str>,
-    /// How long the JVM stood still at the most.
+    /// How long the JVM stood still at the most: what the call of JVM TI took, with the way to the safepoint.
     pub pause_ms: f64,
-    /// How long that was predicted to be.
+    /// What the fork itself took; 0 in place.
+    pub fork_ms: f64,
+    /// How long the JVM was predicted to stand still.
     pub predicted_pause_ms: f64,
     /// References of the heap that were looked at.
     #[serde(deserialize_with = "whole")]
     pub references: u64,
+}
+
+/// Who keeps objects alive.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Paths<'a> {
+    /// How the heap was walked; its fields stand among those of the document.
+    #[serde(flatten)]
+    pub walk: WalkMade<'a>,
     /// Sampled objects that were looked for.
     #[serde(deserialize_with = "whole")]
     pub looked_for: u64,
@@ -112,17 +130,9 @@ pub struct ChainStep<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Holders<'a> {
-    /// When, RFC 3339, UTC.
-    pub at: Cow<'a, str>,
-    /// `forked` or `in-place`.
-    pub how: Cow<'a, str>,
-    /// How long the JVM stood still at the most.
-    pub pause_ms: f64,
-    /// How long that was predicted to be.
-    pub predicted_pause_ms: f64,
-    /// References of the heap that were looked at.
-    #[serde(deserialize_with = "whole")]
-    pub references: u64,
+    /// How the heap was walked; its fields stand among those of the document.
+    #[serde(flatten)]
+    pub walk: WalkMade<'a>,
     /// The matrix.
     pub holders: Vec<HolderRow<'a>>,
     /// What each account has made and is live: the sums that the matrix divides.

@@ -265,6 +265,8 @@ fn sites_are_written_exactly_and_read_tolerantly() {
                 live_bytes: 30,
                 with_stack_bytes: 20,
                 stacks: 4,
+                allocated_bytes: 90,
+                allocated_stacks: 11,
                 sites: vec![Site {
                     frames: vec!["a.Cart.add(Cart.java:41)".into()],
                     through: vec!["java.util.Map.of(Map.java:1)".into()],
@@ -273,6 +275,13 @@ fn sites_are_written_exactly_and_read_tolerantly() {
                     live_bytes: 15,
                     objects: 3,
                     stacks: 3,
+                    live_standard_error_bytes: 9,
+                    allocated_bytes: 60,
+                    allocated_standard_error_bytes: 21,
+                    allocated_objects: 12,
+                    allocated_share: 0.5,
+                    allocated_share_standard_error: 0.25,
+                    allocated_stacks: 8,
                     cohorts: Vec::new(),
                 }],
                 sites_omitted: 1,
@@ -282,9 +291,11 @@ fn sites_are_written_exactly_and_read_tolerantly() {
     };
     let text = concat!(
         r#"{"stacks":9,"skipped":{"budget":2,"full":0},"accounts":[{"account":"shop","classes":["#,
-        r#"{"class":"byte[]","live_bytes":30,"with_stack_bytes":20,"stacks":4,"sites":["#,
+        r#"{"class":"byte[]","live_bytes":30,"with_stack_bytes":20,"stacks":4,"allocated_bytes":90,"allocated_stacks":11,"sites":["#,
         r#"{"frames":["a.Cart.add(Cart.java:41)"],"through":["java.util.Map.of(Map.java:1)"],"share":0.75,"#,
-        r#""share_standard_error":0.125,"live_bytes":15,"objects":3,"stacks":3}],"sites_omitted":1}],"#,
+        r#""share_standard_error":0.125,"live_bytes":15,"objects":3,"stacks":3,"live_standard_error_bytes":9,"#,
+        r#""allocated_bytes":60,"allocated_standard_error_bytes":21,"allocated_objects":12,"allocated_share":0.5,"#,
+        r#""allocated_share_standard_error":0.25,"allocated_stacks":8}],"sites_omitted":1}],"#,
         r#""classes_omitted":2}]}"#,
     );
     assert_eq!(serde_json::to_string(&document).unwrap(), text);

@@ -44,6 +44,7 @@ pub struct Builder {
     policy: Option<String>,
     options: Vec<String>,
     standard_error_full: bool,
+    launcher: Vec<String>,
     folder: TempDir,
 }
 
@@ -63,6 +64,7 @@ pub fn victim(vm: &Vm, main: &str) -> Builder {
         policy: None,
         options: Vec::new(),
         standard_error_full: false,
+        launcher: Vec::new(),
         folder: tempfile::tempdir().expect("a temporary folder can be made"),
     }
 }
@@ -149,6 +151,13 @@ impl Builder {
         self
     }
 
+    /// Starts the JVM by a program that is given java's command line as its last arguments.
+    #[must_use]
+    pub fn under(mut self, launcher: Vec<String>) -> Self {
+        self.launcher = launcher;
+        self
+    }
+
     /// Starts the JVM plain.
     #[must_use]
     pub fn without_agent(mut self) -> Self {
@@ -189,7 +198,15 @@ impl Builder {
         if let Some(text) = &self.policy {
             std::fs::write(self.policy_path(), text).expect("the case's folder is writable");
         }
-        let mut command = Command::new(self.vm.jdk.program("java"));
+        let java = self.vm.jdk.program("java");
+        let mut command = match self.launcher.split_first() {
+            Some((program, arguments)) => {
+                let mut command = Command::new(program);
+                command.args(arguments).arg(java);
+                command
+            }
+            None => Command::new(java),
+        };
         command
             .args(self.vm.collector.flags())
             .arg(format!("-Xmx{}", self.heap))

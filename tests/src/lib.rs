@@ -13,6 +13,7 @@
 pub mod application;
 pub mod artifacts;
 pub mod browser;
+pub mod cgroup;
 pub mod command;
 pub mod doorless;
 pub mod examples;
@@ -35,3 +36,4 @@ pub mod server_setup;
 pub mod simulated_fleet;
 pub mod stats;
 pub mod truth;
+pub mod walks;

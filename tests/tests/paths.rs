@@ -7,26 +7,13 @@ use heapwarden_tests::command::{self, Finished, PATIENCE, poll};
 use heapwarden_tests::jdk::{Collector, Vm, is_long, on_each, one_jdk_with, some_vms};
 use heapwarden_tests::jvm::{Jvm, victim};
 use heapwarden_tests::scrape;
+use heapwarden_tests::walks::{self, FINE, LIMIT, assert_no_traces, signal, walkers};
 use policy_report::{Chain, Holders, Paths, Walks};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-const LIMIT: Duration = Duration::from_secs(300);
-const FINE: &str = "[sampling]\ninterval = \"4KiB\"\ncpu-budget = \"none\"\n";
-
-fn command(jvm: &Jvm, subcommand: &str, more: &[&str]) -> Command {
-    let mut command = Command::new(artifacts::command());
-    command
-        .args([subcommand, &jvm.id().to_string()])
-        .args(more)
-        // For busy machines: what is predicted after a slow fork may be long.
-        .args(["--max-pause", "20s"])
-        .env("NO_COLOR", "1");
-    command
-}
-
 fn heapwarden(jvm: &Jvm, subcommand: &str, more: &[&str]) -> Finished {
-    command::run(&mut command(jvm, subcommand, more), LIMIT)
+    command::run(&mut walks::command(jvm.id(), subcommand, more), LIMIT)
 }
 
 /// How a VM is asked: ZGC cannot be forked.
@@ -124,9 +111,9 @@ fn six_ways_of_holding_are_named_with_their_classes_and_fields() {
             let mut arguments = vec!["--class", &full];
             arguments.extend(more);
             let found = paths(&jvm, &arguments);
-            assert_eq!(found.how, how, "{vm}");
+            assert_eq!(found.walk.how, how, "{vm}");
             assert!(
-                found.pause_ms > 0.0 && found.references > 20_000,
+                found.walk.pause_ms > 0.0 && found.walk.references > 20_000,
                 "{found:?}"
             );
             let most: u64 = found.paths.iter().map(|chain| chain.objects).sum();
@@ -154,7 +141,7 @@ fn six_ways_of_holding_are_named_with_their_classes_and_fields() {
                 .iter()
                 .any(|chain| chain.class.ends_with("$Cached"))
         }));
-        assert_no_traces(&jvm);
+        assert_no_traces(&jvm, jvm.id());
     });
 }
 
@@ -170,7 +157,7 @@ fn a_fork_stops_the_jvm_for_a_fraction_of_a_walk_in_place() {
         jvm.ask("gc");
         let class = ["--class", "java.lang.Object[]"];
         let mut forked: Vec<Paths<'_>> = (0..3).map(|_| paths(&jvm, &class)).collect();
-        forked.sort_by(|a, b| a.pause_ms.total_cmp(&b.pause_ms));
+        forked.sort_by(|a, b| a.walk.pause_ms.total_cmp(&b.walk.pause_ms));
         let forked = &forked[1];
         let mut arguments = class.to_vec();
         // A fork that may not stop it at all is never begun.
@@ -186,20 +173,26 @@ fn a_fork_stops_the_jvm_for_a_fraction_of_a_walk_in_place() {
         let in_place: Paths<'_> = serde_json::from_str(&finished.stdout).expect("the document");
         println!(
             "forked {} ms (predicted {} ms), in place {} ms, {} references",
-            forked.pause_ms, forked.predicted_pause_ms, in_place.pause_ms, in_place.references
+            forked.walk.pause_ms,
+            forked.walk.predicted_pause_ms,
+            in_place.walk.pause_ms,
+            in_place.walk.references
         );
-        assert_eq!((&*forked.how, &*in_place.how), ("forked", "in-place"));
+        assert_eq!(
+            (&*forked.walk.how, &*in_place.walk.how),
+            ("forked", "in-place")
+        );
         // Both have seen the whole heap. It differs by what the two commands themselves made.
-        let difference = in_place.references.abs_diff(forked.references);
+        let difference = in_place.walk.references.abs_diff(forked.walk.references);
         assert!(
-            difference < in_place.references / 50,
+            difference < in_place.walk.references / 50,
             "{forked:?} {in_place:?}"
         );
         assert!(
-            in_place.pause_ms > 5.0 * forked.pause_ms,
+            in_place.walk.pause_ms > 5.0 * forked.walk.pause_ms,
             "forked {} ms, in place {} ms",
-            forked.pause_ms,
-            in_place.pause_ms
+            forked.walk.pause_ms,
+            in_place.walk.pause_ms
         );
     });
 }
@@ -239,7 +232,7 @@ fn what_cannot_be_answered_is_said_in_one_line() {
             assert!(finished.stderr.contains(expected), "{finished:#?}");
             assert_eq!(finished.stderr.lines().count(), 1, "{finished:#?}");
         }
-        assert_no_traces(&jvm);
+        assert_no_traces(&jvm, jvm.id());
         let plain = victim(vm, "victim.paths.SixHolders")
             .without_agent()
             .start();
@@ -247,81 +240,6 @@ fn what_cannot_be_answered_is_said_in_one_line() {
         assert_eq!(finished.status.code(), Some(1), "{finished:#?}");
         assert!(finished.stderr.contains("is not loaded"), "{finished:#?}");
     });
-}
-
-/// The children of the JVM that walk, by id, and theirs.
-fn walkers(jvm: u32) -> Vec<u32> {
-    let mut found = Vec::new();
-    let mut parents = vec![jvm];
-    while let Some(parent) = parents.pop() {
-        let Ok(tasks) = std::fs::read_dir(format!("/proc/{parent}/task")) else {
-            continue;
-        };
-        for task in tasks.flatten() {
-            let children = std::fs::read_to_string(task.path().join("children"));
-            for child in children.unwrap_or_default().split_whitespace() {
-                let Ok(child) = child.parse::<u32>() else {
-                    continue;
-                };
-                let name = std::fs::read_to_string(format!("/proc/{child}/comm"));
-                if name.is_ok_and(|name| name.trim() == "heap-walk") {
-                    found.push(child);
-                    parents.push(child);
-                }
-            }
-        }
-    }
-    found
-}
-
-/// No child, and no file.
-#[track_caller]
-fn assert_no_traces(jvm: &Jvm) {
-    let id = jvm.id();
-    // With the lowest priority they take their time to end on a busy machine.
-    let is_clean = poll(LIMIT, || walkers(id).is_empty().then_some(()));
-    assert!(is_clean.is_some(), "children stay: {:?}", walkers(id));
-    assert!(zombies(id).is_empty(), "zombies: {:?}", zombies(id));
-    let prefix = format!("heapwarden-walk-{id}-");
-    let left: Vec<_> = std::fs::read_dir("/tmp")
-        .expect("/tmp is there")
-        .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix))
-        .collect();
-    assert!(left.is_empty(), "{left:?}");
-    let cores = std::fs::read_dir(jvm.folder())
-        .expect("the JVM's folder")
-        .flatten();
-    for entry in cores {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        assert!(
-            !name.starts_with("hs_err") && !name.starts_with("core"),
-            "{name}"
-        );
-    }
-}
-
-/// Children of a process that have ended and were not reaped.
-fn zombies(of: u32) -> Vec<String> {
-    let Ok(all) = std::fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    all.flatten()
-        .filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok())
-        .filter(|stat| {
-            let after = stat.rsplit_once(") ").map_or("", |(_, after)| after);
-            let mut words = after.split(' ');
-            words.next() == Some("Z") && words.next() == Some(&of.to_string())
-        })
-        .collect()
-}
-
-fn signal(name: &str, id: u32) {
-    // The process may have ended meanwhile.
-    let _ = Command::new("kill")
-        .args([name, &id.to_string()])
-        .stderr(Stdio::null())
-        .status();
 }
 
 /// A JVM whose walks take some seconds.
@@ -337,7 +255,7 @@ fn children_have_nothing_of_the_jvm_open_and_end_with_it() {
     on_each(&one_jdk_with(Collector::Parallel, 2), |vm| {
         let jvm = large(vm);
         let class = ["--class", "java.lang.Object[]"];
-        let mut asked = command(&jvm, "paths", &class);
+        let mut asked = walks::command(jvm.id(), "paths", &class);
         asked.stdout(Stdio::null()).stderr(Stdio::null());
         let asked = Guard::start(&mut asked).expect("the command starts");
         // The watcher and the walker.
@@ -369,6 +287,33 @@ fn children_have_nothing_of_the_jvm_open_and_end_with_it() {
             assert_eq!(after.split(' ').nth(16), Some("19"), "{niceness}");
             let score = std::fs::read_to_string(format!("/proc/{child}/oom_score_adj"));
             assert_eq!(score.expect("it lives").trim(), "1000");
+            // No signal reaches a handler of the VM's, no file can be written, no other program sees what it does.
+            let read = |file: &str| {
+                let text = std::fs::read_to_string(format!("/proc/{child}/{file}"));
+                text.expect("it lives")
+            };
+            let word = |text: &str, line: &str| {
+                let found = text.lines().find(|text| text.starts_with(line));
+                let rest = found.and_then(|text| text.strip_prefix(line)).expect(line);
+                rest.split_whitespace()
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned()
+            };
+            let status = read("status");
+            let caught = u64::from_str_radix(&word(&status, "SigCgt:"), 16).expect("bits");
+            // The C library keeps two signals to itself.
+            assert_eq!(caught & !(3 << 31), 0, "{status}");
+            assert!(word(&status, "SigBlk:").starts_with("ffffff"), "{status}");
+            let limits = read("limits");
+            assert_eq!(word(&limits, "Max file size"), "0", "{limits}");
+            assert_eq!(word(&limits, "Max core file size"), "0", "{limits}");
+            assert_ne!(word(&limits, "Max cpu time"), "unlimited", "{limits}");
+            assert_ne!(word(&limits, "Max address space"), "unlimited", "{limits}");
+            if child == both[1] {
+                assert_eq!(word(&limits, "Max open files"), "0", "{limits}");
+                assert!(!read("maps").contains("hsperfdata"), "counters of the JVM");
+            }
         }
         // Stopped as they are, they die with the JVM, whose port is free at once.
         let port = jvm.address();
@@ -401,7 +346,7 @@ fn a_child_that_is_killed_at_any_stage_costs_one_line_and_nothing_else() {
         let mut killed = 0;
         let stages = [0, 30, 100, 300, 800, 1500];
         for (turn, after_ms) in stages.into_iter().enumerate() {
-            let mut asked = command(&jvm, "paths", &class);
+            let mut asked = walks::command(jvm.id(), "paths", &class);
             let asking = std::thread::spawn(move || command::run(&mut asked, LIMIT));
             let first = poll(PATIENCE, || {
                 let found = walkers(jvm.id());
@@ -429,7 +374,7 @@ fn a_child_that_is_killed_at_any_stage_costs_one_line_and_nothing_else() {
                 }
                 _ => panic!("{finished:#?}\n{}", jvm.log()),
             }
-            assert_no_traces(&jvm);
+            assert_no_traces(&jvm, jvm.id());
             jvm.ask("gc");
         }
         assert!(
@@ -438,23 +383,28 @@ fn a_child_that_is_killed_at_any_stage_costs_one_line_and_nothing_else() {
             stages.len()
         );
         // Nothing is left that keeps the next one from its work.
-        assert_eq!(paths(&jvm, &class).how, "forked");
+        assert_eq!(paths(&jvm, &class).walk.how, "forked");
         // A command that goes away ends its walk.
-        let mut asked = command(&jvm, "paths", &class);
+        let mut asked = walks::command(jvm.id(), "paths", &class);
         asked.stdout(Stdio::null()).stderr(Stdio::null());
         let asked = Guard::start(&mut asked).expect("the command starts");
         let began = poll(PATIENCE, || (!walkers(jvm.id()).is_empty()).then_some(()));
         assert!(began.is_some(), "no child");
         drop(asked);
-        assert_no_traces(&jvm);
+        assert_no_traces(&jvm, jvm.id());
     });
+}
+
+/// How many walks a storm has, where somebody says so.
+fn runs() -> Option<u64> {
+    std::env::var("HEAPWARDEN_TEST_RUNS").ok()?.parse().ok()
 }
 
 #[test]
 fn walks_one_after_the_other_under_a_storm_break_nothing() {
     let (vms, count) = match is_long() {
-        true => (some_vms(0), 1000),
-        false => (one_jdk_with(Collector::G1, 0), 12),
+        true => (some_vms(0), runs().unwrap_or(1000)),
+        false => (one_jdk_with(Collector::G1, 0), runs().unwrap_or(12)),
     };
     on_each(&vms, |vm| {
         let (_, more) = how(vm);
@@ -482,13 +432,16 @@ fn walks_one_after_the_other_under_a_storm_break_nothing() {
         let words: Vec<u64> = (done[0].split(' ').skip(1))
             .map(|word| word.parse().expect("a number"))
             .collect();
-        println!("{vm}: {count} walks; processes, lost, classes, threads: {words:?}");
-        let [processes, lost, classes, threads] = words[..] else {
+        println!("{vm}: {count} walks; processes, lost, classes, threads, deployments: {words:?}");
+        let [processes, lost, classes, threads, deployments] = words[..] else {
             panic!("{done:?}")
         };
         assert_eq!(lost, 0, "{}", jvm.log());
-        assert!(processes > 10 && classes > 10 && threads > 100, "{done:?}");
-        assert_no_traces(&jvm);
+        assert!(
+            processes > 10 && classes > 10 && threads > 100 && deployments > 10,
+            "{done:?}"
+        );
+        assert_no_traces(&jvm, jvm.id());
         jvm.finish();
     });
 }

@@ -135,6 +135,24 @@ fn survivors_are_ranked_by_the_line_that_allocated_them() {
             "{vm}: {garbage:?}"
         );
 
+        // The garbage has no part in what lives, and nearly all of what was allocated: 400 MB and 4 MB.
+        let garbage = place(arrays, &line("Shelf", "garbage", "garbage")).expect("listed");
+        let error = garbage.allocated_share_standard_error;
+        assert!(
+            (garbage.allocated_share - 0.99).abs() < 0.01 + 3.0 * error,
+            "{vm}: {garbage:?}"
+        );
+        assert!(garbage.allocated_bytes > 50 * garbage.live_bytes, "{vm}");
+        let of_items: u64 = items.sites.iter().map(|site| site.allocated_bytes).sum();
+        assert_eq!(of_items, items.allocated_bytes, "{vm}");
+        // 100,000 of 216 bytes.
+        let deviation = items.allocated_bytes as f64 - 21.6e6;
+        let squares = items.sites.iter();
+        let squares: f64 = squares
+            .map(|site| (site.allocated_standard_error_bytes as f64).powi(2))
+            .sum();
+        assert!(deviation.abs() < 4.0 * squares.sqrt(), "{vm}: {items:?}");
+
         told_by_the_command(&jvm, &[&often, &seldom, &array]);
         let metrics = jvm.metrics();
         let taken = metrics

@@ -49,14 +49,16 @@ impl Reading {
     }
 
     /// Where the survivors of a class of an account were allocated, most bytes first.
-    pub(crate) fn sites(&self, account: &str, class: &str) -> &[Site] {
+    pub(crate) fn sites(&self, account: &str, class: &str) -> impl Iterator<Item = &Site> {
         let of_account = || {
             let mut accounts = self.sites.as_ref()?.accounts.iter();
             let found = accounts.find(|one| &*one.account == account)?;
             let mut classes = found.classes.iter();
             classes.find(|(name, _)| &**name == class)
         };
-        of_account().map_or(&[], |(_, row)| &row.sites)
+        let sites = of_account().map_or(&[][..], |(_, row)| &row.sites);
+        // Others are listed for what was allocated there and died.
+        sites.iter().filter(|site| site.stacks > 0)
     }
 
     /// The snapshot that the listener publishes.

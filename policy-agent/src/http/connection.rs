@@ -17,6 +17,8 @@ const MAX_DRAINED_BYTES: usize = 256 * 1024;
 pub(super) struct Connection {
     stream: TcpStream,
     phase: Phase,
+    /// When the client was taken over.
+    since: Instant,
     /// The end of the present phase, even if data keeps arriving in small pieces.
     deadline: Instant,
 }
@@ -57,12 +59,18 @@ impl Connection {
         Ok(Connection {
             stream,
             phase: Phase::Reading(Vec::new()),
+            since: Instant::now(),
             deadline,
         })
     }
 
     pub(super) fn deadline(&self) -> Instant {
         self.deadline
+    }
+
+    /// When the client was taken over.
+    pub(super) fn since(&self) -> Instant {
+        self.since
     }
 
     pub(super) fn is_reading(&self) -> bool {

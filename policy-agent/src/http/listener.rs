@@ -89,7 +89,13 @@ impl Listener<'_> {
         self.full_since = full.then(|| self.full_since.unwrap_or(now));
         // A burst waits in the kernel's queue; only a lasting crowd is turned away.
         let refuse_at = self.full_since.map(|since| since + self.limits.full_grace);
-        let accept_at = refuse_at.unwrap_or(now).max(self.accept_at);
+        let full_until = match (refuse_at, self.slowest()) {
+            (Some(refuse_at), Some((_, since))) => {
+                refuse_at.min(since + self.limits.crowded_request_time)
+            }
+            (refuse_at, _) => refuse_at.unwrap_or(now),
+        };
+        let accept_at = full_until.max(self.accept_at);
         let accepting = accept_at <= now;
 
         let deadlines = self.connections.iter().map(Connection::deadline);
@@ -263,14 +269,18 @@ impl Listener<'_> {
 
     fn accept(&mut self) {
         for _ in 0..ACCEPT_BURST {
-            let full = self.is_full();
+            let full = self.is_full() && !self.has_slow();
             // Filled up just now: leave the rest in the queue for the grace.
-            if full && self.full_since.is_none() {
+            let grace = self.limits.full_grace;
+            if full && self.full_since.is_none_or(|since| since.elapsed() < grace) {
                 return;
             }
             match self.socket.accept() {
                 Ok((stream, _)) => {
                     self.accept_pause = Duration::ZERO;
+                    if !full && self.is_full() {
+                        self.make_room();
+                    }
                     self.admit(stream, full);
                     // Whoever is turned away next may find a place that was left meanwhile.
                     if full {
@@ -295,6 +305,34 @@ impl Listener<'_> {
                     return;
                 }
             }
+        }
+    }
+
+    /// The client that has kept us waiting for its request for the longest time, by its place, and since when.
+    fn slowest(&self) -> Option<(usize, Instant)> {
+        let reading = (self.connections.iter().enumerate()).filter(|(_, one)| one.is_reading());
+        reading
+            .map(|(place, one)| (place, one.since()))
+            .min_by_key(|&(_, since)| since)
+    }
+
+    /// Whether a client has had its time for a request and has not sent it.
+    fn has_slow(&self) -> bool {
+        let slowest = self.slowest();
+        slowest.is_some_and(|(_, since)| since.elapsed() >= self.limits.crowded_request_time)
+    }
+
+    /// Turns away the client that is slowest with its request.
+    fn make_room(&mut self) {
+        let Some((place, _)) = self.slowest() else {
+            return;
+        };
+        // The crowd moves on, so nobody else is turned away for now.
+        self.full_since = Some(Instant::now());
+        let mut slow = self.connections.remove(place);
+        if self.send(&mut slow, &overloaded(), Method::Get) && slow.is_draining() {
+            self.connections.push(slow);
+            self.trim_draining();
         }
     }
 

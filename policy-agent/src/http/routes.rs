@@ -85,6 +85,7 @@ impl Routes {
             let snapshot = source.snapshot();
             let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
             history.record(&snapshot, SystemTime::now());
+            source.remembers(history.memory_bytes());
         };
         if catch_unwind(AssertUnwindSafe(record)).is_err() {
             tracing::error!("a point of the last hour is lost; the log has the panic");
@@ -105,6 +106,7 @@ impl Routes {
                 "The leaks",
                 report::leaks::render(&source.snapshot(), SystemTime::now()),
             ),
+            ("/api/v1/instances", "") => document("The instances", Ok(source.instances())),
             ("/api/v1/paths", "") => document("The paths", Ok(source.walks())),
             ("/-/healthy", "") => Response::text(200, "Heapwarden is running."),
             ("/-/ready", "") => match source.ready() {
@@ -117,9 +119,9 @@ impl Routes {
             }
             ("/", "") => page::index(request),
             (
-                "/metrics" | "/api/v1/leaks" | "/api/v1/paths" | "/api/v1/sites"
-                | "/api/v1/snapshot" | "/api/v1/snapshots" | "/api/v1/history" | "/-/healthy"
-                | "/-/ready" | "/",
+                "/metrics" | "/api/v1/leaks" | "/api/v1/instances" | "/api/v1/paths"
+                | "/api/v1/sites" | "/api/v1/snapshot" | "/api/v1/snapshots" | "/api/v1/history"
+                | "/-/healthy" | "/-/ready" | "/",
                 _,
             ) => Response::text(400, "No query is understood here."),
             (path, "") => (path.strip_prefix(page::FOLDER))

@@ -68,6 +68,9 @@ pub struct Limits {
     /// How long all connections must be taken before others are turned away with a 503;
     /// until then they wait in the kernel's queue.
     pub full_grace: Duration,
+    /// How long a client may take for its request while all connections are taken and others wait. Then it makes
+    /// room for the next one: who sends the whole request at once is served, however many others do not.
+    pub crowded_request_time: Duration,
     /// Connections that may wait at a time for a response that another thread makes.
     pub waiting: usize,
     /// How long they wait for it.
@@ -86,6 +89,7 @@ impl Default for Limits {
             connections: 8,
             draining: 16,
             full_grace: Duration::from_millis(250),
+            crowded_request_time: Duration::from_millis(50),
             waiting: 2,
             waiting_time: Duration::from_secs(60),
             pending_bytes: 32 * 1024 * 1024,

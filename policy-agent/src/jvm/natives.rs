@@ -431,7 +431,7 @@ fn sites<'a>(
     let name = reading.name_of(purse)?;
     let mut row = Vec::new();
     let most = usize::try_from(most).unwrap_or(0);
-    for site in reading.sites(name, &class).iter().take(most) {
+    for site in reading.sites(name, &class).take(most) {
         row.push(jni.new_string(&site.frames.join("\n"))?.upcast());
         // Saturates.
         row.push(bridge.boxed(jni, (site.share * 1000.0).round() as u64)?);

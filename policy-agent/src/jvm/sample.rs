@@ -145,6 +145,9 @@ fn charge_untimed<'a>(
         let tag = Tag::Object(record).encode();
         if agent.jvmti.set_tag(object, tag).is_ok() {
             bytes = charge.bytes;
+            if let Some(visit) = &visit {
+                visit.charged(&charge);
+            }
         } else {
             agent.core.ledger.cancel(record);
         }

@@ -56,7 +56,8 @@ impl History {
             (b.live_bytes.cmp(&a.live_bytes)).then_with(|| a.name.cmp(&b.name))
         });
         let rest = largest.split_off(largest.len().min(MOST_ACCOUNTS));
-        let mut accounts: Vec<Row> = largest.into_iter().map(|one| self.row(one)).collect();
+        let mut accounts = Vec::with_capacity(largest.len() + usize::from(!rest.is_empty()));
+        accounts.extend(largest.into_iter().map(|one| self.row(one)));
         if !rest.is_empty() {
             let mut other = self.row(&Account {
                 name: OTHER.to_owned(),
@@ -99,6 +100,19 @@ impl History {
         let name: Arc<str> = name.into();
         self.names.insert(name.clone());
         name
+    }
+
+    /// What the points take, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        let rows = self.points.iter().map(|point| point.accounts.capacity());
+        let names = self
+            .names
+            .iter()
+            .map(|name| 4 * size_of::<usize>() + name.len());
+        let bytes = rows.sum::<usize>() * size_of::<Row>()
+            + names.sum::<usize>()
+            + self.points.capacity() * size_of::<Point>();
+        bytes as u64
     }
 
     /// Renders the document, one line with a line feed at its end.
@@ -184,6 +198,9 @@ mod tests {
             history.record(&snapshot, at(30 * round));
         }
         assert_eq!(history.names.len(), MOST_POINTS * MOST_ACCOUNTS + 1);
+        let least = MOST_POINTS * (MOST_ACCOUNTS + 1) * size_of::<Row>();
+        let memory = history.memory_bytes();
+        assert!(memory > least as u64 && memory < 1 << 20, "{memory}");
         let json = history.render().expect("it can be written");
         let read: document::History<'_> = serde_json::from_slice(&json).expect("it can be read");
         assert_eq!((read.step_seconds, read.points.len()), (30, MOST_POINTS));

@@ -14,6 +14,8 @@ use super::fold::clip;
 
 /// Most classes of one account.
 pub const MAX_CLASSES: usize = 20;
+/// As many of them are those of which most was allocated, among those with few survivors.
+const MAX_GARBAGE_CLASSES: usize = 5;
 /// Most places in one document. Each has up to 16 frames.
 pub const MAX_SITES: usize = 2_000;
 /// Most cohorts of all places in one document.
@@ -52,24 +54,43 @@ pub(crate) fn sites(reading: &SitesReading) -> document::Sites<'_> {
 }
 
 fn account<'a>(account: &'a AccountSites, left: &mut Left) -> document::AccountSites<'a> {
-    let listed = account.classes.len().min(MAX_CLASSES);
+    let listed = listed(account);
+    let live = |row: &RowSites| u64::from(row.live_bytes > 0 || row.allocated_bytes == 0);
+    let all: u64 = account.classes.iter().map(|(_, row)| live(row)).sum();
+    let shown: u64 = listed.iter().map(|(_, row)| live(row)).sum();
     document::AccountSites {
         account: clip(&account.account),
-        classes: (account.classes[..listed].iter())
-            .map(|(name, row)| class(name, row, left))
+        classes: (listed.iter())
+            .map(|&(name, row)| class(name, row, left))
             .collect(),
-        classes_omitted: (account.classes.len() - listed) as u64,
+        classes_omitted: all - shown,
     }
+}
+
+/// The classes with most survivors, and others of which most was allocated.
+fn listed(account: &AccountSites) -> Vec<(&str, &RowSites)> {
+    let all = account.classes.iter().map(|(name, row)| (&**name, row));
+    let mut listed: Vec<(&str, &RowSites)> = all.collect();
+    if listed.len() > MAX_CLASSES {
+        let mut others = listed.split_off(MAX_CLASSES - MAX_GARBAGE_CLASSES);
+        others.sort_by_key(|(_, row)| std::cmp::Reverse(row.allocated_bytes));
+        others.truncate(MAX_GARBAGE_CLASSES);
+        listed.append(&mut others);
+    }
+    listed
 }
 
 fn class<'a>(name: &'a str, row: &'a RowSites, left: &mut Left) -> document::ClassSites<'a> {
     let listed = row.sites.len().min(left.sites);
     left.sites -= listed;
+    let omitted = row.sites[listed..].iter().filter(|site| site.stacks > 0);
     document::ClassSites {
         class: clip(name),
         live_bytes: row.live_bytes,
         with_stack_bytes: row.with_stack_bytes,
         stacks: row.stacks,
+        allocated_bytes: row.allocated_bytes,
+        allocated_stacks: row.allocated_stacks,
         sites: (row.sites[..listed].iter())
             .map(|one| {
                 let has_room = one.cohorts.len() <= left.cohorts;
@@ -81,7 +102,7 @@ fn class<'a>(name: &'a str, row: &'a RowSites, left: &mut Left) -> document::Cla
                 }
             })
             .collect(),
-        sites_omitted: (row.sites.len() - listed + row.left_out) as u64,
+        sites_omitted: (omitted.count() + row.left_out) as u64,
     }
 }
 
@@ -95,6 +116,13 @@ pub fn site(site: &Site) -> document::Site<'_> {
         live_bytes: site.live_bytes,
         objects: site.live_objects,
         stacks: site.stacks,
+        live_standard_error_bytes: site.live_standard_error_bytes.ceil() as u64,
+        allocated_bytes: site.allocated.bytes,
+        allocated_standard_error_bytes: site.allocated.standard_error_bytes.ceil() as u64,
+        allocated_objects: site.allocated.objects,
+        allocated_share: site.allocated.share,
+        allocated_share_standard_error: site.allocated.share_standard_error,
+        allocated_stacks: site.allocated.stacks,
         cohorts: Vec::new(),
     }
 }
@@ -121,6 +149,7 @@ mod tests {
             frames: vec!["com.acme.Cart.add(Cart.java:41)".to_owned()],
             through: vec!["java.util.HashMap.put(HashMap.java:1)".to_owned()],
             share: 0.7,
+            stacks: 1,
             ..Site::default()
         };
         let row = RowSites {

@@ -92,7 +92,7 @@ pub(crate) fn consider(agent: &'static Agent) {
         if let Some(first) = lines.first() {
             tracing::warn!(
                 "{class} of {account}, which is suspected to leak, is kept by {first} (the JVM stood still for {:.0} ms)",
-                paths.pause_ms
+                paths.walk.pause_ms
             );
         }
         agent.core.leaks.set_kept_by(account, class, lines);

@@ -34,6 +34,7 @@ pub(crate) fn command(agent: &'static Agent, folder: PathBuf) {
             return;
         }
     };
+    let back = stream.try_clone();
     let spawned = agent.vm().spawn("heapwarden-walk", move |jni| {
         let reply = match request {
             Ok(request) => {
@@ -51,6 +52,10 @@ pub(crate) fn command(agent: &'static Agent, folder: PathBuf) {
     });
     if let Err(error) = spawned {
         tracing::warn!("a command cannot be answered: no thread can be started ({error})");
+        if let Ok(stream) = back {
+            let why = format!("the JVM cannot start a thread for the walk ({error})");
+            let _ = send(&stream, &super::refused(&why));
+        }
     }
 }
 

@@ -14,23 +14,25 @@ mod survey;
 mod targets;
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 use policy_jvm::Jni;
 use policy_jvm::forked_walk::{
-    Answer, KnownClass, Limits, Question, Request, Targets, Walk, WalkError,
+    Answer, Fault, KnownClass, Limits, Question, Request, Targets, Walk, WalkError,
 };
-use policy_report::{Holders, Paths, WalkReply, WalkRequest, Walks as Document};
+use policy_report::{Holders, Paths, WalkMade, WalkReply, WalkRequest, Walks as Document};
 
 use crate::agent::Agent;
+use crate::instances;
 use crate::ledger::Tag;
 use survey::Survey;
 use targets::Wanted;
 
 pub(crate) use automatic::{Automatic, consider};
 pub(crate) use command::command;
+pub(crate) use targets::accounts_of_purses;
 
 /// How many answers are kept.
 const KEPT: usize = 5;
@@ -50,6 +52,10 @@ pub(crate) struct Walks {
     under_way: AtomicBool,
     kept: Mutex<VecDeque<WalkReply<'static>>>,
     pub(crate) automatic: Automatic,
+    /// How many walks have had a fault, where a test wants one after the other.
+    faults: AtomicUsize,
+    /// Answers about single objects.
+    pub(crate) instances: instances::Answers,
 }
 
 /// Why there is no answer.
@@ -144,13 +150,22 @@ fn answer(
             holders: Some(holders),
             ..WalkReply::default()
         }),
+        "instances" => instances::answer(agent, jni, request, is_cancelled)
+            .map(|instances| WalkReply {
+                instances: Some(instances),
+                ..WalkReply::default()
+            })
+            .map_err(CannotWalk::Question),
         other => Err(CannotWalk::Question(format!(
             "the question {other:?} is not known to this version of the agent"
         ))),
     };
     match answered {
         Ok(reply) => {
-            agent.walks.keep(&reply);
+            match &reply.instances {
+                Some(instances) => agent.walks.instances.keep(instances),
+                None => agent.walks.keep(&reply),
+            }
             reply
         }
         Err(why) => refused(&why),
@@ -177,7 +192,7 @@ fn paths(
         &survey::Asks::of_paths(request.retired, &wanted),
     );
     let tags = wanted.tags();
-    let (walk, how) = walk(
+    let (walk, walked) = walk(
         agent,
         request,
         survey.classes(),
@@ -191,11 +206,7 @@ fn paths(
     let names = survey.names(agent, jni, &found);
     drop(survey);
     Ok(Paths {
-        at: now().into(),
-        how: how.as_str().into(),
-        pause_ms: milliseconds(walk.pause),
-        predicted_pause_ms: milliseconds(walk.predicted_pause),
-        references: walk.references,
+        walk: walked,
         looked_for: tags.len() as u64,
         unreached: (tags.len() as u64).saturating_sub(found.len() as u64),
         paths: chains::merged(&found, &wanted, &names),
@@ -226,7 +237,7 @@ fn held(
         // Some more may come between the reading and the walk.
         most: 2 * records.count() + 100_000,
     };
-    let (walk, how) = walk(
+    let (walk, walked) = walk(
         agent,
         request,
         survey.classes(),
@@ -240,11 +251,7 @@ fn held(
     let (rows, made) = records.divided(&found, survey.holders());
     drop(survey);
     Ok(Holders {
-        at: now().into(),
-        how: how.as_str().into(),
-        pause_ms: milliseconds(walk.pause),
-        predicted_pause_ms: milliseconds(walk.predicted_pause),
-        references: walk.references,
+        walk: walked,
         holders: rows,
         made,
     })
@@ -258,14 +265,25 @@ fn walk(
     targets: Targets<'_>,
     question: Question<'_>,
     is_cancelled: &dyn Fn() -> bool,
-) -> Result<(Walk, How), CannotWalk> {
+) -> Result<(Walk, WalkMade<'static>), CannotWalk> {
+    let fault = match agent.options().test_walk_faults {
+        true => {
+            let number = agent.walks.faults.fetch_add(1, Ordering::Relaxed);
+            Fault::ALL.get(number).copied()
+        }
+        false => None,
+    };
     let of = |max_pause: Duration, classes: Vec<KnownClass>| Request {
         classes,
         targets,
         question,
         limits: Limits {
             max_pause,
-            max_time: MAX_TIME,
+            max_time: match fault {
+                Some(Fault::Late) => Duration::from_millis(10),
+                _ => MAX_TIME,
+            },
+            fault,
             marks_in_heap: agent.release() < FIRST_WITH_MARKS_OUTSIDE,
         },
     };
@@ -277,7 +295,7 @@ fn walk(
         .jvmti
         .walk_in_child(of(allowed, classes), is_cancelled)
     {
-        Ok(walk) => return Ok((walk, How::Forked)),
+        Ok(walk) => return Ok(described(walk, How::Forked)),
         Err(
             why @ (WalkError::SharedHeap
             | WalkError::PauseTooLong { .. }
@@ -305,13 +323,23 @@ fn walk(
         in_place.as_secs_f64()
     );
     let walk = agent.jvmti.walk_in_place(of(in_place, again))?;
-    Ok((walk, How::InPlace))
+    Ok(described(walk, How::InPlace))
+}
+
+fn described(walk: Walk, how: How) -> (Walk, WalkMade<'static>) {
+    let made = WalkMade {
+        at: humantime::format_rfc3339_seconds(SystemTime::now())
+            .to_string()
+            .into(),
+        how: how.as_str().into(),
+        pause_ms: milliseconds(walk.pause),
+        fork_ms: milliseconds(walk.fork),
+        predicted_pause_ms: milliseconds(walk.predicted_pause),
+        references: walk.references,
+    };
+    (walk, made)
 }
 
 fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
-}
-
-fn now() -> String {
-    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }

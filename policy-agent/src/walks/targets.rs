@@ -35,7 +35,7 @@ pub(super) struct Wanted {
 }
 
 /// The account of each purse.
-pub(super) fn accounts_of_purses(agent: &Agent) -> HashMap<PurseId, Arc<str>> {
+pub(crate) fn accounts_of_purses(agent: &Agent) -> HashMap<PurseId, Arc<str>> {
     let directory = agent.core.directory();
     let mut names = HashMap::new();
     for (name, account) in directory.accounts() {

@@ -77,6 +77,12 @@ pub(crate) fn write(policy: &Policy, out: &mut dyn Write) -> io::Result<()> {
             policy.leak_settings.paths_per_day
         )?;
     }
+    if policy.privacy.values {
+        writeln!(
+            out,
+            "  Shows values of objects, which may be secrets, to whoever asks for instances or reads the page."
+        )?;
+    }
     match policy.leaks.len() {
         0 => {}
         1 => writeln!(out, "  Does not report 1 leak that it acknowledges.")?,

@@ -108,7 +108,11 @@ fn write_account(of: &AccountSites, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn write_places(class: &ClassSites, out: &mut dyn Write) -> io::Result<()> {
-    for site in class.sites.iter().take(MAX_SITES) {
+    // Others are listed for what was allocated there and died.
+    let survived: Vec<_> = (class.sites.iter())
+        .filter(|site| site.stacks > 0)
+        .collect();
+    for site in survived.iter().take(MAX_SITES) {
         let mut share = format!(
             "{:>4} ± {:<3}",
             amount::percent(site.share * 100.0),
@@ -125,8 +129,8 @@ fn write_places(class: &ClassSites, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "    {share}  allocated in {nearest}")?;
         }
     }
-    let listed = class.sites.len().min(MAX_SITES);
-    let omitted = class.sites_omitted + (class.sites.len() - listed) as u64;
+    let listed = survived.len().min(MAX_SITES);
+    let omitted = class.sites_omitted + (survived.len() - listed) as u64;
     if omitted > 0 {
         writeln!(out, "    and {} more places", amount::count(omitted))?;
     }

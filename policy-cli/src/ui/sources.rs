@@ -131,12 +131,13 @@ impl Source {
 
 /// Whether the page may ask an agent for this: nothing else is passed on.
 fn is_published(target: &str) -> bool {
-    const PUBLISHED: [&str; 8] = [
+    const PUBLISHED: [&str; 9] = [
         "/api/v1/accounts",
         "/api/v1/accounts?classes=all",
         "/api/v1/leaks",
         "/api/v1/sites",
         "/api/v1/paths",
+        "/api/v1/instances",
         "/api/v1/history",
         "/api/v1/snapshot",
         "/api/v1/snapshots",

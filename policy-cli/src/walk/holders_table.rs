@@ -23,10 +23,10 @@ pub(super) fn write(holders: &Holders<'_>, out: &mut dyn Write) -> io::Result<()
     writeln!(
         out,
         "{} references, walked {}; the JVM stood still for {} (predicted: {})\n",
-        amount::count(holders.references),
-        how(&holders.how),
-        pause(holders.pause_ms),
-        pause(holders.predicted_pause_ms),
+        amount::count(holders.walk.references),
+        how(&holders.walk.how),
+        pause(holders.walk.pause_ms),
+        pause(holders.walk.predicted_pause_ms),
     )?;
     let name = |text: &str| printable::fitted_name(text, MAX_ACCOUNT_COLUMNS).into_owned();
     let mut lines = vec![TITLES.map(str::to_owned).to_vec()];

@@ -1,11 +1,12 @@
-//! `heapwarden paths PID` and `heapwarden holders PID`: who keeps memory alive, asked of the agent through HotSpot's
-//! attach protocol.
+//! `heapwarden paths PID` and `heapwarden holders PID`: who keeps memory alive; `heapwarden instances PID`: single
+//! objects. Asked of the agent through HotSpot's attach protocol.
 //!
 //! Exit codes: 0 answered; 1 no answer, and why; 2 the command line is wrong; 3 nothing was found that
 //! keeps the objects alive (`paths`).
 
 mod channel;
 mod holders_table;
+mod instances_table;
 mod paths_text;
 
 use std::io::{self, Write};
@@ -13,7 +14,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use policy_report::{WalkReply, WalkRequest};
+use policy_report::{InstancesRequest, WalkReply, WalkRequest};
 
 use crate::json_line;
 use crate::process::printable;
@@ -42,7 +43,6 @@ struct Common {
 
 impl Common {
     fn request(&self, question: &'static str) -> WalkRequest<'static> {
-        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         WalkRequest {
             question: question.into(),
             max_pause_ms: Some(milliseconds(self.max_pause)),
@@ -50,6 +50,10 @@ impl Common {
             ..WalkRequest::default()
         }
     }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The arguments of `heapwarden paths`.
@@ -85,6 +89,90 @@ pub(crate) struct HoldersArguments {
     common: Common,
 }
 
+/// The arguments of `heapwarden instances`.
+#[derive(Args)]
+#[command(after_help = "\
+Without --largest, --elements, --oldest, --equal and --wasted it prints all five tables. Values are masked,
+unless the policy has [privacy] values = true.
+
+Exit codes: 0 answered; 1 no answer (the message says why); 2 the command line is wrong.")]
+pub(crate) struct InstancesArguments {
+    /// The JVM's process id
+    pid: u32,
+
+    /// The sampled objects of this account
+    #[arg(long, value_name = "NAME")]
+    account: String,
+
+    /// Only objects of this class, as in java.lang.String or byte[]
+    #[arg(long, value_name = "NAME")]
+    class: Option<String>,
+
+    /// The largest objects, by their own bytes
+    #[arg(long)]
+    largest: bool,
+
+    /// Arrays, collections and strings with the most elements
+    #[arg(long)]
+    elements: bool,
+
+    /// The oldest objects
+    #[arg(long)]
+    oldest: bool,
+
+    /// The values that most objects have
+    #[arg(long)]
+    equal: bool,
+
+    /// The classes that waste the most capacity
+    #[arg(long)]
+    wasted: bool,
+
+    /// The rows of each table
+    #[arg(long, value_name = "ROWS", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=100))]
+    limit: u64,
+
+    /// Stop after a search of the JVM's table that took longer
+    #[arg(long, value_name = "DURATION", default_value = "50ms", value_parser = humantime::parse_duration)]
+    max_pause: Duration,
+
+    /// Print JSON, as the agent gives it
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints single objects.
+///
+/// # Errors
+/// Only where the output cannot be written.
+pub(crate) fn run_instances(arguments: &InstancesArguments) -> io::Result<ExitCode> {
+    let request = WalkRequest {
+        question: "instances".into(),
+        account: Some(arguments.account.as_str().into()),
+        class: arguments.class.as_deref().map(Into::into),
+        max_pause_ms: Some(milliseconds(arguments.max_pause)),
+        instances: Some(InstancesRequest {
+            largest: arguments.largest,
+            elements: arguments.elements,
+            oldest: arguments.oldest,
+            equal: arguments.equal,
+            wasted: arguments.wasted,
+            limit: Some(arguments.limit),
+        }),
+        ..WalkRequest::default()
+    };
+    run(arguments.pid, &request, |reply, out| {
+        let Some(found) = &reply.instances else {
+            return Ok(None);
+        };
+        match arguments.json {
+            true => json_line::write(found, out)?,
+            false => instances_table::write(found, out)?,
+        }
+        Ok(Some(ExitCode::SUCCESS))
+    })
+}
+
 /// Prints the chains that keep objects alive.
 ///
 /// # Errors
@@ -96,7 +184,7 @@ pub(crate) fn run_paths(arguments: &PathsArguments) -> io::Result<ExitCode> {
         retired: arguments.retired,
         ..arguments.common.request("paths")
     };
-    run(&arguments.common, &request, |reply, out| {
+    run(arguments.common.pid, &request, |reply, out| {
         let Some(paths) = &reply.paths else {
             return Ok(None);
         };
@@ -117,7 +205,7 @@ pub(crate) fn run_paths(arguments: &PathsArguments) -> io::Result<ExitCode> {
 /// Only where the output cannot be written.
 pub(crate) fn run_holders(arguments: &HoldersArguments) -> io::Result<ExitCode> {
     let request = arguments.common.request("holders");
-    run(&arguments.common, &request, |reply, out| {
+    run(arguments.common.pid, &request, |reply, out| {
         let Some(holders) = &reply.holders else {
             return Ok(None);
         };
@@ -130,12 +218,12 @@ pub(crate) fn run_holders(arguments: &HoldersArguments) -> io::Result<ExitCode> 
 }
 
 fn run(
-    common: &Common,
+    pid: u32,
     request: &WalkRequest<'_>,
     print: impl FnOnce(&WalkReply<'_>, &mut dyn Write) -> io::Result<Option<ExitCode>>,
 ) -> io::Result<ExitCode> {
     let mut out = io::stdout().lock();
-    let why = match channel::ask(common.pid, request) {
+    let why = match channel::ask(pid, request) {
         Ok(WalkReply {
             error: Some(why), ..
         }) => printable(&why),

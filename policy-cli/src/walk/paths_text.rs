@@ -20,10 +20,10 @@ pub(super) fn write(paths: &Paths<'_>, out: &mut dyn Write) -> io::Result<()> {
         "{} of {} objects that were looked for are kept alive; {} references, walked {}; the JVM stood still for {} (predicted: {})",
         amount::count(paths.looked_for.saturating_sub(paths.unreached)),
         amount::count(paths.looked_for),
-        amount::count(paths.references),
-        how(&paths.how),
-        pause(paths.pause_ms),
-        pause(paths.predicted_pause_ms),
+        amount::count(paths.walk.references),
+        how(&paths.walk.how),
+        pause(paths.walk.pause_ms),
+        pause(paths.walk.predicted_pause_ms),
     )?;
     for chain in paths.paths.iter().take(MAX_CHAINS) {
         write_chain(chain, out)?;
@@ -95,6 +95,7 @@ fn shown(step: &ChainStep<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use policy_report::WalkMade;
 
     #[test]
     fn a_chain_is_read_from_its_root_and_nothing_in_it_reaches_the_terminal_raw() {
@@ -104,9 +105,12 @@ mod tests {
             repeats,
         };
         let paths = Paths {
-            how: "forked".into(),
-            pause_ms: 26.4,
-            predicted_pause_ms: 1300.0,
+            walk: WalkMade {
+                how: "forked".into(),
+                pause_ms: 26.4,
+                predicted_pause_ms: 1300.0,
+                ..WalkMade::default()
+            },
             looked_for: 64,
             unreached: 4,
             paths: vec![Chain {
@@ -122,7 +126,6 @@ mod tests {
                 ],
                 is_cut: false,
             }],
-            ..Paths::default()
         };
         let mut out = Vec::new();
         write(&paths, &mut out).unwrap();

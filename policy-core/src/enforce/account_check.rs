@@ -199,7 +199,10 @@ impl AccountCheck {
         gate.set_door_stop((status.reserve).map(|_| spent_at(marks.stop_bytes)));
         // The next mark to be crossed: that of the limit, then that of the reserve.
         let (trip_bytes, next_phase) = match status.reserve {
-            Some(reserve) if status.phase != Phase::Open => (inside.trip_bytes, reserve.phase),
+            Some(reserve) if matches!(status.phase, Phase::Over { .. }) => {
+                (inside.trip_bytes, reserve.phase)
+            }
+            Some(_) if status.phase != Phase::Open => (inside.trip_bytes, status.phase),
             _ => (marks.trip_bytes, status.phase),
         };
         let crossed = gate.set_marks(
@@ -321,7 +324,16 @@ impl AccountCheck {
             covered: context.plausible(status.covered),
         };
         let (before, was_refused) = (reserve.phase, status.is_refused());
-        let after = next(before, &observation);
+        // The evidence must be of a collection that began with the door shut: much of what is beyond the
+        // reserve belongs to requests that are inside, and ends with them. Where the heap itself is short, it
+        // cannot wait for that.
+        let is_drained = matches!(status.phase, Phase::Over { .. });
+        let is_short = reserve.bytes < door.reserve_bytes(limit_bytes, u64::MAX);
+        let after = if is_drained || is_short {
+            next(before, &observation)
+        } else {
+            Phase::Open
+        };
         (reserve.back_off).moved(before, after, status.covered, context.now);
         if std::mem::discriminant(&before) != std::mem::discriminant(&after) {
             reserve.since = Some(context.now);

@@ -197,6 +197,10 @@ fn close_purses(core: &Core, dead: &[LoaderId]) -> (usize, bool) {
         }
     }
     let given_back = closed.len();
+    let purses: HashSet<PurseId> = closed.iter().map(|last| last.purse).collect();
+    if !purses.is_empty() {
+        (core.sites).forget(|purse, _| purses.contains(&purse));
+    }
     for last in closed {
         core.ledger.give_back(last);
     }
@@ -216,8 +220,12 @@ fn clean_classes(core: &Core) {
             *named = true;
         }
     });
+    let gone: HashSet<u32> = (dead.iter().map(|id| id.0))
+        .filter(|&id| !named[id as usize])
+        .collect();
+    core.sites.forget(|_, class| gone.contains(&class));
     let mut directory = core.directory();
-    for id in dead.into_iter().filter(|id| !named[id.0 as usize]) {
+    for id in dead.into_iter().filter(|id| gone.contains(&id.0)) {
         directory.forget_class(id);
         core.identity.classes.recycle(id);
     }

@@ -14,7 +14,7 @@ use crate::holdings::{Pass, Row};
 use crate::ledger::PurseId;
 use crate::sampling::standard_error_bytes;
 use crate::sampling::weight::{OBJECT_UNIT, VARIANCE_UNIT_BYTES2};
-use crate::sites::survivors::Site;
+use crate::sites::survivors::{Most, Site};
 use crate::sites::wanted::{Asker, Row as SiteRow};
 use crate::snapshot::{Kind, OTHER};
 
@@ -344,9 +344,12 @@ fn sites_of<K: Clone + Eq + Hash>(
     if of_numbers.is_empty() {
         return HashMap::new();
     }
-    let row =
-        |record: &crate::ledger::LiveRecord| of_numbers.get(&(record.payer, record.class)).cloned();
-    let found = core.sites.survivors(&core.ledger, row, MOST_SITES, &[]);
+    let row = |purse, class| of_numbers.get(&(purse, class)).cloned();
+    let most = Most {
+        live: MOST_SITES,
+        allocated: 0,
+    };
+    let found = core.sites.survivors(&core.ledger, row, most, &[]);
     (found.into_iter())
         .map(|(name, row)| (name, row.sites))
         .collect()

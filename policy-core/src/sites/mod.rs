@@ -21,9 +21,13 @@
 //! 6. While nothing is wanted, there is no trie and no record has a site.
 //! 7. Readers of the trie exclude its clearing by a lock that no allocating thread takes.
 //!
+//! What was allocated at a stack, survivor or not, is summed beside the trie (`allocated`). Such stacks are kept as
+//! those of records are, as long as there is room.
+//!
 //! What is kept of a stack: [`depth`]. Names: [`names`]. Ranking: [`survivors`]. What the policy wants:
 //! [`of_policy`].
 
+mod allocated;
 mod budget;
 pub mod depth;
 mod entrance;
@@ -49,12 +53,14 @@ use std::time::Duration;
 use arc_swap::{ArcSwapOption, Guard};
 
 use crate::cohorts::Mark;
-use crate::ledger::{Ledger, LiveRecord, PurseId, SiteId};
+use crate::ledger::{Ledger, PurseId, SiteId};
+use crate::sampling::weight::Charge;
 
+use allocated::Key;
 use budget::{Budget, Draw};
 use entrance::{Entrance, Inside};
 use names::{Found, Names};
-use survivors::{Count, RowSites};
+use survivors::{Count, Most, RowSites};
 use trie::{NODE_BITS, Node, Step, Trie};
 use wanted::{Asked, Asker, Row, Wanted};
 
@@ -153,6 +159,8 @@ pub struct Visit<'a> {
     level: u32,
     node: Node,
     is_cut: bool,
+    payer: PurseId,
+    class: u32,
     _inside: Inside<'a>,
 }
 
@@ -205,6 +213,21 @@ impl Visit<'_> {
             self.sites.taken.fetch_add(1, Ordering::Relaxed);
         }
         site
+    }
+
+    /// Counts what the ledger charged for the sample, under its stack.
+    pub fn charged(&self, charge: &Charge) {
+        let Some(trie) = self.trie.as_ref() else {
+            return;
+        };
+        let key = Key {
+            node: self.node,
+            purse: self.payer,
+            class: self.class,
+        };
+        if !trie.allocated.add(key, self.level, charge) {
+            self.sites.skip(Skip::Full);
+        }
     }
 }
 
@@ -263,6 +286,8 @@ impl Sites {
             level,
             node: Node::ROOT,
             is_cut: false,
+            payer,
+            class,
             _inside: inside,
         })
     }
@@ -304,7 +329,7 @@ impl Sites {
         };
         let rested = (tended.cleared_ms)
             .is_none_or(|then| now_ms.saturating_sub(then) >= BETWEEN_CLEARINGS_MS);
-        if !(tended.is_due || rested && trie.is_filling()) {
+        if !(tended.is_due || rested && (trie.is_filling() || trie.allocated.is_filling())) {
             return;
         }
         self.entrance.close();
@@ -334,6 +359,8 @@ impl Sites {
                 ledger.erase_site(record.tag);
             }
         });
+        let is_wanted = |purse, class| self.wanted.has(purse, class);
+        (trie.allocated).clear_unused(is_wanted, trie.is_filling(), &mut used);
         let methods = trie.clear_unused(used.into_iter());
         let mut names = self.names();
         names.retain(|method| methods.get(method as usize).copied().unwrap_or(false));
@@ -353,14 +380,14 @@ impl Sites {
         }
     }
 
-    /// What survived of the rows that `row` tells of the records, ranked by the places where it was
-    /// allocated; at most `most` places of each row. With `cuts`, also by birth. One pass over the records. Agent
-    /// threads.
+    /// What survived of the rows that `row` tells of purses and classes, ranked by the places where it was
+    /// allocated; at most as many places of each row as `most` has. With `cuts`, also by birth. One pass over the
+    /// records. Agent threads.
     pub fn survivors<K: Hash + Eq>(
         &self,
         ledger: &Ledger,
-        mut row: impl FnMut(&LiveRecord) -> Option<K>,
-        most: usize,
+        mut row: impl FnMut(PurseId, u32) -> Option<K>,
+        most: Most,
         cuts: &[Mark],
     ) -> HashMap<K, RowSites> {
         let _no_clearing = self.tended();
@@ -368,14 +395,29 @@ impl Sites {
         let mut count = Count::new(cuts);
         ledger.scan(|record| {
             if record.survived
-                && let Some(row) = row(record)
+                && let Some(row) = row(record.payer, record.class)
             {
                 count.add(row, record);
             }
         });
+        if let Some(trie) = trie.as_deref().filter(|_| most.allocated > 0) {
+            for (key, sum) in trie.allocated.all() {
+                if let Some(row) = row(key.purse, key.class) {
+                    count.add_allocated(row, key.node, sum);
+                }
+            }
+        }
         match trie {
             Some(trie) => count.ranked(&trie, &self.names(), most),
             None => count.unranked(),
+        }
+    }
+
+    /// Forgets what was allocated for the purses and classes that are gone: before their numbers are given out again.
+    /// Agent threads.
+    pub fn forget(&self, is_gone: impl Fn(PurseId, u32) -> bool) {
+        if let Some(trie) = self.trie.load().as_ref() {
+            trie.allocated.forget(is_gone);
         }
     }
 

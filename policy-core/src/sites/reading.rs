@@ -10,12 +10,18 @@ use crate::identity::classes::ClassId;
 use crate::snapshot::UNACCOUNTED;
 
 use super::Counts;
-use super::survivors::RowSites;
+use super::survivors::{Most, RowSites};
 
 /// Places listed of each class.
-pub const MOST_SITES: usize = 10;
+pub const MOST_SITES: Most = Most {
+    live: 10,
+    allocated: 10,
+};
 /// The same for a snapshot: a place that is listed once only cannot be compared.
-const MOST_SITES_BY_BIRTH: usize = 50;
+const MOST_SITES_BY_BIRTH: Most = Most {
+    live: 50,
+    allocated: 50,
+};
 /// The class of objects whose class has no name.
 const UNKNOWN: &str = "?";
 
@@ -57,7 +63,7 @@ pub fn read_by_birth(core: &Core, cuts: &[Mark]) -> SitesReading {
     ranked(core, MOST_SITES_BY_BIRTH, cuts)
 }
 
-fn ranked(core: &Core, most: usize, cuts: &[Mark]) -> SitesReading {
+fn ranked(core: &Core, most: Most, cuts: &[Mark]) -> SitesReading {
     let names = core.directory().names();
     let unaccounted: Arc<str> = UNACCOUNTED.into();
     let unknown: Arc<str> = UNKNOWN.into();
@@ -65,15 +71,15 @@ fn ranked(core: &Core, most: usize, cuts: &[Mark]) -> SitesReading {
     let mut class_names: HashMap<u32, Arc<str>> = HashMap::new();
     let rows = core.sites.survivors(
         &core.ledger,
-        |record| {
-            if !core.sites.wants(record.payer, record.class) {
+        |purse, class| {
+            if !core.sites.wants(purse, class) {
                 return None;
             }
-            let class = class_names.entry(record.class).or_insert_with(|| {
-                let name = core.directory().class_name(ClassId(record.class));
+            let class = class_names.entry(class).or_insert_with(|| {
+                let name = core.directory().class_name(ClassId(class));
                 name.unwrap_or_else(|| unknown.clone())
             });
-            Some((account(record.payer), class.clone()))
+            Some((account(purse), class.clone()))
         },
         most,
         cuts,

@@ -1,8 +1,8 @@
-//! Ranks the places where survivors were allocated.
+//! Ranks the places where survivors were allocated, and where most was.
 //!
 //! # Rules
-//! 1. Only what survived a collection counts, with its live charge: most samples of `byte[]` are garbage,
-//!    and their sites say nothing about what is held.
+//! 1. As live counts only what survived a collection, with its live charge: most samples of `byte[]` are garbage,
+//!    and their sites say nothing about what is held. What was allocated is summed apart (`allocated`).
 //! 2. A record with a stack of level l stands for 2^l records (`budget`, rule 1). So the sums over
 //!    stacks estimate, without bias, what was allocated since stacks are taken and survived.
 //!    If that is more than lives, as by chance when a few stacks stand for many samples, all of it is scaled down
@@ -13,7 +13,8 @@
 //!    frame of the application, the place is the first other frame.
 //! 5. The share of a place is a ratio of two such sums. Its standard error counts each record as one
 //!    independent draw: with weights w, group g and share p it is
-//!    sqrt(Σ_g w² (1-p)² + Σ_rest w² p²) / Σ w. That is not less than the error of sampling.
+//!    sqrt(Σ_g w² (1-p)² + Σ_rest w² p²) / Σ w, and that of the sum itself sqrt(Σ_g w²). That is not less than the
+//!    error of sampling.
 //! 6. For a snapshot, what survived of a place is also summed by birth, as [`crate::cohorts`] does for classes,
 //!    and not scaled down. What a record adds is a pure function of the record, its stack's level included. So
 //!    in the difference of two snapshots of one run it cancels while it lives. With live bytes b of variance v
@@ -26,6 +27,7 @@ use crate::cohorts::Mark;
 use crate::ledger::{Epoch, LiveRecord, SiteId};
 use crate::sampling::weight::{OBJECT_UNIT, VARIANCE_UNIT_BYTES2};
 
+use super::allocated::Sum;
 use super::names::{Name, Names};
 use super::trie::{Node, Step, Trie};
 use super::unpack;
@@ -39,9 +41,13 @@ pub struct RowSites {
     pub with_stack_bytes: u64,
     /// Records with a stack.
     pub stacks: u64,
-    /// The places, most bytes first.
+    /// What was allocated since stacks are taken, as they estimate it, in bytes.
+    pub allocated_bytes: u64,
+    /// Samples that `allocated_bytes` rests on.
+    pub allocated_stacks: u64,
+    /// The places of survivors, most bytes first; then others where most was allocated.
     pub sites: Vec<Site>,
-    /// Places that are not listed.
+    /// Places of survivors that are not listed.
     pub left_out: usize,
 }
 
@@ -62,8 +68,38 @@ pub struct Site {
     pub live_objects: u64,
     /// Records that this rests on.
     pub stacks: u64,
+    /// Standard error of `live_bytes`.
+    pub live_standard_error_bytes: f64,
+    /// What was allocated here, whether it survived or not.
+    pub allocated: AllocatedHere,
     /// The survivors by birth, oldest first: rule 6. Empty unless it was asked for.
     pub cohorts: Vec<Cohort>,
+}
+
+/// What was allocated at a place since stacks are taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct AllocatedHere {
+    /// Bytes, as the stacks estimate them.
+    pub bytes: u64,
+    /// Standard error of `bytes`.
+    pub standard_error_bytes: f64,
+    /// Objects.
+    pub objects: u64,
+    /// The share of what was allocated of the row, 0 to 1.
+    pub share: f64,
+    /// Standard error of `share`.
+    pub share_standard_error: f64,
+    /// Samples that this rests on.
+    pub stacks: u64,
+}
+
+/// How many places of a row are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Most {
+    /// Those of survivors, most bytes first.
+    pub live: usize,
+    /// Others, where most was allocated. 0: what was allocated is not looked at.
+    pub allocated: usize,
 }
 
 /// What survived at a place of one cohort.
@@ -138,6 +174,8 @@ impl Sums {
 #[derive(Debug, Default)]
 struct OfStack {
     sums: Sums,
+    /// Survivors or not.
+    allocated: Sums,
     /// By place among the cuts.
     cohorts: BTreeMap<u32, Held>,
 }
@@ -185,8 +223,19 @@ impl<K: Hash + Eq> Count<K> {
         }
     }
 
-    /// Ranks the places of each row; at most `most` are listed.
-    pub(super) fn ranked(self, trie: &Trie, names: &Names, most: usize) -> HashMap<K, RowSites> {
+    /// Counts what was allocated of a row at a stack.
+    pub(super) fn add_allocated(&mut self, row: K, node: Node, sum: Sum) {
+        let (_, stacks) = self.rows.entry(row).or_default();
+        stacks.entry(node).or_default().allocated.add(Sums {
+            bytes: sum.bytes as f64,
+            squares: sum.squares,
+            objects: sum.objects as f64,
+            stacks: sum.stacks,
+        });
+    }
+
+    /// Ranks the places of each row.
+    pub(super) fn ranked(self, trie: &Trie, names: &Names, most: Most) -> HashMap<K, RowSites> {
         let Count { rows, cuts } = self;
         let named = Named {
             trie,
@@ -222,6 +271,9 @@ struct Shown {
 fn shown(trie: &Trie, names: &Names, node: Node) -> Shown {
     let mut frames = Vec::new();
     let mut place = None;
+    if node == Node::ROOT {
+        frames.push("(stacks that are not kept)".to_owned());
+    }
     for step in trie.stack(node) {
         let (text, is_of_application) = match step {
             Step::LeftOut => ("...".to_owned(), false),
@@ -253,7 +305,8 @@ fn shown(trie: &Trie, names: &Names, node: Node) -> Shown {
 /// A place: its survivors, and its heaviest stack.
 struct Place {
     all: OfStack,
-    heaviest: f64,
+    /// Live and allocated bytes.
+    heaviest: (f64, f64),
     shown: Shown,
 }
 
@@ -272,9 +325,10 @@ impl Named<'_> {
         stacks.sort_unstable_by_key(|(node, _)| *node);
         for (node, stack) in stacks {
             let shown = shown(self.trie, self.names, node);
+            let weight = (stack.sums.bytes, stack.allocated.bytes);
             let Some(place) = places.get_mut(&shown.frames[0]) else {
                 let place = Place {
-                    heaviest: stack.sums.bytes,
+                    heaviest: weight,
                     all: stack,
                     shown,
                 };
@@ -282,22 +336,24 @@ impl Named<'_> {
                 continue;
             };
             place.all.sums.add(stack.sums);
+            place.all.allocated.add(stack.allocated);
             for (cohort, held) in stack.cohorts {
                 *place.all.cohorts.entry(cohort).or_default() += held;
             }
-            if stack.sums.bytes > place.heaviest {
-                place.heaviest = stack.sums.bytes;
+            if weight > place.heaviest {
+                place.heaviest = weight;
                 place.shown = shown;
             }
         }
         places.into_values().collect()
     }
 
-    fn rank(&self, live_bytes: u64, stacks: HashMap<Node, OfStack>, most: usize) -> RowSites {
+    fn rank(&self, live_bytes: u64, stacks: HashMap<Node, OfStack>, most: Most) -> RowSites {
         let places = self.places(stacks);
-        let mut all = Sums::default();
+        let (mut all, mut allocated) = (Sums::default(), Sums::default());
         for place in &places {
             all.add(place.all.sums);
+            allocated.add(place.all.allocated);
         }
         let scale = match all.bytes > live_bytes as f64 {
             true => live_bytes as f64 / all.bytes,
@@ -313,6 +369,15 @@ impl Named<'_> {
                 live_bytes: (own.sums.bytes * scale).round() as u64,
                 live_objects: (own.sums.objects * scale / OBJECT_UNIT as f64).round() as u64,
                 stacks: own.sums.stacks,
+                live_standard_error_bytes: own.sums.squares.sqrt() * scale,
+                allocated: AllocatedHere {
+                    bytes: own.allocated.bytes.round() as u64,
+                    standard_error_bytes: own.allocated.squares.sqrt(),
+                    objects: (own.allocated.objects / OBJECT_UNIT as f64).round() as u64,
+                    share: share(own.allocated, allocated),
+                    share_standard_error: share_standard_error(own.allocated, allocated),
+                    stacks: own.allocated.stacks,
+                },
                 frames: shown.frames,
                 through: shown.through,
                 cohorts: cohorts
@@ -324,13 +389,21 @@ impl Named<'_> {
             }
         };
         let mut sites: Vec<Site> = places.into_iter().map(site).collect();
-        sites.sort_by(|a, b| (b.live_bytes, &a.frames).cmp(&(a.live_bytes, &b.frames)));
-        let left_out = sites.len().saturating_sub(most);
-        sites.truncate(most);
+        sites.sort_by(|a, b| {
+            (b.stacks > 0, b.live_bytes, &a.frames).cmp(&(a.stacks > 0, a.live_bytes, &b.frames))
+        });
+        let survived = sites.iter().take_while(|site| site.stacks > 0).count();
+        let mut others = sites.split_off(survived.min(most.live));
+        others.sort_by(|a, b| (b.allocated.bytes, &a.frames).cmp(&(a.allocated.bytes, &b.frames)));
+        others.truncate(most.allocated);
+        sites.append(&mut others);
+        let left_out = survived - sites.iter().filter(|site| site.stacks > 0).count();
         RowSites {
             live_bytes,
             with_stack_bytes: (all.bytes * scale).round() as u64,
             stacks: all.stacks,
+            allocated_bytes: allocated.bytes.round() as u64,
+            allocated_stacks: allocated.stacks,
             sites,
             left_out,
         }

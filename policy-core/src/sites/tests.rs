@@ -75,7 +75,10 @@ impl World {
             interval: self.ledger.intervals().current(),
             site,
         };
-        let tag = self.ledger.charge(&sample).expect("room");
+        let (tag, charge) = self.ledger.charge_weighed(&sample).expect("room");
+        if let Some(visit) = &visit {
+            visit.charged(&charge);
+        }
         Allocated {
             tag,
             site,
@@ -112,8 +115,16 @@ impl World {
     }
 
     fn survivors_by_birth(&self, cuts: &[Mark]) -> RowSites {
-        let rows = |record: &LiveRecord| (record.class == CLASS).then_some(());
-        let mut found = self.sites.survivors(&self.ledger, rows, 10, cuts);
+        let rows = |_, class| (class == CLASS).then_some(());
+        let mut found = self.sites.survivors(
+            &self.ledger,
+            rows,
+            Most {
+                live: 10,
+                allocated: 10,
+            },
+            cuts,
+        );
         found.remove(&()).unwrap_or_default()
     }
 
@@ -181,16 +192,15 @@ fn survivors_are_ranked_by_the_line_that_allocated_them_and_garbage_is_not() {
     garbage
         .into_iter()
         .for_each(|tag| assert!(world.ledger.refund(tag)));
-    assert!(world.survivors().sites.is_empty(), "no collection yet");
+    assert_eq!(world.survivors().stacks, 0, "no collection yet");
     world.collect();
     let found = world.survivors();
     assert_eq!(
         (found.live_bytes, found.with_stack_bytes, found.stacks),
         (9_000, 9_000, 90)
     );
-    assert_eq!(found.sites.len(), 2);
-    let [first, second] = &found.sites[..] else {
-        panic!("two places")
+    let [first, second, third] = &found.sites[..] else {
+        panic!("three places: {found:?}")
     };
     assert_eq!(first.frames[0], "com.acme.Cart1.add(Cart.java:2)");
     assert_eq!(
@@ -208,6 +218,50 @@ fn survivors_are_ranked_by_the_line_that_allocated_them_and_garbage_is_not() {
     // As of 90 draws with one of two outcomes.
     let expected = (2.0 / 9.0 / 90.0f64).sqrt();
     assert!((first.share_standard_error - expected).abs() < 1e-9);
+    // The garbage is known as what was allocated, and has no part in what lives.
+    assert_eq!(third.frames[0], "com.acme.Cart2.add(Cart.java:0)");
+    assert_eq!((third.stacks, third.share, third.live_bytes), (0, 0.0, 0));
+    assert_eq!(
+        (found.allocated_bytes, found.allocated_stacks),
+        (189_000, 120)
+    );
+    let of_third = third.allocated;
+    assert_eq!(
+        (of_third.bytes, of_third.objects, of_third.stacks),
+        (180_000, 30, 30)
+    );
+    assert!((of_third.share - 180.0 / 189.0).abs() < 1e-9);
+    // 30 equal draws.
+    assert!((of_third.standard_error_bytes - 6_000.0 * 30.0_f64.sqrt()).abs() < 1e-6);
+    assert_eq!(first.allocated.bytes, first.live_bytes, "all of it lives");
+}
+
+#[test]
+fn what_was_allocated_ends_with_the_wish_for_it_and_with_its_owner() {
+    let world = World::new();
+    let allocated = |class| {
+        let rows = |_, of| (of == class).then_some(());
+        let most = Most {
+            live: 0,
+            allocated: 1,
+        };
+        let mut found = world.sites.survivors(&world.ledger, rows, most, &[]);
+        found.remove(&()).map_or(0, |row| row.allocated_bytes)
+    };
+    world.want(None);
+    world.allocate(CLASS, 100, &[(1, 0)], 0);
+    world.allocate(CLASS + 1, 300, &[(1, 0)], 0);
+    assert_eq!((allocated(CLASS), allocated(CLASS + 1)), (100, 300));
+    // The class's number is given to another one.
+    world.sites.forget(|_, class| class == CLASS);
+    assert_eq!((allocated(CLASS), allocated(CLASS + 1)), (0, 300));
+    world.allocate(CLASS, 50, &[(1, 0)], 1);
+    assert_eq!(allocated(CLASS), 50);
+    world
+        .sites
+        .set_wanted(Asker::Leaks, vec![world.row(Some(CLASS))]);
+    world.sites.tend(&world.ledger, 0);
+    assert_eq!((allocated(CLASS), allocated(CLASS + 1)), (50, 0));
 }
 
 #[test]
@@ -280,7 +334,16 @@ fn the_survivors_of_a_place_are_summed_by_birth_and_what_stays_is_the_same_each_
         assert_eq!(site.cohorts[0], then.cohorts[0], "what stays cancels");
     }
     // What was born after the last cut is no part of that snapshot.
-    assert_eq!(world.survivors_by_birth(&[first]), before);
+    let live = |of: RowSites| {
+        let sites = of.sites.into_iter();
+        sites
+            .map(|site| (site.frames, site.share, site.live_bytes, site.cohorts))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        live(world.survivors_by_birth(&[first])),
+        live(before.clone())
+    );
     // One dies: its place has lost just what it stood for.
     let gone = old
         .iter()
@@ -362,11 +425,19 @@ fn a_trie_without_room_cuts_stacks_and_counts_it() {
     );
     assert!(counts.skipped[Skip::Full as usize] > 10_000);
     assert!(counts.frames <= 1 << 17);
-    // Nothing of it is in use any more, so a clearing makes room.
+    // No record has any of it any more, so a clearing makes room. What was allocated stays the same in all.
+    let allocated = |world: &World| {
+        let found = world.survivors();
+        (found.allocated_bytes, found.allocated_stacks)
+    };
+    let before = allocated(&world);
+    assert_eq!(before, (16 * 200_000, 200_000));
     world.sites.tend(&world.ledger, 40_000);
-    assert_eq!(world.sites.counts().frames, 0);
+    let frames = world.sites.counts().frames;
+    assert!(frames > 100 && frames <= 1_001, "{frames}");
+    assert_eq!(allocated(&world), before);
     world.allocate(CLASS, 16, &[(3, 3)], 500_000);
-    assert_eq!(world.sites.counts().frames, 1);
+    assert_eq!(world.sites.counts().frames, frames + 1);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 use crate::sync::{AtomicU32, Ordering};
 
+use super::allocated::Allocated;
 use super::keys::Keys;
 
 /// Methods at the most.
@@ -63,6 +64,8 @@ pub(super) struct Trie {
     nodes: Keys,
     /// 1 for each method that was handed over to be named.
     handed_over: Box<[AtomicU32]>,
+    /// What was allocated at each node; it lives as long as the nodes.
+    pub(super) allocated: Allocated,
 }
 
 impl Trie {
@@ -73,6 +76,7 @@ impl Trie {
             handed_over: (0..METHODS.div_ceil(32))
                 .map(|_| AtomicU32::new(0))
                 .collect(),
+            allocated: Allocated::new(),
         }
     }
 
@@ -191,5 +195,6 @@ impl Trie {
         self.methods.committed_bytes()
             + self.nodes.committed_bytes()
             + size_of_val(&*self.handed_over) as u64
+            + self.allocated.committed_bytes()
     }
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::memory::{Sharing, Table};
 use super::recorder::{Failure, Recorder, Sizes};
-use super::request::{Classes, Question, Targets};
+use super::request::{Classes, Fault, Question, Targets};
 use super::search;
 use super::system::{self, Child, Pid};
 use super::wire::{self, Writer};
@@ -42,10 +42,20 @@ pub(super) struct Setup<'a> {
     pub(super) parent: Pid,
     pub(super) max_time: Duration,
     pub(super) virtual_bytes: u64,
+    pub(super) fault: Option<Fault>,
+}
+
+impl Setup<'_> {
+    fn dies_if(&self, fault: Fault) {
+        if self.fault == Some(fault) {
+            system::kill(system::own_id());
+        }
+    }
 }
 
 /// Runs in the process that was just forked. Returns in the walker alone, with the tables to write to.
 pub(super) fn begin<'a>(setup: &Setup<'a>) -> &'a mut Recorder<'a> {
+    setup.dies_if(Fault::Forked);
     system::forget_signals();
     if !system::die_with(setup.parent) {
         system::exit_now(1);
@@ -54,11 +64,15 @@ pub(super) fn begin<'a>(setup: &Setup<'a>) -> &'a mut Recorder<'a> {
         system::exit_now(1);
     };
     system::stand_back(setup.max_time, setup.virtual_bytes);
+    setup.dies_if(Fault::Isolated);
+    if setup.fault == Some(Fault::NoRoom) {
+        system::map_nothing_more();
+    }
     let began = Instant::now();
     let Some(recorder) = shared_recorder(setup) else {
         // The walker's id.
         system::send(pipe, &0u64.to_le_bytes());
-        fail(pipe, setup, Failure::Tables, 0);
+        fail(pipe, Failure::Tables, 0);
     };
     let watcher = system::own_id();
     match system::fork() {
@@ -70,6 +84,13 @@ pub(super) fn begin<'a>(setup: &Setup<'a>) -> &'a mut Recorder<'a> {
             if let Some(mut maps) = Table::<u8>::new(MAPS_BYTES, Sharing::Private) {
                 system::unshare_counters(&mut maps);
             }
+            system::open_nothing_more();
+            setup.dies_if(Fault::Entered);
+            match setup.fault {
+                Some(Fault::Starved) => system::map_nothing_more(),
+                Some(Fault::Spinning) => system::spin(),
+                _ => {}
+            }
             // SAFETY: the mapping holds the recorder, lives as long as the process, and the watcher does not
             // write to it.
             unsafe { &mut *recorder }
@@ -80,7 +101,7 @@ pub(super) fn begin<'a>(setup: &Setup<'a>) -> &'a mut Recorder<'a> {
         }
         Err(error) => {
             system::send(pipe, &0u64.to_le_bytes());
-            fail(pipe, setup, Failure::Tables, error as u64)
+            fail(pipe, Failure::Fork, error as u64)
         }
     }
 }
@@ -97,12 +118,8 @@ fn shared_recorder<'a>(setup: &Setup<'a>) -> Option<*mut Recorder<'a>> {
     Some(at)
 }
 
-fn fail(pipe: RawFd, setup: &Setup<'_>, failure: Failure, detail: u64) -> ! {
-    if let Some(mut writer) = Writer::new(wire::most_bytes(setup.question, 0), &[]) {
-        writer.begin(failure, detail, 0, 0);
-        writer.end();
-        system::send(pipe, wire::bytes(writer.words()));
-    }
+fn fail(pipe: RawFd, failure: Failure, detail: u64) -> ! {
+    system::send(pipe, wire::bytes(&wire::failure(failure, detail)));
     system::exit_now(2);
 }
 
@@ -120,13 +137,8 @@ fn watch(
     loop {
         match system::look_at(walker) {
             Child::Runs => {}
-            Child::Ended(status) => fail(
-                pipe,
-                setup,
-                Failure::Panic,
-                system::signal_of(status) as u64,
-            ),
-            Child::Unknown => fail(pipe, setup, Failure::Panic, 0),
+            Child::Ended(status) => fail(pipe, Failure::Panic, system::signal_of(status) as u64),
+            Child::Unknown => fail(pipe, Failure::Panic, 0),
         }
         // SAFETY: the recorder lives in a mapping of this process; these three fields are atomics, and nothing else
         // is read while the walker runs.
@@ -139,10 +151,13 @@ fn watch(
         };
         let give_up = |failure, detail| {
             system::end(walker);
-            fail(pipe, setup, failure, detail)
+            fail(pipe, failure, detail)
         };
         if failure != 0 {
             give_up(Failure::of(failure), 0);
+        }
+        if setup.fault == Some(Fault::Walking) && calls > 0 {
+            system::kill(walker);
         }
         if system::is_unread(pipe) || began.elapsed() >= setup.max_time {
             give_up(Failure::Time, 0);
@@ -156,7 +171,7 @@ fn watch(
             // One that waits for a processor or for a page does not sleep.
             sleeping = if state == b'S' { sleeping + 1 } else { 0 };
             let is_idle = ticks > ticks_at_last_call + IDLE_TICKS;
-            if pending == 0 && (sleeping >= SLEEPING_LOOKS || is_idle) {
+            if calls > 0 && pending == 0 && (sleeping >= SLEEPING_LOOKS || is_idle) {
                 break;
             }
             if sleeping >= BLOCKED_LOOKS {
@@ -166,27 +181,35 @@ fn watch(
         system::sleep(LOOK_EVERY);
     }
     system::end(walker);
+    setup.dies_if(Fault::Searching);
     // SAFETY: the walker is gone, so nobody else uses the mapping.
     let recorder = unsafe { &mut *recorder };
     answer(pipe, setup, recorder)
 }
 
 fn answer(pipe: RawFd, setup: &Setup<'_>, recorder: &mut Recorder<'_>) -> ! {
-    let bytes = wire::most_bytes(setup.question, recorder.found_count);
+    let most_bytes = wire::most_bytes(setup.question, recorder.found_count);
     let roots = Table::new(recorder.root_count, Sharing::Private).map(|mut copy| {
         copy.copy_from_slice(&recorder.roots[..recorder.root_count]);
         copy
     });
-    let writer = roots.as_ref().and_then(|roots| Writer::new(bytes, roots));
+    let writer = roots
+        .as_ref()
+        .and_then(|roots| Writer::new(most_bytes, roots));
     let Some(mut writer) = writer else {
-        fail(pipe, setup, Failure::Tables, 0);
+        fail(pipe, Failure::Tables, 0);
     };
     let objects = u64::from(recorder.log.records);
     writer.begin(Failure::None, 0, recorder.references, objects);
     if search::search(recorder, setup.question, &mut writer).is_err() {
-        fail(pipe, setup, Failure::Tables, 0);
+        fail(pipe, Failure::Tables, 0);
     }
     writer.end();
-    let is_sent = system::send(pipe, wire::bytes(writer.words()));
+    let bytes = wire::bytes(writer.words());
+    if setup.fault == Some(Fault::Answering) {
+        system::send(pipe, &bytes[..bytes.len() / 2]);
+        system::kill(system::own_id());
+    }
+    let is_sent = system::send(pipe, bytes);
     system::exit_now(if is_sent { 0 } else { 3 });
 }

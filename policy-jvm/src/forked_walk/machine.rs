@@ -4,18 +4,26 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// What a fork takes for each GiB of pages of 4 KiB and of 2 MiB, in microseconds, until one was measured.
-const US_PER_GIB: u64 = 60_000;
-const US_PER_HUGE_GIB: u64 = 5_000;
-/// What it takes besides.
+use super::system;
+
+/// What a fork takes besides what grows with the memory: the stop of the threads, the list of mappings.
 const FIXED: Duration = Duration::from_millis(2);
+/// The processor time of a fork over that of the probe, in thousandths, until one was measured.
+const FORK_PER_PROBE: u64 = 1700;
+/// A probe that is shorter says nothing about the ratio.
+const LEAST_PROBE: Duration = Duration::from_micros(500);
+/// What a fork takes for each GiB of small and of huge pages, where the kernel offers no probe.
+const US_PER_GIB: f64 = 60_000.0;
+const US_PER_HUGE_GIB: f64 = 5_000.0;
+/// Threads of this process that are looked at.
+const MOST_THREADS: usize = 512;
 /// Memory that is left to others in any case.
 const RESERVE_BYTES: u64 = 64 << 20;
 
-/// The measured cost for each GiB of small pages, in microseconds; 0 before the first fork.
-static MEASURED_US_PER_GIB: AtomicU64 = AtomicU64::new(0);
+/// The same ratio as the last forks had it; 0 before the first one.
+static MEASURED: AtomicU64 = AtomicU64::new(0);
 
 /// The resident memory of this process.
 #[derive(Debug, Clone, Copy, Default)]
@@ -23,8 +31,14 @@ pub(super) struct Resident {
     pub(super) bytes: u64,
     /// Of these, in huge pages.
     pub(super) huge_bytes: u64,
+    /// The tables of pages.
+    pub(super) page_table_bytes: u64,
     /// The size of the address space.
     pub(super) virtual_bytes: u64,
+    /// The processor time of the probe; zero if there is none.
+    pub(super) probe: Duration,
+    /// By how much a fork will be stretched by those who want the processors, too; at least 1.
+    pub(super) stretch: f64,
 }
 
 fn proc(file: &str) -> Option<String> {
@@ -39,65 +53,107 @@ fn kib(text: &str, key: &str) -> Option<u64> {
 }
 
 impl Resident {
-    /// Reads it from the kernel. Takes the kernel's lock of the address space for reading, for some
-    /// milliseconds a GiB.
+    /// Reads it from the kernel, for some milliseconds a GiB.
+    ///
+    /// Reading `smaps_rollup` is the *probe*: the kernel walks the same tables and touches the same descriptors of
+    /// pages as a fork does, one by one, so the processor time of both is proportional whatever the machine, the
+    /// pages' size, and their place in memory. The kernel lets writers of the address space pass meanwhile.
     pub(super) fn read() -> Option<Resident> {
         let status = proc("self/status")?;
-        let rollup = proc("self/smaps_rollup").unwrap_or_default();
+        let (began, time_before) = (Instant::now(), system::thread_time());
+        let rollup = proc("self/smaps_rollup");
+        let probe = system::thread_time().saturating_sub(time_before);
+        let stretch = began.elapsed().as_secs_f64() / probe.as_secs_f64().max(1e-6);
+        let huge = rollup
+            .as_ref()
+            .and_then(|rollup| kib(rollup, "AnonHugePages"));
         Some(Resident {
             bytes: kib(&status, "VmRSS")?,
-            huge_bytes: kib(&rollup, "AnonHugePages").unwrap_or(0),
+            huge_bytes: huge.unwrap_or(0),
+            page_table_bytes: kib(&status, "VmPTE")?,
             virtual_bytes: kib(&status, "VmSize")?,
+            probe: huge.map_or(Duration::ZERO, |_| probe),
+            // The probe was stretched by this process's own threads as well, which a fork stops; the list of who
+            // wants to run has those of low priority, too. Each is too much.
+            stretch: stretch.min(crowd()).max(1.0),
         })
     }
 
-    fn gib(bytes: u64) -> f64 {
-        bytes as f64 / (1u64 << 30) as f64
+    /// The processor time of a fork.
+    fn fork_time(&self) -> Duration {
+        if self.probe.is_zero() {
+            let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
+            let us = gib(self.bytes.saturating_sub(self.huge_bytes)) * US_PER_GIB
+                + gib(self.huge_bytes) * US_PER_HUGE_GIB;
+            return Duration::from_micros(us as u64);
+        }
+        let ratio = match MEASURED.load(Ordering::Relaxed) {
+            0 => FORK_PER_PROBE,
+            measured => measured,
+        };
+        self.probe.mul_f64(ratio as f64 / 1000.0)
     }
 
-    fn small_bytes(&self) -> u64 {
-        self.bytes.saturating_sub(self.huge_bytes)
-    }
-
-    /// How long a fork will stop the world.
+    /// How long a fork will stop the world: its processor time, stretched by those who want the processors too.
     pub(super) fn predicted_pause(&self) -> Duration {
-        let measured = MEASURED_US_PER_GIB.load(Ordering::Relaxed);
-        let small = if measured == 0 { US_PER_GIB } else { measured };
-        let us = Self::gib(self.small_bytes()) * small as f64
-            + Self::gib(self.huge_bytes) * US_PER_HUGE_GIB as f64;
-        FIXED + Duration::from_micros(us as u64)
+        FIXED + self.fork_time().mul_f64(self.stretch)
     }
 
-    /// Learns from a fork that took so long.
-    pub(super) fn forked_in(&self, pause: Duration) {
-        let small = Self::gib(self.small_bytes());
-        // A small process says nothing about large ones.
-        if small < 0.1 {
+    /// Learns from a fork that took so much processor time.
+    pub(super) fn forked_in(&self, time: Duration) {
+        if self.probe < LEAST_PROBE {
             return;
         }
-        let huge = Self::gib(self.huge_bytes) * US_PER_HUGE_GIB as f64;
-        let us = pause.saturating_sub(FIXED).as_micros() as f64 - huge;
-        let rate = (us / small).clamp(10_000.0, 400_000.0) as u64;
-        let before = MEASURED_US_PER_GIB.load(Ordering::Relaxed);
-        // One slow fork on a busy machine is not the rule.
-        let now = if before == 0 {
-            (rate + US_PER_GIB) / 2
-        } else {
-            (3 * before + rate) / 4
+        let ratio = time.as_secs_f64() / self.probe.as_secs_f64();
+        let ratio = (ratio * 1000.0).clamp(500.0, 6000.0) as u64;
+        let before = match MEASURED.load(Ordering::Relaxed) {
+            0 => FORK_PER_PROBE,
+            measured => measured,
         };
-        MEASURED_US_PER_GIB.store(now, Ordering::Relaxed);
+        // One odd fork is not the rule.
+        MEASURED.store((3 * before + ratio) / 4, Ordering::Relaxed);
     }
 
     /// The memory that a child needs besides its tables: page tables, twice, and copies of what the parent
     /// writes meanwhile.
     pub(super) fn child_bytes(&self, copies_what_it_visits: bool) -> u64 {
-        let page_tables = 2 * self.small_bytes() / 512;
         let copies = match copies_what_it_visits {
             true => self.bytes,
             false => self.bytes / 4,
         };
-        page_tables + copies
+        2 * self.page_table_bytes + copies
     }
+}
+
+/// How many threads of other processes want to run, for each processor, with the one that forks.
+fn crowd() -> f64 {
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let load = proc("loadavg").unwrap_or_default();
+    let others = running(&load).saturating_sub(own_running());
+    (1 + others) as f64 / processors as f64
+}
+
+/// The threads that run or want to, of `/proc/loadavg`.
+fn running(load: &str) -> usize {
+    let word = load.split_whitespace().nth(3);
+    let count = word.and_then(|word| word.split_once('/')?.0.parse().ok());
+    count.unwrap_or(1)
+}
+
+/// The same of this process, by as many threads as are looked at.
+fn own_running() -> usize {
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else {
+        return 1;
+    };
+    let tasks: Vec<_> = tasks.flatten().collect();
+    let looked_at = tasks.len().min(MOST_THREADS);
+    let is_running = |task: &&fs::DirEntry| {
+        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        let after = stat.rsplit_once(") ");
+        after.is_some_and(|(_, after)| after.starts_with('R'))
+    };
+    let running = tasks[..looked_at].iter().filter(is_running).count();
+    running * tasks.len() / looked_at.max(1)
 }
 
 /// How much memory is free: of the machine, or of the narrowest cgroup that this process is in.
@@ -183,17 +239,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prediction_grows_with_small_pages_and_hardly_with_huge_ones() {
-        let of = |bytes, huge_bytes| Resident {
-            bytes,
-            huge_bytes,
-            virtual_bytes: 0,
+    fn prediction_follows_the_probe_and_those_who_want_the_processors() {
+        let of = |probe_ms, stretch| Resident {
+            bytes: 4 << 30,
+            page_table_bytes: 8 << 20,
+            probe: Duration::from_millis(probe_ms),
+            stretch,
+            ..Resident::default()
         };
-        let small = of(4 << 30, 0).predicted_pause();
-        let huge = of(4 << 30, 4 << 30).predicted_pause();
-        assert!(small > 5 * huge, "{small:?} {huge:?}");
-        assert!(of(0, 0).predicted_pause() >= FIXED);
-        assert!(of(1 << 30, 0).child_bytes(true) > of(1 << 30, 0).child_bytes(false));
+        let alone = of(10, 1.0).predicted_pause();
+        assert_eq!(alone, FIXED + Duration::from_millis(17));
+        assert_eq!(
+            of(10, 2.0).predicted_pause(),
+            FIXED + Duration::from_millis(34)
+        );
+        // Where the kernel offers no probe, the size has to do.
+        assert_eq!(
+            of(0, 1.0).predicted_pause(),
+            FIXED + Duration::from_millis(240)
+        );
+        let (beside, inside) = (of(1, 1.0).child_bytes(false), of(1, 1.0).child_bytes(true));
+        assert!(inside > beside && beside > 16 << 20);
+        // A fork that took thrice the probe moves what is predicted, and one that is out of all reason not further.
+        of(10, 1.0).forked_in(Duration::from_millis(30));
+        assert!(of(10, 1.0).predicted_pause() > alone);
+        of(10, 1.0).forked_in(Duration::from_secs(300));
+        assert!(of(10, 1.0).predicted_pause() < Duration::from_millis(40));
+    }
+
+    #[test]
+    fn threads_that_run_are_counted() {
+        assert_eq!(running("0.58 0.88 1.88 3/456 7946\n"), 3);
+        assert_eq!(running(""), 1);
+        // The one that asks runs.
+        assert!(own_running() >= 1 && crowd() > 0.0);
     }
 
     #[test]

@@ -43,12 +43,16 @@ pub(super) enum Failure {
     Time = 7,
     /// The walker waits for a lock that a thread of the parent held when it forked.
     Blocked = 8,
+    /// The walker could not be forked.
+    Fork = 9,
 }
 
 impl Failure {
     pub(super) fn of(number: u32) -> Failure {
-        use Failure::{Blocked, Layout, Log, Panic, Pieces, Roots, Tables, Time};
-        let all = [Layout, Pieces, Log, Roots, Tables, Panic, Time, Blocked];
+        use Failure::{Blocked, Fork, Layout, Log, Panic, Pieces, Roots, Tables, Time};
+        let all = [
+            Layout, Pieces, Log, Roots, Tables, Panic, Time, Blocked, Fork,
+        ];
         let mut all = all.into_iter();
         all.find(|failure| *failure as u32 == number)
             .unwrap_or(Failure::None)

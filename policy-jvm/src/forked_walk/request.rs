@@ -195,6 +195,49 @@ pub struct Limits {
     pub max_time: Duration,
     /// The VM marks visited objects in the heap itself (before JDK 21): the child copies every page that it visits.
     pub marks_in_heap: bool,
+    /// What a test makes go wrong.
+    pub fault: Option<Fault>,
+}
+
+/// What a test makes go wrong in a child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The watcher is killed before it isolates itself.
+    Forked,
+    /// The watcher is killed before its tables are made.
+    Isolated,
+    /// There is no memory for the tables.
+    NoRoom,
+    /// The walker is killed before it enters the walk.
+    Entered,
+    /// The walker is killed in the middle of the walk.
+    Walking,
+    /// The walker gets no more memory, so the VM's part of the walk fails.
+    Starved,
+    /// The walker uses up its processor time.
+    Spinning,
+    /// There is hardly any time.
+    Late,
+    /// The watcher is killed after the walk.
+    Searching,
+    /// The watcher is killed in the middle of its answer.
+    Answering,
+}
+
+impl Fault {
+    /// All, in the order in which tests meet them.
+    pub const ALL: [Fault; 10] = [
+        Fault::Forked,
+        Fault::Isolated,
+        Fault::NoRoom,
+        Fault::Entered,
+        Fault::Walking,
+        Fault::Starved,
+        Fault::Spinning,
+        Fault::Late,
+        Fault::Searching,
+        Fault::Answering,
+    ];
 }
 
 /// A walk to be made.

@@ -29,17 +29,22 @@ pub(super) struct RawStep {
 // SAFETY: integers alone, without padding.
 unsafe impl Plain for RawStep {}
 
-/// Receives what a search found.
+/// A target that was reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Reached {
+    pub(super) tag: u64,
+    /// The tag of its class; 0 for an unknown one.
+    pub(super) class_tag: u64,
+    /// An index into the roots; `None` if the first step is a class whose static fields count as roots.
+    pub(super) root: Option<usize>,
+    /// There are more steps before the first.
+    pub(super) is_cut: bool,
+}
+
+/// Receives what a search found. Steps begin at the root's end.
 pub(super) trait Sink {
-    /// A target was reached: from a root, over these steps, the root's end first. `root` is an index into the
-    /// roots, `None` if the first step is a class whose static fields count as roots.
-    fn path(
-        &mut self,
-        target: (u64, u64),
-        root: Option<usize>,
-        steps: &mut dyn Iterator<Item = RawStep>,
-        is_cut: bool,
-    );
+    /// A target was reached.
+    fn path(&mut self, path: Reached, steps: &mut dyn Iterator<Item = RawStep>);
     /// A target, the holders that reach it, and whether nothing but stacks does.
     fn held(&mut self, tag: u64, holders: u64, by_stacks_alone: bool);
 }
@@ -282,13 +287,13 @@ impl Paths<'_, '_> {
                 over = self.parents[over as usize];
             }
             let root = (over != STATIC).then_some((over & !SOURCE) as usize);
-            let class = classes.tag(target.class) as u64;
-            sink.path(
-                (target.tag, class),
+            let reached = Reached {
+                tag: target.tag,
+                class_tag: classes.tag(target.class) as u64,
                 root,
-                &mut steps[..count].iter().rev().copied(),
                 is_cut,
-            );
+            };
+            sink.path(reached, &mut steps[..count].iter().rev().copied());
         }
         Ok(())
     }

@@ -110,13 +110,43 @@ pub(super) fn stand_back(cpu: Duration, virtual_bytes: u64) {
         (libc::RLIMIT_FSIZE, 0),
         (libc::RLIMIT_CORE, 0),
     ] {
-        let limit = libc::rlimit {
-            rlim_cur: most,
-            rlim_max: most,
-        };
-        // SAFETY: sets a limit of this process.
-        unsafe { libc::setrlimit(resource, &limit) };
+        limit(resource, most);
     }
+}
+
+fn limit(resource: libc::__rlimit_resource_t, most: u64) {
+    let limit = libc::rlimit {
+        rlim_cur: most,
+        rlim_max: most,
+    };
+    // SAFETY: sets a limit of this process.
+    unsafe { libc::setrlimit(resource, &limit) };
+}
+
+/// From now on this process opens no file, socket or pipe. If the VM finds an error of its own in the walk, it then
+/// can neither write a report nor run a program that the operator names for that case (`-XX:OnError`): the program's
+/// own libraries could not be opened.
+pub(super) fn open_nothing_more() {
+    limit(libc::RLIMIT_NOFILE, 0);
+}
+
+/// For tests: no more memory.
+pub(super) fn map_nothing_more() {
+    limit(libc::RLIMIT_AS, 0);
+}
+
+/// For tests: uses up the processor time that is allowed.
+pub(super) fn spin() -> ! {
+    limit(libc::RLIMIT_CPU, 1);
+    loop {
+        std::hint::spin_loop();
+    }
+}
+
+/// For tests: what an operator or the kernel does to a process.
+pub(super) fn kill(process: Pid) {
+    // SAFETY: the caller's own id, or that of a child that is not reaped.
+    unsafe { libc::kill(process, libc::SIGKILL) };
 }
 
 fn write_file(path: &CStr, text: &[u8]) {
@@ -174,6 +204,17 @@ pub(super) fn is_unread(pipe: RawFd) -> bool {
     // SAFETY: one structure, which lives through the call.
     let answered = unsafe { libc::poll(&mut asked, 1, 0) };
     answered > 0 && asked.revents & libc::POLLERR != 0
+}
+
+/// The processor time of this thread.
+pub(super) fn thread_time() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the structure lives through the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 pub(super) fn sleep(time: Duration) {

@@ -9,7 +9,7 @@ use super::log::{RawRoot, RootKind, Via};
 use super::memory::{Sharing, Table};
 use super::recorder::Failure;
 use super::request::{MOST_HOLDERS, Question};
-use super::search::{MOST_STEPS, RawStep, Sink};
+use super::search::{MOST_STEPS, RawStep, Reached, Sink};
 use super::{Answer, Held, Path, PathRoot, Step};
 
 const MAGIC: u64 = 0x6865_6170_7761_6c6b;
@@ -27,6 +27,11 @@ pub(super) fn most_bytes(question: Question<'_>, targets: usize) -> usize {
         Question::Holders { .. } => HELD_WORDS,
     };
     8 * (FRAME_WORDS + each * targets)
+}
+
+/// The answer of a child that has none. It takes no memory: there may be none.
+pub(super) fn failure(failure: Failure, detail: u64) -> [u64; 6] {
+    [MAGIC, failure as u64, detail, 0, 0, MAGIC].map(u64::to_le)
 }
 
 /// An answer while it is written, in a mapping of its own.
@@ -69,16 +74,10 @@ impl<'w> Writer<'w> {
 }
 
 impl Sink for Writer<'_> {
-    fn path(
-        &mut self,
-        target: (u64, u64),
-        root: Option<usize>,
-        steps: &mut dyn Iterator<Item = RawStep>,
-        is_cut: bool,
-    ) {
-        self.put(target.0);
-        self.put(target.1);
-        let found = root.and_then(|index| self.roots.get(index)).copied();
+    fn path(&mut self, path: Reached, steps: &mut dyn Iterator<Item = RawStep>) {
+        self.put(path.tag);
+        self.put(path.class_tag);
+        let found = path.root.and_then(|index| self.roots.get(index)).copied();
         let kind = found.map_or(NO_ROOT, |root| u64::from(root.kind));
         let root = found.unwrap_or_default();
         for word in [
@@ -91,7 +90,7 @@ impl Sink for Writer<'_> {
         ] {
             self.put(word);
         }
-        self.put(u64::from(is_cut));
+        self.put(u64::from(path.is_cut));
         let count_at = self.used;
         self.put(0);
         let mut count = 0;
@@ -242,8 +241,19 @@ mod tests {
             via: Via::Field(3).pack(),
             repeats: 400,
         };
-        writer.path((1, 2), Some(0), &mut [step, step].into_iter(), false);
-        writer.path((3, 4), None, &mut std::iter::empty(), true);
+        let first = Reached {
+            tag: 1,
+            class_tag: 2,
+            root: Some(0),
+            is_cut: false,
+        };
+        let second = Reached {
+            root: None,
+            is_cut: true,
+            ..first
+        };
+        writer.path(first, &mut [step, step].into_iter());
+        writer.path(second, &mut std::iter::empty());
         writer.end();
         let sent = bytes(writer.words()).to_vec();
         let message = read(&sent, Question::Paths).unwrap();
@@ -256,6 +266,9 @@ mod tests {
         assert_eq!(paths[0].steps[1].repeats, 400);
         assert_eq!(paths[0].steps[1].via, Via::Field(3));
         assert!(paths[1].root.is_none() && paths[1].is_cut);
+        let none = failure(Failure::Time, 7);
+        let none = read(bytes(&none), Question::Paths).unwrap();
+        assert_eq!((none.failure, none.detail), (Failure::Time, 7));
         for length in 0..sent.len() {
             assert!(read(&sent[..length], Question::Paths).is_none(), "{length}");
         }

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::repository;
+use crate::{process, repository};
 
 /// The oldest Java that Heapwarden runs on.
 pub const OLDEST: u32 = 17;
@@ -217,14 +217,14 @@ impl PythonRuntime {
         let _ = std::fs::remove_dir_all(&work);
         let environment = work.join("venv");
         let packages = work.join("packages");
-        run(
+        process::run(
             Command::new("python3")
                 .args(["-m", "venv"])
                 .arg(&environment),
             "apt-get install -y python3-venv",
         )?;
         let wanted = format!("{}=={}", self.package, self.version);
-        run(
+        process::run(
             Command::new(environment.join("bin/pip"))
                 .args(["install", "--quiet", "--disable-pip-version-check"])
                 .args(["--no-deps", "--only-binary=:all:", "--target"])
@@ -241,17 +241,6 @@ impl PythonRuntime {
         let _ = std::fs::remove_dir_all(&work);
         Jdk::at(&self.home())
     }
-}
-
-fn run(command: &mut Command, remedy: &str) -> Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("{command:?} cannot be started; type: {remedy}"))?;
-    ensure!(
-        status.success(),
-        "{command:?} failed ({status}); type: {remedy}"
-    );
-    Ok(())
 }
 
 fn is_executable(path: &Path) -> bool {

@@ -4,6 +4,8 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use anyhow::{Context as _, Result, ensure};
+
 /// A child process. Killed by its own id and waited for when dropped, unless it has ended.
 #[derive(Debug)]
 pub struct Guard(Child);
@@ -80,6 +82,21 @@ pub fn poll<T>(limit: Duration, mut answer: impl FnMut() -> Option<T>) -> Option
         }
         thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Runs a command that installs something, to its end.
+///
+/// # Errors
+/// A sentence with the line to type, if it cannot be started or fails.
+pub fn run(command: &mut Command, remedy: &str) -> Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("{command:?} cannot be started; type: {remedy}"))?;
+    ensure!(
+        status.success(),
+        "{command:?} failed ({status}); type: {remedy}"
+    );
+    Ok(())
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 
-use crate::repository;
+use crate::{process, repository};
 
 /// Packages of PyPI at pinned versions.
 #[derive(Debug)]
@@ -37,11 +37,11 @@ impl Environment {
         );
         let _ = fs::remove_dir_all(&folder);
         // At its own place: the programs of an environment have its path written into them.
-        run(
+        process::run(
             Command::new("python3").args(["-m", "venv"]).arg(&folder),
             "apt-get install -y python3-venv",
         )?;
-        run(
+        process::run(
             pip(&folder).args(self.packages),
             &format!("python3 -m pip install {}", self.packages.join(" ")),
         )?;
@@ -64,15 +64,4 @@ fn pip(folder: &Path) -> Command {
     pip.args(["install", "--quiet", "--disable-pip-version-check"]);
     pip.arg("--only-binary=:all:");
     pip
-}
-
-fn run(command: &mut Command, remedy: &str) -> Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("{command:?} cannot be started; type: {remedy}"))?;
-    ensure!(
-        status.success(),
-        "{command:?} failed ({status}); type: {remedy}"
-    );
-    Ok(())
 }

@@ -85,6 +85,7 @@ const TABLE: &[(&str, Share)] = &[
     ("units_of_work", shared(6, 2, 25)),
     ("refused_places", shared(6, 2, 40)),
     ("paths", shared(8, 2, 90)),
+    ("paths_limits", shared(6, 2, 60)),
     ("snapshots", shared(7, 2, 30)),
     ("thinned_classes", shared(8, 2, 20)),
     ("paths_in_applications", shared(6, 2, 60)),
@@ -112,7 +113,9 @@ mod tests {
         let mut files: Vec<String> = std::fs::read_dir(repository::root().join("tests/tests"))
             .unwrap()
             .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|end| end == "rs"))
+            .filter(|path| {
+                path.extension().is_some_and(|end| end == "rs") || path.join("main.rs").exists()
+            })
             .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
             .collect();
         let mut listed: Vec<String> = TABLE.iter().map(|(name, _)| (*name).to_owned()).collect();

@@ -161,7 +161,9 @@ fn a_client_that_never_reads_is_cut_off() {
 
 #[test]
 fn a_lasting_crowd_is_turned_away_and_leaves_no_trace() {
-    let running = start(Stub::default(), patient());
+    let mut config = patient();
+    config.limits.crowded_request_time = Duration::from_secs(3600);
+    let running = start(Stub::default(), config);
     let crowd: Vec<_> = (0..8).map(|_| running.connect()).collect();
     std::thread::sleep(Duration::from_millis(400));
     for _ in 0..40 {
@@ -177,6 +179,23 @@ fn a_lasting_crowd_is_turned_away_and_leaves_no_trace() {
             .body
             .contains("\nheapwarden_http_responses_total{code=\"503\"} 40\n")
     );
+}
+
+#[test]
+fn clients_that_send_no_request_make_room_for_those_that_do() {
+    let running = start(Stub::default(), patient());
+    let connect = || {
+        let mut client = running.connect();
+        client.write_all(b"GET / HTTP/1.1\r\nHo").unwrap();
+        client
+    };
+    let mut crowd: Vec<_> = (0..100).map(|_| connect()).collect();
+    for _ in 0..3 {
+        assert_eq!(running.get("/-/healthy").status, 200);
+        crowd.extend((0..20).map(|_| connect()));
+    }
+    let told = reply(&mut crowd[0]).unwrap();
+    assert_eq!(told.status, 503, "and they are told");
 }
 
 #[test]

@@ -260,6 +260,29 @@ fn the_door_shuts_at_the_limit_and_errors_begin_at_the_reserve() {
     );
 }
 
+/// A load that passes limit and reserve before there is a verdict: the door comes first, and only a collection
+/// that begins after it can show that what is inside does not end.
+#[test]
+fn however_fast_it_grows_the_door_shuts_before_an_error_is_thrown() {
+    let mut account = Doored::new();
+    account.turn();
+    account.keep(90);
+    account.turn();
+    account.collect();
+    account.turn();
+    assert_eq!(account.word(), (true, false), "the door alone");
+    // What was inside ends.
+    account.let_go(25);
+    account.decide();
+    assert_eq!(account.word(), (true, false));
+    account.keep(25);
+    account.turn();
+    assert_eq!(account.word(), (true, false), "a charge proves nothing");
+    account.collect();
+    account.turn();
+    assert_eq!(account.word(), (true, true));
+}
+
 #[test]
 fn what_is_observed_has_no_reserve_and_no_shut_door() {
     let mut account = Doored::new();

@@ -55,15 +55,9 @@ struct Found {
 }
 
 impl Sink for Found {
-    fn path(
-        &mut self,
-        target: (u64, u64),
-        root: Option<usize>,
-        steps: &mut dyn Iterator<Item = RawStep>,
-        is_cut: bool,
-    ) {
+    fn path(&mut self, path: Reached, steps: &mut dyn Iterator<Item = RawStep>) {
         let steps = steps.map(|s| (s.class_tag, Via::unpack(s.via), s.repeats));
-        self.paths.push((target.0, root, steps.collect(), is_cut));
+        (self.paths).push((path.tag, path.root, steps.collect(), path.is_cut));
     }
 
     fn held(&mut self, tag: u64, holders: u64, by_stacks_alone: bool) {

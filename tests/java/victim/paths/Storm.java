@@ -14,13 +14,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import victim.Protocol;
 
-/** Allocates, starts processes and waits for them, loads classes and starts threads, all at once. */
+/** Allocates, starts processes and waits for them, loads classes, redeploys and starts threads, all at once. */
 public final class Storm {
     static final Map<Integer, Kept> KEPT = new ConcurrentHashMap<>();
     private static final AtomicLong PROCESSES = new AtomicLong();
     private static final AtomicLong LOST = new AtomicLong();
     private static final AtomicLong CLASSES = new AtomicLong();
     private static final AtomicLong THREADS = new AtomicLong();
+    private static final AtomicLong DEPLOYMENTS = new AtomicLong();
 
     private Storm() {}
 
@@ -36,6 +37,7 @@ public final class Storm {
         work("starts processes", Storm::startsProcesses);
         work("loads classes", Storm::loadsClasses);
         work("starts threads", Storm::startsThreads);
+        work("redeploys", Storm::redeploys);
         Protocol.serve(
                 Map.of(
                         "done",
@@ -48,7 +50,9 @@ public final class Storm {
                                                 + " "
                                                 + CLASSES
                                                 + " "
-                                                + THREADS)));
+                                                + THREADS
+                                                + " "
+                                                + DEPLOYMENTS)));
     }
 
     private interface Turn {
@@ -101,6 +105,19 @@ public final class Storm {
         } catch (NullPointerException unboxed) {
             // The proxy answers null to hashCode.
             CLASSES.incrementAndGet();
+        }
+    }
+
+    /** As a server does it: the old one ends, its loader is closed, a new one begins. */
+    private static void redeploys() throws Exception {
+        URL own = Storm.class.getProtectionDomain().getCodeSource().getLocation();
+        ClassLoader platform = ClassLoader.getPlatformClassLoader();
+        try (URLClassLoader loader = new URLClassLoader("shop", new URL[] {own}, platform)) {
+            Class<?> type = loader.loadClass("victim.paths.Deployed");
+            try (AutoCloseable deployed = (AutoCloseable) type.getConstructor().newInstance()) {
+                Thread.sleep(20);
+                DEPLOYMENTS.addAndGet(deployed.getClass().getClassLoader() == loader ? 1 : 0);
+            }
         }
     }
 

@@ -4,7 +4,9 @@
 use heapwarden_tests::fixture::files_below;
 use heapwarden_tests::jdk::{JAVAC, Jdk, every_jdk_for};
 use heapwarden_tests::{artifacts, command, java};
-use policy_rewrite::{ClassFile, Guard, Leave, MethodEdit, RewriteError, Rewriter, Snippet};
+use policy_rewrite::{
+    Bracket, ClassFile, Guard, Leave, MethodEdit, RewriteError, Rewriter, Snippet,
+};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -33,6 +35,7 @@ fn class_files(jdk: &Jdk, flags: &[&str], arguments: &[&Path]) -> String {
 #[derive(Debug, Default)]
 struct Inserted {
     guards: usize,
+    brackets: usize,
     snippets: usize,
     refused: Vec<String>,
 }
@@ -42,7 +45,7 @@ fn call(name: &str, descriptor: &str, pushed: Snippet) -> Snippet {
     called.expect("the descriptor fits")
 }
 
-/// A class with all that can be inserted: a guard at each entry, a mark before each call of an instance
+/// A class with all that can be inserted: a guard at each entry or a bracket around the method, a mark before each call of an instance
 /// method, a mark after each `new`, and one after each new array that looks at it.
 fn rewrite(bytes: &[u8], inserted: &mut Inserted) -> Option<Vec<u8>> {
     let class = ClassFile::parse(bytes).unwrap_or_else(|error| panic!("{error}"));
@@ -73,8 +76,16 @@ fn rewrite(bytes: &[u8], inserted: &mut Inserted) -> Option<Vec<u8>> {
             let ask = call("leaves", "()Z", Snippet::new());
             edit.guard(Guard { ask, leave });
         }
+        // The others stand in brackets, constructors included.
+        let is_bracketed = leave.is_none();
+        if is_bracketed {
+            let enter = call("enter", "()I", Snippet::new());
+            let leave = ("java/lang/RewriteMark", "leave");
+            edit.bracket(Bracket { enter, leave });
+        }
         match rewriter.edit(method, &edit) {
             Ok(()) => {
+                inserted.brackets += usize::from(is_bracketed);
                 inserted.guards += usize::from(leave.is_some());
                 inserted.snippets += snippets;
             }
@@ -127,7 +138,7 @@ fn every_class_of_the_jdk_works_as_before_with_insertions_everywhere() {
         }
         eprintln!("{jdk}: {} classes, {inserted:?}", classes.len());
         assert!(
-            inserted.guards > 15_000 && inserted.snippets > 100_000,
+            inserted.guards > 15_000 && inserted.brackets > 15_000 && inserted.snippets > 100_000,
             "{jdk}"
         );
         // Tables of characters and time zones in code are as long as code may be.
@@ -194,7 +205,13 @@ fn assert_same_compiler(jdk: &Jdk, folder: &Path, patches: &Path) {
     let told = run(&flags, &after);
     assert!(told.contains("status 0\n"), "{jdk}: {told}");
     let (marks, asked) = (count(&told, "marks"), count(&told, "asked"));
-    eprintln!("{jdk}: {marks} marks, asked {asked} times");
+    let (bracketed, left) = (count(&told, "bracketed"), count(&told, "left"));
+    eprintln!("{jdk}: {marks} marks, asked {asked} times, {left} of {bracketed} brackets left");
+    // Few calls end with an exception.
+    assert!(
+        left > 1_000_000 && left > bracketed / 10 * 9,
+        "{jdk}: {told}"
+    );
     assert!(marks > 1_000_000 && asked > 1_000_000, "{jdk}: {told}");
     let (before, after) = (files_below(&before), files_below(&after));
     assert!(before.len() > 20 && before.keys().eq(after.keys()), "{jdk}");

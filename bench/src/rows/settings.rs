@@ -32,6 +32,10 @@ pub(crate) enum Setting {
     Interval16,
     /// Every allocation.
     Exact,
+    /// Every allocation by inserted code, with the accounts of `policy-1`.
+    #[value(name = "exact-accounts")]
+    #[serde(rename = "exact-accounts")]
+    ExactAccounts,
     /// A package account of the workload's own classes, at the bottom of nearly every stack.
     #[value(name = "policy-1")]
     #[serde(rename = "policy-1")]
@@ -133,6 +137,7 @@ impl Setting {
             Setting::Interval64 => "64KiB",
             Setting::Interval16 => "16KiB",
             Setting::Exact => "exact",
+            Setting::ExactAccounts => "exact-accounts",
             Setting::Policy1 => "policy-1",
             Setting::Policy20 => "policy-20",
             Setting::Limits => "limits",
@@ -166,6 +171,10 @@ impl Setting {
             Setting::Interval16 => interval("16KiB"),
             Setting::Exact => Some(format!(
                 "[sampling]\ninterval = \"exact\"\nmax-tracked = {MOST_TRACKED}\n"
+            )),
+            Setting::ExactAccounts => Some(format!(
+                "[exact]\naccounts = true\n{}",
+                account(&PACKAGES[0], "")
             )),
             Setting::Policy1 => Some(account(&PACKAGES[0], "")),
             Setting::Policy20 => Some(PACKAGES.iter().map(|of| account(of, "")).collect()),

@@ -196,7 +196,7 @@ mod tests {
     use crate::identity::directory::LoaderIdentity;
     use crate::identity::loaders::LoaderId;
     use crate::identity::names::service;
-    use crate::ledger::{Capacity, PurseId, Sample, SiteId, UNKNOWN_CLASS};
+    use crate::ledger::{Capacity, Exact, PurseId, Sample, SiteId, UNKNOWN_CLASS};
 
     struct Jvm {
         directory: Directory,
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(jvm.after(600), [""; 0]);
         jvm.directory.remove_loader(LoaderId(1));
         jvm.directory
-            .close_purse(PurseId::new(1), 0, 0, crate::ledger::Exact::default());
+            .close_purse(PurseId::new(1), 0, 0, Exact::default());
         assert_eq!(jvm.after(10), [""; 0], "a redeployment takes its time");
         assert_eq!(jvm.after(60).len(), 1);
         // Another policy.

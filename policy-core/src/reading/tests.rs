@@ -3,7 +3,7 @@ use std::sync::{Mutex, MutexGuard};
 use super::*;
 use crate::core::Setup;
 use crate::ledger::watched::during_scans;
-use crate::ledger::{Sample, SiteId};
+use crate::ledger::{Exact, Sample, SiteId};
 
 /// Accounts without a JVM, and a policy lock.
 struct World {
@@ -117,7 +117,7 @@ fn a_reading_drops_counts_under_numbers_given_back_meanwhile() {
     world
         .core
         .directory()
-        .close_purse(purse, 0, 0, crate::ledger::Exact::default());
+        .close_purse(purse, 0, 0, Exact::default());
     world.core.ledger.give_back(closed);
     let next = world.scope("new");
     assert_eq!(next, purse, "the number goes to the next");

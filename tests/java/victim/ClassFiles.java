@@ -136,6 +136,8 @@ public final class ClassFiles {
         try {
             Class<?> mark = Class.forName("java.lang.RewriteMark");
             System.out.println("marks " + mark.getField("marks").getLong(null));
+            System.out.println("bracketed " + mark.getField("bracketed").getLong(null));
+            System.out.println("left " + mark.getField("left").getLong(null));
             System.out.println("asked " + mark.getField("asked").getLong(null));
         } catch (ClassNotFoundException e) {
             System.out.println("plain");

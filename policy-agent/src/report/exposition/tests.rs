@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use policy_core::exact::ExactStatus;
 use policy_core::leaks::{Report, Suspect};
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use super::super::{
 };
 use super::*;
 use crate::events;
+use crate::ledger::Exact;
 
 fn rendered(format: Format, snapshot: &Snapshot) -> String {
     let folded = Folder::new(200).fold(&snapshot.accounts);
@@ -52,6 +54,10 @@ fn full() -> Snapshot {
         charged_bytes: u64::MAX,
         standard_error_bytes: 0.25,
         live_standard_error_bytes: 0.125,
+        exact: Some(Exact {
+            bytes: 7,
+            objects: 1,
+        }),
         soft_limit_bytes: Some(5),
         limit_bytes: Some(6),
         state: State::Over,
@@ -98,6 +104,11 @@ fn full() -> Snapshot {
             account("\\n"),
             account(""),
         ],
+        exact: Some(ExactStatus {
+            rewritten: 8,
+            skipped: vec![("old", 1)],
+            lost_objects: 0,
+        }),
         scope_misuses: vec![("closed_twice", 0), ("folded", 3)],
         capabilities: vec![("sampled_object_alloc", true), ("tag_objects", false)],
         evidence: vec![Evidence {

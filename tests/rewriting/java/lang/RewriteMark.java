@@ -7,6 +7,10 @@ public final class RewriteMark {
     /** How often a guard asked. */
     public static long asked;
 
+    /** How often a bracket began, and was left without an exception. */
+    public static long bracketed;
+    public static long left;
+
     private RewriteMark() {}
 
     public static void mark() {
@@ -18,6 +22,19 @@ public final class RewriteMark {
             throw new AssertionError("an allocation gave null");
         }
         marks++;
+    }
+
+    /** A bracket begins: the result comes back in {@link #leave}. */
+    public static int enter() {
+        bracketed++;
+        return 4711;
+    }
+
+    public static void leave(int entered) {
+        if (entered != 4711) {
+            throw new AssertionError("a bracket has lost its number");
+        }
+        left++;
     }
 
     public static boolean leaves() {

@@ -46,7 +46,7 @@ macro_rules! modules {
 }
 
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 16] = modules![
+const MODULES: [(&str, &str); 17] = modules![
     "format.js",
     "dom.js",
     "source.js",

@@ -69,10 +69,8 @@ fn full() -> Snapshot {
         ..Account::default()
     };
     Snapshot {
-        exact: None,
         process: Process::default(),
         evidence_budget_used_up_seconds: None,
-        exact: None,
         heap: Heap {
             used_after_gc_bytes: 1,
             max_bytes: 2,

@@ -7,7 +7,7 @@
 //! | `new C` | `ldc C; sipush n; made(Class, int)` | the size of `C`, which the counter keeps under the number *n* of (class loader, name) and measures at its first use |
 //! | `newarray`, `anewarray` | `dup; made(array)` | the size by the length |
 //! | `multianewarray` | `dup; sipush dimensions; made(array, int)` | all arrays that it makes |
-//! | a call of native code that allocates ([`sites`]) | `dup; madeObject(Object)` | the object that comes back |
+//! | a call of native code that allocates (the module `sites`) | `dup; madeObject(Object)` | the object that comes back |
 //!
 //! Java methods that the compiler may replace by code of its own (`Arrays.copyOf`) count where they are
 //! called, because inserted code in their bodies does not run then; where their bodies run, they take back what

@@ -63,9 +63,9 @@ pub struct Held {
 /// What a walk found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// To [`Question::Paths`].
+    /// To [`super::Question::Paths`].
     Paths(Vec<Path>),
-    /// To [`Question::Holders`].
+    /// To [`super::Question::Holders`].
     Held(Vec<Held>),
 }
 

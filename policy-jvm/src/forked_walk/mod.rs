@@ -105,6 +105,8 @@ struct State<'a, 'w> {
     recorder: *mut Recorder<'a>,
     setup: Option<&'w Setup<'a>>,
     shared: &'w [Range<u64>],
+    /// Why there will be no fork, unless the heap is shared: that is why there can never be one.
+    refused: Option<WalkError>,
     outcome: Outcome,
     /// What the fork itself took, and its processor time.
     forked_in: Duration,
@@ -178,6 +180,10 @@ impl State<'_, '_> {
             .any(|range| range.contains(&object.address))
         {
             self.outcome = Outcome::Refused(WalkError::SharedHeap);
+            return false;
+        }
+        if let Some(why) = self.refused.take() {
+            self.outcome = Outcome::Refused(why);
             return false;
         }
         let (began, time_before) = (Instant::now(), system::thread_time());
@@ -267,23 +273,25 @@ impl JvmTi {
         let limits = request.limits;
         let resident = Resident::read().ok_or(WalkError::NoAnswer)?;
         let predicted = resident.predicted_pause();
-        if predicted > limits.max_pause {
-            return Err(WalkError::PauseTooLong {
-                predicted,
-                allowed: limits.max_pause,
-            });
-        }
         let free_bytes = machine::free_bytes();
         let child_bytes = resident.child_bytes(limits.marks_in_heap);
         let needed_bytes = child_bytes + LEAST_LOG_BYTES + resident.bytes / 8;
-        if free_bytes < needed_bytes {
-            return Err(WalkError::TooLittleMemory {
+        let refused = if predicted > limits.max_pause {
+            Some(WalkError::PauseTooLong {
+                predicted,
+                allowed: limits.max_pause,
+            })
+        } else if free_bytes < needed_bytes {
+            Some(WalkError::TooLittleMemory {
                 needed_bytes,
                 free_bytes,
-            });
-        }
+            })
+        } else {
+            None
+        };
         // Half of what is free: the search takes about as much again.
-        let log_bytes = ((free_bytes - child_bytes) / 2).min(resident.bytes + LEAST_LOG_BYTES);
+        let log_bytes =
+            (free_bytes.saturating_sub(child_bytes) / 2).min(resident.bytes + LEAST_LOG_BYTES);
         let (read, write) = system::pipe().ok_or(WalkError::NoAnswer)?;
         let setup = Setup {
             classes: request.classes,
@@ -304,6 +312,7 @@ impl JvmTi {
             recorder: ptr::null_mut(),
             setup: Some(&setup),
             shared: &shared,
+            refused,
             outcome: Outcome::NotCalled,
             forked_in: Duration::ZERO,
             fork_time: Duration::ZERO,
@@ -374,6 +383,7 @@ impl JvmTi {
             recorder: &raw mut recorder,
             setup: None,
             shared: &[],
+            refused: None,
             outcome: Outcome::NotCalled,
             forked_in: Duration::ZERO,
             fork_time: Duration::ZERO,

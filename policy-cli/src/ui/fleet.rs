@@ -300,7 +300,7 @@ mod tests {
     use super::*;
     use crate::history::Kind;
 
-    const SPAN_SECONDS: u64 = 600;
+    const SPAN_SECONDS: u64 = 660;
 
     fn column(values: &[(usize, f64)]) -> Column {
         let mut column = Column::default();

@@ -228,7 +228,7 @@ mod tests {
             digest: None,
             length: Some(2000),
         };
-        assert!(value(&one).ends_with("… (length 2,000)"), "{}", value(&one));
+        assert!(value(&one).ends_with("… (length 2000)"), "{}", value(&one));
     }
 
     #[test]

@@ -96,6 +96,10 @@ impl How {
 }
 
 impl Walks {
+    fn is_under_way(&self) -> bool {
+        self.under_way.load(Ordering::Acquire)
+    }
+
     fn kept(&self) -> MutexGuard<'_, VecDeque<WalkReply<'static>>> {
         self.kept.lock().unwrap_or_else(|e| e.into_inner())
     }

@@ -41,12 +41,12 @@ const STYLE: &str = include_str!("../page/style.css");
 
 macro_rules! modules {
     ($($name:literal),* $(,)?) => {
-        [$(($name, include_str!(concat!("../page/", $name)))),*]
+        &[$(($name, include_str!(concat!("../page/", $name)))),*]
     };
 }
 
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 17] = modules![
+const MODULES: &[(&str, &str)] = modules![
     "format.js",
     "dom.js",
     "source.js",
@@ -192,7 +192,7 @@ mod tests {
             for line in text.lines() {
                 if let Some((_, from)) = line.split_once(" from \"./") {
                     let from = from.trim_end_matches("\";");
-                    assert!(before.contains(from), "{name} imports {from}");
+                    assert!(before.contains(&from), "{name} imports {from}");
                 }
             }
             before.insert(name);

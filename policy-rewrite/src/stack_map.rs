@@ -16,6 +16,22 @@ const SAME_WITH_ITEM_EXTENDED: u8 = 247;
 const SAME_EXTENDED: u8 = 251;
 const FULL: u8 = 255;
 
+/// The tag of the next frame, and the offset at which it stands; `old` is that of the frame before.
+fn head(input: &mut Input<'_>, old: Option<u16>) -> Result<(u8, u16), RewriteError> {
+    let tag = input.u1()?;
+    let distance = match tag {
+        0..=SAME => u16::from(tag),
+        64..=SAME_WITH_ITEM => u16::from(tag - 64),
+        SAME_WITH_ITEM_EXTENDED..=FULL => input.u2()?,
+        _ => return Err(RewriteError::Form(WHAT)),
+    };
+    let at = match old {
+        None => Some(distance),
+        Some(old) => old.checked_add(distance).and_then(|sum| sum.checked_add(1)),
+    };
+    Ok((tag, at.ok_or(RewriteError::Form(WHAT))?))
+}
+
 /// The map with its frames moved, and with one more for the target of a guard, if there is one.
 pub(crate) fn relocated(bytes: &[u8], moved: &Relocation<'_>) -> Result<Vec<u8>, RewriteError> {
     let mut input = Input::new(bytes, WHAT);
@@ -23,18 +39,7 @@ pub(crate) fn relocated(bytes: &[u8], moved: &Relocation<'_>) -> Result<Vec<u8>,
     let mut frames = Frames::default();
     let mut old: Option<u16> = None;
     for _ in 0..count {
-        let tag = input.u1()?;
-        let distance = match tag {
-            0..=SAME => u16::from(tag),
-            64..=SAME_WITH_ITEM => u16::from(tag - 64),
-            SAME_WITH_ITEM_EXTENDED..=FULL => input.u2()?,
-            _ => return Err(RewriteError::Form(WHAT)),
-        };
-        let next = match old {
-            None => Some(distance),
-            Some(old) => old.checked_add(distance).and_then(|sum| sum.checked_add(1)),
-        };
-        let next = next.ok_or(RewriteError::Form(WHAT))?;
+        let (tag, next) = head(&mut input, old)?;
         // A loop that begins with the method has a frame where the guard leads to: for both.
         if moved.guarded && old.is_none() && next != 0 {
             frames.put(0, moved.start(0, WHAT)?, &[])?;
@@ -153,18 +158,7 @@ pub(crate) fn with_local(
     let mut frames = Frames::default();
     let mut old: Option<u16> = None;
     for _ in 0..count {
-        let tag = input.u1()?;
-        let distance = match tag {
-            0..=SAME => u16::from(tag),
-            64..=SAME_WITH_ITEM => u16::from(tag - 64),
-            SAME_WITH_ITEM_EXTENDED..=FULL => input.u2()?,
-            _ => return Err(RewriteError::Form(WHAT)),
-        };
-        let next = match old {
-            None => Some(distance),
-            Some(old) => old.checked_add(distance).and_then(|sum| sum.checked_add(1)),
-        };
-        let next = next.ok_or(RewriteError::Form(WHAT))?;
+        let (tag, next) = head(&mut input, old)?;
         let typed = |input: &mut Input<'_>| {
             let mut bytes = Vec::new();
             copy_type(input, &mut bytes, moved)?;

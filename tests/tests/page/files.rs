@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use heapwarden_tests::browser::Browser;
 use heapwarden_tests::raw_http;
@@ -67,13 +67,19 @@ pub(crate) fn snapshot(newer: bool) -> Value {
             "classes": [{"class": HOSTILE, "live_bytes": 900_000, "with_stack_bytes": 600_000, "stacks": 30, "sites": [site], "sites_omitted": 0}]}]}})
 }
 
-#[test]
-fn files_with_ten_thousand_classes_and_hostile_names_are_shown() {
+/// An older and a newer snapshot, in a folder that goes with the value.
+pub(crate) fn two_snapshots() -> (tempfile::TempDir, [PathBuf; 2]) {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let files = ["old.json", "new.json"].map(|name| folder.path().join(name));
     for (file, newer) in files.iter().zip([false, true]) {
         fs::write(file, snapshot(newer).to_string()).expect("the folder is writable");
     }
+    (folder, files)
+}
+
+#[test]
+fn files_with_ten_thousand_classes_and_hostile_names_are_shown() {
+    let (folder, files) = two_snapshots();
     let (_process, own) = ui(&[&files[0], &files[1]]);
     let browser = Browser::start();
     browser.resize(1400, 900);

@@ -10,7 +10,7 @@ use heapwarden_tests::artifacts;
 use heapwarden_tests::browser::Browser;
 use serde_json::{Map, Value, json};
 
-use crate::files::snapshot;
+use crate::files::two_snapshots;
 use crate::{show, ui};
 
 const WIDTHS: [u32; 3] = [390, 820, 1440];
@@ -194,11 +194,7 @@ fn restyle(browser: &Browser, rules: &str) {
 
 #[test]
 fn each_view_keeps_its_layout_at_three_widths_in_light_and_dark() {
-    let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    let files = ["old.json", "new.json"].map(|name| folder.path().join(name));
-    for (file, newer) in files.iter().zip([false, true]) {
-        fs::write(file, snapshot(newer).to_string()).expect("the folder is writable");
-    }
+    let (_folder, files) = two_snapshots();
     let (_process, own) = ui(&[&files[0], &files[1]]);
     let browser = Browser::start();
     let path = artifacts::repository().join(REFERENCE);

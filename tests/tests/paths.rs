@@ -203,12 +203,21 @@ fn without_consent_a_heap_that_cannot_be_forked_is_left_alone() {
         let mut jvm = victim(vm, "victim.paths.SixHolders").policy(FINE).start();
         jvm.ask("hold");
         let class = ["--class", "victim.paths.SixHolders$Item"];
-        let finished = heapwarden(&jvm, "paths", &class);
-        assert_eq!(finished.status.code(), Some(1), "{finished:#?}");
-        for part in ["shared memory", "--in-place", "GC.heap_dump"] {
-            assert!(finished.stderr.contains(part), "{finished:#?}");
+        let id = jvm.id().to_string();
+        // That the heap is shared is the reason also where the fork would take too long: waiting changes nothing.
+        for max_pause in ["60s", "0ms"] {
+            let finished = command::run(
+                Command::new(artifacts::command())
+                    .args(["paths", &id, "--max-pause", max_pause])
+                    .args(class),
+                LIMIT,
+            );
+            assert_eq!(finished.status.code(), Some(1), "{finished:#?}");
+            for part in ["shared memory", "--in-place", "GC.heap_dump"] {
+                assert!(finished.stderr.contains(part), "{finished:#?}");
+            }
+            assert_eq!(finished.stderr.lines().count(), 1, "{finished:#?}");
         }
-        assert_eq!(finished.stderr.lines().count(), 1, "{finished:#?}");
     });
 }
 

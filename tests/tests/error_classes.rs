@@ -36,16 +36,17 @@ fn compile(jdk: &Jdk, release: &str, sources: &[PathBuf], into: &Path) {
 }
 
 /// As `cargo xtask classes` does with what belongs to `java.lang`.
-fn compile_java_lang(jdk: &Jdk, java: &Path, into: &Path) {
+fn compile_java_lang(jdk: &Jdk, into: &Path) {
+    let patch = artifacts::repository().join("policy-agent/java.base");
     let compiled = command::run(
         Command::new(jdk.program("javac"))
             .args(["-source", "17", "-target", "17", "-g:source,lines"])
             .args(["-XDstringConcat=inline", "-Xlint:all,-options", "-Werror"])
             .arg("--patch-module")
-            .arg(format!("java.base={}", java.display()))
+            .arg(format!("java.base={}", patch.display()))
             .arg("-d")
             .arg(into)
-            .args(java::sources_below(&java.join("java"))),
+            .args(java::sources_below(&patch)),
         LIMIT,
     );
     assert!(compiled.status.success(), "{jdk}: {}", compiled.stderr);
@@ -73,7 +74,7 @@ fn the_class_files_are_what_every_compiler_makes_of_the_sources() {
         compile(jdk, "11", &errors, folder.path());
         let bridge = java::sources_below(&java.join("dev"));
         compile(jdk, "17", &bridge, folder.path());
-        compile_java_lang(jdk, &java, folder.path());
+        compile_java_lang(jdk, folder.path());
         let made = class_files(folder.path());
         let names = |files: &BTreeMap<PathBuf, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
         assert_eq!(names(&committed), names(&made), "{jdk}");

@@ -2,9 +2,10 @@
 //! files, which Cargo builds into the agent. To be run, and the result committed, after a change;
 //! `tests/tests/error_classes.rs` fails until that is done.
 //!
-//! There are two sets of sources. The errors belong to the Java API, whose copies may be loaded
+//! There are three sets of sources. The errors belong to the Java API, whose copies may be loaded
 //! from anywhere. `policy-agent/java` has the part of the API that exists once in a JVM, and the guard
-//! that the agent defines in the class loader of each container.
+//! that the agent defines in the class loader of each container. `policy-agent/java.base` has what it adds
+//! to `java.lang`, which no other sources may be compiled with.
 
 use std::fs;
 use std::path::Path;
@@ -55,18 +56,16 @@ pub(crate) fn run() -> Result<()> {
     process::run(&mut command, None)?;
 
     // A class of java.lang may be compiled as a patch of its module only, which `--release` does not allow.
-    let java_lang = root.join("policy-agent/java/java/lang");
+    let patch = root.join("policy-agent/java.base");
     let mut command = Command::new(&compiler);
     command
         .args(["-source", "17", "-target", "17", "-g:source,lines"])
         .args(["-XDstringConcat=inline", "-Xlint:all,-options", "-Werror"])
         .arg("--patch-module")
-        .arg(format!(
-            "java.base={}",
-            root.join("policy-agent/java").display()
-        ))
+        .arg(format!("java.base={}", patch.display()))
         .arg("-d")
         .arg(&classes);
+    let java_lang = patch.join("java/lang");
     for entry in fs::read_dir(&java_lang)
         .with_context(|| format!("{} cannot be read", java_lang.display()))?
     {

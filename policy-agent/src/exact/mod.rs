@@ -2,7 +2,7 @@
 //! thread of the agent gathers the counts.
 //!
 //! Off until a policy wants them; then [`thread`] begins, defines the class that counts
-//! (`policy-agent/java/java/lang`), and has the JVM load the code of all loaded classes anew. From then on
+//! (`policy-agent/java.base/java/lang`), and has the JVM load the code of all loaded classes anew. From then on
 //! [`Hook`] gives counters to each class that is loaded. Switched off again, the code goes, the counts stay.
 
 mod counter;

@@ -72,7 +72,8 @@ fn a_running_jvm_keeps_accounts_after_it_and_is_attached_to_once() {
         assert!(before.contains("stays unaccounted"), "{before}");
         let warns = vm.jdk.feature >= 21;
         assert_eq!(before.contains("JEP 451"), warns, "{before}");
-        assert!(after.contains("It keeps accounts, 3 so far"), "{after}");
+        // How many depends on what has allocated since the attach.
+        assert!(after.contains("It keeps accounts, "), "{after}");
         assert_eq!(
             jvm.log().contains("loaded dynamically"),
             warns,

@@ -72,8 +72,9 @@ fn a_running_jvm_keeps_accounts_after_it_and_is_attached_to_once() {
         assert!(before.contains("stays unaccounted"), "{before}");
         let warns = vm.jdk.feature >= 21;
         assert_eq!(before.contains("JEP 451"), warns, "{before}");
-        // How many depends on what has allocated since the attach.
-        assert!(after.contains("It keeps accounts, "), "{after}");
+        // The policy's and that of the JVM itself; the program's has its first sample sooner or later.
+        let counts = ["It keeps accounts, 2 so far", "It keeps accounts, 3 so far"];
+        assert!(counts.iter().any(|said| after.contains(said)), "{after}");
         assert_eq!(
             jvm.log().contains("loaded dynamically"),
             warns,

@@ -1,5 +1,6 @@
 //! Garbage never leads to a refusal: a service that holds 90 % of its limit and allocates at full speed is
-//! never refused, and the collections that the agent asks for stay within their budget.
+//! never refused, and the collections that the agent asks for stay within their budget. If there is hardly any
+//! budget, the service waits for less than half of its time, and each suspicion ends.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use heapwarden_tests::jdk::{Collector, Vm, is_long, on_each_at_once, some_vms};
-use heapwarden_tests::jvm::victim;
+use heapwarden_tests::jvm::{Jvm, victim};
 use heapwarden_tests::scrape;
 
 /// How long it churns; `--long` makes it a minute.
@@ -32,6 +33,11 @@ packages = ["com.acme.tenant"]
 work = ["com.acme.tenant"]
 limit = "256MiB"
 "#;
+
+/// Of the smallest budget: what a collection of this heap takes is soon used up.
+const SCANTY: &str = "evidence-budget = \"0.1%\"";
+/// How long a suspicion may last.
+const SUSPICION: Duration = Duration::from_secs(15);
 
 /// What the collector's log tells of pauses.
 #[derive(Debug, Default)]
@@ -87,6 +93,70 @@ fn longest_step(address: SocketAddr, done: &AtomicBool) -> f64 {
         before = Some(spent);
     }
     longest
+}
+
+/// The longest time in which the account was suspect whenever it was looked at.
+fn longest_suspicion(address: SocketAddr, done: &AtomicBool) -> Duration {
+    let mut longest = Duration::ZERO;
+    let mut begun = None;
+    while !done.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(100));
+        let accounts = scrape::accounts(address);
+        let account = accounts.find("tenant").expect("it is listed");
+        match account["state"] == "suspect" {
+            true => {
+                let since = *begun.get_or_insert_with(Instant::now);
+                longest = longest.max(since.elapsed());
+            }
+            false => begun = None,
+        }
+    }
+    longest
+}
+
+/// What two threads waited, as a share of their time, and the longest suspicion.
+fn waits_for_evidence(vm: &Vm) -> (f64, Duration) {
+    let seconds = if is_long() { LONG_SECONDS } else { SECONDS };
+    let policy = POLICY.replace("mode =", &format!("{SCANTY}\nmode ="));
+    let mut jvm = victim(vm, "victim.LimitedTenant")
+        .heap("2g")
+        .policy(&policy)
+        .start();
+    let answer = jvm.ask(&format!("leak 2 2000 {} 0", HELD_BYTES / 2));
+    assert!(answer[0].starts_with("held"), "{vm}: {answer:?}");
+    let waited = |jvm: &Jvm| jvm.metrics().sum("heapwarden_account_wait_seconds_total");
+    let before = waited(&jvm);
+    let done = AtomicBool::new(false);
+    let address = jvm.address();
+    let begun = Instant::now();
+    let (answer, longest) = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| longest_suspicion(address, &done));
+        let answer = jvm.ask(&format!("churn 2 2000 {seconds}"));
+        done.store(true, Ordering::Relaxed);
+        (answer, watch.join().expect("it only reads"))
+    });
+    let threads_seconds = 2.0 * begun.elapsed().as_secs_f64();
+    assert!(
+        answer[0].starts_with("churned"),
+        "{vm}: {answer:?}\n{}",
+        jvm.log()
+    );
+    let share = (waited(&jvm) - before) / threads_seconds;
+    jvm.finish();
+    (share, longest)
+}
+
+#[test]
+fn a_lack_of_evidence_makes_nobody_wait_for_half_of_its_time() {
+    on_each_at_once(AT_ONCE, &some_vms(1), |vm| {
+        let (share, longest) = waits_for_evidence(vm);
+        eprintln!(
+            "{vm}: waited {:.1} % of the time, suspect for {longest:.1?} at most",
+            share * 100.0
+        );
+        assert!(share < 0.5, "{vm}: waited {share} of the time");
+        assert!(longest < SUSPICION, "{vm}: suspect for {longest:?}");
+    });
 }
 
 fn churns_unrefused(vm: &Vm) -> String {

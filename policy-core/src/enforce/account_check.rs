@@ -170,6 +170,7 @@ impl AccountCheck {
             return (Need::None, RECHECK);
         };
         self.follow_effect(context, limited, gate, status, log);
+        gate.set_starved(context.starved);
         let marks = context.marks(limit_bytes, self.charged, status);
         // Beyond these the account's own threads are stopped. With a door, new requests stop at the marks of
         // the limit, and what is inside goes on within the reserve.

@@ -30,6 +30,8 @@
 //! 4. A thread that would be refused, but has no unit of work, is slowed and then goes on: at most
 //!    [`SLOWEST_MS`] at a charge, and [`CARRIER_MS`] on a virtual thread. It may hold locks of its
 //!    program, but only where it could also wait for a verdict.
+//!    Nobody waits or is slowed for a verdict for more than half of the time while the evidence budget is used
+//!    up ([`super::half_speed`]).
 //! 5. The grace of the refusal is remembered before the error is thrown: its handlers allocate.
 //! 6. A deferral is counted where a refusal was due. Beyond the overdraft of an account that is not over, a
 //!    thread that cannot wait at its place goes on uncounted: its charges may all be garbage. (On generational
@@ -44,11 +46,11 @@ use crate::ports::CallingThread;
 
 use super::TestRefuse;
 use super::gate::{Due, Gate};
-use super::grace::CARRIER_MS;
 #[cfg(any(doc, all(test, loom)))]
 use super::grace::Grace;
 #[cfg(doc)]
 use super::grace::SLOWEST_MS;
+use super::grace::{CARRIER_MS, WAIT_MS};
 use super::refusal_details::RefusalDetails;
 use super::throw_points::Reason;
 
@@ -387,6 +389,7 @@ impl<T: CallingThread> AtGate<'_, T> {
                     let now_ms = self.thread.uptime_ms();
                     if !wait.is_over(now_ms)
                         && self.gate.is_verdict_awaited()
+                        && !self.gate.goes_on_without_evidence(now_ms)
                         && self.goes_on_waiting()
                     {
                         return Ok(Some(LOOK));
@@ -413,7 +416,9 @@ impl<T: CallingThread> AtGate<'_, T> {
                     until_ms,
                 } => {
                     let now_ms = self.thread.uptime_ms();
-                    if now_ms < until_ms && self.goes_on_waiting() {
+                    let goes_on = self.gate.is_verdict_awaited()
+                        && self.gate.goes_on_without_evidence(now_ms);
+                    if now_ms < until_ms && !goes_on && self.goes_on_waiting() {
                         return Ok(Some(Duration::from_millis(until_ms - now_ms)));
                     }
                     self.gate.count_wait(now_ms.saturating_sub(since_ms));
@@ -473,7 +478,10 @@ impl<T: CallingThread> AtGate<'_, T> {
         if !word.enforced {
             return Ok(None);
         }
-        let longest_ms = self.thread.grace().may_wait_ms(serial, self.charged.bytes);
+        let longest_ms = match self.gate.is_starved() {
+            true => WAIT_MS,
+            false => self.thread.grace().may_wait_ms(serial, self.charged.bytes),
+        };
         self.core.enforcer.wake();
         let wait = self.wait(serial, longest_ms);
         Ok(Some(Stage::Verdict { place, wait }))

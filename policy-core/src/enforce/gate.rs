@@ -43,6 +43,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, places};
 
 use super::door::{Answer, Door, KNOCK_AGAIN_MS, LIGHT_SHARE};
 use super::grace::account_grace_bytes;
+use super::half_speed::HalfSpeed;
 
 const LIMITED: u32 = 1;
 const OVER: u32 = 2;
@@ -180,6 +181,7 @@ pub struct Gate {
     admission_refusals: AtomicU64,
     waited_ms: AtomicU64,
     door: Door,
+    half_speed: HalfSpeed,
     /// `spent` when the latest probe was let in.
     probe_begun: AtomicU64,
     notes: [Note; NOTES],
@@ -271,7 +273,7 @@ impl Gate {
         if word.shut {
             return self.probe_or_turn_away(now_ms, lets_go);
         }
-        match self.is_verdict_awaited_at_door() {
+        match self.is_verdict_awaited_at_door() && !self.half_speed.goes_on(now_ms) {
             true => {
                 self.count_wait(KNOCK_AGAIN_MS);
                 Answer::Wait
@@ -334,6 +336,21 @@ impl Gate {
     pub fn is_verdict_awaited(&self) -> bool {
         let (word, _) = self.word();
         word.limited && word.enforced && !word.over && self.is_overdrawn()
+    }
+
+    /// Whether a thread that would wait for a verdict goes on, because there is no evidence to be had. Any thread.
+    pub fn goes_on_without_evidence(&self, now_ms: u64) -> bool {
+        self.half_speed.goes_on(now_ms)
+    }
+
+    /// Says whether the evidence budget is used up. Only for the enforcer.
+    pub fn set_starved(&self, starved: bool) {
+        self.half_speed.set(starved);
+    }
+
+    /// Whether the evidence budget is used up. Any thread.
+    pub fn is_starved(&self) -> bool {
+        self.half_speed.is_on()
     }
 
     /// Whether a charge that was due must still be refused: limits may change while its thread waits

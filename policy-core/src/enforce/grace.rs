@@ -9,8 +9,9 @@
 //!    time up to [`SLOWEST_MS`]: code that catches every error and keeps what it allocates
 //!    between samples would otherwise fill the heap at full speed.
 //! 4. A thread waits for a verdict at most [`WAIT_MS`] at a time, and [`WAITS_MS`] for one
-//!    suspicion. Then it goes on, slowed to [`SLOW_BYTES_PER_MS`]: if the evidence is late (the
-//!    budget is used up), a leak must not fill the heap meanwhile.
+//!    suspicion. Then it goes on, slowed to [`SLOW_BYTES_PER_MS`]: if the evidence is late, a leak must
+//!    not fill the heap meanwhile. While the evidence budget is used up, the turns of
+//!    [`super::half_speed`] say instead who waits, and nobody is slowed.
 //! 5. If a method on its stack is not known yet, a thread whose charge is due waits at most
 //!    [`FIND_OUT_MS`] at a time until it is looked up. These waits count for [`WAITS_MS`] too. The
 //!    thread may hold locks at that place, so the wait is short, and there is none once
@@ -185,7 +186,7 @@ impl Grace {
     }
 
     /// How many milliseconds the thread may wait now for the word that follows `serial`, after a
-    /// charge of `charged_bytes`.
+    /// charge of `charged_bytes`, while there is evidence to be had.
     pub fn may_wait_ms(&self, serial: u32, charged_bytes: u64) -> u64 {
         if self.waited_for == serial {
             let slowed = (charged_bytes / SLOW_BYTES_PER_MS).min(WAIT_MS);

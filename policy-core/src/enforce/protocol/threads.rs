@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::core::Core;
 use crate::enforce::admission::{Admission, Barred, Charged, Level, Step};
 use crate::enforce::gate::Due;
-use crate::enforce::grace::{CARRIER_MS, Grace};
+use crate::enforce::grace::{CARRIER_MS, Grace, WAIT_MS};
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::enforce::refusal_details::RefusalDetails;
 use crate::enforce::throw_points::Reason;
@@ -376,7 +376,10 @@ impl State {
                 assert_eq!(due, Due::Overdrawn);
                 let gate = core.enforcement.gates.get(level.account).expect("a gate");
                 let thread = &self.threads[index];
-                let may = thread.grace.may_wait_ms(gate.word().1, hold.charged.bytes);
+                let may = match gate.is_starved() {
+                    true => WAIT_MS,
+                    false => (thread.grace).may_wait_ms(gate.word().1, hold.charged.bytes),
+                };
                 let longest_ms = if thread.is_virtual {
                     may.min(CARRIER_MS)
                 } else {
@@ -386,7 +389,9 @@ impl State {
             }
             (Some((since_ms, longest_ms, level)), false) => {
                 hold.verdict = None;
-                if now_ms - since_ms < longest_ms {
+                let gate = core.enforcement.gates.get(level.account);
+                let goes_on = gate.is_some_and(|gate| gate.goes_on_without_evidence(now_ms));
+                if now_ms - since_ms < longest_ms && !goes_on {
                     self.oracle.released(core, level);
                 }
             }

@@ -1,6 +1,6 @@
 //! Garbage never leads to a refusal: a service that holds 90 % of its limit and allocates at full speed is
-//! never refused, and the collections that the agent asks for stay within their budget. If there is hardly any
-//! budget, the service waits for less than half of its time, and each suspicion ends.
+//! never refused, and the collections that the agent asks for stay within their budget. With that budget, and with
+//! hardly any, the service waits for less than half of its time, and each suspicion ends.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -95,23 +95,20 @@ fn longest_step(address: SocketAddr, done: &AtomicBool) -> f64 {
     longest
 }
 
-/// The longest time in which the account was suspect whenever it was looked at.
+/// The longest suspicion. Each is told by its length when it ends, and those of one account follow each other; so
+/// what a step of their sum tells is one of them, and what fits into the step.
 fn longest_suspicion(address: SocketAddr, done: &AtomicBool) -> Duration {
-    let mut longest = Duration::ZERO;
-    let mut begun = None;
-    while !done.load(Ordering::Relaxed) {
-        std::thread::sleep(Duration::from_millis(100));
-        let accounts = scrape::accounts(address);
-        let account = accounts.find("tenant").expect("it is listed");
-        match account["state"] == "suspect" {
-            true => {
-                let since = *begun.get_or_insert_with(Instant::now);
-                longest = longest.max(since.elapsed());
-            }
-            false => begun = None,
-        }
+    let sum = || scrape::metrics(address).sum("heapwarden_verdict_delay_seconds_sum");
+    let (mut longest, mut before) = (0.0_f64, sum());
+    let mut last = false;
+    while !last {
+        last = done.load(Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(200));
+        let now = sum();
+        longest = longest.max(now - before);
+        before = now;
     }
-    longest
+    Duration::from_secs_f64(longest)
 }
 
 /// What two threads waited, as a share of their time, and the longest suspicion.
@@ -129,13 +126,19 @@ fn waits_for_evidence(vm: &Vm) -> (f64, Duration) {
     let done = AtomicBool::new(false);
     let address = jvm.address();
     let begun = Instant::now();
-    let (answer, longest) = std::thread::scope(|scope| {
+    let (answer, threads_seconds, longest) = std::thread::scope(|scope| {
         let watch = scope.spawn(|| longest_suspicion(address, &done));
         let answer = jvm.ask(&format!("churn 2 2000 {seconds}"));
+        let threads_seconds = 2.0 * begun.elapsed().as_secs_f64();
+        // Ends the last suspicion.
+        jvm.settled();
         done.store(true, Ordering::Relaxed);
-        (answer, watch.join().expect("it only reads"))
+        (
+            answer,
+            threads_seconds,
+            watch.join().expect("it only reads"),
+        )
     });
-    let threads_seconds = 2.0 * begun.elapsed().as_secs_f64();
     assert!(
         answer[0].starts_with("churned"),
         "{vm}: {answer:?}\n{}",
@@ -190,6 +193,9 @@ fn churns_unrefused(vm: &Vm) -> String {
     let metrics = jvm.metrics();
     let spent = metrics.sum("heapwarden_evidence_seconds_total");
     let collections = metrics.sum("heapwarden_evidence_collections_total");
+    // Of two threads; what they waited while they filled the account counts too.
+    let waited = metrics.sum("heapwarden_account_wait_seconds_total") / (2.0 * wall);
+    assert!(waited < 0.5, "{vm}: waited {waited} of the time");
     let pauses = pauses(&log);
     jvm.finish();
     // One collection may go beyond what is left of the credit, for as long as it takes here.
@@ -205,7 +211,7 @@ fn churns_unrefused(vm: &Vm) -> String {
         }
     }
     format!(
-        "{vm}: {} GB churned, {collections} collections asked for, {spent:.2} s; {} pauses of ours, longest {:.1} ms; {} full",
+        "{vm}: {} GB churned, {collections} collections asked for, {spent:.2} s; {} pauses of ours, longest {:.1} ms; {} full; waited {:.1} %",
         answer[0]
             .trim_start_matches("churned ")
             .parse::<u64>()
@@ -214,6 +220,7 @@ fn churns_unrefused(vm: &Vm) -> String {
         pauses.ours_ms.len(),
         pauses.ours_ms.iter().fold(0.0, |a: f64, &b| a.max(b)),
         pauses.full.len(),
+        waited * 100.0,
     )
 }
 

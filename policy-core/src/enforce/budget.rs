@@ -4,14 +4,17 @@
 //! in a row, so the agent may spend the share of the next [`CREDIT`] ahead. Over any time `t`
 //! collections take at most `share · (t + CREDIT)`, plus the one that uses the credit up.
 //!
-//! A verdict that is overdue may overdraw this, up to [`OVERDUE_SHARES`] times the share and without a
-//! credit. Over any time `t` collections then take at most `OVERDUE_SHARES · share · t`, plus the credit
-//! and the one that uses it up. What is overdrawn is a debt like any other.
+//! A verdict that is overdue may overdraw this, up to [`OVERDUE_SHARES`] times the share, or [`LEAST_OVERDUE_SHARE`]
+//! if that is more, and without a credit. Over any time `t` collections then take at most that share of `t`, plus the
+//! credit and the one that uses it up. What is overdrawn is a debt like any other.
 
 use std::time::{Duration, Instant};
 
 /// The share of wall time, of 0 to 1, that asked-for collections may take by default.
 pub const SHARE: f64 = 0.05;
+/// The share that an overdue verdict may use in any case: enough for a collection of 150 ms in the 15 s in which a
+/// suspicion has to end.
+pub const LEAST_OVERDUE_SHARE: f64 = 0.01;
 /// The smallest share; smaller ones count as this.
 const SMALLEST_SHARE: f64 = 1e-6;
 /// The shortest pause between two collections of old memory, however fast they are.
@@ -94,7 +97,7 @@ impl Budget {
         let began = now.checked_sub(took).unwrap_or(now);
         let from = |then: Option<Instant>| then.map_or(began, |then| then.max(began));
         self.earned_at = Some(from(self.earned_at) + earned(self.share));
-        let overdue_share = (self.share * OVERDUE_SHARES).min(1.0);
+        let overdue_share = (self.share * OVERDUE_SHARES).clamp(LEAST_OVERDUE_SHARE, 1.0);
         self.overdue_earned_at = Some(from(self.overdue_earned_at) + earned(overdue_share));
         self.rests_until = self.rests_until.max(Some(now + shortest));
     }
@@ -153,6 +156,17 @@ mod tests {
         let most = SHARE * OVERDUE_SHARES;
         assert!(share <= most * 1.01 && share > most * 0.9, "{share}");
         assert!(!budget.allows(now), "it is a debt");
+    }
+
+    #[test]
+    fn a_tiny_budget_lets_an_overdue_verdict_have_a_short_collection() {
+        let mut budget = Budget::default();
+        budget.set_share(0.0001);
+        let now = Instant::now();
+        budget.spent(now, Duration::from_millis(150));
+        assert!(!budget.allows_overdue(now + Duration::from_secs(14)));
+        assert!(budget.allows_overdue(now + Duration::from_secs(15)));
+        assert!(!budget.allows(now + Duration::from_secs(1_400)));
     }
 
     #[test]

@@ -115,10 +115,18 @@ impl LimitStatus {
 
     /// Enters a phase; true if the published state has changed.
     pub fn enter(&mut self, phase: Phase, charged: Estimate, now: Instant) -> bool {
-        let before = self.state();
+        let (before, phase_before) = (self.state(), self.phase);
         self.phase = phase;
         let after = self.state();
         if after == before {
+            if after == State::Suspect && phase != phase_before {
+                // Acquitted, and suspect anew by what came since.
+                let suspected = self.suspected.replace(now);
+                events::verdict(
+                    State::Open.as_str(),
+                    suspected.map_or_else(Default::default, |then| now - then),
+                );
+            }
             return false;
         }
         self.since = Some(now);

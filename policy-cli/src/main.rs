@@ -18,6 +18,7 @@ mod output;
 mod policy;
 mod printable;
 mod process;
+mod profile;
 mod prometheus;
 mod replay;
 mod size;
@@ -63,6 +64,8 @@ enum Command {
     Diff(diff::Arguments),
     /// Find out why a JVM's accounts are empty, imprecise or not enforced
     Doctor(doctor::Arguments),
+    /// Write what the accounts of a running JVM hold and have allocated as a profile, for pprof and others
+    Profile(profile::Arguments),
     /// Take a snapshot of everything that the accounts of a running JVM hold
     Snapshot(snapshot::Arguments),
     /// Print what leaks in running JVMs, where it is allocated, and when the memory is used up
@@ -96,6 +99,7 @@ fn main() -> ExitCode {
         Command::Completions(arguments) => completions::run(&arguments, Cli::command()),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Profile(arguments) => profile::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Leaks(arguments) => leaks::run(&arguments),
         Command::Manual(arguments) => manual::run(&arguments, Cli::command()),

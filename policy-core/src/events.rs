@@ -61,6 +61,7 @@ const HTTP_REQUEST: Family = Family {
         "/api/v1/leaks",
         "/api/v1/sites",
         "/api/v1/snapshot",
+        "/api/v1/profile",
         "/api/v1/history",
         "/api/v1/snapshots",
         "other",

@@ -433,6 +433,8 @@ pub trait Source: Send + Sync {
 pub enum Wanted {
     /// The document of everything that the accounts hold.
     Document,
+    /// The profile of the accounts.
+    Profile,
     /// The list of the snapshots on disk.
     Files,
     /// A snapshot on disk, by its name.

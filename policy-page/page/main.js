@@ -108,7 +108,7 @@ function drawNavigation(name, source) {
     look();
   } }, "Pause");
   refill(rooms.controls, choose, pause);
-  const raw = MODE !== "agent" ? [] : ["metrics", "api/v1/accounts", "api/v1/accounts?classes=all", "api/v1/leaks", "api/v1/sites", "api/v1/paths", "api/v1/instances", "api/v1/snapshot", "api/v1/snapshots", "api/v1/history", "-/ready"];
+  const raw = MODE !== "agent" ? [] : ["metrics", "api/v1/accounts", "api/v1/accounts?classes=all", "api/v1/leaks", "api/v1/sites", "api/v1/paths", "api/v1/instances", "api/v1/snapshot", "api/v1/profile", "api/v1/snapshots", "api/v1/history", "-/ready"];
   refill(rooms.footer, raw.length === 0 ? null : el("p", {}, "For programs: ", raw.map((path, at) => [at > 0 ? ", " : "", el("a", { href: path }, `/${path}`)])),
     el("p", {}, MODE === "report" ? "A report: it shows one moment, and needs no network." : "Read-only. Nothing is read while this page is hidden or paused."));
 }

@@ -26,6 +26,7 @@ pub mod jvm_output;
 pub mod native;
 pub mod other_agent;
 pub mod policy_edits;
+pub mod pprof;
 pub mod prometheus;
 pub mod promql;
 pub mod raw_http;

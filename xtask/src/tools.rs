@@ -57,6 +57,10 @@ const CHROMEDRIVER: Tool = Tool {
     name: "chromedriver",
     package: "chromium-driver",
 };
+const GO: Tool = Tool {
+    name: "go",
+    package: "golang-go",
+};
 const NPM: Tool = Tool {
     name: "npm",
     package: "npm",
@@ -96,6 +100,11 @@ pub(crate) fn debootstrap_and_buildah() -> Result<(PathBuf, PathBuf)> {
 pub(crate) fn chromium() -> Result<PathBuf> {
     find_or_install(&CHROMEDRIVER)?;
     find_or_install(&CHROMIUM)
+}
+
+/// What brings `go tool pprof`, which the profiles are held against.
+pub(crate) fn go() -> Result<PathBuf> {
+    find_or_install(&GO)
 }
 
 /// What brings axe-core, which the page is held against.

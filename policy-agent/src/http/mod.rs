@@ -6,7 +6,7 @@
 //!
 //! Invariants: it answers only GET and HEAD. It sends one response on each connection and closes it (no
 //! pipelining, no request smuggling). A request takes at most one reading; snapshots and their files are made and read by
-//! another thread, for which few connections wait at a time. It takes one reading more each half minute, for what
+//! another thread, and so are profiles; few connections wait for it at a time. It takes one reading more each half minute, for what
 //! the page shows of the last hour. A panic in a handler turns
 //! that response into a 500 and has no other effect.
 //!

@@ -120,8 +120,8 @@ impl Routes {
             ("/", "") => page::index(request),
             (
                 "/metrics" | "/api/v1/leaks" | "/api/v1/instances" | "/api/v1/paths"
-                | "/api/v1/sites" | "/api/v1/snapshot" | "/api/v1/snapshots" | "/api/v1/history"
-                | "/-/healthy" | "/-/ready" | "/",
+                | "/api/v1/sites" | "/api/v1/snapshot" | "/api/v1/profile" | "/api/v1/snapshots"
+                | "/api/v1/history" | "/-/healthy" | "/-/ready" | "/",
                 _,
             ) => Response::text(400, "No query is understood here."),
             (path, "") => (path.strip_prefix(page::FOLDER))
@@ -154,6 +154,7 @@ const MAX_PLAIN_BYTES: u64 = 32 << 20;
 fn wanted(path: &str) -> Option<Wanted> {
     match path {
         "/api/v1/snapshot" => Some(Wanted::Document),
+        "/api/v1/profile" => Some(Wanted::Profile),
         "/api/v1/snapshots" => Some(Wanted::Files),
         _ => {
             let name = path.strip_prefix("/api/v1/snapshots/")?;
@@ -179,11 +180,25 @@ fn requested(
         Requested::Pending => return None,
         Requested::Missing => return Some(missing()),
         Requested::Failed(why) => {
-            let sentence = format!("No snapshot can be had: {why}.");
+            let what = match wanted {
+                Wanted::Profile => "profile",
+                _ => "snapshot",
+            };
+            let sentence = format!("No {what} can be had: {why}.");
             return Some(Response::text(503, &sentence));
         }
         Requested::Made(gzip) => gzip,
     };
+    if *wanted == Wanted::Profile {
+        // A profile is a gzip file: readers get it as it is.
+        return Some(Response {
+            status: 200,
+            content_type: "application/octet-stream",
+            is_gzip: false,
+            caching: Caching::None,
+            body: gzip.to_vec(),
+        });
+    }
     let mut response = Response::json(Vec::new());
     response.is_gzip = true;
     if request.accepts_gzip {

@@ -11,6 +11,7 @@ pub mod fold;
 pub mod history;
 pub mod json;
 pub mod leaks;
+pub mod profile;
 mod recorder;
 pub mod sites_json;
 

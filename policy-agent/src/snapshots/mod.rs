@@ -1,4 +1,4 @@
-//! Snapshots: documents of everything that the accounts hold, for readers and as files.
+//! Snapshots: documents of everything that the accounts hold, for readers and as files. Profiles, for readers.
 //!
 //! One thread, `heapwarden-snap`, makes them all, so that neither the listener nor the program waits: it
 //! scans the records, writes the JSON and compresses it. It is no Java thread and calls nothing of the VM.

@@ -12,7 +12,7 @@ use policy_jvm::guard;
 
 use crate::agent::Agent;
 use crate::published;
-use crate::report::{Requested, Wanted};
+use crate::report::{Requested, Wanted, profile};
 
 use super::desk::{Desk, Work};
 use super::document::{self, About, ThisRun};
@@ -125,6 +125,7 @@ pub(crate) fn run(agent: &'static Agent) {
 fn answer(agent: &Agent, files: Option<&Files>, wanted: &Wanted) -> Requested {
     let bytes = contained(|| match wanted {
         Wanted::Document => make(agent, "asked").map(Some),
+        Wanted::Profile => Ok(Some(profile(agent))),
         Wanted::Files => document::files(files).map(Some),
         Wanted::File(name) => files.map_or(Ok(None), |files| files.read(name)),
     });
@@ -159,6 +160,14 @@ fn make(agent: &Agent, why: &'static str) -> io::Result<Vec<u8>> {
         agent.snapshots.marks().add(mark, why != "asked");
     }
     Ok(bytes)
+}
+
+/// The profile of now, as gzip. Its accounts and classes are of one reading; stacks are read right after it.
+fn profile(agent: &Agent) -> Vec<u8> {
+    let at = SystemTime::now();
+    let taken = published::read(agent);
+    let stacks = crate::sites::reading::read_stacks(&agent.core);
+    profile::profile(&taken.snapshot, &stacks, at).to_gzip()
 }
 
 fn write(agent: &Agent, schedule: &mut Schedule, why: &'static str) {

@@ -188,7 +188,7 @@ fn url(rest: &str) -> Result<Listener, AddressError> {
     }
     if !matches!(
         page,
-        "" | "/" | "/metrics" | "/api/v1/accounts" | "/api/v1/leaks"
+        "" | "/" | "/metrics" | "/api/v1/accounts" | "/api/v1/leaks" | "/api/v1/profile"
     ) {
         return Err(AddressError::Page);
     }

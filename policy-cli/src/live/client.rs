@@ -15,7 +15,7 @@ use crate::http;
 pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 /// Longest time of one request in all.
 pub(super) const WHOLE_LIMIT: Duration = Duration::from_secs(5);
-/// Longest time in which a snapshot is to be had: the agent may have to make it first.
+/// Longest time in which a snapshot or a profile is to be had: the agent may have to make it first.
 const SNAPSHOT_LIMIT: Duration = Duration::from_secs(90);
 /// The pause before one is asked for again.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -150,10 +150,23 @@ impl Client {
     /// # Errors
     /// Why there is none.
     pub(crate) fn snapshot(&self, address: &Address) -> Result<Vec<u8>, LiveError> {
+        self.made(address, "/api/v1/snapshot")
+    }
+
+    /// The profile of one JVM, as gzip; made as a snapshot is.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn profile(&self, address: &Address) -> Result<Vec<u8>, LiveError> {
+        self.made(address, "/api/v1/profile")
+    }
+
+    /// What the agent makes while the client waits.
+    fn made(&self, address: &Address, endpoint: &'static str) -> Result<Vec<u8>, LiveError> {
         let (listener, _) = address.listener()?;
         let begun = Instant::now();
         loop {
-            let answer = self.get_with(&listener, "/api/v1/snapshot", |request| {
+            let answer = self.get_with(&listener, endpoint, |request| {
                 request
                     .header("Accept-Encoding", "gzip")
                     .config()
@@ -166,8 +179,9 @@ impl Client {
                     std::thread::sleep(AGAIN);
                 }
                 Err(LiveError::Status { status: 404, .. }) if self.is_heapwarden(&listener) => {
-                    return Err(LiveError::NoSnapshots {
+                    return Err(LiveError::TooOld {
                         listener: listener.to_string(),
+                        endpoint,
                     });
                 }
                 Err(LiveError::Status { status: 404, .. }) => return Err(no_agent(&listener)),

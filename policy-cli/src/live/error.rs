@@ -111,13 +111,13 @@ pub(crate) enum LiveError {
         /// Its path.
         endpoint: &'static str,
     },
-    /// A Heapwarden agent that takes no snapshots.
-    #[error(
-        "the Heapwarden agent on {listener} has no /api/v1/snapshot: it is older than this command"
-    )]
-    NoSnapshots {
+    /// A Heapwarden agent that does not make this yet.
+    #[error("the Heapwarden agent on {listener} has no {endpoint}: it is older than this command")]
+    TooOld {
         /// Host and port.
         listener: String,
+        /// Its path.
+        endpoint: &'static str,
     },
 }
 

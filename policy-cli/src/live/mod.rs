@@ -9,6 +9,7 @@ mod client;
 mod error;
 pub(crate) mod places;
 mod reading;
+mod target;
 mod waits;
 
 pub(crate) use address::{Address, MAX_RUN_FILE_BYTES};
@@ -18,6 +19,7 @@ pub(crate) use error::LiveError;
 pub(crate) use policy_report::Tree;
 pub(crate) use policy_report::{Bin, Door, Evidence, Exhaustion, Heap, State};
 pub(crate) use reading::Reading;
+pub(crate) use target::target;
 pub(crate) use waits::{NOTICEABLE_MS, wait_reason};
 
 /// The answer of an agent, with owned strings.

@@ -91,7 +91,7 @@ impl Address {
     }
 
     /// The value of the `Authorization` header.
-    pub(super) fn authorization(&self) -> Option<&str> {
+    pub(crate) fn authorization(&self) -> Option<&str> {
         self.authorization.as_deref()
     }
 }

@@ -9,8 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::diff::source::plain;
-use crate::live::{Address, Client};
-use crate::process::{Process, agents_listeners};
+use crate::live::{Client, target};
 
 /// The arguments of `heapwarden snapshot`.
 #[derive(Args)]
@@ -51,7 +50,7 @@ enum Failure {
 }
 
 fn take(arguments: &Arguments) -> Result<(), Failure> {
-    let address = address(&arguments.target).map_err(Failure::Told)?;
+    let address = target(&arguments.target).map_err(Failure::Told)?;
     let gzip = Client::new().snapshot(&address);
     let gzip = gzip.map_err(|error| Failure::Told(error.to_string()))?;
     let output = &arguments.output;
@@ -66,26 +65,4 @@ fn take(arguments: &Arguments) -> Result<(), Failure> {
     }
     crate::output::replace(output, &bytes)
         .map_err(|error| Failure::Told(format!("{} cannot be written: {error}", output.display())))
-}
-
-/// Where the agent listens. A plain number is a process with the agent in it, if there is one of that id,
-/// and a port otherwise.
-fn address(target: &str) -> Result<Address, String> {
-    if let Ok(pid) = target.parse::<u32>()
-        && let Ok(process) = Process::find(pid)
-        && process.info.files.libheapwarden().is_some()
-    {
-        return match agents_listeners(&process).first() {
-            Some(listener) => listener.to_string().parse().map_err(told(target)),
-            None => Err(format!(
-                "no listener of process {pid} answers like an agent; heapwarden doctor {pid} says why"
-            )),
-        };
-    }
-    target.parse().map_err(told(target))
-}
-
-fn told<E: std::fmt::Display>(target: &str) -> impl Fn(E) -> String {
-    let target = crate::printable::fitted(target, 100).into_owned();
-    move |error| format!("{target} {error}")
 }

@@ -24,8 +24,8 @@
 //! What was allocated at a stack, survivor or not, is summed beside the trie (`allocated`). Such stacks are kept as
 //! those of records are, as long as there is room.
 //!
-//! What is kept of a stack: [`depth`]. Names: [`names`]. Ranking: [`survivors`]. What the policy wants:
-//! [`of_policy`].
+//! What is kept of a stack: [`depth`]. Names: [`names`]. Ranking: [`survivors`]. Whole stacks, for profiles:
+//! [`stacks`]. What the policy wants: [`of_policy`].
 
 mod allocated;
 mod budget;
@@ -35,6 +35,7 @@ mod keys;
 pub mod names;
 pub mod of_policy;
 pub mod reading;
+pub mod stacks;
 pub mod survivors;
 mod trie;
 pub mod wanted;
@@ -60,6 +61,7 @@ use allocated::Key;
 use budget::{Budget, Draw};
 use entrance::{Entrance, Inside};
 use names::{Found, Names};
+use stacks::Stack;
 use survivors::{Count, Most, RowSites};
 use trie::{NODE_BITS, Node, Step, Trie};
 use wanted::{Asked, Asker, Row, Wanted};
@@ -386,31 +388,34 @@ impl Sites {
     pub fn survivors<K: Hash + Eq>(
         &self,
         ledger: &Ledger,
-        mut row: impl FnMut(PurseId, u32) -> Option<K>,
+        row: impl FnMut(PurseId, u32) -> Option<K>,
         most: Most,
         cuts: &[Mark],
     ) -> HashMap<K, RowSites> {
         let _no_clearing = self.tended();
         let trie = self.trie.load_full();
-        let mut count = Count::new(cuts);
-        ledger.scan(|record| {
-            if record.survived
-                && let Some(row) = row(record.payer, record.class)
-            {
-                count.add(row, record);
-            }
-        });
-        if let Some(trie) = trie.as_deref().filter(|_| most.allocated > 0) {
-            for (key, sum) in trie.allocated.all() {
-                if let Some(row) = row(key.purse, key.class) {
-                    count.add_allocated(row, key.node, sum);
-                }
-            }
-        }
+        let allocated = trie.as_deref().filter(|_| most.allocated > 0);
+        let count = counted(ledger, allocated, row, cuts);
         match trie {
             Some(trie) => count.ranked(&trie, &self.names(), most),
             None => count.unranked(),
         }
+    }
+
+    /// The stacks of the rows that `row` tells of purses and classes, with what survived and was allocated there: the
+    /// largest, at most as many as `most` has of all rows together. One pass over the records. Agent threads.
+    pub fn stacks<K: Hash + Eq + Clone>(
+        &self,
+        ledger: &Ledger,
+        row: impl FnMut(PurseId, u32) -> Option<K>,
+        most: Most,
+    ) -> HashMap<K, Vec<Stack>> {
+        let _no_clearing = self.tended();
+        let Some(trie) = self.trie.load_full() else {
+            return HashMap::new();
+        };
+        let count = counted(ledger, Some(&trie), row, &[]);
+        count.stacks(&trie, &self.names(), most)
     }
 
     /// Forgets what was allocated for the purses and classes that are gone: before their numbers are given out again.
@@ -452,4 +457,27 @@ impl Sites {
             + self.budget.committed_bytes()
             + self.names().committed_bytes()
     }
+}
+
+/// Counts the survivors of rows by stack, and what is `allocated` beside a trie. One pass over the records.
+fn counted<K: Hash + Eq>(
+    ledger: &Ledger,
+    allocated: Option<&Trie>,
+    mut row: impl FnMut(PurseId, u32) -> Option<K>,
+    cuts: &[Mark],
+) -> Count<K> {
+    let mut count = Count::new(cuts);
+    ledger.scan(|record| {
+        if record.survived
+            && let Some(row) = row(record.payer, record.class)
+        {
+            count.add(row, record);
+        }
+    });
+    for (key, sum) in allocated.iter().flat_map(|trie| trie.allocated.all()) {
+        if let Some(row) = row(key.purse, key.class) {
+            count.add_allocated(row, key.node, sum);
+        }
+    }
+    count
 }

@@ -37,9 +37,9 @@ pub struct Found {
 /// A method by name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Named {
-    class: Box<str>,
-    method: Box<str>,
-    file: Option<Box<str>>,
+    pub(super) class: Box<str>,
+    pub(super) method: Box<str>,
+    pub(super) file: Option<Box<str>>,
     /// Ascending by index.
     lines: Box<[(u32, u32)]>,
     /// Whether the frame says something about the program: it is neither the JDK's nor plumbing.
@@ -74,7 +74,7 @@ impl Named {
             + size_of_val(&*self.lines)
     }
 
-    fn line(&self, bci: u32) -> Option<u32> {
+    pub(super) fn line(&self, bci: u32) -> Option<u32> {
         let after = self.lines.partition_point(|(start, _)| *start <= bci);
         Some(self.lines[after.checked_sub(1)?].1)
     }

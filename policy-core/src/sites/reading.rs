@@ -7,9 +7,12 @@ use std::sync::Arc;
 use crate::cohorts::Mark;
 use crate::core::Core;
 use crate::identity::classes::ClassId;
+use crate::identity::directory::counting::Names;
+use crate::ledger::PurseId;
 use crate::snapshot::UNACCOUNTED;
 
 use super::Counts;
+use super::stacks::Stack;
 use super::survivors::{Most, RowSites};
 
 /// Places listed of each class.
@@ -21,6 +24,11 @@ pub const MOST_SITES: Most = Most {
 const MOST_SITES_BY_BIRTH: Most = Most {
     live: 50,
     allocated: 50,
+};
+/// Stacks listed of all accounts together. Each has up to 17 frames.
+const MOST_STACKS: Most = Most {
+    live: 10_000,
+    allocated: 10_000,
 };
 /// The class of objects whose class has no name.
 const UNKNOWN: &str = "?";
@@ -63,30 +71,60 @@ pub fn read_by_birth(core: &Core, cuts: &[Mark]) -> SitesReading {
     ranked(core, MOST_SITES_BY_BIRTH, cuts)
 }
 
+/// The stacks by account and class: the largest, and at most twenty thousand. One pass over the records; on an agent
+/// thread. Names are as for [`read`].
+#[must_use]
+pub fn read_stacks(core: &Core) -> HashMap<(Arc<str>, Arc<str>), Vec<Stack>> {
+    let mut names = RowNames::new(core);
+    let row = |purse, class| names.row(purse, class);
+    core.sites.stacks(&core.ledger, row, MOST_STACKS)
+}
+
+/// The names of the account and class of a row of which stacks are wanted.
+struct RowNames<'a> {
+    core: &'a Core,
+    accounts: Arc<Names>,
+    classes: HashMap<u32, Arc<str>>,
+    unaccounted: Arc<str>,
+}
+
+impl RowNames<'_> {
+    fn new(core: &Core) -> RowNames<'_> {
+        RowNames {
+            core,
+            accounts: core.directory().names(),
+            classes: HashMap::new(),
+            unaccounted: UNACCOUNTED.into(),
+        }
+    }
+
+    fn account(&self, purse: PurseId) -> Arc<str> {
+        self.accounts
+            .get(&purse)
+            .unwrap_or(&self.unaccounted)
+            .clone()
+    }
+
+    fn row(&mut self, purse: PurseId, class: u32) -> Option<(Arc<str>, Arc<str>)> {
+        if !self.core.sites.wants(purse, class) {
+            return None;
+        }
+        let name = self.classes.entry(class).or_insert_with(|| {
+            let name = self.core.directory().class_name(ClassId(class));
+            name.unwrap_or_else(|| UNKNOWN.into())
+        });
+        let name = name.clone();
+        Some((self.account(purse), name))
+    }
+}
+
 fn ranked(core: &Core, most: Most, cuts: &[Mark]) -> SitesReading {
-    let names = core.directory().names();
-    let unaccounted: Arc<str> = UNACCOUNTED.into();
-    let unknown: Arc<str> = UNKNOWN.into();
-    let account = |purse| names.get(&purse).unwrap_or(&unaccounted).clone();
-    let mut class_names: HashMap<u32, Arc<str>> = HashMap::new();
-    let rows = core.sites.survivors(
-        &core.ledger,
-        |purse, class| {
-            if !core.sites.wants(purse, class) {
-                return None;
-            }
-            let class = class_names.entry(class).or_insert_with(|| {
-                let name = core.directory().class_name(ClassId(class));
-                name.unwrap_or_else(|| unknown.clone())
-            });
-            Some((account(purse), class.clone()))
-        },
-        most,
-        cuts,
-    );
+    let mut names = RowNames::new(core);
+    let row = |purse, class| names.row(purse, class);
+    let rows = core.sites.survivors(&core.ledger, row, most, cuts);
     let mut accounts: BTreeMap<Arc<str>, AccountSites> = BTreeMap::new();
     for purse in core.sites.wanted_purses() {
-        let name = account(purse);
+        let name = names.account(purse);
         let empty = AccountSites {
             account: name.clone(),
             classes: Vec::new(),

@@ -28,8 +28,9 @@ use crate::ledger::{Epoch, LiveRecord, SiteId};
 use crate::sampling::weight::{OBJECT_UNIT, VARIANCE_UNIT_BYTES2};
 
 use super::allocated::Sum;
-use super::names::{Name, Names};
-use super::trie::{Node, Step, Trie};
+use super::names::Names;
+use super::stacks::{Frame, frames};
+use super::trie::{Node, Trie};
 use super::unpack;
 
 /// What survived of one row.
@@ -153,11 +154,11 @@ impl std::ops::AddAssign for Held {
 
 /// Sums over records.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sums {
-    bytes: f64,
+pub(super) struct Sums {
+    pub(super) bytes: f64,
     squares: f64,
     /// In units of 2^-16.
-    objects: f64,
+    pub(super) objects: f64,
     stacks: u64,
 }
 
@@ -172,10 +173,10 @@ impl Sums {
 
 /// The survivors of one stack.
 #[derive(Debug, Default)]
-struct OfStack {
-    sums: Sums,
+pub(super) struct OfStack {
+    pub(super) sums: Sums,
     /// Survivors or not.
-    allocated: Sums,
+    pub(super) allocated: Sums,
     /// By place among the cuts.
     cohorts: BTreeMap<u32, Held>,
 }
@@ -183,7 +184,8 @@ struct OfStack {
 /// Counts the survivors of rows by stack.
 #[derive(Debug)]
 pub(super) struct Count<K> {
-    rows: HashMap<K, (u64, HashMap<Node, OfStack>)>,
+    /// The live bytes of each row, and its stacks.
+    pub(super) rows: HashMap<K, (u64, HashMap<Node, OfStack>)>,
     /// Ascending. Empty: nothing is counted by birth.
     cuts: Vec<Epoch>,
 }
@@ -269,32 +271,9 @@ struct Shown {
 
 /// The stack of a node by name (rules 3 and 4).
 fn shown(trie: &Trie, names: &Names, node: Node) -> Shown {
-    let mut frames = Vec::new();
-    let mut place = None;
-    if node == Node::ROOT {
-        frames.push("(stacks that are not kept)".to_owned());
-    }
-    for step in trie.stack(node) {
-        let (text, is_of_application) = match step {
-            Step::LeftOut => ("...".to_owned(), false),
-            Step::Frame { method, bci } => match names.get(method) {
-                Name::Method(named) if named.is_plumbing => continue,
-                Name::Method(named) => (named.shown(bci), named.is_of_application),
-                Name::Gone => (
-                    "(a class that was unloaded before it was named)".to_owned(),
-                    true,
-                ),
-                Name::Pending => ("(not named yet)".to_owned(), true),
-            },
-        };
-        if is_of_application && place.is_none() {
-            place = Some(frames.len());
-        }
-        frames.push(text);
-    }
-    if frames.is_empty() {
-        frames.push("(a call that the JVM linked)".to_owned());
-    }
+    let stack = frames(trie, names, node);
+    let place = stack.iter().position(Frame::is_of_application);
+    let mut frames: Vec<String> = stack.iter().map(Frame::shown).collect();
     let below = frames.split_off(place.unwrap_or(0));
     Shown {
         through: frames,

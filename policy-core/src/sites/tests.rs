@@ -237,6 +237,66 @@ fn survivors_are_ranked_by_the_line_that_allocated_them_and_garbage_is_not() {
 }
 
 #[test]
+fn whole_stacks_have_what_survived_and_was_allocated_there() {
+    let world = World::new();
+    world.want(None);
+    let stacks = |live, allocated| {
+        let rows = |_, class| Some(class);
+        let most = Most { live, allocated };
+        world.sites.stacks(&world.ledger, rows, most)
+    };
+    assert!(stacks(9, 9).is_empty());
+    // Two ways to one line, and one more frame that only links; then garbage of another class.
+    let (way, other) = ([(1, 10), (2, 0)], [(1, 10), (200, 0), (3, 0)]);
+    let allocated: Vec<Allocated> = (0..5)
+        .map(|number| world.allocate(CLASS, 100, if number < 2 { &way } else { &other }, 0))
+        .collect();
+    let garbage = world.allocate(CLASS + 1, 700, &way, 0);
+    for one in allocated.iter().chain([&garbage]) {
+        (one.new_methods.iter()).for_each(|&method| world.name(method));
+    }
+    world.ledger.refund(garbage.tag);
+    world.ledger.refund(allocated[0].tag);
+    world.collect();
+    let found = stacks(9, 9);
+    let told = |class| -> Vec<(Vec<String>, u64, u64, u64)> {
+        (found[&class].iter())
+            .map(|stack| {
+                let frame = |frame: &stacks::Frame| {
+                    let mut text = String::new();
+                    frame.write_function(&mut text);
+                    format!("{text} {} {}", frame.file(), frame.line())
+                };
+                let frames = stack.frames.iter().map(frame).collect();
+                let (live, allocated) = (stack.live, stack.allocated);
+                assert_eq!(
+                    allocated.objects,
+                    allocated.bytes / if class == CLASS { 100 } else { 700 }
+                );
+                (frames, live.bytes, live.objects, allocated.bytes)
+            })
+            .collect()
+    };
+    let frames = |second: &str| {
+        let second = format!("com.acme.{second}.add Cart.java 0");
+        vec!["com.acme.Cart1.add Cart.java 1".to_owned(), second]
+    };
+    assert_eq!(
+        told(CLASS),
+        [
+            (frames("Cart3"), 300, 3, 300),
+            (frames("Cart2"), 100, 1, 200)
+        ]
+    );
+    assert_eq!(told(CLASS + 1), [(frames("Cart2"), 0, 0, 700)]);
+    // The largest of survivors come first, then those where most was allocated.
+    let few = stacks(1, 1);
+    assert_eq!(few[&CLASS].len(), 1);
+    assert_eq!(few[&CLASS][0].live.bytes, 300);
+    assert_eq!(few[&(CLASS + 1)][0].allocated.bytes, 700);
+}
+
+#[test]
 fn what_was_allocated_ends_with_the_wish_for_it_and_with_its_owner() {
     let world = World::new();
     let allocated = |class| {

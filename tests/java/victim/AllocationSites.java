@@ -1,13 +1,17 @@
 package victim;
 
 import com.acme.sites.Shelf;
+import java.io.IOException;
+import java.io.InputStream;
 import java.net.URL;
 import java.net.URLClassLoader;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 
 /**
  * Allocates on lines that the test knows.
@@ -19,11 +23,15 @@ import java.util.function.Consumer;
  * arrays COUNT               keeps arrays of 4 KiB
  * deep COUNT                 keeps nodes of a map that is deep in others
  * lambda COUNT               keeps what a lambda makes
+ * odd COUNT                  keeps instances of a class whose name no Java source can have
  * passing LOADERS CODE       keeps what classes of so many loaders make, and drops the loaders
  * </pre>
  */
 public final class AllocationSites {
     private static final int ARRAY = 4096;
+
+    /** What a class file may call a class and a source file, in as many bytes as the name in the source. */
+    private static final String ODD = "O\"d y'{n}=%s\t$(x)";
 
     private static final List<Object> KEPT = new ArrayList<>();
 
@@ -37,6 +45,7 @@ public final class AllocationSites {
                         "arrays", words -> arrays(Integer.parseInt(words[1])),
                         "deep", words -> Shelf.deep(Integer.parseInt(words[1])),
                         "lambda", words -> Shelf.lambda(Integer.parseInt(words[1])),
+                        "odd", words -> odd(Integer.parseInt(words[1])),
                         "passing", words -> passing(Integer.parseInt(words[1]), words[2])));
     }
 
@@ -79,6 +88,21 @@ public final class AllocationSites {
         }
     }
 
+    private static void odd(int count) throws ReflectiveOperationException, IOException {
+        byte[] code;
+        try (InputStream in =
+                AllocationSites.class.getResourceAsStream("/com/acme/sites/Oddly_named_class.class")) {
+            code = in.readAllBytes();
+        }
+        String text = new String(code, StandardCharsets.ISO_8859_1);
+        text = text.replace("Oddly_named_class", ODD);
+        Class<?> odd = new OwnCode().define(text.getBytes(StandardCharsets.ISO_8859_1));
+        Supplier<?> maker = (Supplier<?>) odd.getConstructor().newInstance();
+        for (int left = count; left > 0; left--) {
+            KEPT.add(maker.get());
+        }
+    }
+
     private static void passing(int loaders, String code) throws Exception {
         URL[] path = {Path.of(code).toUri().toURL()};
         for (int left = loaders; left > 0; left--) {
@@ -90,6 +114,17 @@ public final class AllocationSites {
 
     private static void run(Class<?> passing, Consumer<Object> keeper) throws Exception {
         passing.getMethod("accept", Object.class).invoke(passing.getConstructor().newInstance(), keeper);
+    }
+
+    /** Defines what it is given. */
+    private static final class OwnCode extends ClassLoader {
+        OwnCode() {
+            super(AllocationSites.class.getClassLoader());
+        }
+
+        Class<?> define(byte[] code) {
+            return defineClass(null, code, 0, code.length);
+        }
     }
 
     /** Defines the one class itself, and leaves the rest to its parent. */

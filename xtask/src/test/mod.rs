@@ -88,6 +88,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     println!("promtool: {}", tools::promtool()?.display());
     println!("tmux: {}", tools::tmux()?.display());
     println!("chromium: {}", tools::chromium()?.display());
+    println!("go: {}", tools::go()?.display());
     println!("npm: {}", tools::npm()?.display());
     if options.long {
         let (debootstrap, buildah) = tools::debootstrap_and_buildah()?;

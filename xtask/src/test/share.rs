@@ -72,6 +72,7 @@ const TABLE: &[(&str, Share)] = &[
     ("top_and_status", shared(3, 4, 40)),
     ("services", shared(6, 3, 30)),
     ("sites", shared(8, 2, 30)),
+    ("profile", shared(8, 2, 60)),
     ("packages", shared(6, 3, 30)),
     ("attach", shared(6, 3, 30)),
     ("doctor", shared(6, 3, 25)),

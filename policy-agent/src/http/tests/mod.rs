@@ -53,6 +53,8 @@ impl Source for Stub {
     fn requested(&self, wanted: &Wanted, _asked: Instant) -> Requested {
         if matches!(wanted, Wanted::File(name) if name != "known") {
             Requested::Missing
+        } else if *wanted == Wanted::Profile && self.not_ready.is_some() {
+            Requested::Failed("this stub makes none".to_owned())
         } else if self.has_document.load(Ordering::SeqCst) {
             Requested::Made(gzip(DOCUMENT).into())
         } else {

@@ -277,3 +277,32 @@ fn files_of_snapshots_are_read_elsewhere_by_plain_names_alone() {
         "{\"step_seconds\":30,\"points\":[]}\n"
     );
 }
+
+#[test]
+fn a_profile_is_a_file_that_is_gzip_to_every_client() {
+    let running = start(Stub::default(), patient());
+    running.source.has_document.store(true, Ordering::SeqCst);
+    for accepted in ["", "Accept-Encoding: gzip\r\n"] {
+        let request = format!("GET /api/v1/profile HTTP/1.1\r\nHost: localhost\r\n{accepted}\r\n");
+        let mut stream = running.connect();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        assert!(bytes.ends_with(&gzip(DOCUMENT)));
+        let head = String::from_utf8_lossy(&bytes[..bytes.len() - gzip(DOCUMENT).len()]);
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+        assert!(head.contains("\r\nContent-Type: application/octet-stream\r\n"));
+        assert!(!head.contains("Content-Encoding"), "{head}");
+    }
+    assert_eq!(running.get("/api/v1/profile?seconds=5").status, 400);
+    let failing = start(
+        Stub {
+            not_ready: Some(String::new()),
+            ..Stub::default()
+        },
+        patient(),
+    );
+    let reply = failing.get("/api/v1/profile");
+    assert_eq!(reply.status, 503);
+    assert_eq!(reply.body, "No profile can be had: this stub makes none.\n");
+}

@@ -42,7 +42,7 @@ const MOST_NAMES: usize = 3;
 /// Why the heap is walked in one stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum OneStop {
-    #[error("before JDK 21 a walk that is given up costs as much as a whole one")]
+    #[error("before JDK 21 a JVM that gives a walk up looks at every object once more")]
     Release,
     #[error("holders are asked for, and they may be anywhere")]
     Holders,

@@ -5,14 +5,20 @@
 //! reach, without what belongs to others (`slice`), then the whole heap, if that is still needed and its pause is
 //! accepted. A chain that a slice finds is true; that nobody holds an object only a whole walk shows.
 //!
+//! Measured on heaps of 300 MB: of ten services in one JVM, each service's slice took 63 to 134 ms where the whole took
+//! 594 to 1254 ms (JDK 21 with G1, JDK 25 with ZGC); of one service, 991 to 1176 ms of 1076 to 1448 ms. So a slice helps
+//! if many services share the JVM and the account holds its leak itself. It does not help a program that is alone, nor
+//! if a holder outside is looked for: then it would come on top of the stop for the rest. Who calls decides.
+//!
 //! # Rules
 //! 1. Each stop has a longest pause, which the caller accepts. The clock is looked at every 4096 references, and a walk
 //!    that is late is given up with what it has found until then: an answer to [`Question::Paths`] is cut short, for
 //!    [`Question::Holders`], which is about all of the heap, there is none.
 //! 2. Giving up is cheap where the VM marks what it has visited in a table of its own (JDK-8283710, from JDK 19 on): the
 //!    table is dropped. Before, it marks in the objects' headers, and has to look at every object of the heap to
-//!    restore them, also after a walk that was given up. Slices are therefore for JDK 21 and later, and on JDK 17 the
-//!    pause may be longer than what was accepted.
+//!    restore them, also after a walk that was given up. Measured with 260 MB in use and 10 ms accepted, on a busy
+//!    machine: JDK 25 was stopped for 10 to 29 ms, JDK 17, once a walk had begun to mark, for 49 to 608 ms. Slices are
+//!    therefore for JDK 21 and later, and on JDK 17 the pause may be longer than what was accepted.
 //! 3. The VM begins a slice at one object. That is an array of the agent's own with the class objects and threads, so
 //!    the slice is one stop. Nothing refers to the array once the stop is over: it must be no root of a walk to come.
 //!    To begin at the VM's own roots and to turn back at what belongs to others gives the same chains, but it reports

@@ -49,5 +49,6 @@ pub use run_file::RunFile;
 pub use sites::{AccountSites, ClassSites, Site, Sites};
 pub use snapshot::{Cohort, Held, Run, SNAPSHOT_VERSION, Snapshot, VARIANCE_UNIT_BYTES2};
 pub use walks::{
-    Chain, ChainStep, HolderRow, Holders, MadeRow, Paths, WalkMade, WalkReply, WalkRequest, Walks,
+    Chain, ChainStep, HolderRow, Holders, MadeRow, Paths, StopMade, WalkMade, WalkReply,
+    WalkRequest, Walks,
 };

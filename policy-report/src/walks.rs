@@ -22,7 +22,7 @@ pub struct WalkRequest<'a> {
     pub retired: bool,
     /// The longest pause of a forked walk that is allowed, in milliseconds.
     pub max_pause_ms: Option<u64>,
-    /// If a fork is not possible: walk in place, and stop the JVM for at most so long.
+    /// If a fork is not possible: walk in place, and stop the JVM for at most so long at a time.
     pub in_place_ms: Option<u64>,
     /// `instances`: which tables.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,17 +63,47 @@ pub struct WalkMade<'a> {
     pub at: Cow<'a, str>,
     /// `forked` or `in-place`.
     pub how: Cow<'a, str>,
-    /// How long the JVM stood still at the most: what the call of JVM TI took, with the way to the safepoint.
+    /// How long the JVM stood still at the most: what the call of JVM TI took, with the way to the safepoint. In place,
+    /// the longest of the stops.
     pub pause_ms: f64,
     /// What the fork itself took; 0 in place.
     pub fork_ms: f64,
-    /// How long the JVM was predicted to stand still.
+    /// How long the JVM was predicted to stand still. In place, of the longest stop.
     pub predicted_pause_ms: f64,
     /// And how long if all other processes that wanted the processors had had their turn meanwhile.
     pub most_predicted_pause_ms: f64,
     /// References of the heap that were looked at.
     #[serde(deserialize_with = "whole")]
     pub references: u64,
+    /// In place: the times at which the JVM stood still, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stops: Vec<StopMade<'a>>,
+    /// In place: why the whole heap is walked in one stop, as a part of a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub one_stop_because: Option<Cow<'a, str>>,
+}
+
+/// A time at which the JVM stood still for a walk in place, or would have.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StopMade<'a> {
+    /// `slice`: what the accounts that are asked about hold themselves; `whole`: the whole heap.
+    pub of: Cow<'a, str>,
+    /// `done`; `given-up` after the accepted pause, with what was found until then; `not-made`, because the
+    /// prediction is longer than what is accepted.
+    pub ended: Cow<'a, str>,
+    /// How long the JVM was predicted to stand still.
+    pub predicted_ms: f64,
+    /// How long it was allowed to.
+    pub accepted_ms: f64,
+    /// How long it did; 0 if the stop was not made.
+    pub pause_ms: f64,
+    /// References that were looked at.
+    #[serde(deserialize_with = "whole")]
+    pub references: u64,
+    /// Objects for which this stop was the first to find a chain.
+    #[serde(deserialize_with = "whole")]
+    pub found: u64,
 }
 
 /// Who keeps objects alive.
@@ -89,6 +119,9 @@ pub struct Paths<'a> {
     /// Of these, how many nothing reaches: they are garbage, or weakly held.
     #[serde(deserialize_with = "whole")]
     pub unreached: u64,
+    /// Of these, how many were not found because not all of the heap was walked: something may hold them.
+    #[serde(deserialize_with = "whole")]
+    pub undecided: u64,
     /// The chains, shortest first.
     pub paths: Vec<Chain<'a>>,
 }

@@ -1,9 +1,13 @@
 package walks;
 
 import java.io.BufferedReader;
-import java.io.IOException;
 import java.io.InputStreamReader;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.LongFunction;
 
 /**
  * A heap of small objects that stays as it is, and a thread that notices how long it was kept from running.
@@ -12,33 +16,18 @@ import java.nio.charset.StandardCharsets;
  * longest gap in nanoseconds, and is ready again.
  */
 public final class Watched {
-    /** Bytes of a {@link Node} with its payload: 24 and 56. */
-    private static final int NODE_BYTES = 80;
-    private static final int PAYLOAD = 40;
-    private static final int NODES_OF_A_LIST = 1000;
-
-    /** What is looked for: a few arrays, large enough that some are sampled. */
-    private static final int MARKED = 40;
-    private static final int MARKED_LENGTH = 100_000;
-
-    private static Object[] held;
-    private static Marked[][] marked;
+    /** What services have made, and this program holds. */
+    private static final List<Object> GIVEN = new ArrayList<>();
 
     private Watched() {}
 
-    private static final class Node {
-        final Node next;
-        final byte[] payload = new byte[PAYLOAD];
-
-        Node(Node next) {
-            this.next = next;
+    public static void main(String[] arguments) throws Exception {
+        long bytes = Long.parseLong(arguments[0]) << 20;
+        if (arguments.length == 1) {
+            new Held().apply(bytes);
+        } else {
+            services(bytes, Integer.parseInt(arguments[1]));
         }
-    }
-
-    private static final class Marked {}
-
-    public static void main(String[] arguments) throws IOException {
-        hold(Long.parseLong(arguments[0]));
         Watcher watcher = new Watcher();
         watcher.setDaemon(true);
         watcher.start();
@@ -59,17 +48,20 @@ public final class Watched {
         }
     }
 
-    private static void hold(long megabytes) {
-        long lists = (megabytes << 20) / NODE_BYTES / NODES_OF_A_LIST;
-        held = new Object[Math.toIntExact(lists)];
-        for (int list = 0; list < held.length; list++) {
-            Node last = null;
-            for (int node = 0; node < NODES_OF_A_LIST; node++) {
-                last = new Node(last);
-            }
-            held[list] = last;
+    /** The same heap, divided among so many services, each with a class loader of its own. */
+    @SuppressWarnings("unchecked")
+    private static void services(long bytes, int count) throws Exception {
+        URL own = Watched.class.getProtectionDomain().getCodeSource().getLocation();
+        ClassLoader platform = ClassLoader.getPlatformClassLoader();
+        Thread thread = Thread.currentThread();
+        ClassLoader before = thread.getContextClassLoader();
+        for (int number = 0; number < count; number++) {
+            ClassLoader loader = new URLClassLoader("s" + number, new URL[] {own}, platform);
+            Object made = loader.loadClass("walks.Held").getConstructor().newInstance();
+            thread.setContextClassLoader(loader);
+            GIVEN.add(((LongFunction<Object>) made).apply(bytes / count));
+            thread.setContextClassLoader(before);
         }
-        marked = new Marked[MARKED][MARKED_LENGTH];
     }
 
     private static final class Watcher extends Thread {

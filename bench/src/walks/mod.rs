@@ -4,6 +4,7 @@
 //! same JVM is walked forked a few times, with its first fork among them, and then once in place. Each figure is of
 //! one walk: what it was predicted to take, what the call took, what the fork took, and the gap.
 
+mod in_place;
 mod report;
 mod results;
 mod rig;
@@ -35,6 +36,10 @@ pub(crate) struct Options {
     /// Every JDK, collector and size of pages with every heap; else the large heaps have a choice of them
     #[arg(long)]
     all: bool,
+
+    /// Instead of forks: walks in place of ten services in one JVM, a slice beside the whole heap
+    #[arg(long)]
+    in_place: bool,
 
     /// The agent's library [default: built now]
     #[arg(long, value_name = "PATH")]
@@ -102,6 +107,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     println!("{} cores, {}", machine.cores, machine.cpu);
     println!("building the agent, the command and the program");
     let rig = Rig::build(&jdk::choose(None)?, options.agent.as_deref())?;
+    if options.in_place {
+        return in_place::run(&rig, machine, &jdks, &options.heaps, options.save);
+    }
     let cases = cases(options, &jdks);
     let mut progress = Progress::of("JVM", cases.len() as u32);
     let mut results = Results::new(machine);

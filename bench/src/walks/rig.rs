@@ -5,7 +5,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use heapwarden_harness::repository;
 use serde_json::Value;
 
@@ -58,12 +58,12 @@ impl Rig {
         })
     }
 
-    /// Measures the walks of a case in one JVM.
-    pub(crate) fn measure(&self, jdk: &Jdk, case: &Case) -> Result<Vec<Row>> {
+    /// Starts the JVM of a case; `more` are further arguments of the program.
+    fn start(&self, jdk: &Jdk, case: &Case, more: &[String]) -> Result<Jvm> {
         let run_file = self.folder.join("run.json");
         let heap_mb = (f64::from(case.heap_mb) * ROOM) as u32 + 64;
         let sign = if case.huge_pages { '+' } else { '-' };
-        let arguments = [
+        let mut arguments = vec![
             format!(
                 "-agentpath:{}=listen=127.0.0.1:0,run-file={}",
                 self.agent.display(),
@@ -78,8 +78,15 @@ impl Rig {
             "walks.Watched".to_owned(),
             case.heap_mb.to_string(),
         ];
+        arguments.extend_from_slice(more);
         let mut jvm = Jvm::start(jdk, &arguments, &self.folder.join("jvm.log"))?;
         jvm.until("ready")?;
+        Ok(jvm)
+    }
+
+    /// Measures the walks of a case in one JVM.
+    pub(crate) fn measure(&self, jdk: &Jdk, case: &Case) -> Result<Vec<Row>> {
+        let mut jvm = self.start(jdk, case, &[])?;
         let mut rows = Vec::new();
         for number in 0..case.forks {
             rows.push(self.walk(&mut jvm, case, How::Forked { number })?);
@@ -88,7 +95,36 @@ impl Rig {
         Ok(rows)
     }
 
+    /// Starts the JVM of a case whose heap is divided among services.
+    pub(crate) fn start_services(&self, jdk: &Jdk, case: &Case, count: u32) -> Result<Jvm> {
+        self.start(jdk, case, &[count.to_string()])
+    }
+
     fn walk(&self, jvm: &mut Jvm, case: &Case, how: How) -> Result<Row> {
+        let asked: &[&str] = match how {
+            How::Forked { .. } => &["--max-pause", "60s"],
+            // A fork that may not stop it at all is never begun.
+            How::InPlace => &["--max-pause", "0ms", "--in-place", "600s"],
+        };
+        let class = ["--class", "walks.Held$Marked[]"];
+        let asked = self.ask(jvm, &[&class, asked].concat())?;
+        Ok(Row {
+            case: case.clone(),
+            how,
+            predicted_ms: asked.number("predicted_pause_ms")?,
+            most_predicted_ms: asked.number("most_predicted_pause_ms")?,
+            idle_gap_ms: asked.idle_gap_ms,
+            pause_ms: asked.number("pause_ms")?,
+            fork_ms: asked.number("fork_ms")?,
+            gap_ms: asked.gap_ms,
+            references: asked.number("references")? as u64,
+            resident_mb: jvm.resident_bytes()? as f64 / 1e6,
+            took_s: asked.took_s,
+        })
+    }
+
+    /// Asks `heapwarden paths` while the JVM is watched. An answer that found nothing is one.
+    pub(crate) fn ask(&self, jvm: &mut Jvm, arguments: &[&str]) -> Result<Asked> {
         jvm.calm_down()?;
         jvm.go_on()?;
         jvm.until("watching")?;
@@ -99,38 +135,33 @@ impl Rig {
         let began = Instant::now();
         let mut command = Command::new(&self.command);
         command.args(["paths", &jvm.id().to_string(), "--json"]);
-        command.args(["--class", "walks.Watched$Marked[]"]);
-        match how {
-            How::Forked { .. } => command.args(["--max-pause", "60s"]),
-            // A fork that may not stop it at all is never begun.
-            How::InPlace => command.args(["--max-pause", "0ms", "--in-place", "600s"]),
-        };
-        let output = command.output().context("the command cannot be started")?;
+        let output = command.args(arguments).output();
+        let output = output.context("the command cannot be started")?;
         let took_s = began.elapsed().as_secs_f64();
-        ensure!(
-            output.status.success(),
-            "no walk of {}: {}",
-            case.name(),
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
-        let found: Value = serde_json::from_slice(&output.stdout).context("the document")?;
-        let gap_ms = gap_ms(jvm)?;
-        let number = |key: &str| {
-            let value = found[key].as_f64();
-            value.with_context(|| format!("the document has no {key}"))
-        };
-        Ok(Row {
-            case: case.clone(),
-            how,
-            predicted_ms: number("predicted_pause_ms")?,
-            most_predicted_ms: number("most_predicted_pause_ms")?,
+        let answer = serde_json::from_slice(&output.stdout).with_context(|| {
+            let why = String::from_utf8_lossy(&output.stderr);
+            format!("no walk ({}): {}", arguments.join(" "), why.trim())
+        })?;
+        Ok(Asked {
+            answer,
             idle_gap_ms,
-            pause_ms: number("pause_ms")?,
-            fork_ms: number("fork_ms")?,
-            gap_ms,
-            references: number("references")? as u64,
-            resident_mb: jvm.resident_bytes()? as f64 / 1e6,
+            gap_ms: gap_ms(jvm)?,
             took_s,
         })
+    }
+}
+
+/// An answer, and what the JVM noticed of it.
+pub(crate) struct Asked {
+    pub(crate) answer: Value,
+    pub(crate) idle_gap_ms: f64,
+    pub(crate) gap_ms: f64,
+    pub(crate) took_s: f64,
+}
+
+impl Asked {
+    fn number(&self, key: &str) -> Result<f64> {
+        let value = self.answer[key].as_f64();
+        value.with_context(|| format!("the document has no {key}"))
     }
 }

@@ -4,12 +4,13 @@
 //! `command=FOLDER`. [`command`] reads the question from the folder, and answers through a socket in it. A thread of
 //! its own does the work, one at a time; the walk itself is [`policy_jvm::forked_walk`]. Here is what it has to
 //! know: which classes and threads there are ([`survey`]), what is looked for ([`targets`]), and what the answer is
-//! called ([`chains`], [`holders`]).
+//! called ([`chains`], [`holders`]). Where it cannot fork, [`in_place`] decides for what the world is stopped.
 
 mod automatic;
 mod chains;
 mod command;
 mod holders;
+mod in_place;
 mod survey;
 mod targets;
 
@@ -27,6 +28,7 @@ use policy_report::{Holders, Paths, WalkMade, WalkReply, WalkRequest, Walks as D
 use crate::agent::Agent;
 use crate::instances;
 use crate::ledger::Tag;
+use in_place::{Asked, Plan};
 use survey::Survey;
 use targets::Wanted;
 
@@ -42,9 +44,6 @@ const MAX_PAUSE: Duration = Duration::from_millis(200);
 const MAX_TIME: Duration = Duration::from_secs(600);
 /// The first JDK whose walks mark what they visit beside the heap, not in it.
 const FIRST_WITH_MARKS_OUTSIDE: u32 = 21;
-/// How long a walk in place takes for each GiB in use: most of the measured ones, and on ZGC.
-const IN_PLACE_SECONDS_PER_GIB: f64 = 5.0;
-const IN_PLACE_SECONDS_PER_GIB_ZGC: f64 = 18.0;
 
 /// The state of walks.
 #[derive(Default)]
@@ -66,12 +65,11 @@ enum CannotWalk {
     Walk(#[from] WalkError),
     /// A fork is not possible, and nobody has accepted the pause of a walk in place.
     #[error(
-        "{why}. A walk in place would stop the JVM for about {} s: accept it with --in-place SECONDS, or take a heap dump (jcmd {pid} GC.heap_dump FILE), which stops it as well",
-        .pause.as_secs_f64().ceil()
+        "{why}. A walk in place would stop the JVM for {cost}: accept it with --in-place SECONDS, or take a heap dump (jcmd {pid} GC.heap_dump FILE), which stops it as well"
     )]
     NotForked {
         why: WalkError,
-        pause: Duration,
+        cost: String,
         pid: u32,
     },
     /// The question.
@@ -196,23 +194,32 @@ fn paths(
         &survey::Asks::of_paths(request.retired, &wanted),
     );
     let tags = wanted.tags();
-    let (walk, walked) = walk(
-        agent,
-        request,
-        survey.classes(),
-        Targets::Tags(&tags),
-        Question::Paths,
-        is_cancelled,
-    )?;
-    let Answer::Paths(found) = walk.answer else {
+    let accounts = wanted.accounts();
+    let asked = match request.retired {
+        true => Asked::Retired,
+        false => Asked::Paths {
+            survey: &survey,
+            accounts: &accounts,
+        },
+    };
+    let sought = Sought {
+        classes: survey.classes(),
+        targets: Targets::Tags(&tags),
+        question: Question::Paths,
+        asked,
+    };
+    let walked = walk(agent, jni, request, sought, is_cancelled)?;
+    let Answer::Paths(found) = walked.answer else {
         return Err(WalkError::NoAnswer.into());
     };
     let names = survey.names(agent, jni, &found);
     drop(survey);
+    let missing = (tags.len() as u64).saturating_sub(found.len() as u64);
     Ok(Paths {
-        walk: walked,
+        walk: walked.made,
         looked_for: tags.len() as u64,
-        unreached: (tags.len() as u64).saturating_sub(found.len() as u64),
+        unreached: if walked.is_complete { missing } else { 0 },
+        undecided: if walked.is_complete { 0 } else { missing },
         paths: chains::merged(&found, &wanted, &names),
     })
 }
@@ -241,35 +248,49 @@ fn held(
         // Some more may come between the reading and the walk.
         most: 2 * records.count() + 100_000,
     };
-    let (walk, walked) = walk(
-        agent,
-        request,
-        survey.classes(),
+    let sought = Sought {
+        classes: survey.classes(),
         targets,
         question,
-        is_cancelled,
-    )?;
-    let Answer::Held(found) = walk.answer else {
+        asked: Asked::Holders,
+    };
+    let walked = walk(agent, jni, request, sought, is_cancelled)?;
+    let Answer::Held(found) = walked.answer else {
         return Err(WalkError::NoAnswer.into());
     };
     let (rows, made) = records.divided(&found, survey.holders());
     drop(survey);
     Ok(Holders {
-        walk: walked,
+        walk: walked.made,
         holders: rows,
         made,
     })
 }
 
+/// What is sought.
+struct Sought<'a> {
+    classes: Vec<KnownClass>,
+    targets: Targets<'a>,
+    question: Question<'a>,
+    asked: Asked<'a>,
+}
+
+/// A walk that was made, whichever way.
+struct Walked {
+    answer: Answer,
+    made: WalkMade<'static>,
+    /// All of the heap was walked, or all was found that was looked for.
+    is_complete: bool,
+}
+
 /// Walks forked, or in place where that is not possible and the pause is accepted.
 fn walk(
     agent: &Agent,
+    jni: &Jni,
     request: &WalkRequest<'_>,
-    classes: Vec<KnownClass>,
-    targets: Targets<'_>,
-    question: Question<'_>,
+    sought: Sought<'_>,
     is_cancelled: &dyn Fn() -> bool,
-) -> Result<(Walk, WalkMade<'static>), CannotWalk> {
+) -> Result<Walked, CannotWalk> {
     let fault = match agent.options().test_walk_faults {
         true => {
             let number = agent.walks.faults.fetch_add(1, Ordering::Relaxed);
@@ -277,12 +298,14 @@ fn walk(
         }
         false => None,
     };
-    let of = |max_pause: Duration, classes: Vec<KnownClass>| Request {
-        classes,
-        targets,
-        question,
+    let mut of = Request {
+        classes: sought.classes,
+        targets: sought.targets,
+        question: sought.question,
         limits: Limits {
-            max_pause,
+            max_pause: request
+                .max_pause_ms
+                .map_or(MAX_PAUSE, Duration::from_millis),
             max_time: match fault {
                 Some(Fault::Late) => Duration::from_millis(10),
                 _ => MAX_TIME,
@@ -291,15 +314,15 @@ fn walk(
             marks_in_heap: agent.release() < FIRST_WITH_MARKS_OUTSIDE,
         },
     };
-    let allowed = request
-        .max_pause_ms
-        .map_or(MAX_PAUSE, Duration::from_millis);
-    let again = classes.clone();
-    let why = match agent
-        .jvmti
-        .walk_in_child(of(allowed, classes), is_cancelled)
-    {
-        Ok(walk) => return Ok(described(walk, How::Forked)),
+    let why = match agent.jvmti.walk_in_child(of.clone(), is_cancelled) {
+        Ok(walk) => {
+            let (answer, made) = described(walk, How::Forked);
+            return Ok(Walked {
+                answer,
+                made,
+                is_complete: true,
+            });
+        }
         Err(
             why @ (WalkError::SharedHeap
             | WalkError::PauseTooLong { .. }
@@ -308,29 +331,19 @@ fn walk(
         ) => why,
         Err(why) => return Err(why.into()),
     };
-    let is_zgc = why == WalkError::SharedHeap;
-    let Some(in_place) = request.in_place_ms.map(Duration::from_millis) else {
-        let used = agent.core.heap.used_after_gc_bytes() as f64 / (1u64 << 30) as f64;
-        let rate = if is_zgc {
-            IN_PLACE_SECONDS_PER_GIB_ZGC
-        } else {
-            IN_PLACE_SECONDS_PER_GIB
-        };
+    let plan = Plan::make(agent, &sought.asked, why == WalkError::SharedHeap);
+    let Some(accepted) = request.in_place_ms.map(Duration::from_millis) else {
         return Err(CannotWalk::NotForked {
             why,
-            pause: Duration::from_secs_f64((used * rate).max(0.1)),
+            cost: plan.cost(),
             pid: std::process::id(),
         });
     };
-    tracing::warn!(
-        "the heap is walked in place, and the JVM stands still for at most {} s, because {why}",
-        in_place.as_secs_f64()
-    );
-    let walk = agent.jvmti.walk_in_place(of(in_place, again))?;
-    Ok(described(walk, How::InPlace))
+    of.limits.max_pause = accepted;
+    plan.walk(agent, jni, &of, &why, is_cancelled)
 }
 
-fn described(walk: Walk, how: How) -> (Walk, WalkMade<'static>) {
+fn described(walk: Walk, how: How) -> (Answer, WalkMade<'static>) {
     let made = WalkMade {
         at: humantime::format_rfc3339_seconds(SystemTime::now())
             .to_string()
@@ -341,8 +354,9 @@ fn described(walk: Walk, how: How) -> (Walk, WalkMade<'static>) {
         predicted_pause_ms: milliseconds(walk.predicted_pause),
         most_predicted_pause_ms: milliseconds(walk.most_predicted_pause),
         references: walk.references,
+        ..WalkMade::default()
     };
-    (walk, made)
+    (walk.answer, made)
 }
 
 fn milliseconds(time: Duration) -> f64 {

@@ -55,7 +55,8 @@ impl Asks {
         Asks {
             retired,
             strings_are_leaves: !in_strings.iter().any(|class| wanted.has_class(class)),
-            holders: None,
+            // Of a walk in place the first stop may be what these hold.
+            holders: (!retired).then(|| wanted.accounts()),
         }
     }
 
@@ -226,6 +227,16 @@ impl<'a> Survey<'a> {
             .iter()
             .map(|(&tag, &holder)| (tag, holder))
             .collect()
+    }
+
+    /// The classes and threads that belong to the holders that are told apart.
+    pub(super) fn roots_of_holders(&self) -> usize {
+        let classes = self.classes.iter().filter(|class| class.holder > 0);
+        let threads = self.threads.keys().filter(|tag| {
+            let holder = self.owned.get(tag);
+            holder.is_some_and(|&holder| holder > 0)
+        });
+        classes.count() + threads.count()
     }
 
     pub(super) fn holder_count(&self) -> u8 {

@@ -197,6 +197,17 @@ impl Wanted {
         tags
     }
 
+    /// The accounts of what is looked for, without `_unaccounted`.
+    pub(super) fn accounts(&self) -> Vec<Arc<str>> {
+        let named = self.groups.keys().map(|group| &group.account);
+        let mut accounts: Vec<Arc<str>> = (named
+            .filter(|name| ***name != *crate::report::UNACCOUNTED))
+        .cloned()
+        .collect();
+        accounts.dedup();
+        accounts
+    }
+
     /// Whether arrays of this class are looked for.
     pub(super) fn has_class(&self, class: &str) -> bool {
         self.groups.keys().any(|group| &*group.class == class)

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use policy_report::Holders;
 
-use super::paths_text::{how, pause, predicted};
+use super::paths_text::{how, pause, predicted, stops};
 use crate::printable;
 use crate::table::{Align, amount, write_grid};
 
@@ -22,12 +22,14 @@ const MADE_ALIGNS: [Align; 3] = [Align::Left, Align::Right, Align::Right];
 pub(super) fn write(holders: &Holders<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
-        "{} references, walked {}; the JVM stood still for {} (predicted: {})\n",
+        "{} references, walked {}; the JVM stood still for {} (predicted: {})",
         amount::count(holders.walk.references),
         how(&holders.walk.how),
         pause(holders.walk.pause_ms),
         predicted(&holders.walk),
     )?;
+    stops(&holders.walk, out)?;
+    writeln!(out)?;
     let name = |text: &str| printable::fitted_name(text, MAX_ACCOUNT_COLUMNS).into_owned();
     let mut lines = vec![TITLES.map(str::to_owned).to_vec()];
     lines.extend(holders.holders.iter().take(MAX_ROWS).map(|row| {

@@ -2,7 +2,7 @@
 //! objects. Asked of the agent through HotSpot's attach protocol.
 //!
 //! Exit codes: 0 answered; 1 no answer, and why; 2 the command line is wrong; 3 nothing was found that
-//! keeps the objects alive (`paths`).
+//! keeps the objects alive (`paths`). If nothing was found because not all of the heap was walked, it is 1.
 
 mod channel;
 mod holders_table;
@@ -36,7 +36,7 @@ struct Common {
     #[arg(long, value_name = "DURATION", default_value = "200ms", value_parser = humantime::parse_duration)]
     max_pause: Duration,
 
-    /// If a fork is not possible: walk in place, and stop the JVM for at most this long
+    /// If a fork is not possible: walk in place, and stop the JVM for at most this long at a time
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     in_place: Option<Duration>,
 }
@@ -61,8 +61,9 @@ fn milliseconds(time: Duration) -> u64 {
 #[command(after_help = "\
 Without --account, --class and --retired it looks for what is suspected to leak.
 
-Exit codes: 0 answered; 1 no answer (the message says why); 2 the command line is wrong; 3 nothing keeps
-the objects alive: they are garbage that no collection has found yet, or weakly held.")]
+Exit codes: 0 answered; 1 no answer (the message says why), or nothing found in the part of the heap that
+was walked; 2 the command line is wrong; 3 nothing keeps the objects alive: they are garbage that no
+collection has found yet, or weakly held.")]
 pub(crate) struct PathsArguments {
     #[command(flatten)]
     common: Common,
@@ -192,9 +193,10 @@ pub(crate) fn run_paths(arguments: &PathsArguments) -> io::Result<ExitCode> {
             true => json_line::write(paths, out)?,
             false => paths_text::write(paths, out)?,
         }
-        Ok(Some(match paths.paths.is_empty() {
-            true => ExitCode::from(NOTHING_FOUND),
-            false => ExitCode::SUCCESS,
+        Ok(Some(match (paths.paths.is_empty(), paths.undecided) {
+            (false, _) => ExitCode::SUCCESS,
+            (true, 0) => ExitCode::from(NOTHING_FOUND),
+            (true, _) => ExitCode::FAILURE,
         }))
     })
 }

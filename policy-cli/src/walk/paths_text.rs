@@ -10,6 +10,8 @@ use crate::table::amount;
 /// Most chains that are printed, and most steps of one.
 const MAX_CHAINS: usize = 64;
 const MAX_STEPS: usize = 60;
+/// Most stops that are printed.
+const MAX_STOPS: usize = 4;
 /// From here on the longest prediction is worth telling.
 const MUCH: f64 = 1.5;
 /// Widest name, in columns.
@@ -20,13 +22,25 @@ pub(super) fn write(paths: &Paths<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
         "{} of {} objects that were looked for are kept alive; {} references, walked {}; the JVM stood still for {} (predicted: {})",
-        amount::count(paths.looked_for.saturating_sub(paths.unreached)),
+        amount::count(
+            paths
+                .looked_for
+                .saturating_sub(paths.unreached + paths.undecided)
+        ),
         amount::count(paths.looked_for),
         amount::count(paths.walk.references),
         how(&paths.walk.how),
         pause(paths.walk.pause_ms),
         predicted(&paths.walk),
     )?;
+    stops(&paths.walk, out)?;
+    if paths.undecided > 0 {
+        writeln!(
+            out,
+            "{} objects were not found in the part of the heap that was walked; that nothing keeps them alive was not shown",
+            amount::count(paths.undecided)
+        )?;
+    }
     for chain in paths.paths.iter().take(MAX_CHAINS) {
         write_chain(chain, out)?;
     }
@@ -42,6 +56,44 @@ pub(super) fn how(word: &str) -> String {
         "forked" => "in a forked child".to_owned(),
         "in-place" => "in place".to_owned(),
         other => printable::fitted(other, MAX_COLUMNS).into_owned(),
+    }
+}
+
+/// Of a walk in place, each stop of the JVM, or why there is one.
+pub(super) fn stops(walk: &WalkMade<'_>, out: &mut dyn Write) -> io::Result<()> {
+    for (number, stop) in walk.stops.iter().take(MAX_STOPS).enumerate() {
+        let of = match &*stop.of {
+            "slice" => "what the account itself holds".to_owned(),
+            "whole" => "the whole heap".to_owned(),
+            other => printable::fitted(other, MAX_COLUMNS).into_owned(),
+        };
+        let (predicted, accepted) = (pause(stop.predicted_ms), pause(stop.accepted_ms));
+        let found = amount::count(stop.found);
+        write!(out, "stop {}, {of}: ", number + 1)?;
+        match &*stop.ended {
+            "not-made" => writeln!(
+                out,
+                "not made, for it would take about {predicted}, and {accepted} are accepted (--in-place)"
+            )?,
+            "given-up" => writeln!(
+                out,
+                "given up after {} of {accepted} that are accepted, {found} found",
+                pause(stop.pause_ms)
+            )?,
+            _ => writeln!(
+                out,
+                "{} (predicted: {predicted}), {found} found",
+                pause(stop.pause_ms)
+            )?,
+        }
+    }
+    match &walk.one_stop_because {
+        Some(why) => writeln!(
+            out,
+            "in one stop, because {}",
+            printable::fitted(why, MAX_COLUMNS)
+        ),
+        None => Ok(()),
     }
 }
 
@@ -106,6 +158,8 @@ fn shown(step: &ChainStep<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use policy_report::StopMade;
+
     use super::*;
 
     #[test]
@@ -125,6 +179,7 @@ mod tests {
             },
             looked_for: 64,
             unreached: 4,
+            undecided: 0,
             paths: vec![Chain {
                 account: "shop".into(),
                 class: "com.acme.Entry".into(),
@@ -166,5 +221,56 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains('\u{1b}'), "{text}");
+    }
+
+    #[test]
+    fn the_stops_of_a_walk_in_place_are_told_one_by_one() {
+        let stop = |of: &'static str, ended: &'static str, pause_ms, found| StopMade {
+            of: of.into(),
+            ended: ended.into(),
+            predicted_ms: 1500.0,
+            accepted_ms: 1000.0,
+            pause_ms,
+            references: 5,
+            found,
+        };
+        let mut paths = Paths {
+            walk: WalkMade {
+                how: "in-place".into(),
+                stops: vec![
+                    stop("slice", "done", 95.0, 60),
+                    stop("whole", "not-made", 0.0, 0),
+                ],
+                ..WalkMade::default()
+            },
+            looked_for: 64,
+            undecided: 4,
+            ..Paths::default()
+        };
+        let text = |paths: &Paths<'_>| {
+            let mut out = Vec::new();
+            write(paths, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let two = text(&paths);
+        for part in [
+            "60 of 64 objects",
+            "stop 1, what the account itself holds: 95 ms (predicted: 1.5 s), 60 found\n",
+            "stop 2, the whole heap: not made, for it would take about 1.5 s, and 1.0 s are accepted (--in-place)\n",
+            "4 objects were not found in the part of the heap that was walked; that nothing keeps them alive was not shown\n",
+        ] {
+            assert!(two.contains(part), "{part}: {two}");
+        }
+        paths.walk.stops = vec![stop("whole", "given-up", 1001.0, 3)];
+        paths.walk.one_stop_because = Some("of\u{1b}that".into());
+        let one = text(&paths);
+        assert!(
+            one.contains("given up after 1.0 s of 1.0 s that are accepted, 3 found"),
+            "{one}"
+        );
+        assert!(
+            one.contains("in one stop, because of") && !one.contains('\u{1b}'),
+            "{one}"
+        );
     }
 }

@@ -86,4 +86,8 @@ pub struct Walk {
     pub references: u64,
     /// Objects with references.
     pub objects: u64,
+    /// The bytes of the objects that a slice has met; 0 for another walk.
+    pub bytes: u64,
+    /// The accepted pause has ended the walk: what was found is true, and what was not found is not known.
+    pub is_cut_short: bool,
 }

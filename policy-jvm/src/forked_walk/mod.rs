@@ -21,22 +21,12 @@
 //!    memory ends it.
 //! 7. A heap that is mapped shared is not forked: the child would see the parent's changes.
 //!
-//! # In place: one stop
-//! What one stop has seen is worth nothing to the next: objects move in between, and a tag for each object costs more
-//! than the walk. A walk in place can therefore be cut by *roots* only: first what an account's own static fields and
-//! threads reach, without what belongs to others, then the rest. A chain that such a slice finds is true when it was
-//! found; that nobody holds an object is true only if all slices have finished. Measured with a small agent of its own
-//! on heaps of 300 MB: of ten services in one JVM, each service's slice took 63 to 134 ms where the whole took 594 to
-//! 1254 ms (JDK 21 with G1, JDK 25 with ZGC); of one service, 991 to 1176 ms of 1076 to 1448 ms. So a slice helps if
-//! many services share the JVM and the account holds its leak itself; it does not help a program that is alone, nor if
-//! a holder is looked for that is outside (`--retired`), nor if any object is found in the rest only: then the stop
-//! for the rest is as long as before, and the slice comes on top. It is not built.
-//!
-//! `recorder` says how an object is recognised, `log` what is written down, `child` how two processes do it.
+//! Where it cannot fork: `in_place`. `recorder` says how an object is recognised, `log` what is written down, `child` how two processes do it.
 
 mod answer;
 mod child;
 mod error;
+mod in_place;
 mod log;
 mod machine;
 mod memory;
@@ -44,6 +34,7 @@ mod parent;
 mod recorder;
 mod request;
 mod search;
+mod slice;
 mod system;
 mod wire;
 
@@ -53,7 +44,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use jvmti_bindings::sys::jvmti;
+use jvmti_bindings::sys::{jni as sys, jvmti};
 
 use crate::error::JvmTiError;
 use crate::guard;
@@ -62,9 +53,9 @@ pub use answer::{Answer, Held, Path, PathRoot, Step, Walk};
 use child::Setup;
 pub use error::WalkError;
 use error::checked;
+pub use in_place::MOST_SLICE_ROOTS;
 pub use log::{RootKind, Via};
 use machine::Resident;
-use memory::Sharing;
 use parent::{ENDING, Parent};
 use recorder::{Call, Failure, Recorder, Sizes};
 use request::Classes;
@@ -215,7 +206,12 @@ struct Asked<'a> {
 }
 
 impl JvmTi {
-    fn follow(&self, state: &mut State<'_, '_>) -> Result<Duration, JvmTiError> {
+    /// Follows references from an object, or from the roots if it is null.
+    fn follow(
+        &self,
+        from: sys::jobject,
+        state: &mut State<'_, '_>,
+    ) -> Result<Duration, JvmTiError> {
         let callbacks = jvmti::jvmtiHeapCallbacks {
             heap_reference_callback: Some(heap_reference),
             ..Default::default()
@@ -226,7 +222,7 @@ impl JvmTi {
             FollowReferences,
             0,
             ptr::null_mut(),
-            ptr::null_mut(),
+            from,
             &callbacks,
             ptr::from_mut(state).cast_const().cast::<c_void>()
         )?;
@@ -317,7 +313,7 @@ impl JvmTi {
             forked_in: Duration::ZERO,
             fork_time: Duration::ZERO,
         };
-        let followed = self.follow(&mut state);
+        let followed = self.follow(ptr::null_mut(), &mut state);
         system::close(write);
         let child = match state.outcome {
             Outcome::Forked(child) => child,
@@ -351,63 +347,8 @@ impl JvmTi {
             most_predicted_pause: resident.most_predicted_pause(),
             references: message.references,
             objects: message.objects,
-        })
-    }
-
-    /// Walks the heap in place: the world stands still meanwhile, for `max_pause` at the most. On a thread of the
-    /// agent that is attached.
-    ///
-    /// # Errors
-    /// See [`WalkError`]; [`WalkError::TooSlow`] if the walk was not done in time.
-    pub fn walk_in_place(&self, request: Request<'_>) -> Result<Walk, WalkError> {
-        let _turn = Turn::take()?;
-        let max_pause = request.limits.max_pause;
-        let resident = Resident::read().ok_or(WalkError::NoAnswer)?;
-        let free_bytes = machine::free_bytes();
-        let needed_bytes = LEAST_LOG_BYTES + resident.bytes / 8;
-        if free_bytes < needed_bytes {
-            return Err(WalkError::TooLittleMemory {
-                needed_bytes,
-                free_bytes,
-            });
-        }
-        let classes = Classes::new(request.classes);
-        let sizes = Sizes {
-            log_bytes: (free_bytes / 2).min(resident.bytes + LEAST_LOG_BYTES) as usize,
-            targets: request.targets.most(),
-        };
-        let recorder = Recorder::new(&classes, request.targets, sizes, Sharing::Private);
-        let mut recorder = recorder.ok_or(WalkError::TooLarge)?;
-        recorder.deadline = Some(Instant::now() + max_pause);
-        let mut state = State {
-            recorder: &raw mut recorder,
-            setup: None,
-            shared: &[],
-            refused: None,
-            outcome: Outcome::NotCalled,
-            forked_in: Duration::ZERO,
-            fork_time: Duration::ZERO,
-        };
-        let pause = self.follow(&mut state)?;
-        checked(recorder.failed(), 0, max_pause)?;
-        let most_bytes = wire::most_bytes(request.question, recorder.found_count);
-        let roots = recorder.roots[..recorder.root_count].to_vec();
-        let mut writer = wire::Writer::new(most_bytes, &roots).ok_or(WalkError::TooLarge)?;
-        let (references, objects) = (recorder.references, u64::from(recorder.log.records));
-        writer.begin(Failure::None, 0, references, objects);
-        search::search(&mut recorder, request.question, &mut writer)
-            .map_err(|_| WalkError::TooLarge)?;
-        writer.end();
-        let message =
-            wire::read(wire::bytes(writer.words()), request.question).ok_or(WalkError::NoAnswer)?;
-        Ok(Walk {
-            answer: message.answer,
-            pause,
-            fork: Duration::ZERO,
-            predicted_pause: max_pause,
-            most_predicted_pause: max_pause,
-            references,
-            objects,
+            bytes: 0,
+            is_cut_short: false,
         })
     }
 }

@@ -15,6 +15,7 @@ use jvmti_bindings::sys::jvmti;
 use super::log::{Full, Log, PLACES, Pieces, RawRoot, RawTarget, UNKNOWN_CLASS, Via};
 use super::memory::{Bits, Sharing, Table};
 use super::request::{Classes, Targets};
+use super::slice::{Place, Slice};
 
 /// Roots at the most; more are not followed up, and the walk fails.
 const MOST_ROOTS: usize = 1 << 20;
@@ -68,12 +69,12 @@ pub(super) struct Sizes {
 
 /// The tables of a walk.
 pub(super) struct Recorder<'r> {
-    classes: &'r Classes,
+    pub(super) classes: &'r Classes,
     targets: Targets<'r>,
     pieces: Pieces,
     pub(super) log: Log,
     /// Objects to which a visit was promised.
-    seen: Bits,
+    pub(super) seen: Bits,
     /// Objects that have a record.
     pub(super) recorded: Bits,
     /// Objects that were looked for.
@@ -94,6 +95,8 @@ pub(super) struct Recorder<'r> {
     last_referrer_class: (i64, u32),
     /// When to give up, by the monotonic clock.
     pub(super) deadline: Option<std::time::Instant>,
+    /// What a slice is of; `None` for a walk of the whole heap.
+    pub(super) slice: Option<Slice<'r>>,
 }
 
 /// What the callback was told.
@@ -206,6 +209,7 @@ impl<'r> Recorder<'r> {
             last_class: (0, UNKNOWN_CLASS),
             last_referrer_class: (0, UNKNOWN_CLASS),
             deadline: None,
+            slice: None,
         })
     }
 
@@ -262,11 +266,19 @@ impl<'r> Recorder<'r> {
             });
         }
         let is_skipped = self.classes.is_skipped(class);
+        let mut ends = false;
         if call.referrer_tag.is_null() {
             self.root(call, object, to)?;
         } else {
             let referrer = call.referrer(object).ok_or(Failure::Layout)?;
             let from = self.compact(referrer.address)?;
+            match self.place(call, (from, to), class, object.tag) {
+                Place::Inside => {}
+                Place::Start => return self.start(to, class, object.tag),
+                // What is looked for is found also where the walk ends.
+                Place::Border if is_target => ends = true,
+                Place::Border => return Ok(false),
+            }
             if !self.log.is_of(from) {
                 self.begin(call, referrer, from)?;
             }
@@ -297,12 +309,12 @@ impl<'r> Recorder<'r> {
             self.log.refer(to, via).map_err(|Full| Failure::Log)?;
         }
         // What has no references of its own needs no visit.
-        Ok(!is_skipped && self.visit(to, class))
+        Ok(!is_skipped && !ends && self.visit(to, class))
     }
 
     /// Whether to visit an object: always, but it is promised once.
     #[inline]
-    fn visit(&mut self, to: u32, class: u32) -> bool {
+    pub(super) fn visit(&mut self, to: u32, class: u32) -> bool {
         if self.seen.insert(to) && !self.classes.is_mirror(class) {
             let pending = self.pending.load(Ordering::Relaxed);
             self.pending.store(pending + 1, Ordering::Relaxed);
@@ -367,6 +379,10 @@ impl<'r> Recorder<'r> {
                 root.depth = local.depth as u32;
             }
         }
+        self.add_root(root)
+    }
+
+    pub(super) fn add_root(&mut self, root: RawRoot) -> Result<(), Failure> {
         let place = self.roots.get_mut(self.root_count);
         *place.ok_or(Failure::Roots)? = root;
         self.root_count += 1;

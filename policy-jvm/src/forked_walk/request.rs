@@ -121,6 +121,11 @@ impl Classes {
             .map_or(0, |class| class.holder)
     }
 
+    /// How many classes have a holder.
+    pub(super) fn owned_count(&self) -> usize {
+        self.known.iter().filter(|class| class.holder > 0).count()
+    }
+
     /// The tag of a class; 0 for an unknown one.
     pub(super) fn tag(&self, class: u32) -> i64 {
         self.known.get(class as usize).map_or(0, |class| class.tag)
@@ -160,7 +165,8 @@ impl Targets<'_> {
         }
     }
 
-    pub(super) fn most(&self) -> usize {
+    /// How many objects are looked for at the most.
+    pub fn most(&self) -> usize {
         match *self {
             Targets::Tags(tags) => tags.len(),
             Targets::Masked { most, .. } => most,
@@ -241,7 +247,7 @@ impl Fault {
 }
 
 /// A walk to be made.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Request<'a> {
     /// The loaded classes.
     pub classes: Vec<KnownClass>,

@@ -88,6 +88,7 @@ const TABLE: &[(&str, Share)] = &[
     ("paths", shared(8, 2, 90)),
     ("instances", shared(8, 2, 40)),
     ("paths_limits", shared(6, 2, 60)),
+    ("paths_in_slices", shared(8, 2, 90)),
     ("snapshots", shared(7, 2, 30)),
     ("thinned_classes", shared(8, 2, 20)),
     ("paths_in_applications", shared(6, 2, 60)),

@@ -172,6 +172,19 @@ fn what_is_no_profile_is_said_in_one_sentence_and_no_file_is_touched() {
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "before");
 
+    let mut young = builder();
+    let garbage = Values {
+        alloc_bytes: 8,
+        ..Values::default()
+    };
+    young.add("shop", "byte[]", [], garbage);
+    let young = agent(Some(young.finish().to_gzip()));
+    let (text, code) = refusal(&[&young, "--format", "collapsed", "-o", path]);
+    assert!(
+        text.contains("has no inuse_space: no sampled object has survived"),
+        "{text}"
+    );
+    assert_eq!(code, 1);
     let agent = agent(Some(example().to_gzip()));
     let (text, code) = refusal(&[&agent, "--account", "bar\n", "-o", path]);
     assert!(

@@ -93,6 +93,22 @@ fn assert_same(vm: &Vm, read: &Read, accounts: &Accounts) {
     }
 }
 
+/// Asserts that the sums of a class are the class's. Its objects are rounded by themselves, and fitted into those of the
+/// account, so that they may differ by a few of them.
+fn assert_same_class(vm: &Vm, found: Values, class: &Value) {
+    let expected = figures(class);
+    for at in [1, 3] {
+        assert_eq!(found[at], expected[at], "{vm}: {found:?} {expected:?}");
+    }
+    for at in [0, 2] {
+        let difference = expected[at] - found[at];
+        assert!(
+            (0..20).contains(&difference),
+            "{vm}: {found:?} {expected:?}"
+        );
+    }
+}
+
 /// The figure that `pprof -tags` prints for a value of a label, in bytes or objects.
 fn tag(text: &str, label: &str, value: &str) -> f64 {
     let mut lines = text.lines();
@@ -107,7 +123,7 @@ fn tag(text: &str, label: &str, value: &str) -> f64 {
         .unwrap_or_else(|| panic!("{value}: {text}"));
     let figure = line.split_whitespace().next().expect("a figure");
     figure
-        .trim_end_matches('B')
+        .trim_end_matches(char::is_alphabetic)
         .parse()
         .unwrap_or_else(|_| panic!("{line}"))
 }
@@ -160,7 +176,7 @@ fn pprof_reads_the_accounts_to_the_byte_and_the_lines_that_allocated() {
             .find(|class| class["class"] == ITEM)
             .expect("listed");
         let of_item = |sample: &pprof::Sample| sample.account == "shop" && sample.class == ITEM;
-        assert_eq!(read.sum(of_item), figures(item), "{vm}");
+        assert_same_class(vm, read.sum(of_item), item);
 
         // Seven of ten items are of one line: with the class's other samples that is what the site says.
         let line = |method: &str| format!("com.acme.sites.Shelf.{method} Shelf.java:");
@@ -249,7 +265,7 @@ fn pprof_subtracts_two_profiles() {
                 .unwrap_or_else(|| panic!("{name}: {top}"));
             let figure = line.split_whitespace().nth(3).expect("a column");
             figure
-                .trim_end_matches('B')
+                .trim_end_matches(char::is_alphabetic)
                 .parse()
                 .unwrap_or_else(|_| panic!("{line}"))
         };
@@ -277,11 +293,7 @@ fn without_sites_the_classes_stand_for_stacks_and_names_change_nothing() {
         });
         let odd = odd.next().expect("the class is listed by its own name");
         let name = odd["class"].as_str().expect("a name");
-        assert_eq!(
-            read.sum(|sample| sample.class == name),
-            figures(odd),
-            "{vm}"
-        );
+        assert_same_class(vm, read.sum(|sample| sample.class == name), odd);
         for sample in read
             .samples
             .iter()
@@ -330,7 +342,7 @@ fn without_sites_the_classes_stand_for_stacks_and_names_change_nothing() {
 fn a_tenant_cannot_break_a_profile_by_its_name() {
     const HOSTILE: [&str; 3] = [
         ";{\"a\"=b},<x>&$(y)%0a",
-        "]\u{1b}[31m:\\n\u{202e}ü",
+        "]:\\n\u{202e}ü,class:[x",
         "com.acme.Cart.add(Cart.java:1)",
     ];
     on_each(&one_jdk_with(Collector::G1, 2), |vm| {
@@ -343,7 +355,8 @@ fn a_tenant_cannot_break_a_profile_by_its_name() {
         jvm.settled();
         let accounts = jvm.accounts();
         let scopes: Vec<&str> = (accounts.list().iter())
-            .filter(|account| account["kind"] == "scope")
+            // The program has one of its own, from its start.
+            .filter(|account| account["kind"] == "scope" && account["name"] != "warm")
             .map(|account| account["name"].as_str().expect("a name"))
             .collect();
         assert_eq!(scopes.len(), HOSTILE.len(), "{scopes:?}");
@@ -357,6 +370,7 @@ fn a_tenant_cannot_break_a_profile_by_its_name() {
             assert!(one.samples.iter().all(|sample| sample.account == *scope));
         }
         let finished = profile(&[&jvm.address().to_string(), "--format", "collapsed"]);
+        assert!(finished.status.success(), "{finished:?}");
         for line in finished.stdout.lines() {
             let (stack, bytes) = line.rsplit_once(' ').expect("a value");
             assert_eq!(stack.matches(';').count(), 1, "{line}");
@@ -374,7 +388,7 @@ fn a_process_id_is_enough_and_an_account_that_is_not_there_is_said() {
     on_each(&one_jdk_with(Collector::G1, 0), |vm| {
         let jvm = started(vm, "");
         let id = jvm.id().to_string();
-        let finished = profile(&[&id, "--format", "collapsed"]);
+        let finished = profile(&[&id, "--format", "collapsed", "--type", "alloc_space"]);
         assert!(finished.status.success(), "{finished:?}");
         assert!(finished.stdout.contains("[shop];byte[] "), "{finished:?}");
         let finished = profile(&[&id, "--account", "nobody"]);

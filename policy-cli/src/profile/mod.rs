@@ -116,6 +116,9 @@ fn take(arguments: &Arguments) -> Result<(), Failure> {
             Format::Collapsed => {
                 let mut text = Vec::new();
                 (profile.write_collapsed(arguments.first, &mut text)).map_err(Failure::Output)?;
+                if text.is_empty() {
+                    return Err(Failure::Told(nothing(arguments.first)));
+                }
                 text
             }
         };
@@ -148,6 +151,18 @@ fn profile(arguments: &Arguments) -> Result<Profile, String> {
     }
     profile.show_first(arguments.first);
     Ok(profile)
+}
+
+/// Says that no stack has a value of this type.
+fn nothing(of: SampleType) -> String {
+    match of {
+        SampleType::InuseObjects | SampleType::InuseSpace => {
+            format!(
+                "the profile has no {of}: no sampled object has survived a complete collection yet"
+            )
+        }
+        SampleType::AllocObjects | SampleType::AllocSpace => format!("the profile has no {of}"),
+    }
 }
 
 /// Says that an account is not there, and which are.

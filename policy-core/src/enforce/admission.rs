@@ -30,8 +30,8 @@
 //! 4. A thread that would be refused, but has no unit of work, is slowed and then goes on: at most
 //!    [`SLOWEST_MS`] at a charge, and [`CARRIER_MS`] on a virtual thread. It may hold locks of its
 //!    program, but only where it could also wait for a verdict.
-//!    Nobody waits or is slowed for a verdict for more than half of the time while the evidence budget is used
-//!    up ([`super::half_speed`]).
+//!    While the evidence budget is used up, threads wait or are slowed for a verdict in turns
+//!    ([`super::waiting_turns`]).
 //! 5. The grace of the refusal is remembered before the error is thrown: its handlers allocate.
 //! 6. A deferral is counted where a refusal was due. Beyond the overdraft of an account that is not over, a
 //!    thread that cannot wait at its place goes on uncounted: its charges may all be garbage. (On generational

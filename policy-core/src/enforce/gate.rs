@@ -43,7 +43,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, places};
 
 use super::door::{Answer, Door, KNOCK_AGAIN_MS, LIGHT_SHARE};
 use super::grace::account_grace_bytes;
-use super::half_speed::HalfSpeed;
+use super::waiting_turns::WaitingTurns;
 
 const LIMITED: u32 = 1;
 const OVER: u32 = 2;
@@ -181,7 +181,7 @@ pub struct Gate {
     admission_refusals: AtomicU64,
     waited_ms: AtomicU64,
     door: Door,
-    half_speed: HalfSpeed,
+    waiting_turns: WaitingTurns,
     /// `spent` when the latest probe was let in.
     probe_begun: AtomicU64,
     notes: [Note; NOTES],
@@ -273,7 +273,7 @@ impl Gate {
         if word.shut {
             return self.probe_or_turn_away(now_ms, lets_go);
         }
-        match self.is_verdict_awaited_at_door() && !self.half_speed.goes_on(now_ms) {
+        match self.is_verdict_awaited_at_door() && !self.waiting_turns.goes_on(now_ms) {
             true => {
                 self.count_wait(KNOCK_AGAIN_MS);
                 Answer::Wait
@@ -340,17 +340,17 @@ impl Gate {
 
     /// Whether a thread that would wait for a verdict goes on, because there is no evidence to be had. Any thread.
     pub fn goes_on_without_evidence(&self, now_ms: u64) -> bool {
-        self.half_speed.goes_on(now_ms)
+        self.waiting_turns.goes_on(now_ms)
     }
 
     /// Says whether the evidence budget is used up. Only for the enforcer.
     pub fn set_starved(&self, starved: bool) {
-        self.half_speed.set(starved);
+        self.waiting_turns.set(starved);
     }
 
     /// Whether the evidence budget is used up. Any thread.
     pub fn is_starved(&self) -> bool {
-        self.half_speed.is_on()
+        self.waiting_turns.is_on()
     }
 
     /// Whether a charge that was due must still be refused: limits may change while its thread waits

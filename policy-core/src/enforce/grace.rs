@@ -11,7 +11,7 @@
 //! 4. A thread waits for a verdict at most [`WAIT_MS`] at a time, and [`WAITS_MS`] for one
 //!    suspicion. Then it goes on, slowed to [`SLOW_BYTES_PER_MS`]: if the evidence is late, a leak must
 //!    not fill the heap meanwhile. While the evidence budget is used up, the turns of
-//!    [`super::half_speed`] say instead who waits, and nobody is slowed.
+//!    [`super::waiting_turns`] say instead who waits, and nobody is slowed.
 //! 5. If a method on its stack is not known yet, a thread whose charge is due waits at most
 //!    [`FIND_OUT_MS`] at a time until it is looked up. These waits count for [`WAITS_MS`] too. The
 //!    thread may hold locks at that place, so the wait is short, and there is none once

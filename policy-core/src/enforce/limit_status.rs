@@ -124,7 +124,7 @@ impl LimitStatus {
                 let suspected = self.suspected.replace(now);
                 events::verdict(
                     State::Open.as_str(),
-                    suspected.map_or_else(Default::default, |then| now - then),
+                    suspected.map_or(Duration::ZERO, |then| now - then),
                 );
             }
             return false;

@@ -5,7 +5,7 @@
 //! * [`overdraft`]: at which charge the enforcer must look, and at which charge threads wait.
 //! * [`collection_planner`]: which collection to ask for next, within a [`budget`] of time.
 //! * [`back_off`]: how long an account that was acquitted is left alone.
-//! * [`grace`]: what a refused thread may allocate, and how long a thread may be kept waiting; [`half_speed`]: how
+//! * [`grace`]: what a refused thread may allocate, and how long a thread may be kept waiting; [`waiting_turns`]: how
 //!   long while there is no evidence to be had.
 //! * [`throw_points`]: where a throw is safe; [`effect`]: whether throws stop an account at all.
 //!
@@ -45,7 +45,6 @@ pub mod evidence;
 pub mod filling;
 pub mod gate;
 pub mod grace;
-pub mod half_speed;
 pub mod killed_threads;
 pub mod limit_status;
 pub mod limited_accounts;
@@ -58,6 +57,7 @@ pub mod refusal_details;
 pub mod refused_places;
 pub mod state;
 pub mod throw_points;
+pub mod waiting_turns;
 
 pub use enforcement::{Enforcement, Status};
 

@@ -25,11 +25,11 @@
 //! those acquits it. `r` is at least 2 %: a service that starts to leak can take 50 times the room
 //! that it had left, once, and never more than three quarters of the free heap.
 //!
-//! If the evidence budget is used up, threads at the stop wait for a collection that only allocation
-//! causes; with generational ZGC it may not come for a long time. An account of which hardly anything
+//! If the evidence budget is used up, threads at the stop wait in turns ([`super::waiting_turns`]), for a
+//! collection that only allocation causes; with generational ZGC it may not come for a long time. An account of which hardly anything
 //! survived so far (`r` at most 5 %) may then go on, from check to check, by what the heap has free beyond a
 //! quarter of its size: if it is a leak after all, the heap fills up and a collection comes. An account
-//! that looks like a leak waits; an overdue verdict may overdraw the budget ([`super::budget`]). (A bound of
+//! that looks like a leak waits in its turns; an overdue verdict may overdraw the budget ([`super::budget`]). (A bound of
 //! one half let a triple store that was being loaded, of which a fifth survives, get to six times its limit.)
 //!
 //! `r` is measured between collections ([`Survival`]). It rises at once, and falls to no less than a

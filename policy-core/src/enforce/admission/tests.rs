@@ -1,10 +1,12 @@
-//! What is counted of charges that are due where nothing may be thrown.
+//! What is counted of charges that are due where nothing may be thrown, and who waits while there is no evidence.
 
 use super::*;
 use crate::core::Setup;
+use crate::enforce::door::Answer;
 use crate::enforce::gate::Word;
 use crate::enforce::grace::Grace;
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
+use crate::enforce::waiting_turns::{FIRST_MS, GO_MS, WAIT_MS as TURN_MS};
 
 const PAYER: PurseId = PurseId::new(1);
 const OPEN: Word = Word {
@@ -15,14 +17,29 @@ const OPEN: Word = Word {
     shut: false,
 };
 
-/// A thread in a static initialiser, where no error may be thrown and no thread may wait.
-struct Initialiser(Grace);
+/// A thread where no error may be thrown: in a static initialiser, where it may not wait either, or at a place where
+/// it may.
+struct Spared {
+    grace: Grace,
+    now_ms: u64,
+    may_wait: bool,
+}
 
-impl CallingThread for Initialiser {
+impl Spared {
+    fn new(may_wait: bool) -> Spared {
+        Spared {
+            grace: Grace::default(),
+            now_ms: 0,
+            may_wait,
+        }
+    }
+}
+
+impl CallingThread for Spared {
     type Place = ();
 
     fn uptime_ms(&self) -> u64 {
-        0
+        self.now_ms
     }
     fn is_stopping(&self) -> bool {
         false
@@ -34,16 +51,19 @@ impl CallingThread for Initialiser {
         false
     }
     fn judge(&mut self, _: Level) -> Result<(), Barred> {
-        Err(Reason::Clinit.into())
+        match self.may_wait {
+            true => Ok(()),
+            false => Err(Reason::Clinit.into()),
+        }
     }
     fn is_masked(&mut self) -> bool {
         false
     }
     fn grace(&mut self) -> Grace {
-        self.0
+        self.grace
     }
     fn remember(&mut self, grace: Grace) {
-        self.0 = grace;
+        self.grace = grace;
     }
     fn note_refusal(&mut self, _: &Arc<RefusalDetails>, (): ()) {
         panic!("nothing may be thrown here");
@@ -60,8 +80,8 @@ impl CallingThread for Initialiser {
     fn log_refusal(&mut self, _: bool) {}
 }
 
-/// Charges 30 bytes beyond a stop of 20 under this word; returns what was counted as deferred.
-fn deferred(word: Word, size_bytes: u64) -> u64 {
+/// An account with this word and a stop at 20 bytes.
+fn core(word: Word) -> Core {
     let core = Core::new(Setup {
         max_tracked: 4,
         samples_are_taken: true,
@@ -71,14 +91,27 @@ fn deferred(word: Word, size_bytes: u64) -> u64 {
     let gate = gates.make(u32::from(PAYER.get())).expect("memory");
     gate.set_word(word);
     gate.set_marks(1000, 10, 20);
+    gate.set_door_stop(Some(20));
     core.identity.set_representative(PAYER, PAYER);
+    core
+}
+
+fn gate(core: &Core) -> &Gate {
+    let gate = core.enforcement.gates.get(u32::from(PAYER.get()));
+    gate.expect("it was made")
+}
+
+/// Charges 30 bytes beyond the stop under this word; returns what was counted as deferred.
+fn deferred(word: Word, size_bytes: u64) -> u64 {
+    let core = core(word);
+    let gate = gate(&core);
     let charged = Charged {
         payer: PAYER,
         bytes: 30,
         size_bytes,
         turn: 1,
     };
-    let mut thread = Initialiser(Grace::default());
+    let mut thread = Spared::new(false);
     let mut admission = Admission::begin(&core, charged, &mut thread).expect("due");
     let step = admission.step(&core, &mut thread);
     assert_eq!(step, Step::Done { refused: false });
@@ -97,4 +130,44 @@ fn a_deferral_is_counted_where_a_refusal_was_due() {
     assert_eq!(deferred(observed, 8), 0);
     assert_eq!(deferred(Word { over: true, ..OPEN }, 8), 1);
     assert_eq!(deferred(OPEN, 2000), 1, "one object above the whole limit");
+}
+
+/// How long a thread waits that is charged at this time.
+fn waits_ms(core: &Core, thread: &mut Spared, at_ms: u64) -> u64 {
+    thread.now_ms = at_ms;
+    let charged = Charged {
+        payer: PAYER,
+        bytes: 30,
+        size_bytes: 8,
+        turn: 1,
+    };
+    let mut admission = Admission::begin(core, charged, thread).expect("due");
+    while let Step::Sleep(sleep) = admission.step(core, thread) {
+        thread.now_ms += sleep.as_millis() as u64;
+    }
+    thread.now_ms - at_ms
+}
+
+#[test]
+fn while_there_is_no_evidence_threads_and_requests_wait_in_turns() {
+    let core = core(OPEN);
+    let mut thread = Spared::new(true);
+    let without = waits_ms(&core, &mut thread, 10);
+    assert_eq!(without, WAIT_MS, "evidence may come");
+
+    gate(&core).set_starved(true);
+    assert_eq!(waits_ms(&core, &mut thread, 10_000), FIRST_MS);
+    let turn = 10_000 + FIRST_MS;
+    let knock = |at_ms| gate(&core).knock(at_ms, false);
+    for round in 0..4 {
+        let goes_on = turn + round * (GO_MS + TURN_MS);
+        assert_eq!(waits_ms(&core, &mut thread, goes_on + 100), 0);
+        assert_eq!(knock(goes_on + 100), Answer::In);
+        let waits = goes_on + GO_MS;
+        assert_eq!(knock(waits), Answer::Wait);
+        assert_eq!(waits_ms(&core, &mut thread, waits), TURN_MS);
+    }
+    // However long it waited in all: without turns it would be slowed from now on.
+    gate(&core).set_starved(false);
+    assert_eq!(knock(20_000), Answer::Wait);
 }

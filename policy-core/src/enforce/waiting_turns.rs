@@ -1,8 +1,8 @@
-//! Half speed: how long threads wait for a verdict while the evidence budget is used up.
+//! Turns to wait: who waits for a verdict while the evidence budget is used up, and for how long.
 //!
 //! A verdict needs a collection. If the budget allows none, one comes only if somebody allocates; an account whose
 //! threads all wait would wait for itself. (Measured with a budget of 0.1 % on Parallel: a service that made garbage
-//! near its limit waited 98.9 % of its time.) So its threads go on half of the time:
+//! near its limit waited 98.9 % of its time.) So its threads wait for a part of the time only:
 //!
 //! # Rules
 //! 1. When the first thread of the account would wait, an *episode* begins. In its first [`FIRST_MS`] all wait: the
@@ -13,7 +13,7 @@
 //! 3. If nobody asked for [`CALM_MS`], the next who asks begins an episode.
 //!
 //! So the account waits for at most `t / 3 + FIRST_MS` of any time `t`, and for less than a half of an episode and
-//! the calm that follows it. A leak grows at half speed until its garbage or itself makes a collection come; a
+//! the calm that follows it. A leak grows more slowly until its garbage or itself makes a collection come; a
 //! verdict that is overdue may also overdraw the budget ([`super::budget`]).
 //!
 //! Two threads that begin an episode at the same time write the same time, up to a millisecond.
@@ -32,7 +32,7 @@ pub const CALM_MS: u64 = 4_000;
 
 /// The turns of one account. Lock-free.
 #[derive(Debug, Default)]
-pub struct HalfSpeed {
+pub struct WaitingTurns {
     is_on: AtomicBool,
     /// When the episode began, in milliseconds of uptime.
     begun_ms: AtomicU64,
@@ -40,7 +40,7 @@ pub struct HalfSpeed {
     asked_ms: AtomicU64,
 }
 
-impl HalfSpeed {
+impl WaitingTurns {
     /// Says whether the budget is used up. Only for the enforcer.
     pub fn set(&self, is_on: bool) {
         self.is_on.store(is_on, Ordering::Relaxed);
@@ -76,36 +76,36 @@ mod tests {
 
     #[test]
     fn nobody_goes_on_while_the_budget_lasts() {
-        let half = HalfSpeed::default();
-        assert!((0..20_000).all(|now_ms| !half.goes_on(now_ms)));
+        let turns = WaitingTurns::default();
+        assert!((0..20_000).all(|now_ms| !turns.goes_on(now_ms)));
     }
 
     #[test]
     fn all_wait_at_first_and_then_in_turns() {
-        let half = HalfSpeed::default();
-        half.set(true);
+        let turns = WaitingTurns::default();
+        turns.set(true);
         let begun = 77_123;
-        let turns: Vec<bool> = (0..3_000).map(|ms| half.goes_on(begun + ms)).collect();
-        let first = turns.iter().position(|goes_on| *goes_on);
+        let went: Vec<bool> = (0..3_000).map(|ms| turns.goes_on(begun + ms)).collect();
+        let first = went.iter().position(|goes_on| *goes_on);
         assert_eq!(first, Some(FIRST_MS as usize));
-        let went_on = turns[2_000..].iter().filter(|goes_on| **goes_on).count();
+        let went_on = went[2_000..].iter().filter(|goes_on| **goes_on).count();
         assert_eq!(went_on, 700);
-        assert!(!half.goes_on(begun + 3_000 + CALM_MS), "a new episode");
+        assert!(!turns.goes_on(begun + 3_000 + CALM_MS), "a new episode");
     }
 
     proptest! {
         /// A service that asks in bursts of any length, at any distance, as soon as it may go on.
         #[test]
-        fn the_account_waits_for_half_of_any_time_at_most(
+        fn the_account_waits_for_a_third_of_any_time_at_most(
             bursts in prop::collection::vec((1u64..20_000, 0u64..10_000), 1..12),
         ) {
-            let half = HalfSpeed::default();
-            half.set(true);
+            let turns = WaitingTurns::default();
+            turns.set(true);
             let (mut now_ms, mut waited) = (5u64, vec![0u64]);
             for (asks_ms, calm_ms) in bursts {
                 for ms in 0..asks_ms + calm_ms {
                     now_ms += 1;
-                    let waits = ms < asks_ms && !half.goes_on(now_ms);
+                    let waits = ms < asks_ms && !turns.goes_on(now_ms);
                     waited.push(waited.last().unwrap() + u64::from(waits));
                 }
             }

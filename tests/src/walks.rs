@@ -3,6 +3,8 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use policy_report::Chain;
+
 use crate::artifacts;
 use crate::command::poll;
 use crate::jvm::Jvm;
@@ -23,6 +25,20 @@ pub fn command(of: u32, subcommand: &str, more: &[&str]) -> Command {
         .args(["--max-pause", "20s"])
         .env("NO_COLOR", "1");
     command
+}
+
+/// A chain as one line, without the numbers of elements and of repeated steps.
+#[must_use]
+pub fn line(chain: &Chain<'_>) -> String {
+    let steps = chain.steps.iter().map(|step| {
+        let via = if step.via.starts_with('[') {
+            "[*]"
+        } else {
+            &step.via
+        };
+        format!(" > {} {via}", step.class)
+    });
+    format!("{}{}", chain.root, steps.collect::<String>())
 }
 
 /// The children of a process, by id.

@@ -7,8 +7,8 @@ use heapwarden_tests::command::{self, Finished, PATIENCE, poll};
 use heapwarden_tests::jdk::{Collector, Vm, is_long, on_each, one_jdk_with, some_vms};
 use heapwarden_tests::jvm::{Jvm, victim};
 use heapwarden_tests::scrape;
-use heapwarden_tests::walks::{self, FINE, LIMIT, assert_no_traces, signal, walkers};
-use policy_report::{Chain, Holders, Paths, Walks};
+use heapwarden_tests::walks::{self, FINE, LIMIT, assert_no_traces, line, signal, walkers};
+use policy_report::{Holders, Paths, Walks};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -31,19 +31,6 @@ fn paths(jvm: &Jvm, more: &[&str]) -> Paths<'static> {
     let code = finished.status.code();
     assert!(matches!(code, Some(0 | 3)), "{finished:#?}\n{}", jvm.log());
     serde_json::from_str(&finished.stdout).expect("the document")
-}
-
-/// A chain as one line, without the numbers of elements and of repeated steps.
-fn line(chain: &Chain<'_>) -> String {
-    let steps = chain.steps.iter().map(|step| {
-        let via = if step.via.starts_with('[') {
-            "[*]"
-        } else {
-            &step.via
-        };
-        format!(" > {} {via}", step.class)
-    });
-    format!("{}{}", chain.root, steps.collect::<String>())
 }
 
 const MAP: &str =

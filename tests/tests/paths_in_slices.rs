@@ -6,8 +6,8 @@ use heapwarden_tests::command::{self, Finished};
 use heapwarden_tests::jdk::{Collector, Vm, every_vm, is_long, on_each};
 use heapwarden_tests::jvm::{Jvm, victim};
 use heapwarden_tests::scrape::Accounts;
-use heapwarden_tests::walks::{FINE, LIMIT, assert_no_traces};
-use policy_report::{Chain, Holders, Paths};
+use heapwarden_tests::walks::{FINE, LIMIT, assert_no_traces, line};
+use policy_report::{Holders, Paths};
 use std::process::Command;
 
 /// The first release on which a walk is given up cheaply.
@@ -123,19 +123,6 @@ fn in_place(jvm: &Jvm, of: (&str, &str), accepted: &str) -> Paths<'static> {
 fn stops<'p>(found: &'p Paths<'_>) -> Vec<(&'p str, &'p str)> {
     let stops = found.walk.stops.iter();
     stops.map(|stop| (&*stop.of, &*stop.ended)).collect()
-}
-
-/// A chain as one line, without the numbers of elements.
-fn line(chain: &Chain<'_>) -> String {
-    let steps = chain.steps.iter().map(|step| {
-        let via = if step.via.starts_with('[') {
-            "[*]"
-        } else {
-            &step.via
-        };
-        format!(" > {} {via}", step.class)
-    });
-    format!("{}{}", chain.root, steps.collect::<String>())
 }
 
 fn lines(found: &Paths<'_>) -> Vec<String> {

@@ -260,6 +260,15 @@ fn children_have_nothing_of_the_jvm_open_and_end_with_it() {
             (found.len() == 2).then_some(found)
         });
         let both = both.expect("two children");
+        // That the walker may open nothing is the last of what it gives up; on a busy machine it is met before.
+        let is_ready = poll(PATIENCE, || {
+            let limits = std::fs::read_to_string(format!("/proc/{}/limits", both[1])).ok()?;
+            let mut open = limits
+                .lines()
+                .filter_map(|line| line.strip_prefix("Max open files"));
+            (open.next()?.split_whitespace().next() == Some("0")).then_some(())
+        });
+        assert!(is_ready.is_some(), "the walker may open files");
         for &child in &both {
             signal("-STOP", child);
         }

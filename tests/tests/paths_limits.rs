@@ -60,6 +60,7 @@ fn left_out(test: &str, why: &str) {
 
 #[test]
 fn a_child_that_fails_in_any_way_costs_one_line_and_the_next_walk_is_as_ever() {
+    const STARVED: usize = 5;
     let expected: [&[&str]; 10] = [
         // Killed before it isolates itself, and before it has tables.
         &["ended by signal 9"],
@@ -68,7 +69,7 @@ fn a_child_that_fails_in_any_way_costs_one_line_and_the_next_walk_is_as_ever() {
         // The walker: before the walk, and in it.
         &["ended by signal 9"],
         &["ended by signal 9"],
-        // HotSpot ends itself if it needs memory and gets none.
+        // `STARVED`: HotSpot ends itself if it needs memory and gets none.
         &["ended by signal", "gave no answer"],
         // Out of processor time.
         &["ended by signal 9"],
@@ -92,7 +93,13 @@ fn a_child_that_fails_in_any_way_costs_one_line_and_the_next_walk_is_as_ever() {
         jvm.ask("grow 200");
         for (number, parts) in expected.iter().enumerate() {
             let finished = walk(jvm.id(), &[]);
-            assert_failed_by(number, &finished, parts, vm, &jvm);
+            // Whether HotSpot needs memory is chance: the C library may have reserved enough for its thread (seen with
+            // Shenandoah). Then the answer must be right.
+            if number == STARVED && finished.status.success() {
+                assert_walked(&finished, &jvm);
+            } else {
+                assert_failed_by(number, &finished, parts, vm, &jvm);
+            }
             println!("{vm}: fault {number}: {}", finished.stderr.trim());
             assert_no_traces(&jvm, jvm.id());
         }

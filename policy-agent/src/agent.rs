@@ -27,6 +27,7 @@ use crate::enforcer_thread;
 use crate::exact::{self, Counter, ExactAccounts};
 use crate::holdings_thread;
 use crate::http::{self, retry::Bound};
+use crate::inserted::KeptEdits;
 use crate::interval_control;
 use crate::jvm::bridge::Bridge;
 use crate::jvm::errors::Errors;
@@ -73,6 +74,8 @@ pub(crate) struct Agent {
     /// What the listener keeps of the last hour.
     pub(crate) remembered_bytes: AtomicU64,
     pub(crate) exact: ExactAccounts,
+    /// Edits of classes that outlast any new load of their code.
+    pub(crate) kept_edits: KeptEdits,
     events: Arc<EventRecorder>,
     pub(crate) refund_threads: RefundThreads,
     pub(crate) loader_thread: Wakeup,
@@ -135,6 +138,7 @@ impl Agent {
             walks: Walks::default(),
             remembered_bytes: AtomicU64::default(),
             exact: ExactAccounts::new(),
+            kept_edits: KeptEdits::default(),
             events: Arc::default(),
             refund_threads: RefundThreads::default(),
             started: Instant::now(),

@@ -4,11 +4,16 @@
 //! begins with the class file that was loaded, and our call is gone without a word. The event that would tell
 //! is on for all classes or for none, and costs each class that is loaded. So the code is looked at now and
 //! then: [`Inserted::state`] finds the call in it, and its owner inserts it again.
+//!
+//! While exact accounts are on or are switched, the event is on anyway. Then nothing is lost for a moment: the
+//! agent's hook makes each edit of [`KeptEdits`] again whenever the JVM loads the code of its class anew.
 
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use policy_jvm::kinds::Class;
-use policy_jvm::{HeldMethod, Jni, Ref};
+use policy_jvm::{HeldMethod, Jni, Ref, Weak};
 
 use crate::agent::Agent;
 
@@ -24,6 +29,59 @@ const ALOAD: u8 = 0x19;
 const INVOKESTATIC: u8 = 0xb8;
 /// Instructions `aload_0` to `aload_3`.
 const SHORT_FORMS: u8 = 4;
+
+/// The most edits that are kept: more than classes that are given doors.
+const MOST_KEPT: usize = 80;
+
+/// Makes an edit of a class file; `None` if that is not possible.
+type Edit = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
+
+/// Edits of loaded classes that are to be made again whenever the JVM loads their code anew.
+#[derive(Default)]
+pub(crate) struct KeptEdits {
+    edits: Mutex<Vec<(Weak<Class>, Arc<Edit>)>>,
+}
+
+impl fmt::Debug for KeptEdits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptEdits").finish_non_exhaustive()
+    }
+}
+
+impl KeptEdits {
+    /// Makes `edit` whenever the code of this class is loaded anew, from now on: to be called before the first
+    /// time, so that no load comes in between. What was kept for the class is replaced. Agent threads.
+    pub(crate) fn keep(
+        &self,
+        jni: &Jni,
+        class: &Ref<'_, Class>,
+        edit: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync + 'static,
+    ) {
+        let Some(weak) = class.weak() else { return };
+        let mut edits = self.edits();
+        edits.retain(|(kept, _)| !jni.is_cleared(kept) && !kept.refers_to(jni, class));
+        if edits.len() < MOST_KEPT {
+            edits.push((weak, Arc::new(edit)));
+        }
+    }
+
+    /// The edit could not be made, or is not wanted any more. Agent threads.
+    pub(crate) fn forget(&self, jni: &Jni, class: &Ref<'_, Class>) {
+        self.edits().retain(|(kept, _)| !kept.refers_to(jni, class));
+    }
+
+    /// The class file with what is kept for the class. On a thread that has code loaded anew.
+    pub(crate) fn make(&self, jni: &Jni, class: &Ref<'_, Class>, file: &[u8]) -> Option<Vec<u8>> {
+        let edit = (self.edits().iter())
+            .find(|(kept, _)| kept.refers_to(jni, class))
+            .map(|(_, edit)| Arc::clone(edit))?;
+        edit(file)
+    }
+
+    fn edits(&self) -> MutexGuard<'_, Vec<(Weak<Class>, Arc<Edit>)>> {
+        self.edits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Whether an inserted call is where it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

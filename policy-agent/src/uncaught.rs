@@ -140,6 +140,15 @@ fn insert(agent: &Agent, jni: &Jni) -> Result<Option<Inserted>, String> {
 
 /// Rewrites `java.lang.Thread`.
 fn rewrite(agent: &Agent, jni: &Jni, thread: &Ref<'_, Class>) -> Result<(), String> {
+    (agent.kept_edits).keep(jni, thread, |file| call_inserted(file).ok().flatten());
+    let rewritten = rewrite_now(agent, jni, thread);
+    if rewritten.is_err() {
+        agent.kept_edits.forget(jni, thread);
+    }
+    rewritten
+}
+
+fn rewrite_now(agent: &Agent, jni: &Jni, thread: &Ref<'_, Class>) -> Result<(), String> {
     let mut refused = None;
     let rewritten = agent.jvmti.rewrite(jni, thread, &mut |file| {
         call_inserted(file)

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::counted_since::CountedSince;
 use crate::enforce::evidence::EvidenceLog;
 use crate::enforce::gate::Gate;
 use crate::enforce::throw_points::ThrowPoints;
@@ -55,6 +56,8 @@ pub struct Core {
     pub leaks: Leaks,
     /// Whether inserted code counts allocations.
     pub exact: ExactCounting,
+    /// What it has counted of each purse since it was switched on.
+    pub counted_since: CountedSince,
     /// The heap at the latest collection.
     pub heap: HeapUse,
     /// Wakes the thread that enforces limits.
@@ -102,6 +105,7 @@ impl Core {
             holdings: Holdings::default(),
             leaks: Leaks::default(),
             exact: ExactCounting::default(),
+            counted_since: CountedSince::default(),
             heap: HeapUse::default(),
             enforcer: Wakeup::default(),
             test_refuse: setup.test_refuse,

@@ -1,8 +1,16 @@
 //! Exact accounts as a whole: whether inserted code counts, and what it cannot count.
 //!
 //! What it has counted is in the purses ([`crate::ledger::Ledger::count_exact`]).
+//!
+//! # The remainder
+//! The JVM has a figure of its own for what its threads allocate. Its growth less the growth of all counts is
+//! what code cannot count (the JVM's own, native code's, hidden classes'), less what was counted and never
+//! made, because the compiler proved it unneeded. [`Compared`] sums both growths over the times in which the
+//! counters were in all classes; so counts plus remainder are the JVM's figure by construction. A look reads
+//! both one after the other, so the remainder is off by what is allocated in between; that does not add up.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Why a class, or a method of one, is not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,10 +54,56 @@ impl Skip {
     }
 }
 
+/// What was allocated while counters were in all classes, counted in two ways.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// The growth of the JVM's own figure for its threads, in bytes.
+    pub jvm_bytes: u64,
+    /// What inserted code counted meanwhile, in bytes, for all accounts together.
+    pub counted_bytes: u64,
+}
+
+impl Compared {
+    /// What the JVM has seen and inserted code has not, in bytes; negative where more was counted and never
+    /// made.
+    #[must_use]
+    pub fn remainder_bytes(self) -> i64 {
+        // Each is less than 2^63 for any time that a JVM can run.
+        self.jvm_bytes.wrapping_sub(self.counted_bytes) as i64
+    }
+}
+
+/// Sums both growths from look to look. The thread that gathers counts has one.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Comparison {
+    last: Option<Compared>,
+    sum: Compared,
+}
+
+impl Comparison {
+    /// Counters were taken out, or are put in: what was allocated since the latest look is in neither sum.
+    pub fn interrupt(&mut self) {
+        self.last = None;
+    }
+
+    /// A look: both figures since whenever. Returns the sums over all looks that were not interrupted.
+    pub fn look(&mut self, now: Compared) -> Compared {
+        if let Some(last) = self.last {
+            let since = |now: u64, last: u64| now.saturating_sub(last);
+            self.sum.jvm_bytes += since(now.jvm_bytes, last.jvm_bytes);
+            self.sum.counted_bytes += since(now.counted_bytes, last.counted_bytes);
+        }
+        self.last = Some(now);
+        self.sum
+    }
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct ExactCounting {
     counting: AtomicBool,
+    is_on: AtomicBool,
+    compared: Mutex<Option<Compared>>,
     rewritten: AtomicU64,
     skipped: [AtomicU64; Skip::ALL.len()],
     lost_objects: AtomicU64,
@@ -58,6 +112,10 @@ pub struct ExactCounting {
 /// One reading of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExactStatus {
+    /// Counters are in all classes now.
+    pub is_on: bool,
+    /// Counts beside the JVM's own figure; `None` before two looks, or if the JVM does not say.
+    pub compared: Option<Compared>,
     /// Class files that were given counters since the agent was loaded.
     pub rewritten: u64,
     /// Class files of which something has no counters, by reason.
@@ -76,6 +134,26 @@ impl ExactCounting {
     /// Inserted code counts from now on.
     pub fn begin(&self) {
         self.counting.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether counters are in all classes now. One load; any thread.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+
+    /// Counters are in all classes from now on, or in none.
+    pub fn set_on(&self, is_on: bool) {
+        self.is_on.store(is_on, Ordering::Relaxed);
+    }
+
+    /// What was compared last. Agent threads.
+    pub fn set_compared(&self, compared: Compared) {
+        *self.compared() = Some(compared);
+    }
+
+    fn compared(&self) -> MutexGuard<'_, Option<Compared>> {
+        self.compared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A class file was given counters.
@@ -97,6 +175,8 @@ impl ExactCounting {
     #[must_use]
     pub fn status(&self) -> Option<ExactStatus> {
         self.is_counting().then(|| ExactStatus {
+            is_on: self.is_on(),
+            compared: *self.compared(),
             rewritten: self.rewritten.load(Ordering::Relaxed),
             skipped: (Skip::ALL.iter())
                 .map(|why| {
@@ -112,6 +192,23 @@ impl ExactCounting {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_growths_are_summed_over_the_same_times() {
+        let figures = |jvm_bytes, counted_bytes| Compared {
+            jvm_bytes,
+            counted_bytes,
+        };
+        let mut comparison = Comparison::default();
+        assert_eq!(comparison.look(figures(1000, 50)), Compared::default());
+        assert_eq!(comparison.look(figures(1500, 540)), figures(500, 490));
+        comparison.interrupt();
+        assert_eq!(comparison.look(figures(9000, 600)), figures(500, 490));
+        let sum = comparison.look(figures(9100, 720));
+        assert_eq!(sum, figures(600, 610));
+        assert_eq!(sum.remainder_bytes(), -10);
+        assert_eq!(figures(7, 3).remainder_bytes(), 4);
+    }
 
     #[test]
     fn nothing_is_told_before_it_counts_and_each_reason_has_its_place() {

@@ -18,6 +18,7 @@
 //! * [`events`]: how long things took and how often they happened.
 //! * [`cohorts`]: what is live by birth, so that two snapshots can be subtracted.
 //! * [`instances`]: what a few of the sampled objects stand for.
+//! * [`exact`], [`counted_since`], [`live_by_ratio`]: what inserted code counts, and what follows for live bytes.
 //! * [`snapshot`]: one reading of all accounts, as plain data.
 
 #![forbid(unsafe_code)]
@@ -26,6 +27,7 @@
 
 pub mod cohorts;
 pub mod core;
+pub mod counted_since;
 pub mod enforce;
 pub mod events;
 pub mod exact;
@@ -35,6 +37,7 @@ pub mod instances;
 pub mod interval_control;
 pub mod leaks;
 pub mod ledger;
+pub mod live_by_ratio;
 pub mod peaks;
 pub mod ports;
 pub mod pressure;

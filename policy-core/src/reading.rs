@@ -15,6 +15,7 @@ use policy_config::{Thin, thin_rule};
 
 use crate::cohorts::{Cohorts, Mark, Sum};
 use crate::core::Core;
+use crate::counted_since::{Base, Sums};
 use crate::enforce::Enforcement;
 use crate::enforce::refused_places::RefusedPlace;
 use crate::enforce::throw_points::Reason;
@@ -25,11 +26,12 @@ use crate::identity::classes::ClassId;
 use crate::identity::directory;
 use crate::identity::directory::counting::{Counting, Ended, Names};
 use crate::ledger::{ClassTotals, DropReason, Ledger, PurseId, Totals, UNKNOWN_CLASS};
+use crate::live_by_ratio::{self, Estimated, LiveByRatio};
 use crate::sampling::class_thinning::widest_bytes;
-use crate::sampling::standard_error_bytes;
 use crate::sampling::weight::OBJECT_UNIT;
+use crate::sampling::{Charge, standard_error_bytes};
 use crate::sites::Skip;
-use crate::uncertainty::Survivors;
+use crate::uncertainty::{Survivors, Uncertainty};
 
 use crate::snapshot::{
     Account, Class, Heap, Held, Ineffective, Kind, OTHER, Place, PolicyStatus, Principal, Sampling,
@@ -117,8 +119,10 @@ fn read_accounts<G>(
     let _timing = events::reading_for_report();
     let counting = core.directory().begin_counting();
     let times = core.holdings.marks();
+    let since = core.counted_since.read();
     let mut counted = count(
         &core.ledger,
+        since,
         core.heap.used_after_gc_bytes(),
         times,
         cohorts,
@@ -279,16 +283,71 @@ struct Counted {
     survivors: Survivors,
     /// What is live by cohort, if that was asked for.
     cohorts: Option<Cohorts>,
+    /// What was counted exactly and what lives of it, while something is counted.
+    since: Option<Since>,
+}
+
+/// The parts of live bytes by ratio, by the purse that pays.
+struct Since {
+    base: Arc<Base>,
+    sums: HashMap<PurseId, Sums>,
+    /// Live charges of objects that were allocated since the base.
+    live: HashMap<PurseId, Charge>,
+}
+
+impl Since {
+    /// The live bytes by ratio of these purses, whose live charges are `live` in all.
+    fn live_by_ratio(
+        &self,
+        ledger: &Ledger,
+        purses: &[PurseId],
+        live: &Charge,
+        uncertainty: &Uncertainty,
+    ) -> Option<LiveByRatio> {
+        let (mut sums, mut since) = (Sums::default(), Charge::default());
+        for purse in purses {
+            sums += self.sums.get(purse).copied().unwrap_or_default();
+            since += self.live.get(purse).copied().unwrap_or_default();
+        }
+        let estimated = |bytes: u64, variance: u64| Estimated {
+            bytes: bytes as f64,
+            variance_bytes2: standard_error_bytes(variance).powi(2),
+        };
+        // Of thinned samples: nobody knows which of them.
+        let more =
+            uncertainty.live_error_bytes.powi(2) - standard_error_bytes(live.variance).powi(2);
+        let mut of_live = estimated(since.bytes, since.variance);
+        let mut allocated = estimated(sums.allocated_bytes, sums.allocated_variance);
+        of_live.variance_bytes2 += more.max(0.0);
+        allocated.variance_bytes2 += 2.0 * more.max(0.0);
+        let parts = live_by_ratio::Since {
+            counted_bytes: sums.counted_bytes as f64,
+            allocated,
+            live: of_live,
+            live_before: estimated(
+                live.bytes.saturating_sub(since.bytes),
+                live.variance.saturating_sub(since.variance),
+            ),
+            interval_bytes: self.base.interval_bytes(ledger) as f64,
+        };
+        parts.live_by_ratio()
+    }
 }
 
 fn count(
     ledger: &Ledger,
+    since: Option<(Arc<Base>, HashMap<PurseId, Sums>)>,
     used_after_gc_bytes: u64,
     times: EpochTimes,
     mut cohorts: Option<Cohorts>,
 ) -> Counted {
     let mut groups: HashMap<Group, (u64, u64)> = HashMap::new();
     let mut tally = Tally::new(times);
+    let mut since = since.map(|(base, sums)| Since {
+        base,
+        sums,
+        live: HashMap::new(),
+    });
     let survivors = Survivors::of(ledger, used_after_gc_bytes, |record| {
         tally.add(record);
         if !record.survived {
@@ -298,6 +357,9 @@ fn count(
         let sums = groups.entry(key).or_default();
         sums.0 = sums.0.wrapping_add(record.live.bytes);
         sums.1 = sums.1.wrapping_add(record.live.objects);
+        if let Some(since) = since.as_mut().filter(|since| since.base.is_since(record)) {
+            *since.live.entry(record.payer).or_default() += record.live;
+        }
         if let Some(cohorts) = &mut cohorts {
             cohorts.add(record);
         }
@@ -314,6 +376,7 @@ fn count(
         allocated,
         survivors,
         cohorts,
+        since,
     }
 }
 
@@ -339,6 +402,9 @@ impl Counted {
             });
             self.allocated.retain(|purse, _| !purses.contains(purse));
             self.survivors.forget(purses);
+            if let Some(since) = &mut self.since {
+                since.live.retain(|purse, _| !purses.contains(purse));
+            }
             if let Some(cohorts) = &mut self.cohorts {
                 cohorts.forget(purses, |class| classes.contains(&ClassId(class)));
             }
@@ -423,6 +489,10 @@ fn look<G>(
         account.standard_error_bytes = uncertainty.charged_error_bytes;
         account.live_standard_error_bytes = uncertainty.live_error_bytes;
         account.live_at_most_bytes = uncertainty.live_at_most_bytes;
+        account.live_by_ratio = counted.since.as_ref().and_then(|since| {
+            let live = counted.survivors.live(&purses);
+            since.live_by_ratio(&core.ledger, &purses, &live, &uncertainty)
+        });
         account.allocated_bytes_total =
             (departed.allocated_bytes).wrapping_add(totals.allocated_bytes);
         account.allocated_objects_total =

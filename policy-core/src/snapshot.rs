@@ -12,6 +12,7 @@ use crate::exact::ExactStatus;
 use crate::holdings::histogram::Shape;
 use crate::leaks::Report;
 use crate::ledger::{Epoch, Exact};
+use crate::live_by_ratio::LiveByRatio;
 use crate::sites::reading::SitesReading;
 
 /// The reserved account of all charges that belong to no other account.
@@ -257,6 +258,9 @@ pub struct Account {
     pub allocated_objects_total: u64,
     /// What inserted code has counted for it; `None` if exact accounts have not been on.
     pub exact: Option<Exact>,
+    /// Live bytes by what was counted and the share of it that samples see alive; `None` while nothing is
+    /// counted, or of few samples.
+    pub live_by_ratio: Option<LiveByRatio>,
     /// Soft limit, if there is one.
     pub soft_limit_bytes: Option<u64>,
     /// Limit, if there is one.

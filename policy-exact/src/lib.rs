@@ -210,3 +210,6 @@ fn is_scopes(name: &[u8]) -> bool {
 fn is_thread_machinery(name: &[u8]) -> bool {
     name == b"java/lang/VirtualThread" || name.starts_with(b"jdk/internal/vm/Continuation")
 }
+
+#[cfg(test)]
+mod tests;

@@ -310,6 +310,23 @@ impl StaticMethod {
         unless_thrown(jni, value != 0)
     }
 
+    /// Calls the method and returns its `long`. `None` if it throws, or the method or the values are not
+    /// declared so.
+    pub fn long(&self, jni: &Jni, values: &[Value<'_>]) -> Option<i64> {
+        let arguments = self.0.declared.arguments(values)?;
+        if self.0.declared.returns != "J" {
+            return None;
+        }
+        let value = call!(
+            jni,
+            CallStaticLongMethodA,
+            self.0.class.raw().0,
+            self.0.id(),
+            arguments.as_ptr()
+        );
+        unless_thrown(jni, value)
+    }
+
     /// Calls the method and returns its object. `None` if that is null, or if the method throws or is
     /// declared differently.
     pub fn object<'j, R: JavaClass>(

@@ -9,8 +9,8 @@
 use std::cell::Cell;
 use std::ffi::{c_char, c_uchar};
 use std::ptr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jvmti_bindings::sys::{jni, jvmti};
 
@@ -33,13 +33,15 @@ struct Rewriting<'a> {
 /// Looks at the class file of every class that is loaded, redefined or retransformed.
 pub trait ClassFiles: Sync {
     /// Returns the bytes that the VM takes instead, or `None` to leave the class alone. On the thread that
-    /// loads the class, which may hold any lock of the program's. `loader`: `None` is the boot loader.
+    /// loads the class, which may hold any lock of the program's. `class`: the class whose code is loaded
+    /// anew; `None` if a class is loaded, or is in [`JvmTi::rewrite`]. `loader`: `None` is the boot loader.
     ///
     /// Must load no class and call no Java code. A panic is counted and leaves the class alone.
     fn rewritten(
         &self,
         jni: &Jni,
         tools: &JvmTi,
+        class: Option<&Ref<'_, Class>>,
         loader: Option<&Ref<'_>>,
         bytes: &[u8],
     ) -> Option<Vec<u8>>;
@@ -49,10 +51,23 @@ pub trait ClassFiles: Sync {
 static WATCHER: OnceLock<(JvmTi, &'static dyn ClassFiles)> = OnceLock::new();
 /// Whether it looks now.
 static WATCHING: AtomicBool = AtomicBool::new(false);
+/// Held while the event is needed or switched, so that nobody switches it off under another. The agent's own
+/// threads.
+static SWITCHING: Mutex<()> = Mutex::new(());
+
+fn switching() -> MutexGuard<'static, ()> {
+    SWITCHING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 thread_local! {
     /// What the calling thread is rewriting; null outside of [`JvmTi::rewrite`].
     static CURRENT: Cell<*mut Rewriting<'static>> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// Whether the calling thread is in [`JvmTi::rewrite`].
+fn is_rewriting() -> bool {
+    let current = CURRENT.try_with(Cell::get);
+    current.is_ok_and(|current| !current.is_null())
 }
 
 /// Keeps [`CURRENT`] set; dropping this clears it.
@@ -80,8 +95,7 @@ impl JvmTi {
     /// The bytes are those of the class as other agents have left it, or what the VM makes of its own
     /// form of the class. `edit` runs on the calling thread, at most once; a panic in it is counted and
     /// leaves the class alone. Takes milliseconds and stops the world for a moment: on a thread of the
-    /// agent, and not from two threads at once, because the first to end ends the event of both, and the
-    /// other's class may then stay as it was.
+    /// agent. A second thread waits for the first.
     ///
     /// # Errors
     /// As JVM TI says, also if the capability is missing or the VM refuses the new bytes.
@@ -97,6 +111,7 @@ impl JvmTi {
             edit,
             replaced: Ok(false),
         };
+        let switching = switching();
         self.switch_class_file_event(jvmti::JVMTI_ENABLE)?;
         let announced = Announced::new(&mut rewriting);
         let classes = [class.raw().0];
@@ -106,14 +121,15 @@ impl JvmTi {
         if !WATCHING.load(Ordering::Acquire) {
             let _ = self.switch_class_file_event(jvmti::JVMTI_DISABLE);
         }
+        drop(switching);
         // Verification may load classes through their loader, whose exceptions are not the caller's.
         jni.clear_exception();
         done?;
         rewriting.replaced
     }
 
-    /// Lets `watcher` look at every class file from now on, or no more. The first watcher stays. Not while
-    /// another thread is in [`JvmTi::rewrite`].
+    /// Lets `watcher` look at every class file from now on, or no more. The first watcher stays. Waits for
+    /// threads in [`JvmTi::rewrite`].
     ///
     /// # Errors
     /// As JVM TI says, also if the capability is missing.
@@ -122,6 +138,7 @@ impl JvmTi {
         watcher: &'static dyn ClassFiles,
         on: bool,
     ) -> Result<(), JvmTiError> {
+        let _switching = switching();
         let _ = WATCHER.set((*self, watcher));
         WATCHING.store(on, Ordering::Release);
         self.switch_class_file_event(match on {
@@ -212,15 +229,21 @@ pub(crate) unsafe extern "system" fn class_file_loaded(
             let jni = unsafe { Jni::from_raw(env) };
             // SAFETY: the event's reference is null or valid in this call, and any object is of this kind.
             let loader = unsafe { Ref::<Anything>::borrow(&jni, loader) };
+            let is_rewriting = !redefined.is_null() && is_rewriting();
+            let redefined = if is_rewriting {
+                ptr::null_mut()
+            } else {
+                redefined
+            };
+            // SAFETY: as above; the VM passes a class.
+            let class = unsafe { Ref::<Class>::borrow(&jni, redefined) };
             // SAFETY: the VM passes the class file and its length, readable in this call.
             let file = unsafe { std::slice::from_raw_parts(bytes, readable) };
-            let Some(edited) = watcher.rewritten(&jni, tools, loader.as_ref(), file) else {
+            let edited = watcher.rewritten(&jni, tools, class.as_ref(), loader.as_ref(), file);
+            let Some(edited) = edited else {
                 return;
             };
-            if CURRENT
-                .try_with(Cell::get)
-                .is_ok_and(|current| !current.is_null())
-            {
+            if is_rewriting {
                 kept = edited;
             } else if let Ok((new, memory)) = tools.allocated(&edited) {
                 // SAFETY: the VM passes where to write both results, and frees the memory itself.

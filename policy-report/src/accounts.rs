@@ -29,6 +29,9 @@ pub struct Accounts<'a> {
     /// What the agent itself uses.
     #[serde(default)]
     pub costs: Costs<'a>,
+    /// Exact accounts as a whole. `None`: no policy wanted them yet, or the agent does not know them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact: Option<Exact<'a>>,
     /// The accounts, largest live bytes first.
     pub accounts: Vec<Account<'a>>,
     /// Accounts that the agent left out of the document to bound its size.
@@ -63,6 +66,31 @@ pub struct Costs<'a> {
     pub cpu_milliseconds: Counts<'a>,
     /// Native memory, in bytes.
     pub memory_bytes: Counts<'a>,
+}
+
+/// Exact accounts as a whole.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Exact<'a> {
+    /// Whether code that counts is in all classes now.
+    pub counting: bool,
+    /// What the JVM itself says that its threads allocated while all classes counted. `None`: it does not say, or
+    /// not yet.
+    #[serde(deserialize_with = "optional")]
+    pub jvm_allocated_bytes_total: Option<u64>,
+    /// What was counted over the same time, for all accounts together. `None` as before.
+    #[serde(deserialize_with = "optional")]
+    pub counted_bytes_total: Option<u64>,
+    /// The first less the second; negative where more was counted than made. `None` as before.
+    pub remainder_bytes: Option<i64>,
+    /// Objects that no account has, because the thread that made them was just being made itself.
+    #[serde(deserialize_with = "whole")]
+    pub lost_objects_total: u64,
+    /// Class files that were given counters.
+    #[serde(deserialize_with = "whole")]
+    pub classes_rewritten_total: u64,
+    /// Class files of which something has no counters, by reason.
+    pub classes_skipped: Counts<'a>,
 }
 
 /// The collections that the agent asks for.
@@ -266,6 +294,13 @@ pub struct Account<'a> {
     /// Their objects.
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub exact_allocated_objects_total: Option<u64>,
+    /// Live bytes by what inserted code has counted and the share of it that samples see alive: an estimate. `None`
+    /// while nothing is counted, and of few samples.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub live_by_ratio_bytes: Option<u64>,
+    /// Its standard error.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub live_by_ratio_standard_error_bytes: Option<u64>,
     /// Soft limit, if there is one.
     #[serde(deserialize_with = "optional")]
     pub soft_limit_bytes: Option<u64>,

@@ -36,8 +36,8 @@ mod snapshot;
 mod walks;
 
 pub use accounts::{
-    Account, Accounts, Bin, Class, Costs, Door, Evidence, Heap, Ineffective, Jvm, Place, Policy,
-    Principal, Sampling, State, Tree,
+    Account, Accounts, Bin, Class, Costs, Door, Evidence, Exact, Heap, Ineffective, Jvm, Place,
+    Policy, Principal, Sampling, State, Tree,
 };
 pub use counts::Counts;
 pub use history::{History, HistoryAccount, HistoryPoint, SnapshotFile, SnapshotFiles};

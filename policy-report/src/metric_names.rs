@@ -28,6 +28,9 @@ metric_names! {
     ACCOUNT_ALLOCATED_OBJECTS = "heapwarden_account_allocated_objects_total";
     ACCOUNT_EXACT_ALLOCATED_BYTES = "heapwarden_account_exact_allocated_bytes_total";
     ACCOUNT_EXACT_ALLOCATED_OBJECTS = "heapwarden_account_exact_allocated_objects_total";
+    ACCOUNT_LIVE_BY_RATIO_BYTES = "heapwarden_account_live_by_ratio_bytes";
+    ACCOUNT_LIVE_BY_RATIO_STANDARD_ERROR_BYTES =
+        "heapwarden_account_live_by_ratio_standard_error_bytes";
     ACCOUNT_SOFT_LIMIT_BYTES = "heapwarden_account_soft_limit_bytes";
     ACCOUNT_LIMIT_BYTES = "heapwarden_account_limit_bytes";
     ACCOUNT_SOFT_LIMIT_EVENTS = "heapwarden_account_soft_limit_events_total";
@@ -59,6 +62,9 @@ metric_names! {
     SITE_STACKS_SKIPPED = "heapwarden_site_stacks_skipped_total";
     EXACT_CLASSES_REWRITTEN = "heapwarden_exact_classes_rewritten_total";
     EXACT_CLASSES_SKIPPED = "heapwarden_exact_classes_skipped_total";
+    EXACT_JVM_ALLOCATED_BYTES = "heapwarden_exact_jvm_allocated_bytes_total";
+    EXACT_COUNTED_BYTES = "heapwarden_exact_counted_bytes_total";
+    EXACT_REMAINDER_BYTES = "heapwarden_exact_remainder_bytes";
     EXACT_LOST_OBJECTS = "heapwarden_exact_lost_objects_total";
     SCOPE_MISUSE = "heapwarden_scope_misuse_total";
     SAMPLING_INTERVAL_BYTES = "heapwarden_sampling_interval_bytes";

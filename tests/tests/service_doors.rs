@@ -24,6 +24,8 @@ const STEP_BYTES: u64 = 500 * (16 + 1_000) + 16 + 4 * 500;
 const HOLD: &str = "do=hold&length=1000&count=500";
 /// A request that costs nothing worth mentioning.
 const LIGHT: &str = "do=hold&length=16&count=1";
+/// The shortest time between two requests that a shut door lets in, of `policy_core::enforce::door`.
+const FIRST_PAUSE_MS: u64 = 100;
 /// What an operator may expect, on a busy machine too.
 const SOON: Duration = Duration::from_secs(15);
 /// Requests of a client that does not give up, and how long it rests between two.
@@ -426,6 +428,64 @@ fn what_the_policy_admits_always_comes_in() {
     client.persist("length=16&count=1", false);
     client.shelf = "/listed/shelf".to_owned();
     assert!(client.comes_in("do=drop"), "{}", client.described());
+    client.wait_for("the door is open", |account| account["door"] == "open");
+    server.finish();
+}
+
+/// The JVM loads the code of all classes anew, that of the door's among them: no request slips in meanwhile. After
+/// a probe the next request that comes in does so after a pause, so two in a row without one have found no door.
+#[test]
+fn a_door_stays_shut_while_exact_accounts_are_switched() {
+    const SWITCHES: usize = 4;
+    let pause = Duration::from_millis(FIRST_PAUSE_MS);
+    let accounts = account("/kept", "");
+    let server = tomcat_with(&["/kept"], "enforce", &accounts);
+    let mut client = Client::new(&server, "/kept/shelf", "/kept");
+    client.wait_for_door();
+    client.fill();
+    client.persist(LIGHT, false);
+    client.wait_for("the door is shut", |account| account["door"] == "shut");
+    let plain = fs::read_to_string(server.policy()).expect("readable");
+    let (mut slipped, mut asked, mut in_at) = (0, 0, None::<Instant>);
+    for switch in 0..SWITCHES {
+        let (text, done) = match switch % 2 {
+            0 => (
+                format!("{plain}\n[exact]\naccounts = true\n"),
+                "loaded classes count their allocations",
+            ),
+            _ => (plain.clone(), "exact accounts are off"),
+        };
+        let told = server.log().matches(done).count();
+        fs::write(server.policy(), text).expect("writable");
+        let switched = command::poll(Duration::from_secs(120), || {
+            for _ in 0..50 {
+                let at = Instant::now();
+                asked += 1;
+                if client.comes_in(LIGHT) {
+                    // The pause begins when the probe ends, which is before its answer is here or just after.
+                    slipped += u32::from(in_at.is_some_and(|last| at - last < pause / 2));
+                    in_at = Some(Instant::now());
+                }
+            }
+            (server.log().matches(done).count() > told).then_some(())
+        });
+        assert!(switched.is_some(), "{}", server.log());
+    }
+    eprintln!("{asked} requests, {slipped} slipped in");
+    // A policy that is put in force may begin the pauses anew.
+    assert!(
+        slipped <= SWITCHES as u32,
+        "{slipped} of {asked}\n{}",
+        server.log()
+    );
+    assert!(asked >= 400, "{asked}");
+    let log = server.log();
+    assert!(!log.contains("another agent has changed"), "{log}");
+    assert_eq!(
+        server.accounts().find("/kept").expect("listed")["door"],
+        "shut"
+    );
+    client.persist("do=drop", true);
     client.wait_for("the door is open", |account| account["door"] == "open");
     server.finish();
 }

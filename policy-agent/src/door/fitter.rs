@@ -254,7 +254,26 @@ impl Fitter {
 }
 
 /// Inserts the question into a class whose guard has its door.
-fn insert(agent: &Agent, jni: &Jni, point: &Point, class: &Ref<'_, Class>) -> Result<(), String> {
+fn insert(
+    agent: &Agent,
+    jni: &Jni,
+    point: &'static Point,
+    class: &Ref<'_, Class>,
+) -> Result<(), String> {
+    (agent.kept_edits).keep(jni, class, |file| point.insert(file).ok());
+    let inserted = insert_now(agent, jni, point, class);
+    if inserted.is_err() {
+        agent.kept_edits.forget(jni, class);
+    }
+    inserted
+}
+
+fn insert_now(
+    agent: &Agent,
+    jni: &Jni,
+    point: &Point,
+    class: &Ref<'_, Class>,
+) -> Result<(), String> {
     let mut refused = None;
     let rewritten = agent.jvmti.rewrite(jni, class, &mut |file| {
         let inserted = point.insert(file);

@@ -1,5 +1,7 @@
 //! `java.lang.HeapwardenCounter`, the class that inserted code calls.
 
+use std::cell::OnceCell;
+
 use policy_jvm::{ClassFile, Jni, StaticMethod, Value};
 
 use crate::agent::Agent;
@@ -26,12 +28,19 @@ const BINDER: ClassFile = ClassFile::new(
     include_bytes!("../../java/classes/dev/heapwarden/agent/Binder.class"),
 );
 const COUNTER: ClassFile = java_lang!("HeapwardenCounter");
+/// Reads the JVM's own figure.
+const FIGURE: ClassFile = ClassFile::new(
+    "dev/heapwarden/agent/AllocatedBytes",
+    include_bytes!("../../java/classes/dev/heapwarden/agent/AllocatedBytes.class"),
+);
 
 /// The counter, as the agent calls it.
 pub(crate) struct Counter {
     sum: StaticMethod,
     belongs: StaticMethod,
     all_changed: StaticMethod,
+    /// Looked up at its first use, because that loads classes; empty inside if the JVM has no figure.
+    figure: OnceCell<Option<StaticMethod>>,
 }
 
 impl Counter {
@@ -65,7 +74,24 @@ impl Counter {
             sum: method("sum", "()V")?,
             belongs: method("belongs", "(II)V")?,
             all_changed: method("allChanged", "()V")?,
+            figure: OnceCell::new(),
         })
+    }
+
+    /// The JVM's own figure for what its threads have allocated, in bytes; `None` if it does not say.
+    pub(super) fn jvm_bytes(&self, agent: &Agent, jni: &Jni) -> Option<u64> {
+        let figure = self.figure.get_or_init(|| {
+            let class = jni.define_in_boot(&agent.jvmti, &FIGURE).ok();
+            let method = class.and_then(|class| class.static_method("read", "()J"));
+            if method.is_none() {
+                tracing::warn!(
+                    "exact accounts have no remainder: this runtime does not say what its threads allocate (it has no module jdk.management)"
+                );
+            }
+            method
+        });
+        let bytes = figure.as_ref()?.long(jni, &[])?;
+        u64::try_from(bytes).ok()
     }
 
     /// Has it tell all sums to [`natives::gathered`].

@@ -1,7 +1,11 @@
-//! Gives counters to each class that is loaded. On the thread that loads it.
+//! Gives counters to each class that is loaded, while they are wanted. On the thread that loads it.
+//!
+//! It also makes what else the agent has inserted into a class again ([`crate::inserted::KeptEdits`]), so that no
+//! switch of exact accounts takes it out for a moment.
 
 use policy_core::exact::Skip;
 use policy_exact::{Left, Outcome, Plan};
+use policy_jvm::kinds::Class;
 use policy_jvm::{ClassFiles, Jni, JvmTi, Ref};
 use policy_rewrite::{ClassFile, RewriteError};
 
@@ -19,46 +23,64 @@ impl ClassFiles for Hook {
         &self,
         jni: &Jni,
         tools: &JvmTi,
+        class: Option<&Ref<'_, Class>>,
         loader: Option<&Ref<'_>>,
         bytes: &[u8],
     ) -> Option<Vec<u8>> {
         let agent = Agent::get()?;
-        let numbers = &agent.exact.numbers;
-        let counting = &agent.core.exact;
-        let loader = match loader {
-            None => Loader::Boot,
-            Some(loader) => {
-                let id = Recognizer { agent, jni }.loader(loader);
-                match (id, tools.tag(loader)) {
-                    (LoaderId::BOOT, _) | (_, Err(_) | Ok(0)) => {
-                        // No number is left for the loader: its classes could be taken for others.
-                        counting.skipped(Skip::TooManyClasses);
-                        return None;
-                    }
-                    (_, Ok(tag)) => Loader::Numbered(tag),
-                }
-            }
+        let counting = match agent.exact.is_inserting() {
+            true => counting(agent, jni, tools, loader, bytes),
+            false => None,
         };
-        let name = ClassFile::parse(bytes).ok()?.name();
-        let signature = format!("L{};", String::from_utf8_lossy(name));
-        let account = numbers.code(&agent.core.identity, loader, &signature);
-        let mut plan = Plan {
-            account,
-            number: &mut |class| numbers.class(loader, class),
-        };
-        let Outcome { bytes, left } = policy_exact::rewrite(bytes, &mut plan);
-        if bytes.is_some() {
-            counting.rewritten();
-        }
-        let mut told: Vec<Skip> = Vec::new();
-        for why in left.iter().map(skip) {
-            if !told.contains(&why) {
-                told.push(why);
-                counting.skipped(why);
-            }
-        }
-        bytes
+        let file = counting.as_deref().unwrap_or(bytes);
+        let kept = class.and_then(|class| agent.kept_edits.make(jni, class, file));
+        kept.or(counting)
     }
+}
+
+/// The class file with counters; `None` if there is nothing to count in it.
+fn counting(
+    agent: &Agent,
+    jni: &Jni,
+    tools: &JvmTi,
+    loader: Option<&Ref<'_>>,
+    bytes: &[u8],
+) -> Option<Vec<u8>> {
+    let numbers = &agent.exact.numbers;
+    let counting = &agent.core.exact;
+    let loader = match loader {
+        None => Loader::Boot,
+        Some(loader) => {
+            let id = Recognizer { agent, jni }.loader(loader);
+            match (id, tools.tag(loader)) {
+                (LoaderId::BOOT, _) | (_, Err(_) | Ok(0)) => {
+                    // No number is left for the loader: its classes could be taken for others.
+                    counting.skipped(Skip::TooManyClasses);
+                    return None;
+                }
+                (_, Ok(tag)) => Loader::Numbered(tag),
+            }
+        }
+    };
+    let name = ClassFile::parse(bytes).ok()?.name();
+    let signature = format!("L{};", String::from_utf8_lossy(name));
+    let account = numbers.code(&agent.core.identity, loader, &signature);
+    let mut plan = Plan {
+        account,
+        number: &mut |class| numbers.class(loader, class),
+    };
+    let Outcome { bytes, left } = policy_exact::rewrite(bytes, &mut plan);
+    if bytes.is_some() {
+        counting.rewritten();
+    }
+    let mut told: Vec<Skip> = Vec::new();
+    for why in left.iter().map(skip) {
+        if !told.contains(&why) {
+            told.push(why);
+            counting.skipped(why);
+        }
+    }
+    bytes
 }
 
 fn skip(left: &Left) -> Skip {

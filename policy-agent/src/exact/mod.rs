@@ -28,6 +28,8 @@ pub(crate) struct ExactAccounts {
     wanted: AtomicBool,
     /// The thread was started.
     begun: AtomicBool,
+    /// Classes are given counters whenever their code is loaded.
+    inserting: AtomicBool,
     numbers: Numbers,
     hook: Hook,
     /// Ends the thread's rest.
@@ -39,6 +41,7 @@ impl ExactAccounts {
         ExactAccounts {
             wanted: AtomicBool::new(false),
             begun: AtomicBool::new(false),
+            inserting: AtomicBool::new(false),
             numbers: Numbers::default(),
             hook: Hook,
             wakeup: Wakeup::default(),
@@ -59,6 +62,10 @@ impl ExactAccounts {
             }
         }
         exact.wakeup.wake();
+    }
+
+    fn is_inserting(&self) -> bool {
+        self.inserting.load(Ordering::Acquire)
     }
 
     fn is_wanted(&self) -> bool {

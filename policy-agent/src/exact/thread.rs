@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use policy_core::exact::Skip;
+use policy_core::exact::{Compared, Comparison, Skip};
 use policy_jvm::kinds::Class;
 use policy_jvm::{Global, Jni, JvmTiError};
 
@@ -33,6 +34,10 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni, counter: &Counter) {
     let exact = &agent.exact;
     exact.wakeup.listen();
     let mut known: HashMap<i32, Exact> = HashMap::new();
+    let mut comparison = Comparison::default();
+    let since = &agent.core.counted_since;
+    gather(agent, jni, counter, &mut known);
+    since.begin(&agent.core.ledger);
     let mut is_on = true;
     let mut policy = agent.policy.in_force();
     while !agent.stopping() {
@@ -48,19 +53,34 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni, counter: &Counter) {
                 }
             };
             exact.numbers.tell(agent, jni, counter, true);
+            comparison.interrupt();
+            gather(agent, jni, counter, &mut known);
+            match is_on {
+                true => since.begin(&agent.core.ledger),
+                false => since.end(),
+            }
         }
         policy = now;
         exact.numbers.tell(agent, jni, counter, false);
         gather(agent, jni, counter, &mut known);
+        since.gathered(&agent.core.ledger);
+        if is_on {
+            compare(agent, jni, counter, &known, &mut comparison);
+        }
         agent.costs.thread_is("exact");
         exact.wakeup.wait(EVERY);
     }
 }
 
-/// Gives counters to all loaded classes, or takes them away.
+/// Gives counters to all loaded classes, or takes them away. The hook looks at class files all the while, also when
+/// it takes counters away, because it keeps the agent's other edits.
 fn switch(agent: &'static Agent, jni: &Jni, on: bool) -> Result<(), String> {
-    let watched = agent.jvmti.watch_class_files(&agent.exact.hook, on);
-    watched.map_err(|failure| format!("the JVM shows no class files ({failure})"))?;
+    let watch = |on| {
+        let watched = agent.jvmti.watch_class_files(&agent.exact.hook, on);
+        watched.map_err(|failure| format!("the JVM shows no class files ({failure})"))
+    };
+    watch(true)?;
+    agent.exact.inserting.store(on, Ordering::Release);
     if on {
         agent.core.exact.begin();
     }
@@ -81,6 +101,10 @@ fn switch(agent: &'static Agent, jni: &Jni, on: bool) -> Result<(), String> {
         }
     }
     count += retransform(agent, jni, &classes);
+    if !on {
+        watch(false)?;
+    }
+    agent.core.exact.set_on(on);
     let ms = begun.elapsed().as_millis();
     if on {
         tracing::info!(
@@ -128,5 +152,27 @@ fn gather(agent: &Agent, jni: &Jni, counter: &Counter, known: &mut HashMap<i32, 
             }
             Err(_) => agent.core.exact.lost(sum.objects),
         }
+    }
+}
+
+/// Sets what was counted beside the JVM's own figure.
+fn compare(
+    agent: &Agent,
+    jni: &Jni,
+    counter: &Counter,
+    known: &HashMap<i32, Exact>,
+    comparison: &mut Comparison,
+) {
+    let Some(jvm_bytes) = counter.jvm_bytes(agent, jni) else {
+        comparison.interrupt();
+        return;
+    };
+    let counted_bytes = (known.values()).fold(0_u64, |sum, exact| sum.wrapping_add(exact.bytes));
+    let sum = comparison.look(Compared {
+        jvm_bytes,
+        counted_bytes,
+    });
+    if sum.jvm_bytes > 0 {
+        agent.core.exact.set_compared(sum);
     }
 }

@@ -118,6 +118,10 @@ catalog! {
         "Bytes allocated for the account as inserted code has counted them; absent without exact accounts.";
     ACCOUNT_EXACT_ALLOCATED_OBJECTS = Counter None ["account"]
         "Objects allocated for the account as inserted code has counted them; absent without exact accounts.";
+    ACCOUNT_LIVE_BY_RATIO_BYTES = Gauge Bytes ["account"]
+        "Estimated live bytes: what inserted code has counted, times the share of it that samples see alive, and what lives of before; absent without exact accounts, and of few samples.";
+    ACCOUNT_LIVE_BY_RATIO_STANDARD_ERROR_BYTES = Gauge Bytes ["account"]
+        "Standard error of the live bytes by ratio.";
     ACCOUNT_SOFT_LIMIT_BYTES = Gauge Bytes ["account"]
         "Soft limit of the account; absent when it has none.";
     ACCOUNT_LIMIT_BYTES = Gauge Bytes ["account"]
@@ -180,6 +184,12 @@ catalog! {
         "Class files into which code that counts allocations was inserted; absent without exact accounts.";
     EXACT_CLASSES_SKIPPED = Counter None ["reason"]
         "Class files of which all or a part got no code that counts allocations, by reason.";
+    EXACT_JVM_ALLOCATED_BYTES = Counter Bytes []
+        "Bytes that the JVM itself says its threads allocated, over the time in which all classes counted; absent if the JVM does not say.";
+    EXACT_COUNTED_BYTES = Counter Bytes []
+        "Bytes that inserted code counted over the same time, for all accounts together.";
+    EXACT_REMAINDER_BYTES = Gauge Bytes []
+        "The JVM's figure less what was counted: what the JVM, native code and hidden classes allocate; negative where the compiler removed more objects than that, which are counted and never made.";
     EXACT_LOST_OBJECTS = Counter None []
         "Objects that no thread could count because it was just being made.";
     SCOPE_MISUSE = Counter None ["kind"]

@@ -36,6 +36,12 @@ impl From<u64> for Value {
     }
 }
 
+impl From<i64> for Value {
+    fn from(value: i64) -> Value {
+        u64::try_from(value).map_or(Value::Real(value as f64), Value::Integer)
+    }
+}
+
 impl From<bool> for Value {
     fn from(value: bool) -> Value {
         Value::Integer(u64::from(value))
@@ -127,6 +133,12 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
     });
     each(&catalog::ACCOUNT_EXACT_ALLOCATED_OBJECTS, |a| {
         a.exact.map(|exact| exact.objects.into())
+    });
+    each(&catalog::ACCOUNT_LIVE_BY_RATIO_BYTES, |a| {
+        a.live_by_ratio.map(|live| live.bytes.into())
+    });
+    each(&catalog::ACCOUNT_LIVE_BY_RATIO_STANDARD_ERROR_BYTES, |a| {
+        (a.live_by_ratio).map(|live| live.standard_error_bytes.into())
     });
     each(&catalog::ACCOUNT_SOFT_LIMIT_BYTES, |a| {
         a.soft_limit_bytes.map(Value::from)
@@ -251,7 +263,7 @@ fn leaks<'a>(list: &mut List<'a>, snapshot: &'a Snapshot, folded: &'a Folded<'a>
                     ("class", clip(&one.class)),
                     ("chain", Cow::Borrowed(chain)),
                 ],
-                value: 1.into(),
+                value: Value::Integer(1),
             })
         }),
     );
@@ -288,6 +300,11 @@ fn agent<'a>(list: &mut List<'a>, snapshot: &'a Snapshot) {
             &catalog::EXACT_CLASSES_SKIPPED,
             exact.skipped.iter().copied(),
         );
+        if let Some(compared) = exact.compared {
+            list.one(&catalog::EXACT_JVM_ALLOCATED_BYTES, compared.jvm_bytes);
+            list.one(&catalog::EXACT_COUNTED_BYTES, compared.counted_bytes);
+            list.one(&catalog::EXACT_REMAINDER_BYTES, compared.remainder_bytes());
+        }
         list.one(&catalog::EXACT_LOST_OBJECTS, exact.lost_objects);
     }
     list.labelled(

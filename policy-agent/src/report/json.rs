@@ -8,6 +8,7 @@
 
 use policy_report::{self as document, Accounts, Counts};
 
+use policy_core::exact::{Compared, ExactStatus};
 use policy_core::holdings::Bin;
 use policy_core::sampling::weight::OBJECT_UNIT;
 use policy_core::snapshot::Held;
@@ -101,11 +102,24 @@ pub(crate) fn accounts(snapshot: &Snapshot, classes: Classes) -> Accounts<'_> {
             ),
             memory_bytes: Counts::of(&snapshot.memory_bytes),
         },
+        exact: snapshot.exact.as_ref().map(exact),
         accounts: accounts
             .into_iter()
             .map(|one| account(one, classes, &mut rows_left))
             .collect(),
         accounts_omitted,
+    }
+}
+
+fn exact(exact: &ExactStatus) -> document::Exact<'_> {
+    document::Exact {
+        counting: exact.is_on,
+        jvm_allocated_bytes_total: exact.compared.map(|compared| compared.jvm_bytes),
+        counted_bytes_total: exact.compared.map(|compared| compared.counted_bytes),
+        remainder_bytes: exact.compared.map(Compared::remainder_bytes),
+        lost_objects_total: exact.lost_objects,
+        classes_rewritten_total: exact.rewritten,
+        classes_skipped: Counts::of(&exact.skipped),
     }
 }
 
@@ -150,6 +164,9 @@ fn account<'a>(
         allocated_objects_total: account.allocated_objects_total,
         exact_allocated_bytes_total: account.exact.map(|exact| exact.bytes),
         exact_allocated_objects_total: account.exact.map(|exact| exact.objects),
+        live_by_ratio_bytes: account.live_by_ratio.map(|live| live.bytes.round() as u64),
+        live_by_ratio_standard_error_bytes: (account.live_by_ratio)
+            .map(|live| whole_bytes(live.standard_error_bytes)),
         soft_limit_bytes: account.soft_limit_bytes,
         limit_bytes: account.limit_bytes,
         reserve_bytes: account.reserve_bytes,

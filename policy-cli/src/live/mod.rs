@@ -36,6 +36,8 @@ pub(crate) type Sites = policy_report::Sites<'static>;
 pub(crate) type AccountSites = policy_report::AccountSites<'static>;
 /// The sites of a class in an account.
 pub(crate) type ClassSites = policy_report::ClassSites<'static>;
+/// Exact accounts as a whole.
+pub(crate) type Exact = policy_report::Exact<'static>;
 /// The process that it is about.
 pub(crate) type Jvm = policy_report::Jvm<'static>;
 /// One account of the answer.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Asked;
 use crate::clock;
-use crate::live::{Accounts, Heap, Jvm, NOTICEABLE_MS, State, wait_reason};
+use crate::live::{Accounts, Exact, Heap, Jvm, NOTICEABLE_MS, State, wait_reason};
 use crate::printable;
 use crate::table::{Column, Rates, Row, amount, write_rows};
 use crate::targets::write_each;
@@ -31,6 +31,9 @@ pub(super) fn write(found: &[Asked], out: &mut dyn Write, err: &mut dyn Write) -
             writeln!(out, "  {line}")?;
         }
         if let Some(line) = live_line(&answer.document.heap, Duration::ZERO) {
+            writeln!(out, "  {line}")?;
+        }
+        if let Some(line) = answer.document.exact.as_ref().map(exact_line) {
             writeln!(out, "  {line}")?;
         }
         for remark in remarks(&answer.document, answer.not_ready.as_deref()) {
@@ -116,6 +119,33 @@ pub(crate) fn live_line(heap: &Heap, since: Duration) -> Option<String> {
             amount::count(epoch)
         )),
     }
+}
+
+/// Exact accounts beside the JVM's own figure: `exact accounts: 4 GiB counted, the JVM says 3.9 GiB (2.5% more
+/// were counted than made)`.
+fn exact_line(exact: &Exact) -> String {
+    let state = if exact.counting { "" } else { " (off)" };
+    let (Some(counted), Some(jvm), Some(remainder)) = (
+        exact.counted_bytes_total,
+        exact.jvm_allocated_bytes_total,
+        exact.remainder_bytes,
+    ) else {
+        return format!("exact accounts{state}: the JVM's own figure is not known");
+    };
+    let share = match jvm {
+        0 => 0.0,
+        jvm => remainder.unsigned_abs() as f64 / jvm as f64 * 100.0,
+    };
+    let share = amount::percent(share);
+    let what = match remainder {
+        ..0 => format!("{share} more were counted than made"),
+        _ => format!("{share} were not counted"),
+    };
+    format!(
+        "exact accounts{state}: {} counted, the JVM says {} ({what})",
+        amount::bytes(counted),
+        amount::bytes(jvm)
+    )
 }
 
 /// The age of the live bytes, `since` after they were read.
@@ -268,6 +298,25 @@ mod tests {
         let lines: Vec<&str> = out.lines().collect();
         assert_eq!(lines[1], "  live as of 12 s ago (collection 41)");
         assert!(lines[3].contains("< 0.2 MiB"), "{out}");
+    }
+
+    #[test]
+    fn exact_accounts_have_a_line_beside_the_jvms_figure() {
+        let written = |exact: &str| {
+            let text = format!(r#"{{"exact":{exact},"accounts":[]}}"#);
+            let (out, _) = written(&[Asked::at("9464", Ok(Answer::of(&text, None)))]);
+            out.lines().nth(1).unwrap().to_owned()
+        };
+        let more = r#"{"counting":true,"counted_bytes_total":1049600,"jvm_allocated_bytes_total":1048576,"remainder_bytes":-1024}"#;
+        let expected = "  exact accounts: 1 MiB counted, the JVM says 1 MiB (0.1% more were counted than made)";
+        assert_eq!(written(more), expected);
+        let less = r#"{"counting":false,"counted_bytes_total":524288,"jvm_allocated_bytes_total":1048576,"remainder_bytes":524288}"#;
+        let expected =
+            "  exact accounts (off): 512 KiB counted, the JVM says 1 MiB (50% were not counted)";
+        assert_eq!(written(less), expected);
+        let unknown = r#"{"counting":true}"#;
+        let expected = "  exact accounts: the JVM's own figure is not known";
+        assert_eq!(written(unknown), expected);
     }
 
     #[test]

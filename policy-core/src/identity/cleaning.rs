@@ -154,6 +154,7 @@ fn close_purses(core: &Core, dead: &[LoaderId]) -> (usize, bool) {
         }
         core.identity.set_representative(purse, purse);
         core.identity.set_above(purse, None);
+        core.counted_since.closed(purse);
         closed.push(last);
         true
     };

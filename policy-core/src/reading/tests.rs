@@ -106,7 +106,7 @@ fn a_reading_drops_counts_under_numbers_given_back_meanwhile() {
     world.collect();
     // Between the scan and its end: the object dies, and its purse is closed and opened again.
     let counting = world.core.directory().begin_counting();
-    let mut counted = count(&world.core.ledger, 0, EpochTimes::default(), None);
+    let mut counted = count(&world.core.ledger, None, 0, EpochTimes::default(), None);
     assert!(world.core.ledger.refund(tag));
     let referenced = world.core.ledger.referenced_purses();
     let closed = world

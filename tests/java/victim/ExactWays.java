@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ThreadFactory;
 import victim.ways.Way;
 import victim.ways.outer.Outer;
@@ -19,6 +20,8 @@ import victim.ways.outer.Outer;
  * run ROUNDS           runs each way: truth ACCOUNT BYTES
  * borders ROUNDS       packages that call each other: truth outer BYTES, truth inner BYTES
  * virtual N ROUNDS     on N virtual threads, or platform threads: truth virtual BYTES OBJECTS
+ * park N ROUNDS        begins N virtual threads, or platform threads, that wait in the package's code
+ * release              has them make arrays: truth virtual BYTES OBJECTS
  * all                  the JVM's own count of all living threads: truth all BYTES
  * </pre>
  */
@@ -26,6 +29,9 @@ public final class ExactWays {
     private static final ThreadMXBean THREADS =
             (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final long SELF = Thread.currentThread().getId();
+    private static final List<Thread> PARKED = new ArrayList<>();
+    private static CountDownLatch begin;
+    private static int parkedRounds;
     private static Object sink;
 
     private ExactWays() {}
@@ -51,6 +57,10 @@ public final class ExactWays {
                                                 virtual,
                                                 Integer.parseInt(words[1]),
                                                 Integer.parseInt(words[2])),
+                        "park",
+                                words ->
+                                        park(Integer.parseInt(words[1]), Integer.parseInt(words[2])),
+                        "release", words -> release(),
                         "all", words -> Protocol.say("truth all " + allThreads())));
     }
 
@@ -95,6 +105,33 @@ public final class ExactWays {
             thread.join();
         }
         long objects = (long) count * rounds;
+        Protocol.say("truth virtual " + objects * Layout.array(1, 1000) + " " + objects);
+    }
+
+    private static void park(int count, int rounds) throws Exception {
+        ThreadFactory factory = factory();
+        parkedRounds = rounds;
+        begin = new CountDownLatch(1);
+        CountDownLatch started = new CountDownLatch(count);
+        for (int i = 0; i < count; i++) {
+            PARKED.add(
+                    factory.newThread(
+                            () -> {
+                                started.countDown();
+                                victim.ways.virtual.Virtual.afterwards(begin, rounds);
+                            }));
+        }
+        PARKED.forEach(Thread::start);
+        started.await();
+    }
+
+    private static void release() throws InterruptedException {
+        begin.countDown();
+        for (Thread thread : PARKED) {
+            thread.join();
+        }
+        long objects = (long) PARKED.size() * parkedRounds;
+        PARKED.clear();
         Protocol.say("truth virtual " + objects * Layout.array(1, 1000) + " " + objects);
     }
 

@@ -33,6 +33,19 @@ public final class HeapwardenCounter {
      */
     private static final int[] ACCOUNTS = new int[CLASSES];
 
+    /**
+     * What {@link HeapwardenThread#account} is mixed with: the number of the moment, above all accounts. An
+     * account of an earlier moment is none for {@link #add}, so its thread asks again, whichever thread it
+     * is, at the price of one operation. No thread sleeps through all {@link #MOMENTS}.
+     */
+    private static int moment;
+
+    /** Where the number of the moment begins: accounts are less. */
+    private static final int FIRST_MOMENT_BIT = 18;
+
+    /** So many moments are told apart; accounts stay positive. */
+    private static final int MOMENTS = 1 << (31 - FIRST_MOMENT_BIT);
+
     /** Where the field is that holds a {@link HeapwardenThread}. */
     private static final long PLACE = place();
 
@@ -216,15 +229,36 @@ public final class HeapwardenCounter {
             return HeapwardenThread.UNKNOWN;
         }
         HeapwardenThread state = (HeapwardenThread) found;
+        int now = moment;
+        if (state.free != now) {
+            return enterUnknown(state, number);
+        }
         int before = state.account;
         int account = ACCOUNTS[number];
         if (account == 0) {
             account = ask(number);
         }
-        if (account > 0 && !state.isFixed) {
-            state.account = account;
+        if (account > 0) {
+            state.account = account ^ now;
         }
         return before;
+    }
+
+    /** The thread is not known to be free: it is fixed, or has to ask which it is. */
+    @DontInline
+    private static int enterUnknown(HeapwardenThread state, int number) {
+        if (!isKnown(state.account)) {
+            settle(state);
+            int account = ACCOUNTS[number];
+            if (account == 0) {
+                account = ask(number);
+            }
+            if (account > 0 && state.free == moment) {
+                state.account = account ^ moment;
+            }
+        }
+        // Whoever called this code is to ask, if the thread is free when it returns.
+        return HeapwardenThread.UNKNOWN;
     }
 
     @DontInline
@@ -240,7 +274,7 @@ public final class HeapwardenCounter {
         Object found = UNSAFE.getReference(Thread.currentThread(), PLACE);
         if (found instanceof HeapwardenThread) {
             HeapwardenThread state = (HeapwardenThread) found;
-            if (!state.isFixed) {
+            if (state.free == moment) {
                 state.account = before;
             }
         }
@@ -273,7 +307,7 @@ public final class HeapwardenCounter {
         Object found = UNSAFE.getReference(thread, PLACE);
         if (found instanceof HeapwardenThread) {
             HeapwardenThread state = (HeapwardenThread) found;
-            state.isFixed = false;
+            state.free = HeapwardenThread.UNKNOWN;
             state.account = HeapwardenThread.UNKNOWN;
         }
     }
@@ -296,7 +330,7 @@ public final class HeapwardenCounter {
         if (found instanceof HeapwardenThread) {
             HeapwardenThread state = (HeapwardenThread) found;
             long[] values = state.counts;
-            int at = state.account;
+            int at = state.account ^ moment;
             if (values != null && at >= 0 && at < values.length - 1) {
                 values[at] += bytes;
                 values[at + 1] += objects;
@@ -344,12 +378,14 @@ public final class HeapwardenCounter {
             lost += objects;
             return;
         }
-        if (state.account < 0) {
-            int answer = account();
-            state.isFixed = (answer & 1) != 0;
-            state.account = answer & ~1;
+        if (!isKnown(state.account)) {
+            settle(state);
         }
-        int at = state.account;
+        int at = state.account ^ moment;
+        if (!isKnown(state.account)) {
+            // The moment has just passed: this object still counts for the account of before.
+            at &= (1 << FIRST_MOMENT_BIT) - 1;
+        }
         long[] values = room(thread, state, at);
         if (values == null) {
             lost += objects;
@@ -357,6 +393,20 @@ public final class HeapwardenCounter {
         }
         values[at] += bytes;
         values[at + 1] += objects;
+    }
+
+    /** Whether it is an account of this moment. */
+    @ForceInline
+    private static boolean isKnown(int account) {
+        return (account ^ moment) >>> FIRST_MOMENT_BIT == 0;
+    }
+
+    /** The calling thread asks whom it allocates for, and whether code can change that. */
+    private static void settle(HeapwardenThread state) {
+        int now = moment;
+        int answer = account();
+        state.free = (answer & 1) == 0 ? now : HeapwardenThread.UNKNOWN;
+        state.account = answer & ~1 ^ now;
     }
 
     /** The state of a thread; null while it is being made. */
@@ -483,11 +533,13 @@ public final class HeapwardenCounter {
         ACCOUNTS[number] = account;
     }
 
-    /** All threads ask again whom they allocate for: a policy was put in force, or a loader named. */
+    /**
+     * All threads ask again whom they allocate for, virtual ones too: a policy was put in force, or a loader
+     * named. On one thread at a time.
+     */
     static void allChanged() {
-        for (HeapwardenCounts each = counts; each != null; each = each.next) {
-            changed(each.owner);
-        }
+        int number = (moment >>> FIRST_MOMENT_BIT) + 1;
+        moment = number % MOMENTS << FIRST_MOMENT_BIT;
     }
 
     /** Twice the number of the purse that the calling thread allocates for; odd if code cannot change it. */

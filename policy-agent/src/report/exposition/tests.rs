@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use policy_core::exact::ExactStatus;
+use policy_core::exact::{Compared, ExactStatus};
 use policy_core::leaks::{Report, Suspect};
+use policy_core::live_by_ratio::LiveByRatio;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -58,6 +59,10 @@ fn full() -> Snapshot {
             bytes: 7,
             objects: 1,
         }),
+        live_by_ratio: Some(LiveByRatio {
+            bytes: 4.0,
+            standard_error_bytes: 0.5,
+        }),
         soft_limit_bytes: Some(5),
         limit_bytes: Some(6),
         state: State::Over,
@@ -103,6 +108,11 @@ fn full() -> Snapshot {
             account(""),
         ],
         exact: Some(ExactStatus {
+            is_on: true,
+            compared: Some(Compared {
+                jvm_bytes: 1 << 40,
+                counted_bytes: (1 << 40) + 5,
+            }),
             rewritten: 8,
             skipped: vec![("old", 1)],
             lost_objects: 0,

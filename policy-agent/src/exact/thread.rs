@@ -2,15 +2,17 @@
 //! or has wanted them.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use policy_config::{Exact, PackagePattern};
 use policy_core::exact::Skip;
 use policy_jvm::kinds::Class;
 use policy_jvm::{Global, Jni, JvmTiError};
 
 use crate::agent::Agent;
-use crate::ledger::{Exact, PurseId};
+use crate::ledger::{Exact as Sum, PurseId};
 
 use super::counter::Counter;
 use super::natives;
@@ -23,7 +25,9 @@ const MOST_AT_ONCE: usize = 256;
 /// Defines the counter and gives it to all loaded classes.
 pub(super) fn begin(agent: &'static Agent, jni: &Jni) -> Result<Counter, String> {
     let counter = Counter::define(agent, jni)?;
-    switch(agent, jni, true)?;
+    let wanted = agent.exact.wanted();
+    switch(agent, jni, &Exact::default(), &wanted)?;
+    agent.exact.was_applied(wanted);
     agent.exact.numbers.tell(agent, jni, &counter, true);
     Ok(counter)
 }
@@ -32,42 +36,49 @@ pub(super) fn begin(agent: &'static Agent, jni: &Jni) -> Result<Counter, String>
 pub(crate) fn run(agent: &'static Agent, jni: &Jni, counter: &Counter) {
     let exact = &agent.exact;
     exact.wakeup.listen();
-    let mut known: HashMap<i32, Exact> = HashMap::new();
-    let mut is_on = true;
+    let mut known: HashMap<i32, Sum> = HashMap::new();
     let mut policy = agent.policy.in_force();
     while !agent.stopping() {
         let now = agent.policy.in_force();
-        let wanted = exact.is_wanted();
+        let wanted = exact.wanted();
         // Under a new policy other code may belong to accounts.
-        if is_on != wanted || (wanted && !Arc::ptr_eq(&policy, &now)) {
-            is_on = match switch(agent, jni, wanted) {
-                Ok(()) => wanted,
-                Err(why) => {
-                    tracing::error!("exact accounts cannot be switched: {why}");
-                    is_on
-                }
-            };
+        let is = exact.applied();
+        if is != wanted || (wanted.accounts && !Arc::ptr_eq(&policy, &now)) {
+            match switch(agent, jni, &is, &wanted) {
+                Ok(()) => exact.was_applied(wanted),
+                Err(why) => tracing::error!("exact accounts cannot be switched: {why}"),
+            }
             exact.numbers.tell(agent, jni, counter, true);
         }
         policy = now;
         exact.numbers.tell(agent, jni, counter, false);
         gather(agent, jni, counter, &mut known);
+        exact.contexts.gather(agent, jni);
         agent.costs.thread_is("exact");
         exact.wakeup.wait(EVERY);
     }
 }
 
-/// Gives counters to all loaded classes, or takes them away.
-fn switch(agent: &'static Agent, jni: &Jni, on: bool) -> Result<(), String> {
-    let watched = agent.jvmti.watch_class_files(&agent.exact.hook, on);
+/// Gives counters to loaded classes, or takes them away.
+fn switch(agent: &'static Agent, jni: &Jni, from: &Exact, to: &Exact) -> Result<(), String> {
+    if !to.contexts.is_empty() {
+        agent.exact.contexts.define(agent, jni)?;
+    }
+    let watched = (agent.jvmti).watch_class_files(&agent.exact.hook, to.is_wanted());
     watched.map_err(|failure| format!("the JVM shows no class files ({failure})"))?;
-    if on {
+    if to.is_wanted() {
         agent.core.exact.begin();
+    }
+    if to.accounts {
+        agent.core.exact.begin_accounts();
     }
     let begun = Instant::now();
     let mut loaded = Vec::new();
     agent.jvmti.each_loaded_class(jni, |_, class| {
-        if agent.jvmti.is_modifiable(class) {
+        let signature = || agent.jvmti.signature_of(class).unwrap_or_default();
+        if agent.jvmti.is_modifiable(class)
+            && (from.accounts || to.accounts || is_changed(&signature(), from, to))
+        {
             loaded.extend(class.weak());
         }
     });
@@ -82,14 +93,45 @@ fn switch(agent: &'static Agent, jni: &Jni, on: bool) -> Result<(), String> {
     }
     count += retransform(agent, jni, &classes);
     let ms = begun.elapsed().as_millis();
-    if on {
+    if to.accounts {
         tracing::info!(
             "exact accounts: {count} loaded classes count their allocations, after {ms} ms"
         );
-    } else {
+    } else if from.accounts {
         tracing::info!("exact accounts are off: {count} classes are as they were, after {ms} ms");
     }
+    if from.contexts != to.contexts {
+        let packages = Listed(&to.contexts);
+        tracing::info!(
+            "contexts are counted of {packages}: {count} loaded classes changed, after {ms} ms"
+        );
+    }
     Ok(())
+}
+
+/// Patterns in a line of the log.
+struct Listed<'a>(&'a [PackagePattern]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => formatter.write_str("no package"),
+            [one] => write!(formatter, "{one}"),
+            [first, others @ ..] => write!(formatter, "{first} and {} more", others.len()),
+        }
+    }
+}
+
+/// Whether a class needs other code where accounts are off.
+fn is_changed(signature: &str, from: &Exact, to: &Exact) -> bool {
+    let Some(name) = signature.strip_prefix('L') else {
+        return false;
+    };
+    if policy_exact::follows_threads(name.trim_end_matches(';').as_bytes()) {
+        return from.is_wanted() != to.is_wanted();
+    }
+    let package = name.rsplit_once('/').map_or("", |(package, _)| package);
+    from.has_contexts_of(package) != to.has_contexts_of(package)
 }
 
 /// How many of the classes the JVM has loaded anew. If it refuses some, it is asked again without them.
@@ -115,7 +157,7 @@ fn tell_refused(agent: &Agent, class: &Global<Class>, failure: JvmTiError) {
 }
 
 /// Adds what was counted since the last time to the purses.
-fn gather(agent: &Agent, jni: &Jni, counter: &Counter, known: &mut HashMap<i32, Exact>) {
+fn gather(agent: &Agent, jni: &Jni, counter: &Counter, known: &mut HashMap<i32, Sum>) {
     let sums = natives::gathered(|| {
         counter.sum(jni);
     });

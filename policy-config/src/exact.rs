@@ -28,9 +28,7 @@ impl Exact {
 
     /// Whether contexts are wanted of the classes of this package, written with dots or slashes.
     pub fn has_contexts_of(&self, package: &str) -> bool {
-        self.contexts
-            .iter()
-            .any(|pattern| pattern.matches(package))
+        self.contexts.iter().any(|pattern| pattern.matches(package))
     }
 }
 

@@ -15,11 +15,10 @@ use crate::leak::{self, MAX_LEAKS};
 use crate::listen::Listen;
 use crate::nesting;
 use crate::schema::{
-    AgentSection, Enforcement, Interval, LeakPaths, LeakSettings, Limit,
-    MAX_CPU_BUDGET_PERCENT, MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_PATHS_PER_DAY,
-    MAX_RESERVE_PERCENT, MAX_TRACKED, MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT,
-    MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT, MIN_TRACKED, Mode, Policy, Principals, Privacy,
-    Sampling,
+    AgentSection, Enforcement, Interval, LeakPaths, LeakSettings, Limit, MAX_CPU_BUDGET_PERCENT,
+    MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_PATHS_PER_DAY, MAX_RESERVE_PERCENT,
+    MAX_TRACKED, MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES,
+    MIN_RESERVE_PERCENT, MIN_TRACKED, Mode, Policy, Principals, Privacy, Sampling,
 };
 use crate::snapshots;
 use crate::thin::{self, MAX_THIN_RULES};

@@ -1,8 +1,8 @@
 //! What a user reads: every rule of the policy file, its place and its hint.
 
 use policy_config::{
-    Charge, Door, Interrupt, Interval, Limit, Listen, MAX_CONTEXTS, MAX_SITES, Matcher, Mode, Policy, Principals,
-    Severity, Throw, parse, parse_bytes,
+    Charge, Door, Interrupt, Interval, Limit, Listen, MAX_CONTEXTS, MAX_SITES, Matcher, Mode,
+    Policy, Principals, Severity, Throw, parse, parse_bytes,
 };
 
 /// All diagnostics of `text`, one rendered line each.

@@ -7,7 +7,8 @@ use crate::code::Code;
 use crate::error::RewriteError;
 use crate::input::Output;
 use crate::instructions::{
-    ATHROW, ICONST_0, ICONST_1, IFEQ, ILOAD, INVOKESTATIC, IRETURN, ISTORE, Instruction, RETURN, WIDE,
+    ATHROW, ICONST_0, ICONST_1, IFEQ, ILOAD, INVOKESTATIC, IRETURN, ISTORE, Instruction, RETURN,
+    WIDE,
 };
 use crate::pool::AppendedConstants;
 use crate::snippet::Snippet;

@@ -76,9 +76,7 @@ impl<'a> Instruction<'a> {
         match self.opcode {
             // By a number behind the opcode, wide or not; and those whose opcode has the number.
             ISTORE..=0x3a => self.operands[0] == 0,
-            WIDE => {
-                (ISTORE..=0x3a).contains(&self.operands[0]) && self.operands[1..3] == [0, 0]
-            }
+            WIDE => (ISTORE..=0x3a).contains(&self.operands[0]) && self.operands[1..3] == [0, 0],
             0x3b | 0x3f | 0x43 | 0x47 | 0x4b => true,
             _ => false,
         }

@@ -155,7 +155,7 @@ fn every_class_of_the_jdk_works_as_before_with_insertions_everywhere() {
         }
         eprintln!("{jdk}: {} classes, {inserted:?}", classes.len());
         assert!(
-            inserted.guards > 15_000 && inserted.brackets > 15_000 && inserted.snippets > 100_000,
+            inserted.guards > 8_000 && inserted.brackets > 40_000 && inserted.snippets > 100_000,
             "{jdk}"
         );
         // Tables of characters and time zones in code are as long as code may be.
@@ -258,7 +258,11 @@ fn a_compiler_that_counts_its_contexts_is_verified_and_works_as_before() {
         // The counter itself, as the agent defines it.
         let counter = artifacts::repository().join("policy-agent/java/classes");
         let flags = [
-            format!("--patch-module={}={}", MODULES[1], patches.join(MODULES[1]).display()),
+            format!(
+                "--patch-module={}={}",
+                MODULES[1],
+                patches.join(MODULES[1]).display()
+            ),
             format!("--patch-module=java.base={}", counter.display()),
             "--add-opens=java.base/java.lang=ALL-UNNAMED".to_owned(),
             "-XX:+UnlockDiagnosticVMOptions".to_owned(),

@@ -273,8 +273,9 @@ fn a_full_tree_counts_for_the_contexts_above_and_loses_nothing() {
         let found = counted(&mut jvm, &format!("wide {DEPTH}"));
         let all: u64 = found.values().map(|(objects, _)| objects).sum();
         assert_eq!(all, (1 << (DEPTH + 1)) - 2, "{vm}");
-        // Each of these has a context of `wide` beneath it, and there is one above all.
-        let wanted = 2 * all + 1;
+        // Each of these has a context of its maker, of its constructor, and of `wide` beneath; and there is one of
+        // `wide` above all, beside the initialiser of the class.
+        let wanted = 3 * all + 2;
         let contexts = jvm.metrics().value("heapwarden_exact_contexts", &[]);
         assert_eq!(contexts, Some(65_535.0), "{vm}");
         let (calls, objects) = overflow(&jvm, "contexts");
@@ -399,7 +400,10 @@ fn a_thread_reads_its_own_tree() {
         let mut jvm = api_user(vm, "victim.Profiles").policy(PROFILED).start();
         let answer = jvm.ask("own 200");
         let run = "victim.profiled.Work.run(int)";
-        let (single, pair) = ("victim.profiled.Work.single()", "victim.profiled.Work.pair()");
+        let (single, pair) = (
+            "victim.profiled.Work.single()",
+            "victim.profiled.Work.pair()",
+        );
         let item = "victim.profiled.Work$Item";
         let mut found: Vec<&str> = (answer.iter())
             .filter_map(|line| line.strip_prefix("tuple "))
@@ -445,7 +449,7 @@ fn a_callback_comes_at_exactly_each_nth_object() {
         }
         // 1 and 10 arrays by one instruction.
         assert_eq!(jvm.ask("many 4 10"), ["counted 11", "called 2"], "{vm}");
-        assert_eq!(jvm.ask("failing"), ["failed true", "counted 100"], "{vm}");
+        assert_eq!(jvm.ask("failing"), ["ended true", "counted 100"], "{vm}");
         jvm.finish();
     });
 }

@@ -53,7 +53,8 @@ impl ClassFiles for Hook {
             false => None,
         };
         let contexts = &agent.exact.contexts;
-        let mut method = |method: &[u8], descriptor: &[u8]| contexts.method(name, method, descriptor);
+        let mut method =
+            |method: &[u8], descriptor: &[u8]| contexts.method(name, method, descriptor);
         let mut class = |class: &[u8]| contexts.class(class);
         let mut plan = Plan {
             account,

@@ -30,7 +30,11 @@ pub(super) fn write(
         let tree = Tree::of(&contexts.contexts);
         writeln!(out, "{address}: {}", headline(contexts, &tree))?;
         tree.write(limit, out)?;
-        for of in contexts.overflow.iter().filter(|of| of.calls + of.objects > 0) {
+        for of in contexts
+            .overflow
+            .iter()
+            .filter(|of| of.calls + of.objects > 0)
+        {
             writeln!(
                 out,
                 "  no room ({}): {} calls, {} objects counted for a context above",
@@ -153,8 +157,12 @@ impl<'a> Tree<'a> {
 
 /// What a context made, most first: `3 com.acme.Item, 2 int[] with 40`.
 fn types(context: &Context) -> String {
-    let objects = (context.objects.iter())
-        .map(|of| (of.objects, format!("{} {}", amount::count(of.objects), of.class)));
+    let objects = (context.objects.iter()).map(|of| {
+        (
+            of.objects,
+            format!("{} {}", amount::count(of.objects), of.class),
+        )
+    });
     let arrays = context.arrays.iter().map(|of| {
         let (arrays, elements) = (amount::count(of.arrays), amount::count(of.elements_total));
         let text = format!("{arrays} {}[] with {elements}", of.elements);

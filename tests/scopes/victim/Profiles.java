@@ -142,7 +142,7 @@ public final class Profiles {
                         throw new IllegalStateException("as it should be");
                     });
             Work.count(100);
-            Protocol.say("failed " + profile.failure().isPresent());
+            Protocol.say("ended " + profile.failure().isPresent());
             Protocol.say("counted " + sum(profile));
         }
     }

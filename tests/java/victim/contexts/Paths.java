@@ -5,7 +5,7 @@ import java.util.function.IntFunction;
 
 /** Allocations by many paths. */
 public final class Paths {
-    private static final ThreadLocal<Object> SINK = new ThreadLocal<>();
+    private static final ThreadLocal<Object> SINK = ThreadLocal.withInitial(() -> null);
     private static volatile Object sink;
 
     private Paths() {}

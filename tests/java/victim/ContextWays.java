@@ -22,6 +22,9 @@ import victim.contexts.Throwing;
  * </pre>
  */
 public final class ContextWays {
+    /** Where threads keep what they made last; here, because its initialiser allocates. */
+    public static final ThreadLocal<Object> SINK = new ThreadLocal<>();
+
     private ContextWays() {}
 
     public static void main(String[] arguments) throws Exception {

@@ -2,10 +2,10 @@ package victim.contexts;
 
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntFunction;
+import victim.ContextWays;
 
 /** Allocations by many paths. */
 public final class Paths {
-    private static final ThreadLocal<Object> SINK = ThreadLocal.withInitial(() -> null);
     private static volatile Object sink;
 
     private Paths() {}
@@ -73,17 +73,17 @@ public final class Paths {
     /** Allocations between which the thread gives way, two frames deep. */
     public static void yielding(int rounds) {
         for (int round = 0; round < rounds; round++) {
-            SINK.set(new Once());
+            ContextWays.SINK.set(new Once());
             parked();
         }
     }
 
     private static void parked() {
-        SINK.set(new int[3]);
+        ContextWays.SINK.set(new int[3]);
         Thread.yield();
-        SINK.set(new int[4]);
+        ContextWays.SINK.set(new int[4]);
         LockSupport.parkNanos(1);
-        SINK.set(new Once());
+        ContextWays.SINK.set(new Once());
     }
 
     /** What is allocated. */

@@ -38,7 +38,7 @@
 //! Java 5, what the rewriter does not understand, methods that would become too long, and the JDK's machinery
 //! of virtual threads, where a thread is between two threads and may call nothing.
 //!
-//! The module [`contexts`] inserts brackets of another kind, which count by the path of calls; with or without the
+//! The module `contexts` inserts brackets of another kind, which count by the path of calls; with or without the
 //! accounts. Profiles by site are to be a number more at each `made`.
 
 #![forbid(unsafe_code)]

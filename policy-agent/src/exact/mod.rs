@@ -6,7 +6,7 @@
 //! [`Hook`] gives counters to each class that is loaded. Switched off again, the code goes, the counts stay.
 //!
 //! Contexts go the same way, with or without accounts: their code stands in the classes of the named packages, and
-//! in those of the JDK that say which thread runs ([`contexts`]).
+//! in those of the JDK that say which thread runs (the module `contexts`).
 
 mod contexts;
 mod counter;

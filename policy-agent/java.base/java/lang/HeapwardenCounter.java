@@ -418,6 +418,9 @@ public final class HeapwardenCounter {
 
     /** Measures arrays. Once, before anything is counted, with the native methods bound. */
     static void prepare() {
+        // A native thread that attaches itself cannot wait for a class while its Thread is made: the JVM would crash.
+        UNSAFE.ensureClassInitialized(HeapwardenThread.class);
+        UNSAFE.ensureClassInitialized(HeapwardenCounts.class);
         int none = sizeOf(new byte[0]);
         int length = 1;
         while (sizeOf(new byte[length]) == none) {

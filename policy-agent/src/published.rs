@@ -72,6 +72,12 @@ impl Source for Published {
         self.agent.walks.document()
     }
 
+    fn contexts(&self) -> Vec<u8> {
+        let packages = &self.agent.policy.in_force().exact.contexts;
+        let packages = packages.iter().map(ToString::to_string).collect();
+        self.agent.exact.contexts.document(packages)
+    }
+
     fn instances(&self) -> Vec<u8> {
         let values_allowed = self.agent.policy.in_force().privacy.values;
         self.agent.walks.instances.document(values_allowed)
@@ -136,5 +142,8 @@ fn completed(agent: &Agent, mut taken: Taken) -> Taken {
     }
     (snapshot.memory_bytes).push(("snapshots", agent.snapshots.desk.committed_bytes()));
     (snapshot.memory_bytes).push(("history", agent.remembered_bytes.load(Ordering::Relaxed)));
+    if let Some(contexts) = snapshot.exact.as_ref().and_then(|exact| exact.contexts) {
+        (snapshot.memory_bytes).push(("contexts", contexts.memory_bytes));
+    }
     taken
 }

@@ -5,6 +5,7 @@ mod attach;
 mod check;
 mod clock;
 mod completions;
+mod contexts;
 mod deployment;
 mod diff;
 mod doctor;
@@ -60,6 +61,8 @@ enum Command {
     Paths(walk::PathsArguments),
     /// Print a shell's completions for this command
     Completions(completions::Arguments),
+    /// Print what running JVMs allocated, by calling context
+    Contexts(contexts::Arguments),
     /// Compare two snapshots: what came and what went, with the error of the difference
     Diff(diff::Arguments),
     /// Find out why a JVM's accounts are empty, imprecise or not enforced
@@ -97,6 +100,7 @@ fn main() -> ExitCode {
         Command::Instances(arguments) => walk::run_instances(&arguments),
         Command::Paths(arguments) => walk::run_paths(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, Cli::command()),
+        Command::Contexts(arguments) => contexts::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Profile(arguments) => profile::run(&arguments),

@@ -71,6 +71,12 @@ impl Policy {
             &old.exact.accounts,
             &new.exact.accounts,
         );
+        change(
+            &mut lines,
+            "exact contexts",
+            &Listed(&old.exact.contexts),
+            &Listed(&new.exact.contexts),
+        );
         diff_snapshots(&mut lines, old.snapshots.as_ref(), new.snapshots.as_ref());
         diff_enforcement(&mut lines, &old.enforcement, &new.enforcement);
         diff_accounts(&mut lines, &old.accounts, &new.accounts);

@@ -96,6 +96,7 @@ impl InterruptTable {
 }
 
 /// Patterns, or requests, as a message lists them.
+#[derive(PartialEq)]
 pub(crate) struct Listed<'a, T>(pub(crate) &'a [T]);
 
 impl<T: fmt::Display> fmt::Display for Listed<'_, T> {

@@ -26,6 +26,7 @@ mod admit;
 mod diagnostic;
 mod did_you_mean;
 mod diff;
+mod exact;
 mod glob;
 mod interrupt;
 mod keys;
@@ -45,6 +46,7 @@ mod work;
 
 pub use admit::{Admit, AdmitError, MAX_METHOD_BYTES};
 pub use diagnostic::{Diagnostic, Label, Position, Severity};
+pub use exact::{Exact, MAX_CONTEXTS};
 pub use glob::{Glob, GlobError, MAX_GLOB_BYTES};
 pub use interrupt::{Interrupt, InterruptTable, Interrupts, NEVER_INTERRUPTED};
 pub use leak::{AcknowledgedLeak, MAX_LEAKS};
@@ -53,7 +55,7 @@ pub use parse::{MAX_ACCOUNTS, MAX_DIAGNOSTICS, MAX_FILE_BYTES, Parsed, parse, pa
 pub use pattern::{MAX_PATTERN_BYTES, PackagePattern, PackageTable, PatternError};
 pub use schema::{
     Account, AgentSection, Charge, DEFAULT_MASK_BYTES, DEFAULT_RESERVE_PERCENT, Door, Enforcement,
-    Exact, FINEST_DEFAULT_INTERVAL_BYTES, Interval, LeakPaths, LeakSettings, Limit,
+    FINEST_DEFAULT_INTERVAL_BYTES, Interval, LeakPaths, LeakSettings, Limit,
     MAX_CPU_BUDGET_PERCENT, MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES,
     MAX_INTERVAL_DOUBLINGS, MAX_NAME_BYTES, MAX_PATHS_PER_DAY, MAX_RESERVE_PERCENT, MAX_SITES,
     MAX_TRACKED, MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES,

@@ -9,16 +9,16 @@ use toml::de::DeTable;
 use crate::account;
 use crate::diagnostic::{Diagnostic, Sink, quote};
 use crate::did_you_mean;
+use crate::exact::{self, Exact};
 use crate::keys;
 use crate::leak::{self, MAX_LEAKS};
 use crate::listen::Listen;
 use crate::nesting;
 use crate::schema::{
-    AgentSection, Enforcement, Exact, Interval, LeakPaths, LeakSettings, Limit,
-    MAX_CPU_BUDGET_PERCENT, MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_PATHS_PER_DAY,
-    MAX_RESERVE_PERCENT, MAX_TRACKED, MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT,
-    MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT, MIN_TRACKED, Mode, Policy, Principals, Privacy,
-    Sampling,
+    AgentSection, Enforcement, Interval, LeakPaths, LeakSettings, Limit, MAX_CPU_BUDGET_PERCENT,
+    MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_PATHS_PER_DAY, MAX_RESERVE_PERCENT,
+    MAX_TRACKED, MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES,
+    MIN_RESERVE_PERCENT, MIN_TRACKED, Mode, Policy, Principals, Privacy, Sampling,
 };
 use crate::snapshots;
 use crate::thin::{self, MAX_THIN_RULES};
@@ -144,7 +144,7 @@ fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
     let sampling = root.section("sampling", keys::SAMPLING, sink);
     let enforcement = root.section("enforcement", keys::ENFORCEMENT, sink);
     let snapshots = root.section("snapshots", keys::SNAPSHOTS, sink);
-    let exact = root.section("exact", keys::EXACT, sink);
+    let exact_section = root.section("exact", keys::EXACT, sink);
     let leak_settings = root.section("leaks", keys::LEAKS, sink);
     let privacy = root.section("privacy", keys::PRIVACY, sink);
     let accounts = root.sections("account", keys::ACCOUNT, MAX_ACCOUNTS, sink);
@@ -159,9 +159,7 @@ fn read_policy(table: &DeTable<'_>, sink: &mut Sink) -> Policy {
             read_enforcement(&section, sink)
         }),
         snapshots: snapshots.and_then(|section| snapshots::read(&section, sink)),
-        exact: exact.map_or_else(Exact::default, |section| Exact {
-            accounts: section.switch("accounts", sink).unwrap_or_default(),
-        }),
+        exact: exact_section.map_or_else(Exact::default, |section| exact::read(&section, sink)),
         leak_settings: leak_settings.map_or_else(LeakSettings::default, |section| {
             let default = LeakSettings::default();
             let paths = word(

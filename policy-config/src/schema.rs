@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::admit::Admit;
+use crate::exact::Exact;
 use crate::glob::Glob;
 use crate::interrupt::{Interrupts, Listed};
 use crate::leak::AcknowledgedLeak;
@@ -266,13 +267,6 @@ pub enum Mode {
     Enforce,
 }
 words!(Mode { Observe = "observe", Enforce = "enforce" });
-
-/// `[exact]`: what is counted exactly, by code inserted into all classes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Exact {
-    /// `accounts`: whether every allocation is counted to its account.
-    pub accounts: bool,
-}
 
 /// `[leaks]`: what is found out about what accounts hold, beyond what leak suspects need.
 #[derive(Debug, Clone, PartialEq)]

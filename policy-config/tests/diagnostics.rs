@@ -1,8 +1,8 @@
 //! What a user reads: every rule of the policy file, its place and its hint.
 
 use policy_config::{
-    Charge, Door, Interrupt, Interval, Limit, Listen, MAX_SITES, Matcher, Mode, Policy, Principals,
-    Severity, Throw, parse, parse_bytes,
+    Charge, Door, Interrupt, Interval, Limit, Listen, MAX_CONTEXTS, MAX_SITES, Matcher, Mode,
+    Policy, Principals, Severity, Throw, parse, parse_bytes,
 };
 
 /// All diagnostics of `text`, one rendered line each.
@@ -793,6 +793,36 @@ fn paths_of_suspects_are_off_or_forked_within_a_budget() {
     let found = lines("[leaks]\npaths = 'fork'\npaths-per-day = 0");
     assert!(found[0].contains("did you mean \"forked\"?"), "{found:?}");
     assert!(found[1].contains("paths-per-day"), "{found:?}");
+}
+
+#[test]
+fn contexts_are_packages_of_no_jdk() {
+    let wanted = policy("[exact]\ncontexts = ['com.acme.*', 'javax.mail', 'sunny']").exact;
+    assert!(wanted.is_wanted() && !wanted.accounts);
+    for (package, has) in [
+        ("com.acme", true),
+        ("com/acme/cart", true),
+        ("com.acmecorp", false),
+        ("sunny", true),
+        ("sunny.side", false),
+    ] {
+        assert_eq!(wanted.has_contexts_of(package), has, "{package}");
+    }
+    assert!(!policy("[exact]\ncontexts = []").exact.is_wanted());
+    assert_lines(
+        "[exact]\ncontexts = ['java.util.*', 'sun', 'a.*', 'a.*', 'b.Cart', '*', 7]",
+        &[
+            "p:2:13: \"java.util.*\" is a part of the JDK (name packages of your program or its libraries; what the JDK allocates for them is counted by `accounts`)",
+            "p:2:28: \"sun\" is a part of the JDK (name packages of your program or its libraries; what the JDK allocates for them is counted by `accounts`)",
+            "p:2:42: warning: \"a.*\" stands here twice (remove one)",
+            "p:2:49: warning: \"b.Cart\" looks like a class (patterns name packages, of which all classes have contexts)",
+            "p:2:59: `*` would claim every package, the JDK's too (name the packages you mean, such as \"com.acme.*\"; what no account matches is shown as _unaccounted)",
+            "p:2:64: `contexts` must hold strings, not a whole number (write contexts = [\"com.acme.*\"])",
+        ],
+    );
+    let many: Vec<String> = (0..=MAX_CONTEXTS).map(|n| format!("'a.p{n}'")).collect();
+    let text = format!("[exact]\ncontexts = [{}]", many.join(","));
+    assert_eq!(underlined(&text), ["'a.p100'"]);
 }
 
 #[test]

@@ -98,12 +98,35 @@ impl Comparison {
     }
 }
 
+/// What calling contexts could not count as they should.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ContextOverflow {
+    /// Contexts in the tree, the root not counted.
+    pub contexts: u64,
+    /// Calls without a context of their own and objects that were counted for the context above, by reason: the
+    /// tree is too deep, has too many contexts, or too many types in them.
+    pub by_reason: [(u64, u64); 3],
+    /// Objects that were not counted at all.
+    pub lost_objects: u64,
+    /// Bytes of the tree, on the Java heap and beside it.
+    pub memory_bytes: u64,
+}
+
+impl ContextOverflow {
+    /// The reasons as they are published.
+    pub const REASONS: [&'static str; 3] = ["depth", "contexts", "types"];
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct ExactCounting {
     counting: AtomicBool,
     is_on: AtomicBool,
     compared: Mutex<Option<Compared>>,
+    /// Of accounts, not of contexts alone.
+    accounts: AtomicBool,
+    /// Locked by the agent's threads alone.
+    contexts: Mutex<Option<ContextOverflow>>,
     rewritten: AtomicU64,
     skipped: [AtomicU64; Skip::ALL.len()],
     lost_objects: AtomicU64,
@@ -122,6 +145,8 @@ pub struct ExactStatus {
     pub skipped: Vec<(&'static str, u64)>,
     /// Objects that threads could not count while they were being made.
     pub lost_objects: u64,
+    /// Of calling contexts; `None` if there were none.
+    pub contexts: Option<ContextOverflow>,
 }
 
 impl ExactCounting {
@@ -129,6 +154,26 @@ impl ExactCounting {
     #[must_use]
     pub fn is_counting(&self) -> bool {
         self.counting.load(Ordering::Relaxed)
+    }
+
+    /// Inserted code counts for accounts, or has.
+    #[must_use]
+    pub fn counts_accounts(&self) -> bool {
+        self.accounts.load(Ordering::Relaxed)
+    }
+
+    /// Inserted code counts for accounts from now on.
+    pub fn begin_accounts(&self) {
+        self.accounts.store(true, Ordering::Relaxed);
+    }
+
+    fn contexts(&self) -> MutexGuard<'_, Option<ContextOverflow>> {
+        self.contexts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The figures of calling contexts are these.
+    pub fn contexts_are(&self, figures: ContextOverflow) {
+        *self.contexts() = Some(figures);
     }
 
     /// Inserted code counts from now on.
@@ -185,6 +230,7 @@ impl ExactCounting {
                 })
                 .collect(),
             lost_objects: self.lost_objects.load(Ordering::Relaxed),
+            contexts: *self.contexts(),
         })
     }
 }

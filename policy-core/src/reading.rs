@@ -499,7 +499,7 @@ fn look<G>(
             (departed.allocated_objects).wrapping_add(totals.allocated_objects);
         let mut exact = departed.exact;
         exact += totals.exact;
-        account.exact = core.exact.is_counting().then_some(exact);
+        account.exact = core.exact.counts_accounts().then_some(exact);
         account.retired_loaders =
             directory.retired_loaders(entry, |purse| core.ledger.totals(purse).charged.bytes > 0);
         let rule = entry.rule.and_then(|index| policy.accounts.get(index));

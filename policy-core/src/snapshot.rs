@@ -418,6 +418,10 @@ pub trait Source: Send + Sync {
     fn walks(&self) -> Vec<u8> {
         b"{\"walks\":[]}\n".to_vec()
     }
+    /// What was allocated in which calling context, as JSON.
+    fn contexts(&self) -> Vec<u8> {
+        b"{\"contexts\":[]}\n".to_vec()
+    }
     /// The last answers to `heapwarden instances`, as JSON.
     fn instances(&self) -> Vec<u8> {
         b"{\"answers\":[]}\n".to_vec()

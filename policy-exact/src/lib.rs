@@ -38,11 +38,12 @@
 //! Java 5, what the rewriter does not understand, methods that would become too long, and the JDK's machinery
 //! of virtual threads, where a thread is between two threads and may call nothing.
 //!
-//! Contexts (a tree of callers) are to be brackets of another kind, and profiles by site a number more at each
-//! `made`: both have their place in [`Plan`].
+//! The module `contexts` inserts brackets of another kind, which count by the path of calls; with or without the
+//! accounts. Profiles by site are to be a number more at each `made`.
 
 #![forbid(unsafe_code)]
 
+mod contexts;
 mod sites;
 
 use policy_rewrite::{
@@ -50,6 +51,8 @@ use policy_rewrite::{
 };
 
 use sites::Site;
+
+pub use contexts::{CONTEXTS, Contexts, ELEMENTS};
 
 /// The class that counts, in the boot loader.
 pub const COUNTER: &str = "java/lang/HeapwardenCounter";
@@ -63,12 +66,16 @@ pub struct Plan<'p> {
     /// The number of a class that this class makes instances of, by its internal name; `None` if there are
     /// too many.
     pub number: &'p mut dyn FnMut(&[u8]) -> Option<i32>,
+    /// Whether each allocation is counted to its account.
+    pub accounts: bool,
+    /// The numbers for contexts; `None`: the class has none.
+    pub contexts: Option<Contexts<'p>>,
 }
 
 /// Why something of a class has no counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Left {
-    /// The whole class: it is older than Java 5.
+    /// The whole class but for contexts: it is older than Java 5.
     Old,
     /// The whole class: it is a part of the machinery of virtual threads.
     ThreadMachinery,
@@ -101,19 +108,23 @@ pub fn rewrite(bytes: &[u8], plan: &mut Plan<'_>) -> Outcome {
         return outcome;
     }
     let machinery = is_thread_machinery(class.name());
-    if machinery {
+    let is_old = class.version() < FIRST_WITH_CLASS_CONSTANTS;
+    if plan.accounts && machinery {
         outcome.left.push(Left::ThreadMachinery);
-    } else if class.version() < FIRST_WITH_CLASS_CONSTANTS {
+    } else if plan.accounts && is_old {
         outcome.left.push(Left::Old);
-        return outcome;
     }
+    let has_counters = plan.accounts && !machinery && !is_old && !is_scopes(class.name());
     let mut rewriter = Rewriter::new(&class);
     for method in class.methods() {
         let edited = method.code().and_then(|code| {
             let Some(code) = code else { return Ok(()) };
             let mut edit = MethodEdit::default();
             sites::of_the_jdk(&class, method, &code, &mut edit)?;
-            if !machinery && !is_scopes(class.name()) {
+            if let Some(contexts) = &mut plan.contexts {
+                contexts::count(&class, method, &code, contexts, &mut edit)?;
+            }
+            if has_counters {
                 count(&class, method, &code, plan, &mut edit, &mut outcome.left)?;
             }
             rewriter.edit(method, &edit)
@@ -184,6 +195,8 @@ fn count(
         edit.bracket(Bracket {
             enter: enter.invoke_static(COUNTER, "enter", "(I)I")?,
             leave: (COUNTER, "leave"),
+            again: None,
+            escapes: false,
         });
         let again = Snippet::new().push_int(account);
         let again = again.invoke_static(COUNTER, "again", "(I)V")?;
@@ -204,6 +217,12 @@ fn is_ours(name: &[u8]) -> bool {
 /// Where the Java API keeps the scopes of a thread.
 fn is_scopes(name: &[u8]) -> bool {
     name == b"dev/heapwarden/agent/Cell"
+}
+
+/// Whether the class says which thread runs, and so needs code where no account is counted.
+#[must_use]
+pub fn follows_threads(name: &[u8]) -> bool {
+    matches!(name, b"java/lang/Thread" | b"java/lang/VirtualThread")
 }
 
 /// Here the JVM takes one thread for another.

@@ -63,6 +63,65 @@ impl<'a> Site<'a> {
     }
 }
 
+/// What an instruction allocates itself, as contexts have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Allocation<'a> {
+    /// An instance of the class of this name.
+    Instance { name: &'a [u8] },
+    /// An array; the descriptor of the method that counts it.
+    Array(&'static str),
+    /// Arrays in arrays: the name of the outermost, and how many of its dimensions; more than one.
+    Arrays { name: &'a [u8], dimensions: i32 },
+}
+
+impl<'a> Allocation<'a> {
+    /// `None` if it allocates nothing itself.
+    pub(crate) fn of(
+        pool: &ConstantPool<'a>,
+        instruction: &Instruction<'a>,
+    ) -> Result<Option<Allocation<'a>>, RewriteError> {
+        let constant = instruction.constant().unwrap_or(0);
+        Ok(match instruction.opcode {
+            NEW => Some(Allocation::Instance {
+                name: pool.class(constant)?,
+            }),
+            NEWARRAY => array_of(instruction.operands[0]).map(Allocation::Array),
+            ANEWARRAY => Some(Allocation::Array(OF_REFERENCES)),
+            MULTIANEWARRAY => {
+                let name = pool.class(constant)?;
+                Some(match (instruction.operands[2], name) {
+                    (1, [b'[', kind]) => {
+                        Allocation::Array(of_primitives(*kind).unwrap_or(OF_REFERENCES))
+                    }
+                    (1, _) => Allocation::Array(OF_REFERENCES),
+                    (dimensions, name) => Allocation::Arrays {
+                        name,
+                        dimensions: i32::from(dimensions),
+                    },
+                })
+            }
+            _ => None,
+        })
+    }
+}
+
+const OF_REFERENCES: &str = "([Ljava/lang/Object;)V";
+
+/// By the letter of a descriptor.
+fn of_primitives(kind: u8) -> Option<&'static str> {
+    array_of(match kind {
+        b'Z' => 4,
+        b'C' => 5,
+        b'F' => 6,
+        b'D' => 7,
+        b'B' => 8,
+        b'S' => 9,
+        b'I' => 10,
+        b'J' => 11,
+        _ => return None,
+    })
+}
+
 /// Whether the method that holds such an instruction may allocate or call what does.
 pub(crate) fn may_allocate(opcode: u8) -> bool {
     matches!(

@@ -143,6 +143,8 @@ impl Class {
                 let at = numbers.iter().position(|name| name.as_bytes() == class);
                 at.map(|at| at as i32)
             },
+            accounts: true,
+            contexts: None,
         };
         let Outcome { bytes, left } = rewrite(&bytes, &mut plan);
         (bytes.map(|bytes| shown(&bytes)), left)
@@ -389,6 +391,8 @@ fn some_classes_are_left_alone_and_told() {
     let mut plan = Plan {
         account: None,
         number: &mut |_| None,
+        accounts: true,
+        contexts: None,
     };
     let Outcome { bytes, left } = rewrite(b"no class file", &mut plan);
     assert!(bytes.is_none());

@@ -8,6 +8,7 @@
 //!   [`Walks`]: the JSON of `GET /api/v1/paths`;
 //! - [`Instances`]: the answer to `heapwarden instances`; [`InstanceAnswers`]: the JSON of `GET /api/v1/instances`;
 //! - [`History`] and [`SnapshotFiles`]: the JSON of `GET /api/v1/history` and `GET /api/v1/snapshots`;
+//! - [`Contexts`]: the JSON of `GET /api/v1/contexts`;
 //! - [`RunFile`]: the file that the agent's option `run-file` names;
 //! - [`metric_names`]: the names of the metrics of `GET /metrics`.
 //!
@@ -24,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
+mod contexts;
 mod counts;
 mod history;
 mod instances;
@@ -39,6 +41,7 @@ pub use accounts::{
     Account, Accounts, Bin, Class, Costs, Door, Evidence, Exact, Heap, Ineffective, Jvm, Place,
     Policy, Principal, Sampling, State, Tree,
 };
+pub use contexts::{Arrays, Context, Contexts, Objects, Overflow};
 pub use counts::Counts;
 pub use history::{History, HistoryAccount, HistoryPoint, SnapshotFile, SnapshotFiles};
 pub use instances::{

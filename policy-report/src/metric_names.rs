@@ -66,6 +66,10 @@ metric_names! {
     EXACT_COUNTED_BYTES = "heapwarden_exact_counted_bytes_total";
     EXACT_REMAINDER_BYTES = "heapwarden_exact_remainder_bytes";
     EXACT_LOST_OBJECTS = "heapwarden_exact_lost_objects_total";
+    EXACT_CONTEXTS = "heapwarden_exact_contexts";
+    EXACT_CONTEXT_OVERFLOW_CALLS = "heapwarden_exact_context_overflow_calls_total";
+    EXACT_CONTEXT_OVERFLOW_OBJECTS = "heapwarden_exact_context_overflow_objects_total";
+    EXACT_CONTEXT_LOST_OBJECTS = "heapwarden_exact_context_lost_objects_total";
     SCOPE_MISUSE = "heapwarden_scope_misuse_total";
     SAMPLING_INTERVAL_BYTES = "heapwarden_sampling_interval_bytes";
     CAPABILITY_ENABLED = "heapwarden_capability_enabled";

@@ -7,7 +7,8 @@ use crate::code::Code;
 use crate::error::RewriteError;
 use crate::input::Output;
 use crate::instructions::{
-    ICONST_0, ICONST_1, IFEQ, ILOAD, INVOKESTATIC, IRETURN, ISTORE, Instruction, RETURN, WIDE,
+    ATHROW, ICONST_0, ICONST_1, IFEQ, ILOAD, INVOKESTATIC, IRETURN, ISTORE, Instruction, RETURN,
+    WIDE,
 };
 use crate::pool::AppendedConstants;
 use crate::snippet::Snippet;
@@ -16,21 +17,34 @@ use crate::snippet::Snippet;
 #[derive(Debug, Clone, Default)]
 pub struct MethodEdit {
     guard: Option<Guard>,
-    bracket: Option<Bracket>,
+    brackets: Vec<Bracket>,
     before: BTreeMap<u32, Vec<Snippet>>,
     after: BTreeMap<u32, Vec<Snippet>>,
 }
 
 /// Code at the entry of a method, and code at each of its returns that gets what the first gave. The number
 /// is kept in a local variable of its own, which each frame of the stack map then names.
-///
-/// If the method ends with an exception, nothing runs.
 #[derive(Debug, Clone)]
 pub struct Bracket {
     /// Leaves one `int` on the stack.
     pub enter: Snippet,
     /// The class and name of a static method that takes the `int` and returns nothing.
     pub leave: (&'static str, &'static str),
+    /// What runs where a handler of the method begins; `None`: nothing.
+    pub again: Option<Again>,
+    /// Whether `leave` runs as well if the method ends with an exception. Not if that comes out of the call by which
+    /// a constructor calls another one of its object, nor in the few constructors of which it is not clear where
+    /// that is.
+    pub escapes: bool,
+}
+
+/// A static method that takes the `int` of a bracket and a number, and returns nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Again {
+    /// Its class and name.
+    pub method: (&'static str, &'static str),
+    /// The number.
+    pub number: i32,
 }
 
 /// A question at the entry of a method.
@@ -58,10 +72,10 @@ impl MethodEdit {
         self.guard = Some(guard);
     }
 
-    /// Brackets the method: behind its entry and before its returns, also where jumps lead to them; the last
-    /// bracket given counts.
+    /// Brackets the method: behind its entry and before its returns, also where jumps lead to them. A later
+    /// bracket stands within an earlier one.
     pub fn bracket(&mut self, bracket: Bracket) {
-        self.bracket = Some(bracket);
+        self.brackets.push(bracket);
     }
 
     /// Runs `snippet` before the instruction at `offset`, also where a jump leads to it.
@@ -78,7 +92,7 @@ impl MethodEdit {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.guard.is_none()
-            && self.bracket.is_none()
+            && self.brackets.is_empty()
             && self.before.is_empty()
             && self.after.is_empty()
     }
@@ -117,7 +131,7 @@ impl MethodEdit {
             }
             Ok(placed)
         };
-        let (mut before, after) = (side(&self.before, false)?, side(&self.after, true)?);
+        let (before, after) = (side(&self.before, false)?, side(&self.after, true)?);
         let beneath = code.max_stack.checked_add(most);
         let mut max_stack = beneath.ok_or(RewriteError::Full("the operand stack"))?;
         let mut guard = None;
@@ -127,47 +141,86 @@ impl MethodEdit {
             max_stack = max_stack.max(ask.most());
             guard = Some(assemble_guard(ask, *leave, constants)?);
         }
-        let mut entry = guard;
-        let mut max_locals = code.max_locals;
-        if let Some(Bracket { enter, leave }) = &self.bracket {
+        let mut assembled = Insertions {
+            is_guarded: self.guard.is_some(),
+            entry: guard,
+            before,
+            after,
+            escape: None,
+            max_stack,
+            max_locals: code.max_locals,
+        };
+        if !self.brackets.is_empty() {
             if self.guard.is_some() {
                 return Err(RewriteError::Insertion(
                     "a guard and a bracket in one method",
                 ));
             }
+            // The numbers lie on all that is there at a return.
+            let beneath = code.max_stack.checked_add(most.max(2));
+            let beneath = beneath.ok_or(RewriteError::Full("the operand stack"))?;
+            assembled.max_stack = max_stack.max(beneath);
+            self.assemble_brackets(code, constants, &mut assembled)?;
+        }
+        Ok(assembled)
+    }
+
+    fn assemble_brackets(
+        &self,
+        code: &Code<'_>,
+        constants: &mut AppendedConstants,
+        into: &mut Insertions,
+    ) -> Result<(), RewriteError> {
+        let (mut entry, mut end, mut escape) = (Vec::new(), Vec::new(), Vec::new());
+        let mut again = Vec::new();
+        for bracket in &self.brackets {
+            let enter = &bracket.enter;
             if enter.depth() != 1 {
                 return Err(RewriteError::Insertion(
                     "a bracket that does not begin with one number",
                 ));
             }
             check_locals(enter, code)?;
+            let local = into.max_locals;
             let full = RewriteError::Full("the local variables");
-            let local = code.max_locals;
-            max_locals = local.checked_add(1).ok_or(full)?;
-            max_stack = max_stack.max(enter.most());
-            // The number lies on all that is there at a return.
-            let beneath = code.max_stack.checked_add(most.max(1));
-            max_stack = max_stack.max(beneath.ok_or(RewriteError::Full("the operand stack"))?);
-            let mut bytes = enter.assemble(constants)?;
-            put_local(&mut bytes, ISTORE, local);
-            entry = Some(bytes);
-            let mut end = Vec::new();
-            put_local(&mut end, ILOAD, local);
-            end.put_u1(INVOKESTATIC);
-            end.put_u2(constants.method(leave.0, leave.1, "(I)V")?);
-            for instruction in code.instructions().filter(Instruction::is_return) {
-                let place: &mut Vec<u8> = before.entry(instruction.offset).or_default();
-                place.extend_from_slice(&end);
+            into.max_locals = local.checked_add(1).ok_or(full)?;
+            into.max_stack = into.max_stack.max(enter.most());
+            entry.extend(enter.assemble(constants)?);
+            put_local(&mut entry, ISTORE, local);
+            let (class, name) = bracket.leave;
+            let mut leave = Vec::new();
+            put_local(&mut leave, ILOAD, local);
+            leave.put_u1(INVOKESTATIC);
+            leave.put_u2(constants.method(class, name, "(I)V")?);
+            if bracket.escapes {
+                escape.splice(0..0, leave.iter().copied());
+            }
+            end.splice(0..0, leave);
+            if let Some(Again { method, number }) = &bracket.again {
+                put_local(&mut again, ILOAD, local);
+                again.extend(Snippet::new().push_int(*number).assemble(constants)?);
+                again.put_u1(INVOKESTATIC);
+                again.put_u2(constants.method(method.0, method.1, "(II)V")?);
             }
         }
-        Ok(Insertions {
-            is_guarded: self.guard.is_some(),
-            entry,
-            before,
-            after,
-            max_stack,
-            max_locals,
-        })
+        into.entry = Some(entry);
+        if !again.is_empty() {
+            for handler in code.handler_offsets() {
+                into.before.entry(handler).or_default().extend(&again);
+            }
+        }
+        for instruction in code.instructions().filter(Instruction::is_return) {
+            into.before
+                .entry(instruction.offset)
+                .or_default()
+                .extend(&end);
+        }
+        if !escape.is_empty() {
+            escape.put_u1(ATHROW);
+            let class = constants.class(b"java/lang/Throwable")?;
+            into.escape = Some((escape, class));
+        }
+        Ok(())
     }
 }
 
@@ -240,9 +293,11 @@ pub(crate) struct Insertions {
     entry: Option<Vec<u8>>,
     before: BTreeMap<u32, Vec<u8>>,
     after: BTreeMap<u32, Vec<u8>>,
+    /// The code of a handler of whatever leaves the method by an exception, and the constant of `Throwable`.
+    escape: Option<(Vec<u8>, u16)>,
     /// What the method needs of the operand stack with them.
     pub(crate) max_stack: u16,
-    /// The local variables with that of a bracket, which is the last.
+    /// The local variables with those of brackets, which are the last.
     pub(crate) max_locals: u16,
 }
 
@@ -255,6 +310,12 @@ impl Insertions {
     /// What stands at the entry, a guard or the beginning of a bracket.
     pub(crate) fn entry(&self) -> Option<&[u8]> {
         self.entry.as_deref()
+    }
+
+    /// The code of a handler of everything, and the constant of `Throwable`.
+    pub(crate) fn escape(&self) -> Option<(&[u8], u16)> {
+        let (code, class) = self.escape.as_ref()?;
+        Some((code, *class))
     }
 
     pub(crate) fn before(&self, offset: u32) -> &[u8] {

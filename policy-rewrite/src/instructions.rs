@@ -22,7 +22,7 @@ const RET: u8 = 0xa9;
 const IINC: u8 = 0x84;
 pub(crate) const TABLESWITCH: u8 = 0xaa;
 pub(crate) const LOOKUPSWITCH: u8 = 0xab;
-const ATHROW: u8 = 0xbf;
+pub(crate) const ATHROW: u8 = 0xbf;
 pub(crate) const WIDE: u8 = 0xc4;
 const GOTO_W: u8 = 0xc8;
 
@@ -69,6 +69,17 @@ impl<'a> Instruction<'a> {
     #[must_use]
     pub fn is_return(&self) -> bool {
         (IRETURN..=RETURN).contains(&self.opcode)
+    }
+
+    /// Whether it puts something into local variable 0.
+    pub(crate) fn stores_first_local(&self) -> bool {
+        match self.opcode {
+            // By a number behind the opcode, wide or not; and those whose opcode has the number.
+            ISTORE..=0x3a => self.operands[0] == 0,
+            WIDE => (ISTORE..=0x3a).contains(&self.operands[0]) && self.operands[1..3] == [0, 0],
+            0x3b | 0x3f | 0x43 | 0x47 | 0x4b => true,
+            _ => false,
+        }
     }
 
     pub(crate) fn length(&self) -> u32 {

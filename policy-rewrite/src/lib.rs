@@ -10,7 +10,9 @@
 //!   frame says so.
 //!
 //! * A [`Bracket`] stands around a method: its number is in a new local variable, behind all others, from the
-//!   entry on. So each frame gains that one variable, and nothing has to be computed of the method itself.
+//!   entry on. So each frame gains that one variable, and nothing has to be computed of the method itself. If it is
+//!   to end with exceptions too, a handler stands behind the code, for all of it and after all other handlers. Its
+//!   frame has these numbers and nothing of the method; a constructor has two (the module `escape`).
 //!
 //! The rules:
 //!
@@ -52,6 +54,7 @@ mod attributes;
 mod class_file;
 mod code;
 mod error;
+mod escape;
 mod input;
 mod insertion;
 mod instructions;
@@ -66,7 +69,7 @@ mod tests;
 pub use class_file::{ClassFile, Method};
 pub use code::Code;
 pub use error::RewriteError;
-pub use insertion::{Bracket, Guard, Leave, MethodEdit};
+pub use insertion::{Again, Bracket, Guard, Leave, MethodEdit};
 pub use instructions::Instruction;
 pub use pool::{ConstantPool, Member};
 pub use rewriter::Rewriter;

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use crate::class_file::{ClassFile, FIRST_WITH_FRAMES, Method};
-use crate::code::Code;
+use crate::code::{Code, MOST_CODE_BYTES};
 use crate::error::RewriteError;
+use crate::escape;
 use crate::input::Output;
 use crate::insertion::{Insertions, MethodEdit};
 use crate::pool::AppendedConstants;
 use crate::relocation::Relocation;
-use crate::stack_map;
+use crate::stack_map::{self, NewFrames};
 
 /// Gathers the edits of one class's methods and writes the class.
 #[derive(Debug)]
@@ -91,37 +92,89 @@ impl<'c, 'a> Rewriter<'c, 'a> {
         let insertions = &edit.assemble(method, code, constants)?;
         let moved = Relocation::of(code, insertions)?;
         let pool = self.class.pool();
+        let (escape, throwable) = insertions.escape().unwrap_or_default();
+        let initialised = match method.name() {
+            b"<init>" => escape::initialised_at(self.class, code)?,
+            _ => None,
+        };
+        let mut handlers = match escape {
+            [] => Vec::new(),
+            _ => escape::handlers(self.class, method, code, &moved, initialised, escape.len())?,
+        };
+        let added = insertions.max_locals - code.max_locals;
         let mut attributes = Vec::new();
         let mut has_map = false;
         for attribute in code.attributes(|index| pool.text(index))? {
             has_map |= attribute.is_stack_map();
-            let bytes = match attribute.is_stack_map() && insertions.max_locals > code.max_locals {
-                // The frames name the local variable of the bracket.
+            let bytes = match attribute.is_stack_map() && added > 0 {
+                // The frames name the local variables of brackets.
                 true => {
-                    let first = stack_map::first_locals(self.class, method, constants)?;
-                    stack_map::with_local(attribute.bytes, &moved, first, code.max_locals)?
+                    let new = NewFrames {
+                        first: stack_map::first_locals(self.class, method, constants)?,
+                        most: code.max_locals,
+                        added,
+                        initialised,
+                        throwable,
+                    };
+                    let map = stack_map::with_locals(attribute.bytes, &moved, &new, &handlers)?;
+                    match map {
+                        Some(map) => map,
+                        None => {
+                            handlers.clear();
+                            stack_map::with_locals(attribute.bytes, &moved, &new, &handlers)?
+                                .unwrap_or_default()
+                        }
+                    }
                 }
                 false => attribute.relocated(&moved)?,
             };
             attributes.push((attribute.name, bytes));
         }
-        let needs_map = moved.guarded && self.class.version() >= FIRST_WITH_FRAMES;
-        if needs_map && !has_map {
+        let needs_map = moved.guarded || !handlers.is_empty();
+        if needs_map && self.class.version() >= FIRST_WITH_FRAMES && !has_map {
             let name = constants.text("StackMapTable")?;
-            attributes.push((name, stack_map::of_guard(&moved)?));
+            let map = match moved.guarded {
+                true => stack_map::of_guard(&moved)?,
+                false => {
+                    let new = NewFrames {
+                        first: Vec::new(),
+                        most: code.max_locals,
+                        added,
+                        initialised,
+                        throwable,
+                    };
+                    let map = stack_map::with_locals(&[0, 0], &moved, &new, &handlers)?;
+                    map.unwrap_or_default()
+                }
+            };
+            attributes.push((name, map));
+        }
+        let length_with_escapes = moved.length + handlers.len() * escape.len();
+        if length_with_escapes > MOST_CODE_BYTES {
+            return Err(RewriteError::MethodTooLong);
         }
         let mut body = Vec::new();
         body.put_u2(insertions.max_stack);
         body.put_u2(insertions.max_locals);
-        body.put_u4(moved.length as u32);
+        body.put_u4(length_with_escapes as u32);
         body.extend_from_slice(&bytecode(code, insertions, &moved)?);
-        body.put_u2(code.handlers.len() as u16);
+        body.extend_from_slice(&escape.repeat(handlers.len()));
+        let rows = code.handlers.len() + handlers.len();
+        let full = RewriteError::Full("the table of handlers");
+        body.put_u2(u16::try_from(rows).map_err(|_| full)?);
         for row in &code.handlers {
             const WHAT: &str = "a handler";
             body.put_u2(moved.start(row.start, WHAT)?);
             body.put_u2(moved.start_or_end(row.end, WHAT)?);
             body.put_u2(moved.start(row.handler, WHAT)?);
             body.put_u2(row.class);
+        }
+        for row in &handlers {
+            body.put_u2(row.start);
+            body.put_u2(row.end);
+            body.put_u2(row.handler);
+            // Of everything that is thrown.
+            body.put_u2(0);
         }
         let full = RewriteError::Full("the table of attributes");
         body.put_u2(u16::try_from(attributes.len()).map_err(|_| full)?);

@@ -3,6 +3,7 @@
 
 use crate::class_file::{ClassFile, Method};
 use crate::error::RewriteError;
+use crate::escape::Escape;
 use crate::input::{Input, Output};
 use crate::pool::AppendedConstants;
 use crate::relocation::Relocation;
@@ -91,6 +92,10 @@ impl LocalType {
         LocalType(bytes)
     }
 
+    fn uninitialized_this() -> LocalType {
+        LocalType(vec![LocalType::UNINITIALIZED_THIS])
+    }
+
     fn slots(&self) -> u16 {
         match self.0[0] {
             LocalType::DOUBLE | LocalType::LONG => 2,
@@ -109,7 +114,7 @@ pub(crate) fn first_locals(
     let mut locals = Vec::new();
     if method.access_flags() & STATIC == 0 {
         locals.push(match method.name() {
-            b"<init>" => LocalType(vec![LocalType::UNINITIALIZED_THIS]),
+            b"<init>" => LocalType::uninitialized_this(),
             _ => LocalType::object(class.this),
         });
     }
@@ -145,14 +150,31 @@ pub(crate) fn first_locals(
     Ok(locals)
 }
 
-/// The map with its frames moved and written in full, each with an `int` in the local variable `local`, which
-/// the method did not have. `locals` are those at the entry.
-pub(crate) fn with_local(
+/// What the frames of a method with new local variables are made of.
+#[derive(Debug)]
+pub(crate) struct NewFrames {
+    /// The local variables at the entry.
+    pub(crate) first: Vec<LocalType>,
+    /// How many slots of them the method had, and how many it gets behind these; all `int`.
+    pub(crate) most: u16,
+    pub(crate) added: u16,
+    /// Of a constructor: the old offset up to which `this` is uninitialised.
+    pub(crate) initialised: Option<u16>,
+    /// The constant of `Throwable`, for handlers.
+    pub(crate) throwable: u16,
+}
+
+/// The map with its frames moved and written in full, each with the new local variables; and one more for each of
+/// the handlers behind the code, which has these alone. `None`: the frames do not say of `this` what the handlers of
+/// a constructor need.
+pub(crate) fn with_locals(
     bytes: &[u8],
     moved: &Relocation<'_>,
-    mut locals: Vec<LocalType>,
-    local: u16,
-) -> Result<Vec<u8>, RewriteError> {
+    new: &NewFrames,
+    handlers: &[Escape],
+) -> Result<Option<Vec<u8>>, RewriteError> {
+    let (most, added) = (new.most, new.added);
+    let mut locals = new.first.clone();
     let mut input = Input::new(bytes, WHAT);
     let count = input.u2()?;
     let mut frames = Frames::default();
@@ -187,22 +209,13 @@ pub(crate) fn with_local(
             }
             _ => {}
         }
-        let used: u32 = locals.iter().map(|local| u32::from(local.slots())).sum();
-        let free = u32::from(local).checked_sub(used);
-        let free = free.ok_or(RewriteError::Form(WHAT))?;
-        let mut types = Vec::new();
-        let full = RewriteError::Full(WHAT);
-        let length = locals.len() as u32 + free + 1;
-        types.put_u2(u16::try_from(length).map_err(|_| full)?);
-        locals
-            .iter()
-            .for_each(|local| types.extend_from_slice(&local.0));
-        types.resize(types.len() + free as usize, LocalType::TOP);
-        types.put_u1(LocalType::INTEGER);
-        types.put_u2(stack.len() as u16);
-        stack
-            .iter()
-            .for_each(|item| types.extend_from_slice(&item.0));
+        if let (Some(initialised), [_, ..]) = (new.initialised, handlers) {
+            let is_before = locals.contains(&LocalType::uninitialized_this());
+            if is_before != (next <= initialised) {
+                return Ok(None);
+            }
+        }
+        let types = full_frame(&locals, (most, added), &stack)?;
         frames.put(FULL, moved.start(next, WHAT)?, &types)?;
         // Frames in full take room by the number of local variables.
         if frames.bytes.len() > MOST_FULL_BYTES {
@@ -211,7 +224,40 @@ pub(crate) fn with_local(
         old = Some(next);
     }
     input.end()?;
-    frames.finish()
+    for handler in handlers {
+        let this = [LocalType::uninitialized_this()];
+        let locals = if handler.is_before { &this[..] } else { &[] };
+        let stack = [LocalType::object(new.throwable)];
+        let types = full_frame(locals, (most, added), &stack)?;
+        frames.put(FULL, handler.handler, &types)?;
+    }
+    frames.finish().map(Some)
+}
+
+/// What a full frame has behind its offset: these local variables, so many numbers behind the room for `most`, and
+/// the stack.
+fn full_frame(
+    locals: &[LocalType],
+    (most, added): (u16, u16),
+    stack: &[LocalType],
+) -> Result<Vec<u8>, RewriteError> {
+    let used: u32 = locals.iter().map(|local| u32::from(local.slots())).sum();
+    let free = u32::from(most).checked_sub(used);
+    let free = free.ok_or(RewriteError::Form(WHAT))?;
+    let mut types = Vec::new();
+    let full = RewriteError::Full(WHAT);
+    let length = locals.len() as u32 + free + u32::from(added);
+    types.put_u2(u16::try_from(length).map_err(|_| full)?);
+    locals
+        .iter()
+        .for_each(|local| types.extend_from_slice(&local.0));
+    types.resize(types.len() + free as usize, LocalType::TOP);
+    types.resize(types.len() + usize::from(added), LocalType::INTEGER);
+    types.put_u2(stack.len() as u16);
+    stack
+        .iter()
+        .for_each(|item| types.extend_from_slice(&item.0));
+    Ok(types)
 }
 
 /// The map of a method that had none, for the target of its guard.

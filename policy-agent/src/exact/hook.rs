@@ -4,7 +4,7 @@
 //! switch of exact accounts takes it out for a moment.
 
 use policy_core::exact::Skip;
-use policy_exact::{Left, Outcome, Plan};
+use policy_exact::{Contexts, Left, Outcome, Plan};
 use policy_jvm::kinds::Class;
 use policy_jvm::{ClassFiles, Jni, JvmTi, Ref};
 use policy_rewrite::{ClassFile, RewriteError};
@@ -63,11 +63,29 @@ fn counting(
         }
     };
     let name = ClassFile::parse(bytes).ok()?.name();
-    let signature = format!("L{};", String::from_utf8_lossy(name));
-    let account = numbers.code(&agent.core.identity, loader, &signature);
+    let wanted = agent.exact.wanted();
+    let text = String::from_utf8_lossy(name);
+    let package = text.rsplit_once('/').map_or("", |(package, _)| package);
+    let has_contexts = wanted.has_contexts_of(package);
+    if !wanted.accounts && !has_contexts && !policy_exact::follows_threads(name) {
+        return None;
+    }
+    let signature = format!("L{text};");
+    let account = match wanted.accounts {
+        true => numbers.code(&agent.core.identity, loader, &signature),
+        false => None,
+    };
+    let contexts = &agent.exact.contexts;
+    let mut method = |method: &[u8], descriptor: &[u8]| contexts.method(name, method, descriptor);
+    let mut class = |class: &[u8]| contexts.class(class);
     let mut plan = Plan {
         account,
         number: &mut |class| numbers.class(loader, class),
+        accounts: wanted.accounts,
+        contexts: has_contexts.then_some(Contexts {
+            method: &mut method,
+            class: &mut class,
+        }),
     };
     let Outcome { bytes, left } = policy_exact::rewrite(bytes, &mut plan);
     if bytes.is_some() {

@@ -4,20 +4,28 @@
 //! Off until a policy wants them; then [`thread`] begins, defines the class that counts
 //! (`policy-agent/java.base/java/lang`), and has the JVM load the code of all loaded classes anew. From then on
 //! [`Hook`] gives counters to each class that is loaded. Switched off again, the code goes, the counts stay.
+//!
+//! Contexts go the same way, with or without accounts: their code stands in the classes of the named packages, and
+//! in those of the JDK that say which thread runs (the module `contexts`).
 
+mod contexts;
 mod counter;
 mod hook;
+mod names;
 mod natives;
 mod numbers;
 pub(crate) mod thread;
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use policy_config::Exact;
 use policy_jvm::Jni;
 
 use crate::agent::Agent;
 use crate::wakeup::Wakeup;
 
+use contexts::Contexts;
 pub(crate) use counter::Counter;
 use hook::Hook;
 use numbers::Numbers;
@@ -25,12 +33,15 @@ use numbers::Numbers;
 /// The state of exact accounts. See the module.
 pub(crate) struct ExactAccounts {
     /// What the policy in force wants.
-    wanted: AtomicBool,
+    wanted: Mutex<Arc<Exact>>,
+    /// What loaded classes have code for.
+    applied: Mutex<Arc<Exact>>,
     /// The thread was started.
     begun: AtomicBool,
     /// Classes are given counters whenever their code is loaded.
     inserting: AtomicBool,
     numbers: Numbers,
+    pub(crate) contexts: Contexts,
     hook: Hook,
     /// Ends the thread's rest.
     pub(crate) wakeup: Wakeup,
@@ -39,10 +50,12 @@ pub(crate) struct ExactAccounts {
 impl ExactAccounts {
     pub(crate) fn new() -> ExactAccounts {
         ExactAccounts {
-            wanted: AtomicBool::new(false),
+            wanted: Mutex::default(),
+            applied: Mutex::default(),
             begun: AtomicBool::new(false),
             inserting: AtomicBool::new(false),
             numbers: Numbers::default(),
+            contexts: Contexts::new(),
             hook: Hook,
             wakeup: Wakeup::default(),
         }
@@ -53,9 +66,10 @@ impl ExactAccounts {
     /// thread, or at the start.
     pub(crate) fn adopt(agent: &'static Agent, jni: &Jni) {
         let exact = &agent.exact;
-        let wanted = agent.policy.in_force().exact.accounts;
-        exact.wanted.store(wanted, Ordering::Release);
-        if wanted && !exact.begun.swap(true, Ordering::AcqRel) {
+        let wanted = Arc::new(agent.policy.in_force().exact.clone());
+        let begins = wanted.is_wanted();
+        *exact.wanted.lock().unwrap_or_else(PoisonError::into_inner) = wanted;
+        if begins && !exact.begun.swap(true, Ordering::AcqRel) {
             match thread::begin(agent, jni) {
                 Ok(counter) => agent.start_exact(counter),
                 Err(why) => tracing::error!("exact accounts are not kept: {why}"),
@@ -64,11 +78,25 @@ impl ExactAccounts {
         exact.wakeup.wake();
     }
 
+    /// Whether loaded classes are given code at present. Any thread that loads classes: one load.
     fn is_inserting(&self) -> bool {
         self.inserting.load(Ordering::Acquire)
     }
 
-    fn is_wanted(&self) -> bool {
-        self.wanted.load(Ordering::Acquire)
+    /// What the policy in force wants. Any thread that loads classes: the lock is held for a copy of a pointer.
+    fn wanted(&self) -> Arc<Exact> {
+        let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        wanted.clone()
+    }
+
+    /// What loaded classes have code for. The thread that switches, at the start or later.
+    fn applied(&self) -> Arc<Exact> {
+        let applied = self.applied.lock().unwrap_or_else(PoisonError::into_inner);
+        applied.clone()
+    }
+
+    /// Loaded classes have code for this.
+    fn was_applied(&self, exact: Arc<Exact>) {
+        *self.applied.lock().unwrap_or_else(PoisonError::into_inner) = exact;
     }
 }

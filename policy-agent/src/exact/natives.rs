@@ -29,7 +29,8 @@ thread_local! {
 pub(super) fn bind(jni: &Jni, binder: &Ref<'_, Class>) -> bool {
     let binds = NativeMethod::of0::<bool, _>("bindNow", bind_now);
     let bind = || binder.static_method("bind", "()Z")?.boolean(jni, &[]);
-    jni.bind(binder, &[binds]) && bind() == Some(true)
+    let binds = [binds, super::contexts::binder()];
+    jni.bind(binder, &binds) && bind() == Some(true)
 }
 
 fn bind_now(jni: &Jni) -> bool {

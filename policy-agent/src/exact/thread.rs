@@ -2,16 +2,18 @@
 //! or has wanted them.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use policy_config::{Exact, PackagePattern};
 use policy_core::exact::{Compared, Comparison, Skip};
 use policy_jvm::kinds::Class;
 use policy_jvm::{Global, Jni, JvmTiError};
 
 use crate::agent::Agent;
-use crate::ledger::{Exact, PurseId};
+use crate::ledger::{Exact as Sum, PurseId};
 
 use super::counter::Counter;
 use super::natives;
@@ -24,7 +26,9 @@ const MOST_AT_ONCE: usize = 256;
 /// Defines the counter and gives it to all loaded classes.
 pub(super) fn begin(agent: &'static Agent, jni: &Jni) -> Result<Counter, String> {
     let counter = Counter::define(agent, jni)?;
-    switch(agent, jni, true)?;
+    let wanted = agent.exact.wanted();
+    switch(agent, jni, &Exact::default(), &wanted)?;
+    agent.exact.was_applied(wanted);
     agent.exact.numbers.tell(agent, jni, &counter, true);
     Ok(counter)
 }
@@ -33,29 +37,34 @@ pub(super) fn begin(agent: &'static Agent, jni: &Jni) -> Result<Counter, String>
 pub(crate) fn run(agent: &'static Agent, jni: &Jni, counter: &Counter) {
     let exact = &agent.exact;
     exact.wakeup.listen();
-    let mut known: HashMap<i32, Exact> = HashMap::new();
+    let mut known: HashMap<i32, Sum> = HashMap::new();
     let mut comparison = Comparison::default();
     let since = &agent.core.counted_since;
     gather(agent, jni, counter, &mut known);
-    since.begin(&agent.core.ledger);
-    let mut is_on = true;
+    if exact.applied().accounts {
+        since.begin(&agent.core.ledger);
+    }
+    // What could not be switched to: it is not tried again.
+    let mut refused: Option<Arc<Exact>> = None;
     let mut policy = agent.policy.in_force();
     while !agent.stopping() {
         let now = agent.policy.in_force();
-        let wanted = exact.is_wanted();
+        let wanted = exact.wanted();
         // Under a new policy other code may belong to accounts.
-        if is_on != wanted || (wanted && !Arc::ptr_eq(&policy, &now)) {
-            is_on = match switch(agent, jni, wanted) {
-                Ok(()) => wanted,
+        let is = exact.applied();
+        let is_other = is != wanted && refused.as_ref() != Some(&wanted);
+        if is_other || (is.accounts && wanted.accounts && !Arc::ptr_eq(&policy, &now)) {
+            match switch(agent, jni, &is, &wanted) {
+                Ok(()) => exact.was_applied(wanted),
                 Err(why) => {
                     tracing::error!("exact accounts cannot be switched: {why}");
-                    is_on
+                    refused = Some(wanted);
                 }
-            };
+            }
             exact.numbers.tell(agent, jni, counter, true);
             comparison.interrupt();
             gather(agent, jni, counter, &mut known);
-            match is_on {
+            match exact.applied().accounts {
                 true => since.begin(&agent.core.ledger),
                 false => since.end(),
             }
@@ -64,30 +73,40 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni, counter: &Counter) {
         exact.numbers.tell(agent, jni, counter, false);
         gather(agent, jni, counter, &mut known);
         since.gathered(&agent.core.ledger);
-        if is_on {
+        if exact.applied().accounts {
             compare(agent, jni, counter, &known, &mut comparison);
         }
+        exact.contexts.gather(agent, jni);
         agent.costs.thread_is("exact");
         exact.wakeup.wait(EVERY);
     }
 }
 
-/// Gives counters to all loaded classes, or takes them away. The hook looks at class files all the while, also when
-/// it takes counters away, because it keeps the agent's other edits.
-fn switch(agent: &'static Agent, jni: &Jni, on: bool) -> Result<(), String> {
+/// Gives code to loaded classes, or takes it away. The hook looks at class files all the while, also when it takes
+/// code away, because it keeps the agent's other edits.
+fn switch(agent: &'static Agent, jni: &Jni, from: &Exact, to: &Exact) -> Result<(), String> {
+    if !to.contexts.is_empty() {
+        agent.exact.contexts.define(agent, jni)?;
+    }
     let watch = |on| {
         let watched = agent.jvmti.watch_class_files(&agent.exact.hook, on);
         watched.map_err(|failure| format!("the JVM shows no class files ({failure})"))
     };
     watch(true)?;
-    agent.exact.inserting.store(on, Ordering::Release);
-    if on {
+    (agent.exact.inserting).store(to.is_wanted(), Ordering::Release);
+    if to.is_wanted() {
         agent.core.exact.begin();
+    }
+    if to.accounts {
+        agent.core.exact.begin_accounts();
     }
     let begun = Instant::now();
     let mut loaded = Vec::new();
     agent.jvmti.each_loaded_class(jni, |_, class| {
-        if agent.jvmti.is_modifiable(class) {
+        let signature = || agent.jvmti.signature_of(class).unwrap_or_default();
+        if agent.jvmti.is_modifiable(class)
+            && (from.accounts || to.accounts || is_changed(&signature(), from, to))
+        {
             loaded.extend(class.weak());
         }
     });
@@ -101,19 +120,50 @@ fn switch(agent: &'static Agent, jni: &Jni, on: bool) -> Result<(), String> {
         }
     }
     count += retransform(agent, jni, &classes);
-    if !on {
+    if !to.is_wanted() {
         watch(false)?;
     }
-    agent.core.exact.set_on(on);
+    agent.core.exact.set_on(to.accounts);
     let ms = begun.elapsed().as_millis();
-    if on {
+    if to.accounts {
         tracing::info!(
             "exact accounts: {count} loaded classes count their allocations, after {ms} ms"
         );
-    } else {
+    } else if from.accounts {
         tracing::info!("exact accounts are off: {count} classes are as they were, after {ms} ms");
     }
+    if from.contexts != to.contexts {
+        let packages = Listed(&to.contexts);
+        tracing::info!(
+            "contexts are counted of {packages}: {count} loaded classes changed, after {ms} ms"
+        );
+    }
     Ok(())
+}
+
+/// Patterns in a line of the log.
+struct Listed<'a>(&'a [PackagePattern]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => formatter.write_str("no package"),
+            [one] => write!(formatter, "{one}"),
+            [first, others @ ..] => write!(formatter, "{first} and {} more", others.len()),
+        }
+    }
+}
+
+/// Whether a class needs other code where accounts are off.
+fn is_changed(signature: &str, from: &Exact, to: &Exact) -> bool {
+    let Some(name) = signature.strip_prefix('L') else {
+        return false;
+    };
+    if policy_exact::follows_threads(name.trim_end_matches(';').as_bytes()) {
+        return from.is_wanted() != to.is_wanted();
+    }
+    let package = name.rsplit_once('/').map_or("", |(package, _)| package);
+    from.has_contexts_of(package) != to.has_contexts_of(package)
 }
 
 /// How many of the classes the JVM has loaded anew. If it refuses some, it is asked again without them.
@@ -139,7 +189,7 @@ fn tell_refused(agent: &Agent, class: &Global<Class>, failure: JvmTiError) {
 }
 
 /// Adds what was counted since the last time to the purses.
-fn gather(agent: &Agent, jni: &Jni, counter: &Counter, known: &mut HashMap<i32, Exact>) {
+fn gather(agent: &Agent, jni: &Jni, counter: &Counter, known: &mut HashMap<i32, Sum>) {
     let sums = natives::gathered(|| {
         counter.sum(jni);
     });
@@ -160,7 +210,7 @@ fn compare(
     agent: &Agent,
     jni: &Jni,
     counter: &Counter,
-    known: &HashMap<i32, Exact>,
+    known: &HashMap<i32, Sum>,
     comparison: &mut Comparison,
 ) {
     let Some(jvm_bytes) = counter.jvm_bytes(agent, jni) else {

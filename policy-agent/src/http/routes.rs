@@ -107,6 +107,7 @@ impl Routes {
                 report::leaks::render(&source.snapshot(), SystemTime::now()),
             ),
             ("/api/v1/instances", "") => document("The instances", Ok(source.instances())),
+            ("/api/v1/contexts", "") => document("The contexts", Ok(source.contexts())),
             ("/api/v1/paths", "") => document("The paths", Ok(source.walks())),
             ("/-/healthy", "") => Response::text(200, "Heapwarden is running."),
             ("/-/ready", "") => match source.ready() {
@@ -120,7 +121,8 @@ impl Routes {
             ("/", "") => page::index(request),
             (
                 "/metrics" | "/api/v1/leaks" | "/api/v1/instances" | "/api/v1/paths"
-                | "/api/v1/sites" | "/api/v1/snapshot" | "/api/v1/profile" | "/api/v1/snapshots"
+                | "/api/v1/contexts" | "/api/v1/sites" | "/api/v1/snapshot" | "/api/v1/profile"
+                | "/api/v1/snapshots"
                 | "/api/v1/history" | "/-/healthy" | "/-/ready" | "/",
                 _,
             ) => Response::text(400, "No query is understood here."),

@@ -192,6 +192,14 @@ catalog! {
         "The JVM's figure less what was counted: what the JVM, native code and hidden classes allocate; negative where the compiler removed more objects than that, which are counted and never made.";
     EXACT_LOST_OBJECTS = Counter None []
         "Objects that no thread could count because it was just being made.";
+    EXACT_CONTEXTS = Gauge None []
+        "Calling contexts in the tree of counted allocations; absent if there were never any.";
+    EXACT_CONTEXT_OVERFLOW_CALLS = Counter None ["reason"]
+        "Calls that got no calling context of their own, by reason; what they allocate counts for the one above.";
+    EXACT_CONTEXT_OVERFLOW_OBJECTS = Counter None ["reason"]
+        "Objects that were counted for a calling context above their own, by reason; for `types`, not at all.";
+    EXACT_CONTEXT_LOST_OBJECTS = Counter None []
+        "Objects of calling contexts that no thread could count: it was just being made, or the heap was full.";
     SCOPE_MISUSE = Counter None ["kind"]
         "Uses of the Java API that had no or another effect than meant, by kind.";
     SAMPLING_INTERVAL_BYTES = Gauge Bytes []

@@ -3,6 +3,7 @@
 use super::catalog::{self, Metric};
 use super::fold::{Folded, clip};
 use super::{Account, Mode, OTHER, Snapshot, State};
+use policy_core::exact::ContextOverflow;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -306,6 +307,19 @@ fn agent<'a>(list: &mut List<'a>, snapshot: &'a Snapshot) {
             list.one(&catalog::EXACT_REMAINDER_BYTES, compared.remainder_bytes());
         }
         list.one(&catalog::EXACT_LOST_OBJECTS, exact.lost_objects);
+        if let Some(contexts) = &exact.contexts {
+            list.one(&catalog::EXACT_CONTEXTS, contexts.contexts);
+            let by_reason = || ContextOverflow::REASONS.into_iter().zip(contexts.by_reason);
+            list.labelled(
+                &catalog::EXACT_CONTEXT_OVERFLOW_CALLS,
+                by_reason().map(|(reason, (calls, _))| (reason, calls)),
+            );
+            list.labelled(
+                &catalog::EXACT_CONTEXT_OVERFLOW_OBJECTS,
+                by_reason().map(|(reason, (_, objects))| (reason, objects)),
+            );
+            list.one(&catalog::EXACT_CONTEXT_LOST_OBJECTS, contexts.lost_objects);
+        }
     }
     list.labelled(
         &catalog::SCOPE_MISUSE,

@@ -8,7 +8,7 @@ use ureq::typestate::WithoutBody;
 use ureq::{Agent, RequestBuilder};
 
 use super::address::Listener;
-use super::{Accounts, Address, Leaks, LiveError, Sites};
+use super::{Accounts, Address, Contexts, Leaks, LiveError, Sites};
 use crate::http;
 
 /// Longest wait for a connection.
@@ -103,6 +103,14 @@ impl Client {
     /// Why it cannot be read.
     pub(crate) fn sites(&self, address: &Address) -> Result<(Sites, Vec<u8>), LiveError> {
         self.document(address, "/api/v1/sites")
+    }
+
+    /// What one JVM allocated by calling context, and the bytes of the answer.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(crate) fn contexts(&self, address: &Address) -> Result<(Contexts, Vec<u8>), LiveError> {
+        self.document(address, "/api/v1/contexts")
     }
 
     /// A document of one JVM, and its bytes.

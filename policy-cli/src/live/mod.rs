@@ -32,6 +32,10 @@ pub(crate) type Suspect = policy_report::Suspect<'static>;
 pub(crate) type Growing = policy_report::Growing<'static>;
 /// Where survivors were allocated in a JVM.
 pub(crate) type Sites = policy_report::Sites<'static>;
+/// What a JVM allocated, by calling context.
+pub(crate) type Contexts = policy_report::Contexts<'static>;
+/// One of them.
+pub(crate) type Context = policy_report::Context<'static>;
 /// The sites of one account.
 pub(crate) type AccountSites = policy_report::AccountSites<'static>;
 /// The sites of a class in an account.

@@ -1,7 +1,7 @@
 //! What a JVM answered.
 
 use super::Target;
-use crate::live::{Accounts, Jvm, Leaks, Sites};
+use crate::live::{Accounts, Contexts, Jvm, Leaks, Sites};
 
 /// An agent's document that a command asks for.
 pub(crate) trait Document {
@@ -20,6 +20,8 @@ impl Document for Accounts {
 impl Document for Leaks {}
 
 impl Document for Sites {}
+
+impl Document for Contexts {}
 
 /// The answer of one JVM.
 #[derive(Debug)]

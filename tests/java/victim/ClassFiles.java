@@ -142,5 +142,12 @@ public final class ClassFiles {
         } catch (ClassNotFoundException e) {
             System.out.println("plain");
         }
+        try {
+            var nodes = Class.forName("java.lang.HeapwardenContexts").getDeclaredField("nodesEnd");
+            nodes.setAccessible(true);
+            System.out.println("contexts " + nodes.getInt(null));
+        } catch (ClassNotFoundException e) {
+            System.out.println("no contexts");
+        }
     }
 }

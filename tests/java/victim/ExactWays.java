@@ -136,7 +136,7 @@ public final class ExactWays {
     }
 
     /** Of virtual threads where the JDK has them. */
-    private static ThreadFactory factory() throws ReflectiveOperationException {
+    static ThreadFactory factory() throws ReflectiveOperationException {
         try {
             Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
             Class<?> type = Class.forName("java.lang.Thread$Builder");

@@ -58,6 +58,7 @@ const TABLE: &[(&str, Share)] = &[
     ("class_rewriting", shared(10, 1, 30)),
     ("exact_accounts", shared(10, 1, 180)),
     ("exact_libraries", shared(10, 1, 60)),
+    ("contexts", shared(10, 1, 90)),
     ("example_tenants", shared(4, 4, 60)),
     ("dashboards", shared(3, 2, 60)),
     ("evidence", shared(8, 2, 50)),

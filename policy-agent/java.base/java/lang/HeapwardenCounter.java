@@ -47,12 +47,12 @@ public final class HeapwardenCounter {
     private static final int MOMENTS = 1 << (31 - FIRST_MOMENT_BIT);
 
     /** Where the field is that holds a {@link HeapwardenThread}. */
-    private static final long PLACE = place();
+    static final long PLACE = place();
 
     /** The class of virtual threads, and where their carrier is; null where there are none. */
-    private static final Class<?> VIRTUAL = virtual();
+    static final Class<?> VIRTUAL = virtual();
 
-    private static final long CARRIER =
+    static final long CARRIER =
             VIRTUAL == null ? 0 : UNSAFE.objectFieldOffset(VIRTUAL, "carrierThread");
 
     /** Objects are as long as a multiple of this; less one. */
@@ -299,7 +299,11 @@ public final class HeapwardenCounter {
             return;
         }
         HeapwardenThread under = of((Thread) carrier);
-        ((HeapwardenThread) found).counts = under == null ? null : room((Thread) carrier, under, 0);
+        HeapwardenThread state = (HeapwardenThread) found;
+        state.counts = under == null ? null : room((Thread) carrier, under, 0);
+        if (state.ownContexts == null) {
+            state.contexts = under == null ? null : under.ownContexts;
+        }
     }
 
     /** The context class loader of a thread, or its scope, has changed. */
@@ -410,7 +414,7 @@ public final class HeapwardenCounter {
     }
 
     /** The state of a thread; null while it is being made. */
-    private static HeapwardenThread of(Thread thread) {
+    static HeapwardenThread of(Thread thread) {
         Object found = UNSAFE.getReference(thread, PLACE);
         if (found instanceof HeapwardenThread) {
             return (HeapwardenThread) found;

@@ -48,5 +48,20 @@ final class HeapwardenThread {
      */
     long[] counts;
 
+    /** Where the thread is in the tree of contexts; see {@link HeapwardenContexts}. */
+    int context;
+
+    /**
+     * The pages that its contexts are counted in: its own, or those of its carrier; null before the first, and
+     * while somebody has to be called.
+     */
+    long[][] contexts;
+
+    /** The pages in which nobody else counts; null if it has none. Of a virtual thread: once it has a profile. */
+    long[][] ownContexts;
+
+    /** What its program reads of its contexts; null if it does not. */
+    HeapwardenProfile profile;
+
     HeapwardenThread() {}
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use policy_core::exact::{Compared, ExactStatus};
+use policy_core::exact::{Compared, ContextOverflow, ExactStatus};
 use policy_core::leaks::{Report, Suspect};
 use policy_core::live_by_ratio::LiveByRatio;
 
@@ -116,6 +116,11 @@ fn full() -> Snapshot {
             rewritten: 8,
             skipped: vec![("old", 1)],
             lost_objects: 0,
+            contexts: Some(ContextOverflow {
+                contexts: 65_535,
+                by_reason: [(1, 2), (3, 4), (0, 6)],
+                ..ContextOverflow::default()
+            }),
         }),
         scope_misuses: vec![("closed_twice", 0), ("folded", 3)],
         capabilities: vec![("sampled_object_alloc", true), ("tag_objects", false)],

@@ -11,6 +11,9 @@ public final class RewriteMark {
     public static long bracketed;
     public static long left;
 
+    /** How often a handler began in a bracket. */
+    public static long handled;
+
     private RewriteMark() {}
 
     public static void mark() {
@@ -35,6 +38,14 @@ public final class RewriteMark {
             throw new AssertionError("a bracket has lost its number");
         }
         left++;
+    }
+
+    /** A handler begins in a method with a bracket. */
+    public static void again(int entered, int number) {
+        if (entered != 4711 || number != 1_000_000) {
+            throw new AssertionError("a bracket has lost its number at a handler");
+        }
+        handled++;
     }
 
     public static boolean leaves() {

@@ -1,7 +1,7 @@
 package dev.heapwarden.agent;
 
 /**
- * Binds the native methods of the class that counts allocations. The JVM warns of code that binds methods
+ * Binds the native methods of the classes that count allocations. The JVM warns of code that binds methods
  * of java.base, unless it is called by a class of the boot loader.
  */
 final class Binder {
@@ -12,5 +12,12 @@ final class Binder {
         return bindNow();
     }
 
+    /** As {@link #bind}, of the class that counts by contexts. */
+    static boolean bindContexts() {
+        return bindContextsNow();
+    }
+
     private static native boolean bindNow();
+
+    private static native boolean bindContextsNow();
 }

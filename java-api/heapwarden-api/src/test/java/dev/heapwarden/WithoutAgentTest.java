@@ -5,8 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
 
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Executor;
@@ -40,6 +43,26 @@ final class WithoutAgentTest {
         for (int depth = 0; depth < 1_000; depth++) {
             Heapwarden.enter("deep");
         }
+    }
+
+    @Test
+    void a_profile_counts_nothing_and_belongs_to_its_thread() throws InterruptedException {
+        Profile profile = Profile.begin();
+        assertFalse(profile.isActive());
+        profile.every(1, () -> fail("nobody is called"));
+        assertThrows(IllegalArgumentException.class, () -> profile.every(0, () -> {}));
+        assertEquals(List.of(), profile.read());
+        assertEquals(Optional.empty(), profile.failure());
+        Thread other =
+                new Thread(() -> assertThrows(IllegalStateException.class, profile::close));
+        List<Throwable> failures = new ArrayList<>();
+        other.setUncaughtExceptionHandler((thread, failure) -> failures.add(failure));
+        other.start();
+        other.join();
+        assertEquals(List.of(), failures);
+        profile.close();
+        profile.close();
+        assertThrows(IllegalStateException.class, profile::read);
     }
 
     @Test

@@ -337,7 +337,7 @@ public final class Link {
     }
 
     /** The other half declares no checked exception: what comes is thrown on as it is. */
-    private static RuntimeException rethrown(Throwable thrown) {
+    static RuntimeException rethrown(Throwable thrown) {
         return Link.<RuntimeException>asIs(thrown);
     }
 

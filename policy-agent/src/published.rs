@@ -8,6 +8,7 @@ use policy_core::cohorts::{Cohorts, Mark};
 
 use crate::agent::Agent;
 use crate::api::notifier;
+use crate::exact;
 use crate::reading::{self, Taken};
 use crate::report::{Requested, SitesReading, Snapshot, Source, Wanted};
 use crate::sites;
@@ -73,9 +74,7 @@ impl Source for Published {
     }
 
     fn contexts(&self) -> Vec<u8> {
-        let packages = &self.agent.policy.in_force().exact.contexts;
-        let packages = packages.iter().map(ToString::to_string).collect();
-        self.agent.exact.contexts.document(packages)
+        exact::contexts_document(&self.agent)
     }
 
     fn instances(&self) -> Vec<u8> {

@@ -30,6 +30,8 @@ pub struct Context<'a> {
     pub parent: Option<u32>,
     /// The method, as `com.acme.Cart.add(int, java.lang.String)`.
     pub method: Cow<'a, str>,
+    /// The account that its code belongs to; `None`: none, and its objects count for the closest caller that has one.
+    pub account: Option<Cow<'a, str>>,
     /// Objects that are no arrays, by class.
     pub objects: Vec<Objects<'a>>,
     /// Arrays, by the type of their elements.

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use heapwarden_tests::command::poll;
-use heapwarden_tests::java;
+use heapwarden_tests::command::{self, poll};
 use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, is_long, on_each, one_jdk_with};
 use heapwarden_tests::jvm::{Builder, Jvm, tenants_host, victim};
 use heapwarden_tests::stats;
 use heapwarden_tests::truth::Truth;
+use heapwarden_tests::{artifacts, java};
 
 /// What one gathering, and a busy machine, may take.
 const SOON: Duration = Duration::from_secs(60);
@@ -235,6 +236,45 @@ fn a_reload_switches_them_on_and_off() {
         let before = rested(&jvm);
         jvm.ask("run 500");
         assert_eq!(rested(&jvm), before, "nothing is counted once they are off");
+        jvm.finish();
+    });
+}
+
+/// What runs before the attach has no counters; code that is called afterwards has.
+#[test]
+fn after_an_attach_they_count_to_the_byte_what_is_called_from_then_on() {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let builder = (AS_WRITTEN.iter()).fold(
+            victim(vm, "victim.ExactWays").without_agent(),
+            |builder, flag| builder.flag(flag),
+        );
+        let mut jvm = builder.start();
+        jvm.ask("warm 3000");
+        jvm.ask("virtual 4 200");
+        let config = jvm.folder().join("attached.toml");
+        std::fs::write(&config, policy(true)).expect("writable");
+        let run_file = format!("run-file={}", jvm.run_file().display());
+        let mut attach = Command::new(artifacts::command());
+        attach
+            .args(["attach", &jvm.id().to_string(), "--yes"])
+            .args(["--option", "listen=127.0.0.1:0", "--option", &run_file])
+            .arg("--config")
+            .arg(&config)
+            .env("HEAPWARDEN_LIBRARY", artifacts::library())
+            .env("NO_COLOR", "1");
+        let attached = command::run(&mut attach, 2 * SOON);
+        assert!(attached.status.success(), "{attached:#?}");
+        jvm.until_logged("loaded classes count their allocations");
+        jvm.ask("warm 500");
+        assert_exact(vm, &mut jvm, "run 2000", &WAYS);
+        jvm.ask("borders 500");
+        assert_exact(vm, &mut jvm, "borders 5000", &BORDERS);
+        assert_exact(vm, &mut jvm, "virtual 40 3000", &[VIRTUAL]);
+        let [jvm_bytes, counted, _] = compared(&jvm);
+        assert!(
+            jvm_bytes > 0.0 && counted > 0.0,
+            "{vm}: {jvm_bytes}, {counted}"
+        );
         jvm.finish();
     });
 }

@@ -339,6 +339,54 @@ fn without_sites_the_classes_stand_for_stacks_and_names_change_nothing() {
 }
 
 #[test]
+fn contexts_are_stacks_too() {
+    const OFTEN: i128 = 70_000;
+    const SELDOM: i128 = 30_000;
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let contexts = "[exact]\ncontexts = [\"com.acme.sites\"]\n\n";
+        let mut jvm = victim(vm, "victim.AllocationSites")
+            .heap("512m")
+            .policy(&format!("{SAMPLING}{contexts}{SHOP}"))
+            .start();
+        jvm.ask("arrays 100");
+        jvm.ask(&format!("keep {OFTEN} {SELDOM} 50000"));
+        jvm.settled();
+        // They are gathered twice a second.
+        std::thread::sleep(Duration::from_secs(2));
+        let (file, accounts) = taken_at_rest(&jvm, "contexts.pb.gz", &["shop"]);
+        let read = Read::of(&file);
+        assert_same(vm, &read, &accounts);
+        let of = |class: &str, method: &str| {
+            read.sum(|sample| {
+                sample.account == "shop"
+                    && sample.class == class
+                    && sample.frames[0].starts_with(&format!("com.acme.sites.Shelf.{method} "))
+            })
+        };
+        let (often, seldom) = (of(ITEM, "often"), of(ITEM, "seldom"));
+        let all = read.sum(|sample| sample.account == "shop" && sample.class == ITEM);
+        // One by one; or, where the samples' estimate of the class is lower, in that proportion.
+        let expected = all[0].min(OFTEN + SELDOM);
+        assert!(
+            (often[0] + seldom[0] - expected).abs() <= 1,
+            "{vm}: {often:?} {seldom:?} {all:?}"
+        );
+        assert!((often[0] * 10 - expected * 7).abs() <= 10, "{vm}: {often:?}");
+        let bytes = |of: Values| of[1] as f64 / of[0] as f64 / ITEM_BYTES as f64;
+        assert!((bytes(often) - 1.0).abs() < 0.001, "{vm}: {often:?}");
+        assert_eq!((often[2], often[3]), (0, 0), "{vm}: nothing is known of what lives");
+        let garbage = of("byte[]", "garbage");
+        assert!(
+            garbage[0] <= 50_000 && garbage[0] > 40_000,
+            "{vm}: {garbage:?}"
+        );
+        let bytes = garbage[1] as f64 / garbage[0] as f64;
+        assert!((bytes / 4112.0 - 1.0).abs() < 0.1, "{vm}: {garbage:?}");
+        jvm.finish();
+    });
+}
+
+#[test]
 fn a_tenant_cannot_break_a_profile_by_its_name() {
     const HOSTILE: [&str; 3] = [
         ";{\"a\"=b},<x>&$(y)%0a",

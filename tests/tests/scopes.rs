@@ -108,7 +108,7 @@ fn a_scope_follows_tasks_and_stages_through_wrapped_executors() {
 #[test]
 fn ten_thousand_virtual_threads_each_in_its_own_scope() {
     let scores = Mutex::new(Vec::new());
-    // Before 21 as many tasks of platform threads.
+    // Before 21 as many tasks on a few platform threads.
     on_each(&some_vms(1), |vm| {
         let mut jvm = start(
             vm,

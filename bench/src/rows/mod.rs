@@ -47,7 +47,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "ROW", value_delimiter = ',', value_parser = row)]
     only: Vec<&'static Row>,
 
-    /// What is measured beside plain and heapwarden, separated by commas: 512KiB, 64KiB, 16KiB, exact, exact-accounts,
+    /// What is measured beside plain and heapwarden, separated by commas: 512KiB, 64KiB, 16KiB, exact, exact-accounts, contexts,
     /// policy-1, policy-20, limits, jfr, async-profiler, or all; and what a part costs: again (heapwarden once
     /// more), without-leaks
     #[arg(long, value_name = "KIND", value_delimiter = ',')]

@@ -36,6 +36,8 @@ pub(crate) enum Setting {
     #[value(name = "exact-accounts")]
     #[serde(rename = "exact-accounts")]
     ExactAccounts,
+    /// The calling contexts of the packages of `policy-20`, counted by inserted code.
+    Contexts,
     /// A package account of the workload's own classes, at the bottom of nearly every stack.
     #[value(name = "policy-1")]
     #[serde(rename = "policy-1")]
@@ -138,6 +140,7 @@ impl Setting {
             Setting::Interval16 => "16KiB",
             Setting::Exact => "exact",
             Setting::ExactAccounts => "exact-accounts",
+            Setting::Contexts => "contexts",
             Setting::Policy1 => "policy-1",
             Setting::Policy20 => "policy-20",
             Setting::Limits => "limits",
@@ -176,6 +179,10 @@ impl Setting {
                 "[exact]\naccounts = true\n{}",
                 account(&PACKAGES[0], "")
             )),
+            Setting::Contexts => {
+                let packages = PACKAGES.map(|(_, package)| format!("{package:?}"));
+                Some(format!("[exact]\ncontexts = [{}]\n", packages.join(", ")))
+            }
             Setting::Policy1 => Some(account(&PACKAGES[0], "")),
             Setting::Policy20 => Some(PACKAGES.iter().map(|of| account(of, "")).collect()),
             Setting::Limits => {

@@ -4,8 +4,10 @@
 //! the counter tell what is new, and keeps the tree for the listener. Both tables are as bounded as the counter's:
 //! further methods and types share a number, and so do those with names longer than [`MOST_NAME_BYTES`].
 
+mod stacks;
+
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use policy_core::exact::ContextOverflow;
 use policy_exact::{CONTEXTS, ELEMENTS};
@@ -54,7 +56,9 @@ pub(crate) struct Contexts {
 #[derive(Debug)]
 struct Numbered {
     numbers: HashMap<Box<[u8]>, u16>,
-    names: Vec<Box<str>>,
+    names: Vec<Arc<str>>,
+    /// Of methods: the code that each belongs to, beside its name.
+    code: Vec<Option<i32>>,
     /// The number of the first name.
     first: usize,
 }
@@ -74,13 +78,14 @@ impl Default for Numbered {
         Numbered {
             numbers: HashMap::new(),
             names: vec![OTHERS.into()],
+            code: vec![None],
             first: 1,
         }
     }
 }
 
 impl Numbered {
-    fn number(&mut self, key: &[u8], name: impl FnOnce() -> String) -> i32 {
+    fn number(&mut self, key: &[u8], code: Option<i32>, name: impl FnOnce() -> String) -> i32 {
         let others = self.first as i32;
         if let Some(number) = self.numbers.get(key) {
             return i32::from(*number);
@@ -90,15 +95,22 @@ impl Numbered {
             return others;
         }
         self.names.push(name().into());
+        self.code.push(code);
         self.numbers.insert(key.into(), next as u16);
         next as i32
     }
 
+    fn place(&self, number: u16) -> Option<usize> {
+        usize::from(number).checked_sub(self.first)
+    }
+
     fn name(&self, number: u16) -> &str {
-        let place = usize::from(number).checked_sub(self.first);
-        place
-            .and_then(|place| self.names.get(place))
-            .map_or("", AsRef::as_ref)
+        let name = self.place(number).and_then(|place| self.names.get(place));
+        name.map_or("", AsRef::as_ref)
+    }
+
+    fn code(&self, number: u16) -> Option<i32> {
+        *self.code.get(self.place(number)?)?
     }
 
     fn estimated_bytes(&self) -> u64 {
@@ -123,15 +135,37 @@ impl Contexts {
         }
     }
 
-    /// The number of a method. On the thread that loads its class.
-    pub(super) fn method(&self, class: &[u8], name: &[u8], descriptor: &[u8]) -> i32 {
-        let key = [class, b".", name, descriptor].concat();
-        locked(&self.methods).number(&key, || names::method(class, name, descriptor))
+    /// The number of a method: its class, name and descriptor. `code`: the number of the code that it belongs to;
+    /// methods of one name in two services are two. On the thread that loads its class.
+    pub(super) fn method(
+        &self,
+        code: Option<i32>,
+        (class, name, descriptor): (&[u8], &[u8], &[u8]),
+    ) -> i32 {
+        let service = code.unwrap_or(-1).to_le_bytes();
+        let key = [class, b".", name, descriptor, &service].concat();
+        locked(&self.methods).number(&key, code, || names::method(class, name, descriptor))
     }
 
     /// The number of a class that is instantiated. On the thread that loads the class which does so.
     pub(super) fn class(&self, name: &[u8]) -> i32 {
-        locked(&self.types).number(name, || names::class(name))
+        locked(&self.types).number(name, None, || names::class(name))
+    }
+
+    /// The account of each code that a method belongs to. The names are asked for without a lock.
+    fn accounts(&self, name: impl Fn(i32) -> Option<Arc<str>>) -> HashMap<i32, Arc<str>> {
+        let mut code: Vec<i32> = locked(&self.methods)
+            .code
+            .iter()
+            .flatten()
+            .copied()
+            .collect();
+        code.sort_unstable();
+        code.dedup();
+        let named = code
+            .into_iter()
+            .filter_map(|code| Some((code, name(code)?)));
+        named.collect()
     }
 
     /// Defines what counts, once. On an attached thread of the agent, at the start or later.
@@ -175,8 +209,14 @@ impl Contexts {
         agent.core.exact.contexts_are(overflow);
     }
 
-    /// The document of `/api/v1/contexts`, with a line feed. On the listener's thread.
-    pub(crate) fn document(&self, packages: Vec<String>) -> Vec<u8> {
+    /// The document of `/api/v1/contexts`, with a line feed. `account`: the name of the account that code of this number
+    /// belongs to. On the listener's thread.
+    pub(super) fn document(
+        &self,
+        packages: Vec<String>,
+        account: impl Fn(i32) -> Option<Arc<str>>,
+    ) -> Vec<u8> {
+        let accounts = self.accounts(account);
         let methods = locked(&self.methods);
         let types = locked(&self.types);
         let tree = locked(&self.tree);
@@ -187,6 +227,9 @@ impl Contexts {
             contexts.push(Context {
                 parent: places.get(usize::from(caller)).copied(),
                 method: methods.name(method).into(),
+                account: (methods.code(method))
+                    .and_then(|code| accounts.get(&code))
+                    .map(|account| (&**account).into()),
                 ..Context::default()
             });
         }

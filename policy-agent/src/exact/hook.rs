@@ -70,13 +70,11 @@ fn counting(
     if !wanted.accounts && !has_contexts && !policy_exact::follows_threads(name) {
         return None;
     }
-    let signature = format!("L{text};");
-    let account = match wanted.accounts {
-        true => numbers.code(&agent.core.identity, loader, &signature),
-        false => None,
-    };
+    let code = numbers.code(&agent.core.identity, loader, &format!("L{text};"));
+    let account = code.filter(|_| wanted.accounts);
     let contexts = &agent.exact.contexts;
-    let mut method = |method: &[u8], descriptor: &[u8]| contexts.method(name, method, descriptor);
+    let mut method =
+        |method: &[u8], descriptor: &[u8]| contexts.method(code, (name, method, descriptor));
     let mut class = |class: &[u8]| contexts.class(class);
     let mut plan = Plan {
         account,

@@ -23,12 +23,36 @@ use policy_config::Exact;
 use policy_jvm::Jni;
 
 use crate::agent::Agent;
+use crate::report::profile::Stacks;
 use crate::wakeup::Wakeup;
 
 use contexts::Contexts;
 pub(crate) use counter::Counter;
 use hook::Hook;
 use numbers::Numbers;
+
+/// What was allocated in each calling context, as stacks by account and class; empty if none was counted. Agent threads.
+pub(crate) fn stacks_of_contexts(agent: &Agent) -> Stacks {
+    agent.exact.contexts.stacks(account_of_code(agent))
+}
+
+/// The answer of `/api/v1/contexts`. Agent threads.
+pub(crate) fn contexts_document(agent: &Agent) -> Vec<u8> {
+    let packages = &agent.policy.in_force().exact.contexts;
+    let packages = packages.iter().map(ToString::to_string).collect();
+    let account = account_of_code(agent);
+    agent.exact.contexts.document(packages, account)
+}
+
+/// The name of the account that code of a number belongs to.
+fn account_of_code(agent: &Agent) -> impl Fn(i32) -> Option<Arc<str>> {
+    let names = agent.core.directory().names();
+    let numbers = &agent.exact.numbers;
+    move |code| {
+        let purse = numbers.purse(&agent.core.identity, code)?;
+        names.get(&purse).cloned()
+    }
+}
 
 /// The state of exact accounts. See the module.
 pub(crate) struct ExactAccounts {
@@ -41,7 +65,7 @@ pub(crate) struct ExactAccounts {
     /// Classes are given counters whenever their code is loaded.
     inserting: AtomicBool,
     numbers: Numbers,
-    pub(crate) contexts: Contexts,
+    contexts: Contexts,
     hook: Hook,
     /// Ends the thread's rest.
     pub(crate) wakeup: Wakeup,

@@ -126,6 +126,16 @@ impl Numbers {
         code.told
     }
 
+    /// The purse of the account that the code of this number belongs to now, as a frame of it does in the rule of
+    /// samples. Agent threads.
+    pub(super) fn purse(&self, identity: &Identity, number: i32) -> Option<PurseId> {
+        let code = usize::try_from(number).ok()?;
+        let code = self.tables().code.get(code)?.clone();
+        let account = belongs(identity, code.loader, &code.signature);
+        let purse = (account != NOBODY).then_some(account / 2)?;
+        u16::try_from(purse).ok().map(PurseId::new)
+    }
+
     /// Tells the counter which code belongs to which account, where that has changed. Then, or if `always`, all
     /// threads ask again: what has changed may have changed what they were told.
     pub(super) fn tell(&self, agent: &Agent, jni: &Jni, counter: &Counter, always: bool) {

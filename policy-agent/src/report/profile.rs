@@ -6,14 +6,16 @@
 //!    `allocated_bytes_total`, `allocated_objects_total`), to the byte.
 //! 2. An account's classes fit into it, and the stacks of a class into that. What no class explains (classes that are not
 //!    listed, and what ended deployments had allocated) is of the class [`NOT_LISTED`]; what no stack explains has no stack.
-//! 3. It is bounded: as many accounts as [`json`], [`MAX_CLASSES`] classes of all accounts together, largest
+//! 3. Where the bytes of a stack are not known, each of its objects is as long as the mean of its class: all objects of a
+//!    class that is no array are of one size.
+//! 4. It is bounded: as many accounts as [`json`], [`MAX_CLASSES`] classes of all accounts together, largest
 //!    accounts first, and the stacks of the reading. Accounts beyond that are summed as `_other`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use policy_core::sites::stacks::{self, Stack};
+use policy_core::sites::stacks::{self, Amount, Stack};
 use policy_profile::{About, Builder, Frame, Profile, Values, fit};
 
 use super::fold::clip;
@@ -26,7 +28,7 @@ pub const NOT_LISTED: &str = "(not listed)";
 
 const COMMENTS: [&str; 2] = [
     "Heapwarden: inuse is what survived the latest complete collection, alloc what was allocated since the agent was loaded.",
-    "Figures are estimates from samples. Stacks are those of accounts in [leaks] sites, and of leak suspects.",
+    "Figures are estimates from samples. Stacks are those of accounts in [leaks] sites, of leak suspects, and of [exact] contexts.",
 ];
 
 /// The stacks by account and class.
@@ -74,7 +76,8 @@ fn add(
     for (class, values) in classes.iter().zip(values) {
         let found = stacks.get(&(account.name.as_str(), class.class.as_str()));
         let found = found.copied().unwrap_or_default();
-        let mut parts: Vec<Values> = found.iter().map(of_stack).collect();
+        let parts = found.iter().map(|stack| of_stack(stack, class));
+        let mut parts: Vec<Values> = parts.collect();
         let rest = fit(values, &mut parts);
         let class = clip(&class.class);
         builder.add(&name, &class, [], rest);
@@ -117,10 +120,15 @@ fn of_class(class: &Class) -> Values {
     }
 }
 
-fn of_stack(stack: &Stack) -> Values {
+fn of_stack(stack: &Stack, class: &Class) -> Values {
+    let Amount { objects, bytes } = stack.allocated;
+    let mean = || class.allocated_bytes_total as f64 / class.allocated_objects_total.max(1) as f64;
     Values {
-        alloc_objects: stack.allocated.objects,
-        alloc_bytes: stack.allocated.bytes,
+        alloc_objects: objects,
+        alloc_bytes: match bytes {
+            0 => (objects as f64 * mean()).round() as u64,
+            known => known,
+        },
         live_objects: stack.live.objects,
         live_bytes: stack.live.bytes,
     }

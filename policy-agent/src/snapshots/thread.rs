@@ -166,7 +166,9 @@ fn make(agent: &Agent, why: &'static str) -> io::Result<Vec<u8>> {
 fn profile(agent: &Agent) -> Vec<u8> {
     let at = SystemTime::now();
     let taken = published::read(agent);
-    let stacks = crate::sites::reading::read_stacks(&agent.core);
+    let mut stacks = crate::exact::stacks_of_contexts(agent);
+    // Samples know what is alive: where both are there, theirs are taken.
+    stacks.extend(crate::sites::reading::read_stacks(&agent.core));
     profile::profile(&taken.snapshot, &stacks, at).to_gzip()
 }
 

@@ -24,6 +24,8 @@ pub struct Frame(Kind);
 #[derive(Debug, Clone)]
 enum Kind {
     Method(Arc<Named>, Option<u32>),
+    /// A method of which the name alone is known.
+    Named(Arc<str>),
     Remark(&'static str, Stands),
 }
 
@@ -35,6 +37,12 @@ enum Stands {
 }
 
 impl Frame {
+    /// A method of which this name alone is known, from another source than samples.
+    #[must_use]
+    pub fn named(name: Arc<str>) -> Frame {
+        Frame(Kind::Named(name))
+    }
+
     /// Appends the method, `com.acme.Cart.add`; or a remark in its place, as `(not named yet)`.
     pub fn write_function(&self, out: &mut String) {
         match &self.0 {
@@ -43,6 +51,7 @@ impl Frame {
                 out.push('.');
                 out.push_str(&named.method);
             }
+            Kind::Named(name) => out.push_str(name),
             Kind::Remark(text, _) => out.push_str(text),
         }
     }
@@ -52,7 +61,7 @@ impl Frame {
     pub fn file(&self) -> &str {
         match &self.0 {
             Kind::Method(named, _) => named.file.as_deref().unwrap_or_default(),
-            Kind::Remark(..) => "",
+            Kind::Named(_) | Kind::Remark(..) => "",
         }
     }
 
@@ -61,7 +70,7 @@ impl Frame {
     pub fn line(&self) -> u32 {
         match &self.0 {
             Kind::Method(named, bci) => bci.and_then(|bci| named.line(bci)).unwrap_or(0),
-            Kind::Remark(..) => 0,
+            Kind::Named(_) | Kind::Remark(..) => 0,
         }
     }
 
@@ -69,6 +78,7 @@ impl Frame {
     pub(super) fn shown(&self) -> String {
         match &self.0 {
             Kind::Method(named, bci) => named.shown(*bci),
+            Kind::Named(name) => (**name).to_owned(),
             Kind::Remark(text, _) => (*text).to_owned(),
         }
     }
@@ -77,6 +87,7 @@ impl Frame {
     pub(super) fn is_of_application(&self) -> bool {
         match &self.0 {
             Kind::Method(named, _) => named.is_of_application,
+            Kind::Named(_) => true,
             Kind::Remark(_, stands) => *stands == Stands::ForApplication,
         }
     }

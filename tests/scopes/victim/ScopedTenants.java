@@ -263,9 +263,10 @@ public final class ScopedTenants {
         int length = Integer.parseInt(words[2]);
         int count = Integer.parseInt(words[3]);
         Object[] slots = slots("virtual", count);
+        // As few as carry virtual threads: a thread's first sample is not by chance (docs/limitations.md).
         ExecutorService threads =
                 Runtime.version().feature() < 21
-                        ? Executors.newFixedThreadPool(500)
+                        ? Executors.newFixedThreadPool(16)
                         : (ExecutorService)
                                 Executors.class
                                         .getMethod("newVirtualThreadPerTaskExecutor")

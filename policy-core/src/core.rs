@@ -19,6 +19,7 @@ use crate::ledger::{Capacity, Ledger, PurseId, Tag};
 use crate::peaks::Peaks;
 use crate::ports::Heap;
 use crate::sampling::class_thinning::{ClassThinning, widest_bytes};
+use crate::sampling::first_draws::FirstDraws;
 use crate::sampling::thinning::Thinning;
 use crate::sites::Sites;
 use crate::wakeup::Wakeup;
@@ -46,6 +47,8 @@ pub struct Core {
     pub thinning: Thinning,
     /// Fewer samples of classes that the policy names.
     pub class_thinning: ClassThinning,
+    /// The first samples of threads, which do not come by chance.
+    pub first_draws: FirstDraws,
     /// Where survivors were allocated, for what somebody wants to know about.
     pub sites: Sites,
     /// The highest live bytes of purses that a test watches.
@@ -100,6 +103,7 @@ impl Core {
             interval_control: IntervalControl::default(),
             thinning: Thinning::default(),
             class_thinning: ClassThinning::default(),
+            first_draws: FirstDraws::default(),
             sites: Sites::new(),
             peaks: Peaks::new(),
             holdings: Holdings::default(),

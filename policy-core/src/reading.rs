@@ -769,6 +769,7 @@ fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapsh
             dropped,
             thinned: core.thinning.passed_over(),
             thinned_by_class: core.class_thinning.passed_over(),
+            error_factor: core.first_draws.error_factor(core.ledger.samples_total()),
             ..Sampling::default()
         },
         policy,

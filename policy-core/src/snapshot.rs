@@ -107,6 +107,9 @@ pub struct Sampling {
     pub thinned: u64,
     /// Samples of classes that the policy thins, passed over since the agent was loaded.
     pub thinned_by_class: u64,
+    /// How many times larger than published the standard error of what was allocated is, because many threads were
+    /// sampled at the same places: see [`crate::sampling::first_draws`]. 0: not known.
+    pub error_factor: f64,
     /// Median time of a sample on the allocating thread, in ns.
     pub callback_p50_ns: u64,
     /// The 99th percentile of the time of a sample on the allocating thread, in ns.

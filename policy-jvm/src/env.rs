@@ -53,6 +53,14 @@ impl Jni {
         }
     }
 
+    /// Where the JVM keeps the calling thread: a number that no other living thread has, and that a later one may have
+    /// again.
+    #[must_use]
+    pub fn thread_address(&self) -> usize {
+        // HotSpot's environment is a part of its thread.
+        self.env as usize
+    }
+
     /// Whether local references may be made now.
     pub(crate) fn is_suspended(&self) -> bool {
         self.suspended.get()

@@ -55,6 +55,7 @@ metric_names! {
     GC_EPOCH = "heapwarden_gc_epoch";
     LIVE_AGE_SECONDS = "heapwarden_live_age_seconds";
     SAMPLES = "heapwarden_samples_total";
+    SAMPLING_ERROR_FACTOR = "heapwarden_sampling_error_factor";
     SAMPLES_DROPPED = "heapwarden_samples_dropped_total";
     SAMPLES_THINNED = "heapwarden_samples_thinned_total";
     SAMPLES_THINNED_BY_CLASS = "heapwarden_samples_thinned_by_class_total";

@@ -197,3 +197,42 @@ fn live_bytes_say_of_which_collection_they_are() {
         jvm.finish();
     });
 }
+
+/// HotSpot draws the first sample of a thread from its address: of short threads, one after another, estimates lie
+/// several standard errors off, and the factor says so.
+#[test]
+fn short_threads_are_as_far_from_the_truth_as_the_factor_says() {
+    const THREADS: u32 = 1_500;
+    const ARRAYS: u32 = 120;
+    const ARRAY_BYTES: f64 = 1016.0;
+    const INTERVAL_BYTES: f64 = 524_288.0;
+    const TRIALS: u32 = 4;
+    const POLICY: &str = "[sampling]\ninterval = \"512KiB\"\ncpu-budget = \"none\"\n\
+                          [[account]]\nname = \"shorts\"\npackages = [\"victim.shorts\"]\n";
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut beyond = 0;
+        for _ in 0..TRIALS {
+            let mut jvm = victim(vm, "victim.shorts.ShortThreads")
+                .policy(POLICY)
+                .start();
+            jvm.ask(&format!("run {THREADS} {ARRAYS}"));
+            // An answer may be as old as this.
+            std::thread::sleep(Duration::from_millis(600));
+            let metrics = jvm.metrics();
+            let factor = metrics.value("heapwarden_sampling_error_factor", &[]);
+            let factor = factor.expect("it is published");
+            let found = metrics.of_account("heapwarden_account_allocated_bytes_total", "shorts");
+            let found = found.expect("many are sampled");
+            let truth = f64::from(THREADS * ARRAYS) * ARRAY_BYTES;
+            let error = (truth * INTERVAL_BYTES).sqrt();
+            let z = (found - truth) / error;
+            println!("{vm}: {z:+.1} standard errors, and the factor is {factor:.1}");
+            beyond += u32::from(z.abs() > 3.0);
+            assert!(factor > 1.5, "{vm}: {factor}");
+            // What else the threads of the JVM allocate is far below one error.
+            assert!(z.abs() < 3.0 * factor, "{vm}: {z} with a factor of {factor}");
+            jvm.finish();
+        }
+        println!("{vm}: {beyond} of {TRIALS} are beyond three errors as published");
+    });
+}

@@ -44,6 +44,9 @@ pub(crate) fn charge(agent: &Agent, jni: &Jni, event: &SampledAllocation<'_>) {
     let interval = DRAWN
         .try_with(|drawn| {
             let mut state = drawn.get();
+            if state.is_unseen() {
+                agent.core.first_draws.count(jni.thread_address());
+            }
             let id = state.weigh_with(agent.core.ledger.intervals().current());
             drawn.set(state);
             id

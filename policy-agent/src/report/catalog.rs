@@ -170,6 +170,8 @@ catalog! {
         "Time since the collection that live bytes are of was known to be complete; absent before the first.";
     SAMPLES = Counter None []
         "Allocation samples charged to an account.";
+    SAMPLING_ERROR_FACTOR = Gauge None []
+        "How many times larger than published the standard errors are, because short threads were sampled at the same places; 1 if they are as published.";
     SAMPLES_DROPPED = Counter None ["reason"]
         "Allocation samples that could not be charged, by reason.";
     SAMPLES_THINNED = Counter None []

@@ -284,6 +284,7 @@ fn agent<'a>(list: &mut List<'a>, snapshot: &'a Snapshot) {
         list.one(&catalog::LIVE_AGE_SECONDS, age);
     }
     list.one(&catalog::SAMPLES, sampling.samples);
+    list.one(&catalog::SAMPLING_ERROR_FACTOR, sampling.error_factor);
     list.labelled(&catalog::SAMPLES_DROPPED, sampling.dropped.iter().copied());
     list.one(&catalog::SAMPLES_THINNED, sampling.thinned);
     list.one(

@@ -219,6 +219,12 @@ impl ThreadInterval {
     /// A thread that had no event yet.
     pub const UNSEEN: Self = Self(None);
 
+    /// Whether the thread had no event yet.
+    #[must_use]
+    pub fn is_unseen(self) -> bool {
+        self.0.is_none()
+    }
+
     /// At an event: the interval to weigh this sample with; remembers `current`, the
     /// one in force now, for the next.
     #[must_use]

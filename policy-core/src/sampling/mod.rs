@@ -2,6 +2,7 @@
 //!
 //! * [`weight`]: the charge for a sample, as pure arithmetic.
 //! * [`interval`]: the intervals that were in force, and which one a sample was drawn under.
+//! * [`first_draws`]: how far the first samples of threads are from chance.
 //! * `widest`: how many bytes may be held without a single sample.
 //! * [`governor`]: how far the interval is widened to stay within the CPU budget.
 //! * [`thinning`]: how much wider the interval is for large arrays.
@@ -9,6 +10,7 @@
 //! * [`thinning_error`]: the error that thinning causes.
 
 pub mod class_thinning;
+pub mod first_draws;
 pub mod governor;
 pub mod interval;
 #[cfg(test)]

@@ -89,6 +89,7 @@ fn full() -> Snapshot {
             dropped: vec![("slab_full", 0), ("reentry", 1)],
             thinned: 5,
             thinned_by_class: 6,
+            error_factor: 1.0,
             callback_p50_ns: 900,
             callback_p99_ns: 4_000,
         },

@@ -45,6 +45,7 @@ fn the_document_is_the_contract_s() {
             dropped: vec![("slab_full", 2), ("reentry", 3)],
             thinned: 0,
             thinned_by_class: 0,
+            error_factor: 1.0,
             callback_p50_ns: 900,
             callback_p99_ns: 4_000,
         },

@@ -38,6 +38,7 @@ const CHECKS: [Check; 29] = [
     sampling::capability_missing,
     sampling::no_samples,
     sampling::no_collection,
+    sampling::repeated_samples,
     sampling::dropped,
     sampling::thinned,
     sampling::refunds_at_major_collections,

@@ -13,6 +13,8 @@ use crate::process::{Collector, printable};
 const MAX_ERROR_SHARE: f64 = 0.10;
 /// The share that the proposed interval gives.
 const PROPOSED_ERROR_SHARE: f64 = 0.05;
+/// From here on it is said that errors are larger than stated.
+const MIN_ERROR_FACTOR: f64 = 1.5;
 
 /// The first JDK whose virtual threads are not a preview feature.
 const FIRST_WITH_VIRTUAL_THREADS: u32 = 21;
@@ -151,6 +153,23 @@ pub(super) fn no_samples(inputs: &Inputs) -> Vec<Finding> {
         "nothing was sampled yet, so all accounts are empty",
         "heapwarden_samples_total = 0",
         "put load on the application; after attach, the first allocation buffer of each thread is not sampled",
+    )]
+}
+
+/// Many short threads, which HotSpot's sampler does not draw by chance.
+pub(super) fn repeated_samples(inputs: &Inputs) -> Vec<Finding> {
+    let factor = inputs.metrics.value(metric_names::SAMPLING_ERROR_FACTOR);
+    let Some(factor) = factor.filter(|factor| *factor >= MIN_ERROR_FACTOR) else {
+        return Vec::new();
+    };
+    vec![Finding::new(
+        Severity::Warning,
+        "repeated-samples",
+        "the stated errors are too small: many short threads are sampled at the same places again and again, because the \
+         JVM seeds their random numbers with their addresses",
+        format!("{} = {factor:.1}", metric_names::SAMPLING_ERROR_FACTOR),
+        "run requests on a pool of threads or on virtual threads, or set a smaller [sampling] interval, so that a \
+         thread gets several samples",
     )]
 }
 

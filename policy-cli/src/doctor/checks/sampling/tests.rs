@@ -98,6 +98,19 @@ fn large_arrays_that_are_thinned_are_told_with_what_helps() {
 }
 
 #[test]
+fn errors_that_are_too_small_are_told() {
+    let told = |factor| {
+        let metrics = format!("heapwarden_sampling_error_factor {factor}\n");
+        repeated_samples(&agent(&metrics, vec![]))
+    };
+    assert_eq!(told(1.0), vec![]);
+    assert_eq!(told(1.4), vec![]);
+    let found = told(5.6);
+    assert!(found[0].evidence.ends_with("= 5.6"), "{found:?}");
+    assert_eq!(repeated_samples(&agent("", vec![])), vec![], "an agent of before");
+}
+
+#[test]
 fn drops_are_told_by_reason() {
     let metrics = "heapwarden_samples_total 900\n\
         heapwarden_samples_dropped_total{reason=\"table_full\"} 100\n\

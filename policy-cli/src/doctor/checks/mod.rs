@@ -25,7 +25,7 @@ const OF_ACCOUNTS: [Check; 7] = [
 ];
 
 /// The other checks, in the order in which their findings are listed.
-const CHECKS: [Check; 29] = [
+const CHECKS: [Check; 30] = [
     loading::no_jvm,
     loading::not_loaded,
     loading::inert,

@@ -122,8 +122,7 @@ impl Routes {
             (
                 "/metrics" | "/api/v1/leaks" | "/api/v1/instances" | "/api/v1/paths"
                 | "/api/v1/contexts" | "/api/v1/sites" | "/api/v1/snapshot" | "/api/v1/profile"
-                | "/api/v1/snapshots"
-                | "/api/v1/history" | "/-/healthy" | "/-/ready" | "/",
+                | "/api/v1/snapshots" | "/api/v1/history" | "/-/healthy" | "/-/ready" | "/",
                 _,
             ) => Response::text(400, "No query is understood here."),
             (path, "") => (path.strip_prefix(page::FOLDER))

@@ -1,0 +1,51 @@
+//! The fuzz target's corpus, whole and mutated, on the stable toolchain.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::check;
+
+fn corpus() -> Vec<Vec<u8>> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fuzz/corpus/class_file");
+    let mut inputs = Vec::new();
+    for entry in std::fs::read_dir(&corpus).expect("the committed corpus") {
+        let path = entry.expect("a readable folder").path();
+        inputs.push(std::fs::read(&path).expect("a readable input"));
+    }
+    inputs
+}
+
+#[test]
+fn the_fuzz_corpus_holds() {
+    let corpus = corpus();
+    assert!(corpus.len() >= 20, "only {} inputs", corpus.len());
+    for input in &corpus {
+        check(input);
+    }
+}
+
+proptest! {
+    #[test]
+    fn class_files_with_other_bytes_hold(
+        chosen in any::<prop::sample::Index>(),
+        flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let corpus = corpus();
+        let mut bytes = corpus[chosen.index(corpus.len())].clone();
+        for (at, value) in flips {
+            if !bytes.is_empty() {
+                let at = at.index(bytes.len());
+                bytes[at] = value;
+            }
+        }
+        check(&bytes);
+    }
+
+    #[test]
+    fn arbitrary_bytes_hold(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        check(&bytes);
+        let class_file = [&[0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 61][..], &bytes].concat();
+        check(&class_file);
+    }
+}

@@ -82,11 +82,14 @@ impl Default for Numbered {
 impl Numbered {
     fn number(&mut self, key: &[u8], name: impl FnOnce() -> String) -> i32 {
         let others = self.first as i32;
+        if key.len() > MOST_NAME_BYTES {
+            return others;
+        }
         if let Some(number) = self.numbers.get(key) {
             return i32::from(*number);
         }
         let next = self.first + self.names.len();
-        if next > MOST || key.len() > MOST_NAME_BYTES {
+        if next > MOST {
             return others;
         }
         self.names.push(name().into());
@@ -125,7 +128,10 @@ impl Contexts {
 
     /// The number of a method. On the thread that loads its class.
     pub(super) fn method(&self, class: &[u8], name: &[u8], descriptor: &[u8]) -> i32 {
-        let key = [class, b".", name, descriptor].concat();
+        // Enough of each that the key of long ones is too long too.
+        let [class_part, name_part, descriptor_part] =
+            [class, name, descriptor].map(|part| &part[..part.len().min(MOST_NAME_BYTES)]);
+        let key = [class_part, b".", name_part, descriptor_part].concat();
         locked(&self.methods).number(&key, || names::method(class, name, descriptor))
     }
 

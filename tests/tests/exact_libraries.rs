@@ -67,6 +67,12 @@ fn linked(vm: &Vm, order: &str, flags: &[&str]) -> (Jvm, u32) {
     let rewritten = metrics.value("heapwarden_exact_classes_rewritten_total", &[]);
     let told = REASONS.map(|reason| format!("{reason} {}", skipped(&metrics, reason)));
     eprintln!("{vm}: {last}, {rewritten:?} class files rewritten; skipped: {told:?}");
+    assert!(
+        jvm.log()
+            .contains("contexts are counted of antlr.* and 7 more"),
+        "{}",
+        jvm.log()
+    );
     let differing: Vec<&String> = after.iter().filter(|line| !before.contains(line)).collect();
     assert!(differing.is_empty(), "{vm}: {differing:?}");
     assert_eq!(before, after, "{vm}");

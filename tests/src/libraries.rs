@@ -49,6 +49,17 @@ fn all() -> &'static Path {
     })
 }
 
+/// The jar of one, by how its name begins.
+///
+/// # Panics
+/// If they cannot be fetched, or there is none.
+#[must_use]
+pub fn jar(name: &str) -> PathBuf {
+    let mut found = std::fs::read_dir(all()).expect("readable").flatten();
+    let jar = found.find(|entry| entry.file_name().to_string_lossy().starts_with(name));
+    jar.unwrap_or_else(|| panic!("no library {name}")).path()
+}
+
 /// The folder of the libraries to look at: all of them in a long run, else `folder`, into which it copies Kotlin's
 /// library and an old one.
 ///

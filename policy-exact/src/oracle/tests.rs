@@ -4,7 +4,10 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::check;
+use policy_rewrite::ClassFile;
+
+use super::{check, rewritten};
+use crate::Left;
 
 fn corpus() -> Vec<Vec<u8>> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fuzz/corpus/class_file");
@@ -23,6 +26,26 @@ fn the_fuzz_corpus_holds() {
     for input in &corpus {
         check(input);
     }
+}
+
+/// Modified UTF-8 of the class file's own pool goes into its new constants as it is.
+#[test]
+fn names_beyond_ascii_are_rewritten_too() {
+    let mut seen = 0;
+    for input in corpus() {
+        let named = ClassFile::parse(&input).is_ok_and(|class| !class.name().is_ascii());
+        if named && input.starts_with(&[0xca, 0xfe, 0xba, 0xbe]) {
+            let outcome = rewritten(&input, Some(7), (true, true), 7);
+            assert!(outcome.bytes.is_some());
+            assert!(
+                (outcome.left.iter()).all(|left| *left == Left::NoNumber),
+                "{:?}",
+                outcome.left
+            );
+            seen += 1;
+        }
+    }
+    assert!(seen >= 2, "{seen}");
 }
 
 proptest! {

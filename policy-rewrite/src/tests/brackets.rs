@@ -270,6 +270,93 @@ fn a_constructor_whose_code_goes_on_behind_its_end_gets_no_handler() {
     assert!(code.handlers.is_empty());
 }
 
+/// The class with its method so many times.
+fn repeated(bytes: &[u8], times: u16) -> Vec<u8> {
+    // Behind the pool: access, itself, its superclass, no interfaces, no fields.
+    let methods = ClassFile::parse(bytes).unwrap().pool_range.end + 10;
+    let mut new = bytes[..methods].to_vec();
+    new.extend_from_slice(&times.to_be_bytes());
+    for _ in 0..times {
+        new.extend_from_slice(&bytes[methods + 2..bytes.len() - 2]);
+    }
+    new.extend_from_slice(&[0, 0]);
+    new
+}
+
+/// Frames that are written in full name all local variables, of which a class file announces many with two bytes. Both
+/// with frames of the method's and with that of the handler alone.
+#[test]
+fn what_frames_of_a_class_take_has_a_bound() {
+    for frames in [0, 12] {
+        let mut body = Body::of_nops(20);
+        body.max_locals = 65_000;
+        body.frames = (frames > 0).then(|| (0..frames).map(|at| (at, Frame::Same)).collect());
+        let bytes = repeated(&class_with(&body), 300);
+        let class = ClassFile::parse(&bytes).unwrap();
+        let mut rewriter = Rewriter::new(&class);
+        let mut edit = MethodEdit::default();
+        edit.bracket(bracket(true, true));
+        let edits = class
+            .methods()
+            .iter()
+            .map(|method| rewriter.edit(method, &edit));
+        let edits: Vec<_> = edits.collect();
+        let taken = edits.iter().filter(|edit| edit.is_ok()).count();
+        assert!((1..100).contains(&taken), "{taken}");
+        let full = Err(RewriteError::Full("a stack map"));
+        assert!(edits[taken..].iter().all(|edit| *edit == full), "{edits:?}");
+        // It has the bound too.
+        crate::oracle::check_rewritten(&class, &rewriter.finish().expect("some were taken"));
+    }
+}
+
+/// Constants that a refused edit had appended are gone, and a later edit appends them anew.
+#[test]
+fn constants_of_a_refused_edit_are_appended_again() {
+    let mut body = Body::of_nops(3);
+    body.max_locals = OLD_MAX_LOCALS;
+    let bytes = repeated(&class_with(&body), 3);
+    let class = ClassFile::parse(&bytes).unwrap();
+    let mut rewriter = Rewriter::new(&class);
+    let call = |name: &str| Snippet::new().invoke_static(CLASS, name, "()V").unwrap();
+    let edit = |names: &[&str], beyond: bool| {
+        let mut edit = MethodEdit::default();
+        names.iter().for_each(|name| edit.before(0, call(name)));
+        if beyond {
+            edit.before(60_000, call("beyond"));
+        }
+        edit
+    };
+    let [one, two, three] = [0, 1, 2].map(|at| class.methods()[at].clone());
+    assert_eq!(rewriter.edit(&one, &edit(&["first"], false)), Ok(()));
+    let refused = rewriter.edit(&two, &edit(&["second", "third"], true));
+    assert!(
+        matches!(refused, Err(RewriteError::Offset { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(
+        rewriter.edit(&three, &edit(&["third", "first", "second"], false)),
+        Ok(())
+    );
+    let new = rewriter.finish().expect("it has edits");
+    let class = ClassFile::parse(&new).unwrap();
+    let called: Vec<Vec<&[u8]>> = (class.methods().iter())
+        .map(|method| {
+            let code = method.code().unwrap().unwrap();
+            let calls = code
+                .instructions()
+                .filter(|found| found.opcode == INVOKESTATIC);
+            calls
+                .map(|call| class.pool().member(call.constant().unwrap()).unwrap().name)
+                .collect()
+        })
+        .collect();
+    assert_eq!(called[0], [b"first"]);
+    assert!(called[1].is_empty());
+    assert_eq!(called[2], [&b"third"[..], b"first", b"second"]);
+    assert!(!new.windows(6).any(|window| window == b"beyond"));
+}
+
 /// As long as code may be: what does not fit is refused, and what just fits is written.
 #[test]
 fn a_method_that_is_too_long_with_its_handler_is_refused() {

@@ -329,6 +329,8 @@ fn every_class_of_libraries_and_of_the_jdk_passes_the_jdks_own_verifiers_with_co
         let classes = files_below(&plain);
         for (name, path) in &classes {
             let bytes = std::fs::read(path).expect("readable");
+            // Without insertions it is what it was, with them it has all that was there.
+            policy_exact::oracle::check(&bytes);
             if let Some(new) = with_all_counters(&bytes, &mut told) {
                 rewritten += 1;
                 let to = counting.join(name);

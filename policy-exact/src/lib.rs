@@ -44,6 +44,7 @@
 #![forbid(unsafe_code)]
 
 mod contexts;
+pub mod oracle;
 mod sites;
 
 use policy_rewrite::{

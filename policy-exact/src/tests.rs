@@ -1,6 +1,8 @@
 //! What is inserted where, in classes of one method that are made here. That the JVM takes the result, and that it
 //! counts right, the tests with a JVM show (`class_rewriting`, `exact_accounts`).
 
+mod contexts;
+
 use super::*;
 
 const PUBLIC_STATIC: u16 = 0x0009;

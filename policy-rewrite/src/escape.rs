@@ -87,6 +87,11 @@ pub(crate) fn handlers(
         return Ok(Vec::new());
     };
     let middle = moved.instruction(at, WHAT)?;
+    let behind = middle + INVOKESPECIAL_BYTES;
+    // Code that goes on behind its end, which no verifier takes: a range may not be empty.
+    if behind == end {
+        return Ok(Vec::new());
+    }
     let mut handlers = Vec::new();
     if may_throw_before(code, at) {
         handlers.push(Escape {
@@ -96,7 +101,7 @@ pub(crate) fn handlers(
         });
     }
     handlers.push(Escape {
-        start: middle + INVOKESPECIAL_BYTES,
+        start: behind,
         handler: fits(moved.length + handlers.len() * bytes)?,
         ..whole
     });

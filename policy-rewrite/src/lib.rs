@@ -58,6 +58,7 @@ mod escape;
 mod input;
 mod insertion;
 mod instructions;
+pub mod oracle;
 mod pool;
 mod relocation;
 mod rewriter;

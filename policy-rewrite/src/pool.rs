@@ -140,6 +140,8 @@ pub(crate) struct AppendedConstants {
     next: u16,
     bytes: Vec<u8>,
     known: HashMap<Vec<u8>, u16>,
+    /// The index of each, and where it begins among the bytes.
+    places: Vec<(u16, usize)>,
 }
 
 impl AppendedConstants {
@@ -148,6 +150,7 @@ impl AppendedConstants {
             next: pool.count(),
             bytes: Vec::new(),
             known: HashMap::new(),
+            places: Vec::new(),
         }
     }
 
@@ -158,12 +161,12 @@ impl AppendedConstants {
 
     /// Takes back what was appended since `mark`.
     pub(crate) fn take_back(&mut self, mark: (u16, usize)) {
-        // Only if something was: a search through all of them for each method would not be linear.
-        if self.mark() != mark {
-            self.next = mark.0;
-            self.bytes.truncate(mark.1);
-            self.known.retain(|_, index| *index < mark.0);
+        // From the end: a search through all of them for each method would not be linear.
+        while let Some((_, start)) = self.places.pop_if(|(index, _)| *index >= mark.0) {
+            self.known.remove(&self.bytes[start..]);
+            self.bytes.truncate(start);
         }
+        self.next = mark.0;
     }
 
     /// The pool's count with these, and their bytes.
@@ -178,6 +181,7 @@ impl AppendedConstants {
         let index = self.next;
         let full = RewriteError::Full("the constant pool");
         self.next = index.checked_add(indexes).ok_or(full)?;
+        self.places.push((index, self.bytes.len()));
         self.bytes.extend_from_slice(&constant);
         self.known.insert(constant, index);
         Ok(index)
@@ -188,11 +192,16 @@ impl AppendedConstants {
         if !text.bytes().all(|byte| (1..0x80).contains(&byte)) {
             return Err(RewriteError::Insertion("a name that is not ASCII"));
         }
+        self.modified_utf8(text.as_bytes())
+    }
+
+    /// A text as a class file has it, of which nothing is to be known.
+    fn modified_utf8(&mut self, text: &[u8]) -> Result<u16, RewriteError> {
         let length = u16::try_from(text.len())
             .map_err(|_| RewriteError::Insertion("a name of more than 65,535 bytes"))?;
         let mut constant = vec![UTF8];
         constant.put_u2(length);
-        constant.extend_from_slice(text.as_bytes());
+        constant.extend_from_slice(text);
         self.append(constant, 1)
     }
 
@@ -215,12 +224,10 @@ impl AppendedConstants {
         self.pair(METHOD, class, pair)
     }
 
-    /// The class of this name, as `java/lang/Object` or `[I`.
+    /// The class of this name, as `java/lang/Object` or `[I`, in modified UTF-8.
     pub(crate) fn class(&mut self, name: &[u8]) -> Result<u16, RewriteError> {
-        // What is not UTF-8 is not ASCII either.
-        let name = std::str::from_utf8(name).unwrap_or("\u{fffd}");
         let mut constant = vec![CLASS];
-        constant.put_u2(self.text(name)?);
+        constant.put_u2(self.modified_utf8(name)?);
         self.append(constant, 1)
     }
 

@@ -12,6 +12,11 @@ use crate::pool::AppendedConstants;
 use crate::relocation::Relocation;
 use crate::stack_map::{self, NewFrames};
 
+/// The most bytes of stack maps that are written in full for one class, and more for each byte of its class file. A
+/// frame in full names all local variables of its method, of which a few bytes may announce 65,535.
+pub(crate) const MOST_FRAME_BYTES: usize = 1 << 20;
+pub(crate) const MOST_FRAME_BYTES_BY_BYTE: usize = 16;
+
 /// Gathers the edits of one class's methods and writes the class.
 #[derive(Debug)]
 pub struct Rewriter<'c, 'a> {
@@ -19,6 +24,8 @@ pub struct Rewriter<'c, 'a> {
     pub(crate) constants: AppendedConstants,
     /// By the place of the method: its new attribute `Code`, name and length included.
     codes: BTreeMap<usize, Vec<u8>>,
+    /// What may still be written of stack maps in full, also for methods that are refused in the end.
+    frame_bytes_left: usize,
 }
 
 impl<'c, 'a> Rewriter<'c, 'a> {
@@ -29,6 +36,7 @@ impl<'c, 'a> Rewriter<'c, 'a> {
             class,
             constants: AppendedConstants::after(class.pool()),
             codes: BTreeMap::new(),
+            frame_bytes_left: MOST_FRAME_BYTES + MOST_FRAME_BYTES_BY_BYTE * class.bytes.len(),
         }
     }
 
@@ -89,6 +97,7 @@ impl<'c, 'a> Rewriter<'c, 'a> {
         edit: &MethodEdit,
     ) -> Result<Vec<u8>, RewriteError> {
         let constants = &mut self.constants;
+        let room = &mut self.frame_bytes_left;
         let insertions = &edit.assemble(method, code, constants)?;
         let moved = Relocation::of(code, insertions)?;
         let pool = self.class.pool();
@@ -110,18 +119,19 @@ impl<'c, 'a> Rewriter<'c, 'a> {
                 // The frames name the local variables of brackets.
                 true => {
                     let new = NewFrames {
-                        first: stack_map::first_locals(self.class, method, constants)?,
+                        first: stack_map::first_locals(self.class, method, constants, room)?,
                         most: code.max_locals,
                         added,
                         initialised,
                         throwable,
                     };
-                    let map = stack_map::with_locals(attribute.bytes, &moved, &new, &handlers)?;
+                    let map =
+                        stack_map::with_locals(attribute.bytes, &moved, &new, &handlers, room)?;
                     match map {
                         Some(map) => map,
                         None => {
                             handlers.clear();
-                            stack_map::with_locals(attribute.bytes, &moved, &new, &handlers)?
+                            stack_map::with_locals(attribute.bytes, &moved, &new, &[], room)?
                                 .unwrap_or_default()
                         }
                     }
@@ -143,7 +153,7 @@ impl<'c, 'a> Rewriter<'c, 'a> {
                         initialised,
                         throwable,
                     };
-                    let map = stack_map::with_locals(&[0, 0], &moved, &new, &handlers)?;
+                    let map = stack_map::with_locals(&[0, 0], &moved, &new, &handlers, room)?;
                     map.unwrap_or_default()
                 }
             };

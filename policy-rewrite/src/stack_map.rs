@@ -9,8 +9,8 @@ use crate::pool::AppendedConstants;
 use crate::relocation::Relocation;
 
 const WHAT: &str = "a stack map";
-/// The most bytes of a map that is written in full.
-const MOST_FULL_BYTES: usize = 1 << 20;
+/// The most slots that the arguments of a method have (§4.3.3).
+const MOST_ARGUMENTS: usize = 255;
 const SAME: u8 = 63;
 const SAME_WITH_ITEM: u8 = 127;
 const SAME_WITH_ITEM_EXTENDED: u8 = 247;
@@ -104,11 +104,13 @@ impl LocalType {
     }
 }
 
-/// The local variables at the entry of a method, from which its first frame is told (§4.10.1.6).
+/// The local variables at the entry of a method, from which its first frame is told (§4.10.1.6). `room` as in
+/// [`with_locals`].
 pub(crate) fn first_locals(
     class: &ClassFile<'_>,
     method: &Method<'_>,
     constants: &mut AppendedConstants,
+    room: &mut usize,
 ) -> Result<Vec<LocalType>, RewriteError> {
     const STATIC: u16 = 0x0008;
     let mut locals = Vec::new();
@@ -119,11 +121,17 @@ pub(crate) fn first_locals(
         });
     }
     let wrong = RewriteError::Form("a method's descriptor");
+    // Many methods may share a long one.
+    let full = RewriteError::Full(WHAT);
+    *room = room.checked_sub(method.descriptor().len()).ok_or(full)?;
     let mut rest = method
         .descriptor()
         .strip_prefix(b"(")
         .ok_or(wrong.clone())?;
     while !rest.starts_with(b")") {
+        if locals.len() > MOST_ARGUMENTS {
+            return Err(wrong);
+        }
         let dimensions = rest.iter().take_while(|byte| **byte == b'[').count();
         let element = rest.get(dimensions).ok_or(wrong.clone())?;
         let end = match element {
@@ -167,11 +175,14 @@ pub(crate) struct NewFrames {
 /// The map with its frames moved and written in full, each with the new local variables; and one more for each of
 /// the handlers behind the code, which has these alone. `None`: the frames do not say of `this` what the handlers of
 /// a constructor need.
+///
+/// `room` is what the class has left for frames, in bytes; frames in full take room by the number of local variables.
 pub(crate) fn with_locals(
     bytes: &[u8],
     moved: &Relocation<'_>,
     new: &NewFrames,
     handlers: &[Escape],
+    room: &mut usize,
 ) -> Result<Option<Vec<u8>>, RewriteError> {
     let (most, added) = (new.most, new.added);
     let mut locals = new.first.clone();
@@ -215,12 +226,8 @@ pub(crate) fn with_locals(
                 return Ok(None);
             }
         }
-        let types = full_frame(&locals, (most, added), &stack)?;
+        let types = full_frame(&locals, (most, added), &stack, room)?;
         frames.put(FULL, moved.start(next, WHAT)?, &types)?;
-        // Frames in full take room by the number of local variables.
-        if frames.bytes.len() > MOST_FULL_BYTES {
-            return Err(RewriteError::Full(WHAT));
-        }
         old = Some(next);
     }
     input.end()?;
@@ -228,7 +235,7 @@ pub(crate) fn with_locals(
         let this = [LocalType::uninitialized_this()];
         let locals = if handler.is_before { &this[..] } else { &[] };
         let stack = [LocalType::object(new.throwable)];
-        let types = full_frame(locals, (most, added), &stack)?;
+        let types = full_frame(locals, (most, added), &stack, room)?;
         frames.put(FULL, handler.handler, &types)?;
     }
     frames.finish().map(Some)
@@ -240,6 +247,7 @@ fn full_frame(
     locals: &[LocalType],
     (most, added): (u16, u16),
     stack: &[LocalType],
+    room: &mut usize,
 ) -> Result<Vec<u8>, RewriteError> {
     let used: u32 = locals.iter().map(|local| u32::from(local.slots())).sum();
     let free = u32::from(most).checked_sub(used);
@@ -247,6 +255,9 @@ fn full_frame(
     let mut types = Vec::new();
     let full = RewriteError::Full(WHAT);
     let length = locals.len() as u32 + free + u32::from(added);
+    // A type has three bytes at most.
+    let bytes = length as usize + 2 * locals.len() + 3 * stack.len();
+    *room = room.checked_sub(bytes).ok_or(full.clone())?;
     types.put_u2(u16::try_from(length).map_err(|_| full)?);
     locals
         .iter()

@@ -2,6 +2,7 @@
 //! ranges, frames and lines name instructions by their place in the list. What a rewritten class names is
 //! found again by the place of each old instruction between the marks that were inserted.
 
+mod brackets;
 mod model;
 
 use proptest::prelude::*;

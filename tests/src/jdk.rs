@@ -12,7 +12,8 @@ pub use heapwarden_harness::jdk::Jdk;
 
 /// Tests that do not run on every JDK: a Java runtime lacks programs that a JDK has. Each names what it
 /// needs; [`every_jdk_for`] prints a line for each JDK that a test leaves out.
-const NEEDS: [(&str, Needs); 6] = [
+const NEEDS: [(&str, Needs); 7] = [
+    ("a_compiler_writes_the_same_class_files", JAVAC),
     (
         "a_compiler_that_counts_its_contexts_is_verified_and_works_as_before",
         JAVAC,

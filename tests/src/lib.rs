@@ -23,6 +23,7 @@ pub mod java;
 pub mod jdk;
 pub mod jvm;
 pub mod jvm_output;
+pub mod libraries;
 pub mod native;
 pub mod other_agent;
 pub mod policy_edits;

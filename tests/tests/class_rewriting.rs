@@ -2,12 +2,13 @@
 //! HotSpot's verifier, and a compiler that was rewritten itself are the judges.
 
 use heapwarden_tests::fixture::files_below;
-use heapwarden_tests::jdk::{JAVAC, Jdk, every_jdk_for};
-use heapwarden_tests::{artifacts, command, java};
+use heapwarden_tests::jdk::{JAVAC, Jdk, every_jdk, every_jdk_for, is_long, newest};
+use heapwarden_tests::{artifacts, command, java, libraries};
 use policy_exact::{Contexts, Left, Plan};
 use policy_rewrite::{
     Again, Bracket, ClassFile, Guard, Leave, MethodEdit, RewriteError, Rewriter, Snippet,
 };
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -19,11 +20,19 @@ const ARRAYS: [u8; 3] = [0xbc, 0xbd, 0xc5];
 const CALLS: [u8; 2] = [0xb6, 0xb9];
 
 fn class_files(jdk: &Jdk, flags: &[&str], arguments: &[&Path]) -> String {
+    class_files_with(jdk, &[], flags, arguments)
+}
+
+/// With these jars on the class path too.
+fn class_files_with(jdk: &Jdk, jars: &[PathBuf], flags: &[&str], arguments: &[&Path]) -> String {
+    let victims = java::classes().victims();
+    let class_path = [&[victims], jars].concat();
+    let class_path = std::env::join_paths(class_path).expect("no colon in them");
     let finished = command::run(
         Command::new(jdk.program("java"))
             .args(flags)
             .arg("-cp")
-            .arg(java::classes().victims())
+            .arg(class_path)
             .arg("victim.ClassFiles")
             .args(arguments),
         LIMIT,
@@ -160,7 +169,7 @@ fn every_class_of_the_jdk_works_as_before_with_insertions_everywhere() {
         );
         // Tables of characters and time zones in code are as long as code may be.
         assert!(inserted.refused.len() < 20, "{jdk}: {:?}", inserted.refused);
-        assert_verified(jdk, &patches, &plain, 7_000);
+        assert_verified(jdk, &[], &patches, &plain, 7_000);
         // HotSpot runs code of these while it is not far enough up to call another class's methods.
         for early in ["java/lang", "jdk/internal"] {
             std::fs::remove_dir_all(patches.join("java.base").join(early)).expect("it was written");
@@ -171,15 +180,17 @@ fn every_class_of_the_jdk_works_as_before_with_insertions_everywhere() {
 }
 
 /// A library for class files that knows nothing of ours finds no error.
-fn assert_verified(jdk: &Jdk, patches: &Path, plain: &Path, least: u64) {
+fn assert_verified(jdk: &Jdk, jars: &[PathBuf], patches: &Path, plain: &Path, least: u64) {
     let asm = ["org.objectweb.asm", "org.objectweb.asm.util"]
         .map(|package| format!("--add-exports=java.base/jdk.internal.{package}=ALL-UNNAMED"));
     // The library that is public from JDK 24 on needs no flag.
-    let flags: Vec<&str> = match jdk.feature {
+    let mut flags: Vec<&str> = match jdk.feature {
         ..24 => asm.iter().map(String::as_str).collect(),
         _ => Vec::new(),
     };
-    let found = class_files(jdk, &flags, &[Path::new("verify"), patches, plain]);
+    flags.push("--add-modules=ALL-SYSTEM");
+    let arguments = [Path::new("verify"), patches, plain];
+    let found = class_files_with(jdk, jars, &flags, &arguments);
     eprintln!("{jdk}: {found}");
     assert!(!found.contains("error"), "{jdk}: {found}");
     let (judged, not) = (count(&found, "judged"), count(&found, "not"));
@@ -254,7 +265,7 @@ fn a_compiler_that_counts_its_contexts_is_verified_and_works_as_before() {
             std::fs::write(to, rewritten.as_ref().unwrap_or(&bytes)).expect("writable");
         }
         assert!(methods > 10_000, "{jdk}: {methods}");
-        assert_verified(jdk, &patches, &plain, 1_000);
+        assert_verified(jdk, &[], &patches, &plain, 1_000);
         // The counter itself, as the agent defines it.
         let counter = artifacts::repository().join("policy-agent/java/classes");
         let flags = [
@@ -275,6 +286,69 @@ fn a_compiler_that_counts_its_contexts_is_verified_and_works_as_before() {
         assert!(told.contains("status 0\n"), "{jdk}: {told}");
         assert!(count(&told, "contexts") > 10_000, "{jdk}: {told}");
         assert_same_files(jdk, &before, &after);
+    }
+}
+
+/// A class with counters for accounts and contexts, and with the brackets of both.
+fn with_all_counters(bytes: &[u8], told: &mut BTreeMap<String, usize>) -> Option<Vec<u8>> {
+    let mut plan = Plan {
+        account: Some(70_000),
+        number: &mut |_| Some(40_000),
+        accounts: true,
+        contexts: Some(Contexts {
+            method: &mut |_, _| 50_000,
+            class: &mut |_| 60_000,
+        }),
+    };
+    let outcome = policy_exact::rewrite(bytes, &mut plan);
+    for left in &outcome.left {
+        *told.entry(format!("{left:?}")).or_default() += 1;
+    }
+    outcome.bytes
+}
+
+/// All that the agent counts, in every class of the JDK and of the libraries (`--long`; otherwise of two libraries on
+/// the oldest and the newest JDK: the newest judges none of before Java 6). HotSpot's verifier sees the same in `exact_libraries`.
+#[test]
+fn every_class_of_libraries_and_of_the_jdk_passes_the_jdks_own_verifiers_with_counters() {
+    let jdks: Vec<&Jdk> = match is_long() {
+        true => every_jdk().iter().collect(),
+        false => vec![&every_jdk()[0], newest()],
+    };
+    for jdk in jdks {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let copies = folder.path().join("libraries");
+        std::fs::create_dir(&copies).expect("writable");
+        let wanted = libraries::wanted(&copies);
+        let [plain, counting] = ["plain", "counting"].map(|name| folder.path().join(name));
+        class_files(jdk, &[], &[Path::new("unpack"), &plain, wanted]);
+        if is_long() {
+            class_files(jdk, &[], &[Path::new("dump"), &plain]);
+        }
+        let (mut told, mut rewritten) = (BTreeMap::new(), 0_usize);
+        let classes = files_below(&plain);
+        for (name, path) in &classes {
+            let bytes = std::fs::read(path).expect("readable");
+            // Without insertions it is what it was, with them it has all that was there.
+            policy_exact::oracle::check(&bytes);
+            if let Some(new) = with_all_counters(&bytes, &mut told) {
+                rewritten += 1;
+                let to = counting.join(name);
+                std::fs::create_dir_all(to.parent().expect("it has one")).expect("writable");
+                std::fs::write(to, new).expect("writable");
+            }
+        }
+        eprintln!("{jdk}: {rewritten} of {} classes, {told:?}", classes.len());
+        let known = ["Old", "ThreadMachinery", "Refused(MethodTooLong)"];
+        let unknown: Vec<_> = told
+            .keys()
+            .filter(|left| !known.contains(&left.as_str()))
+            .collect();
+        assert!(unknown.is_empty(), "{jdk}: {told:?}");
+        assert!(rewritten > classes.len() / 2, "{jdk}");
+        let least = if is_long() { 15_000 } else { 700 };
+        let jars: Vec<PathBuf> = files_below(wanted).into_values().collect();
+        assert_verified(jdk, &jars, &counting, &plain, least);
     }
 }
 

@@ -1,108 +1,116 @@
-//! Counters in every class of large libraries: HotSpot's verifier takes each that it takes as it was.
+//! Counters and contexts in every class of large libraries and of the JDK: HotSpot's verifier takes each that it
+//! takes as it was.
 //!
-//! Maven fetches the libraries (`tests/libraries`). `cargo xtask test --long` links all of them on every JDK;
-//! otherwise Kotlin's library on one.
+//! `cargo xtask test --long` links all of the libraries (`tests/libraries`) and all of the JDK's modules on every JDK;
+//! otherwise Kotlin's library and an old one on one JDK, and one module of the JDK. What the JDK's own libraries for
+//! class files say of the same, [`class_rewriting`](../class_rewriting.rs) asks.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
-use std::time::Duration;
+use std::fmt::Write as _;
 
-use heapwarden_tests::fixture::up_to_date;
-use heapwarden_tests::jdk::{Collector, is_long, on_each, one_jdk_with};
-use heapwarden_tests::jvm::{Builder, victim};
-use heapwarden_tests::{artifacts, command};
+use heapwarden_tests::jdk::{Collector, Vm, is_long, on_each, one_jdk_with};
+use heapwarden_tests::jvm::{Builder, Jvm, victim};
+use heapwarden_tests::libraries;
+use heapwarden_tests::scrape::Metrics;
 
 const VERIFIED: [&str; 3] = [
     "-XX:+UnlockDiagnosticVMOptions",
     "-XX:+BytecodeVerificationLocal",
     "-XX:+BytecodeVerificationRemote",
 ];
+const SKIPPED: &str = "heapwarden_exact_classes_skipped_total";
+const REASONS: [&str; 6] = [
+    "old",
+    "not_understood",
+    "too_long",
+    "not_modifiable",
+    "thread_machinery",
+    "too_many_classes",
+];
 
-/// The folder with the libraries.
-fn libraries() -> &'static Path {
-    static LIBRARIES: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARIES.get_or_init(|| {
-        let target = artifacts::repository().join("target/libraries");
-        up_to_date("libraries", &["tests/libraries"], &[&target], || {
-            let build = command::run(
-                Command::new("mvn")
-                    .args(["--batch-mode", "--quiet", "package"])
-                    .arg(format!("-Dlibraries.directory={}", target.display()))
-                    .current_dir(artifacts::repository().join("tests/libraries")),
-                Duration::from_secs(600),
-            );
-            assert!(
-                build.status.success(),
-                "the libraries cannot be fetched (Maven is needed: apt-get install maven):\n{}\n{}",
-                build.stdout,
-                build.stderr
-            );
-        });
-        target
-    })
-}
-
-/// The libraries to link: all, or in a short run a folder with Kotlin's alone.
-fn wanted(folder: &Path) -> &Path {
-    if is_long() {
-        return libraries();
-    }
-    for entry in std::fs::read_dir(libraries()).expect("readable") {
-        let jar = entry.expect("readable").path();
-        let name = jar.file_name().expect("it has one");
-        if name.to_string_lossy().starts_with("kotlin-stdlib") {
-            std::fs::copy(&jar, folder.join(name)).expect("writable");
-        }
-    }
-    folder
+/// Accounts of all libraries together, so that their methods stand in brackets of accounts, and contexts of them.
+fn policy() -> String {
+    let packages = libraries::PACKAGES;
+    let mut policy = format!("[exact]\naccounts = true\ncontexts = {packages:?}\n");
+    write!(
+        policy,
+        "[[account]]\nname = \"libraries\"\npackages = {packages:?}\n"
+    )
+    .expect("a string takes all");
+    policy
 }
 
 fn verified(builder: Builder) -> Builder {
-    (VERIFIED.iter()).fold(builder.heap("512m"), |builder, flag| builder.flag(flag))
+    (VERIFIED.iter()).fold(builder.heap("768m"), |builder, flag| builder.flag(flag))
+}
+
+fn skipped(metrics: &Metrics, reason: &str) -> f64 {
+    let value = metrics.value(SKIPPED, &[("reason", reason)]);
+    value.expect("published")
+}
+
+/// What the order answers without and with the agent is the same; gives the JVM with it, and how many classes were
+/// linked.
+fn linked(vm: &Vm, order: &str, flags: &[&str]) -> (Jvm, u32) {
+    let linking = || {
+        let builder = verified(victim(vm, "victim.LinkedClasses"));
+        flags
+            .iter()
+            .fold(builder, |builder, flag| builder.flag(flag))
+    };
+    let mut plain = linking().without_agent().start();
+    let before = plain.ask(order);
+    plain.finish();
+    let mut jvm = linking().policy(&policy()).start();
+    let after = jvm.ask(order);
+    let last = after.last().expect("an answer");
+    let metrics = jvm.metrics();
+    let rewritten = metrics.value("heapwarden_exact_classes_rewritten_total", &[]);
+    let told = REASONS.map(|reason| format!("{reason} {}", skipped(&metrics, reason)));
+    eprintln!("{vm}: {last}, {rewritten:?} class files rewritten; skipped: {told:?}");
+    assert!(
+        jvm.log()
+            .contains("contexts are counted of antlr.* and 7 more"),
+        "{}",
+        jvm.log()
+    );
+    let differing: Vec<&String> = after.iter().filter(|line| !before.contains(line)).collect();
+    assert!(differing.is_empty(), "{vm}: {differing:?}");
+    assert_eq!(before, after, "{vm}");
+    for reason in ["not_understood", "not_modifiable"] {
+        assert_eq!(skipped(&metrics, reason), 0.0, "{vm}: {}", jvm.log());
+    }
+    let linked: u32 = (last.split(' ').nth(1))
+        .and_then(|count| count.parse().ok())
+        .expect("a number");
+    // Interfaces without code, and classes that neither allocate nor call, have nothing to count.
+    assert!(
+        rewritten >= Some(f64::from(linked) / 2.0),
+        "{vm}: {rewritten:?}"
+    );
+    (jvm, linked)
 }
 
 #[test]
 fn every_class_that_verifies_does_so_with_counters() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let jars = wanted(folder.path());
+    let jars = libraries::wanted(folder.path());
     on_each(&one_jdk_with(Collector::G1, 0), |vm| {
-        let order = format!("link {}", jars.display());
-        let mut plain = verified(victim(vm, "victim.LinkedClasses").without_agent()).start();
-        let before = plain.ask(&order);
-        plain.finish();
-        let policy = "[exact]\naccounts = true\n";
-        let mut jvm = verified(victim(vm, "victim.LinkedClasses").policy(policy)).start();
-        let after = jvm.ask(&order);
-        let linked = after.last().expect("an answer");
-        let metrics = jvm.metrics();
-        let rewritten = metrics.value("heapwarden_exact_classes_rewritten_total", &[]);
-        let skipped = |reason: &str| {
-            let labels = [("reason", reason)];
-            let value = metrics.value("heapwarden_exact_classes_skipped_total", &labels);
-            value.expect("published")
-        };
-        let reasons = [
-            "old",
-            "not_understood",
-            "too_long",
-            "not_modifiable",
-            "thread_machinery",
-            "too_many_classes",
-        ];
-        let told = reasons.map(|reason| format!("{reason} {}", skipped(reason)));
-        eprintln!("{vm}: {linked}, {rewritten:?} class files rewritten; skipped: {told:?}");
-        assert_eq!(before, after, "{vm}");
-        let classes: u32 = (linked.rsplit(' ').next())
-            .and_then(|count| count.parse().ok())
-            .expect("a number");
-        assert!(classes > 900, "{vm}: {linked}");
-        assert!(
-            rewritten >= Some(f64::from(classes) / 2.0),
-            "{vm}: {rewritten:?}"
-        );
-        assert_eq!(skipped("not_understood"), 0.0, "{vm}");
-        assert_eq!(skipped("not_modifiable"), 0.0, "{vm}: {}", jvm.log());
+        let (jvm, linked) = linked(vm, &format!("link {}", jars.display()), &[]);
+        let least = if is_long() { 13_000 } else { 1_100 };
+        assert!(linked > least, "{vm}: {linked}");
+        assert!(skipped(&jvm.metrics(), "old") > 100.0, "{vm}");
+        jvm.finish();
+    });
+}
+
+#[test]
+fn every_class_of_the_jdk_that_verifies_does_so_with_counters() {
+    let modules = if is_long() { "ALL" } else { "java.logging" };
+    on_each(&one_jdk_with(Collector::G1, 1), |vm| {
+        let flags = ["--add-modules=ALL-SYSTEM"];
+        let (jvm, linked) = linked(vm, &format!("modules {modules}"), &flags);
+        let least = if is_long() { 6_000 } else { 50 };
+        assert!(linked > least, "{vm}: {linked}");
         jvm.finish();
     });
 }

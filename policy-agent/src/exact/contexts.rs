@@ -87,11 +87,14 @@ impl Default for Numbered {
 impl Numbered {
     fn number(&mut self, key: &[u8], code: Option<i32>, name: impl FnOnce() -> String) -> i32 {
         let others = self.first as i32;
+        if key.len() > MOST_NAME_BYTES {
+            return others;
+        }
         if let Some(number) = self.numbers.get(key) {
             return i32::from(*number);
         }
         let next = self.first + self.names.len();
-        if next > MOST || key.len() > MOST_NAME_BYTES {
+        if next > MOST {
             return others;
         }
         self.names.push(name().into());
@@ -143,7 +146,10 @@ impl Contexts {
         (class, name, descriptor): (&[u8], &[u8], &[u8]),
     ) -> i32 {
         let service = code.unwrap_or(-1).to_le_bytes();
-        let key = [class, b".", name, descriptor, &service].concat();
+        // Enough of each that the key of long ones is too long too.
+        let [class_part, name_part, descriptor_part] =
+            [class, name, descriptor].map(|part| &part[..part.len().min(MOST_NAME_BYTES)]);
+        let key = [class_part, b".", name_part, descriptor_part, &service].concat();
         locked(&self.methods).number(&key, code, || names::method(class, name, descriptor))
     }
 

@@ -18,6 +18,8 @@ use super::counter::Counter;
 
 /// As many as `HeapwardenCounter.CLASSES`.
 const MOST: usize = 1 << 16;
+/// Classes with longer names have no number: names are kept, and a class file can name many that nobody loads.
+const MOST_NAME_BYTES: usize = 1_000;
 
 /// A class loader, which is never taken for a later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,6 +76,9 @@ impl Numbers {
 
     /// The number of a class as code of this loader names it.
     pub(super) fn class(&self, loader: Loader, name: &[u8]) -> Option<i32> {
+        if name.len() > MOST_NAME_BYTES {
+            return None;
+        }
         // Only the boot loader has these.
         let loader = match name.starts_with(b"java/") {
             true => Loader::Boot,

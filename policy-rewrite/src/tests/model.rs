@@ -33,6 +33,8 @@ pub(super) enum Operation {
     Nop,
     Increment,
     New,
+    /// A call of a constructor.
+    Construct,
     Return,
     Jump(usize),
     LongJump(usize),
@@ -55,13 +57,15 @@ pub(super) enum Frame {
 #[derive(Debug, Clone)]
 pub(super) struct Body {
     pub(super) instructions: Vec<Operation>,
-    handlers: Vec<(usize, usize, usize)>,
-    frames: Option<BTreeMap<usize, Frame>>,
+    pub(super) handlers: Vec<(usize, usize, usize)>,
+    pub(super) frames: Option<BTreeMap<usize, Frame>>,
     lines: Vec<usize>,
     locals: Vec<(usize, usize)>,
     /// Kinds of target with the instruction that they name.
     annotations: Vec<(u8, usize)>,
     pub(super) unknown_attribute: bool,
+    pub(super) is_constructor: bool,
+    pub(super) max_locals: u16,
 }
 
 impl Body {
@@ -74,6 +78,8 @@ impl Body {
             locals: Vec::new(),
             annotations: Vec::new(),
             unknown_attribute: false,
+            is_constructor: false,
+            max_locals: 1,
         }
     }
 
@@ -98,7 +104,10 @@ impl Body {
             let at = *offsets.last().unwrap();
             let length = match operation {
                 Operation::Nop | Operation::Return => 1,
-                Operation::Increment | Operation::New | Operation::Jump(_) => 3,
+                Operation::Increment
+                | Operation::New
+                | Operation::Construct
+                | Operation::Jump(_) => 3,
                 Operation::LongJump(_) => 5,
                 Operation::Table(targets) => 13 + padding(at) + (targets.len() - 1) * 4,
                 Operation::Lookup(targets) => 9 + padding(at) + (targets.len() - 1) * 8,
@@ -118,6 +127,7 @@ impl Body {
                 Operation::Return => code.put_u1(0xb1),
                 Operation::Increment => code.extend_from_slice(&[0x84, 0, 1]),
                 Operation::New => code.extend_from_slice(&[0xbb, 0, 2]),
+                Operation::Construct => code.extend_from_slice(&[0xb7, 0, CONSTRUCTOR]),
                 Operation::Jump(target) => {
                     code.put_u1(0xa7);
                     code.put_u2(distance(*target) as u16);
@@ -204,7 +214,7 @@ impl Body {
     }
 }
 
-const TEXTS: [&str; 10] = [
+const TEXTS: [&str; 11] = [
     "Test",
     "java/lang/Object",
     "method",
@@ -215,7 +225,10 @@ const TEXTS: [&str; 10] = [
     "LocalVariableTable",
     "RuntimeVisibleTypeAnnotations",
     "Offsets",
+    "<init>",
 ];
+/// The constant of the constructor of the superclass, behind that of its name and type.
+const CONSTRUCTOR: u8 = 4 + TEXTS.len() as u8;
 
 /// A class whose only method has this body. Constants 1 and 2 are the class and its superclass, the texts
 /// come behind them.
@@ -274,7 +287,7 @@ pub(super) fn class_with(body: &Body) -> Vec<u8> {
     let code = body.code();
     let mut held = Vec::new();
     held.put_u2(4);
-    held.put_u2(1);
+    held.put_u2(body.max_locals);
     held.put_u4(code.len() as u32);
     held.extend_from_slice(&code);
     held.put_u2(body.handlers.len() as u16);
@@ -292,7 +305,7 @@ pub(super) fn class_with(body: &Body) -> Vec<u8> {
     }
 
     let mut class = vec![0xCA, 0xFE, 0xBA, 0xBE, 0, 0, 0, 61];
-    class.put_u2(3 + TEXTS.len() as u16);
+    class.put_u2(u16::from(CONSTRUCTOR) + 1);
     for name in ["Test", "java/lang/Object"] {
         class.put_u1(7);
         class.put_u2(text(name));
@@ -302,6 +315,16 @@ pub(super) fn class_with(body: &Body) -> Vec<u8> {
         class.put_u2(text.len() as u16);
         class.extend_from_slice(text.as_bytes());
     }
+    class.put_u1(12);
+    class.put_u2(text("<init>"));
+    class.put_u2(text("()V"));
+    class.put_u1(10);
+    class.put_u2(2);
+    class.put_u2(u16::from(CONSTRUCTOR) - 1);
+    let (flags, name) = match body.is_constructor {
+        true => (0x01, "<init>"),
+        false => (0x09, "method"),
+    };
     // Public; itself, its superclass; no interface, no field, one method.
     for number in [
         0x21,
@@ -310,8 +333,8 @@ pub(super) fn class_with(body: &Body) -> Vec<u8> {
         0,
         0,
         1,
-        0x09,
-        text("method"),
+        flags,
+        text(name),
         text("()V"),
         1,
         text("Code"),
@@ -371,6 +394,8 @@ pub(super) fn body() -> impl Strategy<Value = Body> {
                     locals: locals.into_iter().map(|(start, end)| (start, end + 1)).collect(),
                     annotations,
                     unknown_attribute: false,
+                    is_constructor: false,
+                    max_locals: 1,
                 }
             })
     })
@@ -443,6 +468,7 @@ pub(super) fn check(body: &Body, new: &[u8], guarded: bool) -> Result<(), TestCa
             Operation::Return => 0xb1,
             Operation::Increment => 0x84,
             Operation::New => 0xbb,
+            Operation::Construct => 0xb7,
             Operation::Jump(_) => 0xa7,
             Operation::LongJump(_) => 0xc8,
             Operation::Table(_) => 0xaa,
@@ -603,7 +629,7 @@ pub(super) fn check_marks(
         let operation = &body.instructions[index];
         matches!(
             operation,
-            Operation::Nop | Operation::Increment | Operation::New
+            Operation::Nop | Operation::Increment | Operation::New | Operation::Construct
         )
     };
     let asked = places.iter().copied();

@@ -1,6 +1,7 @@
 package victim;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
@@ -10,15 +11,20 @@ import java.net.URI;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Collections;
 import java.util.List;
+import java.util.TreeMap;
+import java.util.jar.JarEntry;
+import java.util.jar.JarFile;
 import java.util.stream.Stream;
 
 /**
  * The class files of the JDK's own modules.
  *
- * <p>{@code dump FOLDER MODULE...} writes them below the folder; {@code verify FOLDER PLAIN} has the JDK's own
+ * <p>{@code dump FOLDER MODULE...} writes them below the folder, those of all modules if none is named;
+ * {@code unpack FOLDER JARS} those of the jars in a folder; {@code verify FOLDER PLAIN} has the JDK's own
  * library for class files verify each below the folder and prints what it finds; a class of which it says
- * the same as of the one below PLAIN is not judged. {@code compile CLASS_PATH INTO SOURCES...} compiles in this JVM and prints what {@code java.lang.RewriteMark} has counted.
+ * the same as of the one below PLAIN is not judged, nor from JDK 24 on an old one without a stack map. {@code compile CLASS_PATH INTO SOURCES...} compiles in this JVM and prints what {@code java.lang.RewriteMark} has counted.
  */
 public final class ClassFiles {
     private ClassFiles() {}
@@ -27,6 +33,7 @@ public final class ClassFiles {
         List<String> rest = List.of(arguments).subList(1, arguments.length);
         switch (arguments[0]) {
             case "dump" -> dump(Path.of(rest.get(0)), rest.subList(1, rest.size()));
+            case "unpack" -> unpack(Path.of(rest.get(0)), Path.of(rest.get(1)));
             case "verify" -> verify(Path.of(rest.get(0)), Path.of(rest.get(1)));
             case "compile" -> compile(rest);
             default -> throw new IllegalArgumentException(arguments[0]);
@@ -35,7 +42,13 @@ public final class ClassFiles {
 
     private static void dump(Path folder, List<String> modules) throws IOException {
         Path root = FileSystems.getFileSystem(URI.create("jrt:/")).getPath("modules");
-        for (String module : modules) {
+        List<String> wanted = modules;
+        if (wanted.isEmpty()) {
+            try (Stream<Path> all = Files.list(root)) {
+                wanted = all.map(module -> module.getFileName().toString()).toList();
+            }
+        }
+        for (String module : wanted) {
             Path from = root.resolve(module);
             try (Stream<Path> files = Files.walk(from)) {
                 files.filter(ClassFiles::isClass).forEach(file -> {
@@ -47,6 +60,32 @@ public final class ClassFiles {
                         throw new UncheckedIOException(e);
                     }
                 });
+            }
+        }
+    }
+
+    /** What is below {@code META-INF} is of other releases. */
+    private static void unpack(Path folder, Path jars) throws IOException {
+        List<Path> all;
+        try (Stream<Path> files = Files.list(jars)) {
+            all = files.filter(file -> file.toString().endsWith(".jar")).toList();
+        }
+        for (Path jar : all) {
+            Path below = folder.resolve(jar.getFileName().toString());
+            try (JarFile file = new JarFile(jar.toFile())) {
+                for (JarEntry entry : Collections.list(file.entries())) {
+                    Path to = below.resolve(entry.getName()).normalize();
+                    if (!isClass(to) || entry.getName().startsWith("META-INF/")) {
+                        continue;
+                    }
+                    if (!to.startsWith(below)) {
+                        throw new IOException(entry.getName());
+                    }
+                    Files.createDirectories(to.getParent());
+                    try (InputStream bytes = file.getInputStream(entry)) {
+                        Files.write(to, bytes.readAllBytes());
+                    }
+                }
             }
         }
     }
@@ -65,6 +104,8 @@ public final class ClassFiles {
         Verifier verifier = verifier();
         int judged = 0;
         int not = 0;
+        int old = 0;
+        var kinds = new TreeMap<String, Integer>();
         List<Path> all;
         try (Stream<Path> files = Files.walk(folder)) {
             all = files.filter(ClassFiles::isClass).toList();
@@ -74,14 +115,20 @@ public final class ClassFiles {
             String errors = errors(verifier, file);
             if (errors.isEmpty()) {
                 judged++;
+            } else if (errors.contains("Inference verification is not supported")) {
+                old++;
             } else if (Files.exists(original) && errors.equals(errors(verifier, original))) {
                 not++;
+                String kind = errors.lines().findFirst().orElse("").replaceAll("[^ ]*[./][^ ]*", "*");
+                kinds.merge(kind.substring(0, Math.min(kind.length(), 80)), 1, Integer::sum);
             } else {
                 System.out.println("error in " + folder.relativize(file) + ": " + errors);
             }
         }
         System.out.println("judged " + judged);
+        System.out.println("old " + old);
         System.out.println("not " + not);
+        kinds.forEach((kind, count) -> System.out.println("  of which " + count + ": " + kind));
     }
 
     private static String errors(Verifier verifier, Path file) throws Exception {

@@ -1,10 +1,14 @@
 package victim;
 
+import java.io.IOException;
+import java.net.URI;
 import java.net.URL;
 import java.net.URLClassLoader;
+import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.jar.JarFile;
@@ -17,13 +21,69 @@ import java.util.stream.Stream;
  * <pre>
  * link FOLDER    every class of the jars there: {@code no CLASS ERROR} for one that cannot be, and
  *                {@code linked COUNT of COUNT}
+ * modules NAME   the same of every class of the JDK's module, or of all modules: {@code ALL}
  * </pre>
  */
 public final class LinkedClasses {
     private LinkedClasses() {}
 
     public static void main(String[] arguments) throws Exception {
-        Protocol.serve(Map.of("link", words -> link(Path.of(words[1]))));
+        Protocol.serve(
+                Map.of(
+                        "link", words -> link(Path.of(words[1])),
+                        "modules", words -> modules(words[1])));
+    }
+
+    private static void modules(String wanted) throws IOException {
+        Path root = FileSystems.getFileSystem(URI.create("jrt:/")).getPath("modules");
+        int linked = 0;
+        int all = 0;
+        List<Module> modules =
+                ModuleLayer.boot().modules().stream()
+                        .filter(module -> wanted.equals("ALL") || wanted.equals(module.getName()))
+                        .filter(module -> Files.exists(root.resolve(module.getName())))
+                        .sorted(Comparator.comparing(Module::getName))
+                        .collect(Collectors.toList());
+        for (Module module : modules) {
+            Path from = root.resolve(module.getName());
+            List<String> names;
+            try (Stream<Path> files = Files.walk(from)) {
+                names =
+                        files.map(file -> from.relativize(file).toString())
+                                .filter(LinkedClasses::isClass)
+                                .map(LinkedClasses::named)
+                                .sorted()
+                                .collect(Collectors.toList());
+            }
+            all += names.size();
+            for (String name : names) {
+                if (isLinked(name, () -> Class.forName(module, name))) {
+                    linked++;
+                }
+            }
+        }
+        Protocol.say("linked " + linked + " of " + all);
+    }
+
+    /** Loads a class and initialises it not. */
+    private interface Loading {
+        Class<?> load() throws ClassNotFoundException;
+    }
+
+    private static boolean isLinked(String name, Loading loading) {
+        try {
+            Class<?> loaded = loading.load();
+            if (loaded == null) {
+                Protocol.say("no " + name);
+                return false;
+            }
+            // The VM links a class before it tells its methods.
+            loaded.getDeclaredMethods();
+            return true;
+        } catch (Throwable failure) {
+            Protocol.say("no " + name + " " + failure.getClass().getName());
+            return false;
+        }
     }
 
     private static void link(Path folder) throws Exception {
@@ -42,7 +102,7 @@ public final class LinkedClasses {
                 file.stream()
                         .map(entry -> entry.getName())
                         .filter(LinkedClasses::isClass)
-                        .map(name -> name.substring(0, name.length() - 6).replace('/', '.'))
+                        .map(LinkedClasses::named)
                         .forEach(names::add);
             }
         }
@@ -51,16 +111,16 @@ public final class LinkedClasses {
                 new URLClassLoader(
                         urls.toArray(new URL[0]), ClassLoader.getPlatformClassLoader())) {
             for (String name : names) {
-                try {
-                    // The VM links a class before it tells its methods.
-                    Class.forName(name, false, loader).getDeclaredMethods();
+                if (isLinked(name, () -> Class.forName(name, false, loader))) {
                     linked++;
-                } catch (Throwable failure) {
-                    Protocol.say("no " + name + " " + failure.getClass().getName());
                 }
             }
         }
         Protocol.say("linked " + linked + " of " + names.size());
+    }
+
+    private static String named(String file) {
+        return file.substring(0, file.length() - 6).replace('/', '.');
     }
 
     private static boolean isClass(String name) {

@@ -232,6 +232,12 @@ fn while_walking(jvm: &Jvm, act: impl FnOnce(&[u32])) -> Finished {
     asking.join().expect("no panic")
 }
 
+/// The state of a process: `T` for one that was stopped.
+fn state(of: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{of}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
 /// Half a processor: the children may take an eighth. Where they took what they could get, nearly each period would
 /// end with the JVM stopped, and each period in which the JVM itself works hard does: that shows that the counters count.
 #[test]
@@ -317,6 +323,15 @@ fn a_walk_does_not_use_up_a_quota_of_processor_time() {
             (limited.looked_for, limited.unreached, limited.undecided),
             (free.looked_for, 0, 0)
         );
+
+        // Nobody is left to let the walker go on, and it ends all the same.
+        let finished = while_walking(&jvm, |both| {
+            let is_stopped = poll(PATIENCE, || (state(both[1]) == Some('T')).then_some(()));
+            assert!(is_stopped.is_some(), "the walker never rests");
+            signal("-KILL", both[0]);
+        });
+        assert_refused(&finished, &["signal 9"], &jvm);
+        assert_no_traces(&jvm, jvm.id());
 
         let before = group.periods();
         let own = poll(PATIENCE, || {

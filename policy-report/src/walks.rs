@@ -72,6 +72,9 @@ pub struct WalkMade<'a> {
     pub predicted_pause_ms: f64,
     /// And how long if all other processes that wanted the processors had had their turn meanwhile.
     pub most_predicted_pause_ms: f64,
+    /// Forked: the part of one processor that the child kept to, because a cgroup limits the JVM's processor time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processor_share: Option<f64>,
     /// References of the heap that were looked at.
     #[serde(deserialize_with = "whole")]
     pub references: u64,

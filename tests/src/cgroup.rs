@@ -22,7 +22,7 @@ pub struct Cgroup {
 }
 
 impl Cgroup {
-    /// Makes a group of a controller, `memory` or `pids`.
+    /// Makes a group of a controller, `memory`, `pids` or `cpu`.
     ///
     /// # Errors
     /// Why this machine has none: nobody but root makes groups, and a container often may not.
@@ -88,6 +88,30 @@ impl Cgroup {
         number(&self.read("pids.current"))
     }
 
+    /// Limits processor time: so many microseconds, on all processors together, in each period.
+    #[must_use]
+    pub fn limit_processors(&self, quota_us: u64, period_us: u64) -> bool {
+        if self.is_v2 {
+            return self.write("cpu.max", &format!("{quota_us} {period_us}"));
+        }
+        self.write("cpu.cfs_period_us", &period_us.to_string())
+            && self.write("cpu.cfs_quota_us", &quota_us.to_string())
+    }
+
+    /// How often the kernel has looked at the quota, and stopped the group, until now.
+    #[must_use]
+    pub fn periods(&self) -> Periods {
+        let stat = self.read("cpu.stat");
+        let of = |key: &str| {
+            let found = stat.lines().find_map(|line| line.strip_prefix(key));
+            number(found.unwrap_or_else(|| panic!("no {key} in {stat}")))
+        };
+        Periods {
+            all: of("nr_periods "),
+            throttled: of("nr_throttled "),
+        }
+    }
+
     fn read(&self, file: &str) -> String {
         let path = self.folder.join(file);
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -95,6 +119,26 @@ impl Cgroup {
 
     fn write(&self, file: &str, text: &str) -> bool {
         std::fs::write(self.folder.join(file), text).is_ok()
+    }
+}
+
+/// Periods of a quota of processor time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Periods {
+    /// Those in which something of the group ran.
+    pub all: u64,
+    /// Those in which the quota was used up, so that the kernel stopped the group.
+    pub throttled: u64,
+}
+
+impl Periods {
+    /// Those since an earlier look.
+    #[must_use]
+    pub fn since(self, earlier: Periods) -> Periods {
+        Periods {
+            all: self.all - earlier.all,
+            throttled: self.throttled - earlier.throttled,
+        }
     }
 }
 

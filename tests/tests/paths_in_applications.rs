@@ -1,10 +1,11 @@
 //! Who keeps it alive, in applications of others: the loaders that reloads have left in a Tomcat, and what fills an
-//! RDF4J store, compared with a heap dump that another program reads.
+//! RDF4J store, compared with a heap dump that another program reads. Each by a forked walk, and by one in place where a
+//! fork is refused: the truth is the same.
 
 use heapwarden_tests::application::subject;
 use heapwarden_tests::command::{self, PATIENCE, poll};
 use heapwarden_tests::fixture::up_to_date;
-use heapwarden_tests::jdk::{Collector, Jdk, compiler, one_jdk_with};
+use heapwarden_tests::jdk::{Collector, Jdk, Vm, compiler, every_jdk_with, one_jdk_with};
 use heapwarden_tests::server::{Installation, Server};
 use heapwarden_tests::{artifacts, server_setup};
 use policy_report::{Chain, Paths};
@@ -14,15 +15,52 @@ use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-fn paths(server: &Server, more: &[&str]) -> Option<Paths<'static>> {
+/// One that forks, and the newest that cannot: the heap of ZGC is shared memory.
+fn forked() -> Vm {
+    one_jdk_with(Collector::G1, 0).remove(0)
+}
+
+fn in_place() -> Vm {
+    let newest = every_jdk_with(Collector::Z).pop();
+    newest.expect("a JDK with ZGC")
+}
+
+fn paths(vm: &Vm, server: &Server, more: &[&str]) -> Option<Paths<'static>> {
     let id = server.id().to_string();
+    let (how, allowed) = match vm.collector {
+        Collector::Z => ("in-place", ["--in-place", "20s"]),
+        _ => ("forked", ["--max-pause", "20s"]),
+    };
     let finished = command::run(
         Command::new(artifacts::command())
-            .args(["paths", &id, "--json", "--max-pause", "20s"])
+            .args(["paths", &id, "--json"])
+            .args(allowed)
             .args(more),
         LIMIT,
     );
-    serde_json::from_str(&finished.stdout).ok()
+    let found: Paths<'static> = serde_json::from_str(&finished.stdout).ok()?;
+    assert_eq!(found.walk.how, how, "{finished:#?}");
+    assert_eq!(found.undecided, 0, "20 s are enough: {found:#?}");
+    let whole = found.walk.stops.last().map_or(0.0, |stop| stop.pause_ms);
+    for stop in &found.walk.stops {
+        println!(
+            "{vm}: {more:?}: {} {}: {} ms (predicted: {}), {:.3} of the last; {} references, {} found",
+            stop.of,
+            stop.ended,
+            stop.pause_ms,
+            stop.predicted_ms,
+            stop.pause_ms / whole,
+            stop.references,
+            stop.found
+        );
+    }
+    Some(found)
+}
+
+/// Each stop, and what came of it.
+fn stops<'p>(found: &'p Paths<'_>) -> Vec<(&'p str, &'p str)> {
+    let stops = found.walk.stops.iter();
+    stops.map(|stop| (&*stop.of, &*stop.ended)).collect()
 }
 
 /// A chain as one line.
@@ -34,17 +72,24 @@ fn line(chain: &Chain<'_>) -> String {
 
 /// A page that gives the JDK an object of a class of its own, and one that makes something.
 const PLANTED: &str = r#"<%@ page session="false" %><%!
-  static final class Planted { final byte[] state = new byte[50_000]; }
+  static final class Leaf { long one, two, three; }
+  static final class Planted {
+    final byte[] state = new byte[50_000];
+    final Leaf[] leaves = new Leaf[2000];
+  }
 %><%
-  System.getProperties().put("planted " + System.identityHashCode(Planted.class), new Planted());
+  Planted planted = new Planted();
+  java.util.Arrays.setAll(planted.leaves, number -> new Leaf());
+  System.getProperties().put("planted " + System.identityHashCode(Planted.class), planted);
 %>done"#;
 
 /// Three reloads of an application whose objects stay in the system properties: three loaders, one culprit.
 #[test]
 fn loaders_that_reloads_have_left_in_a_tomcat_get_a_culprit() {
-    let vms = one_jdk_with(Collector::G1, 0);
-    for vm in &vms {
-        let site = Installation::new().as_in_production();
+    for vm in &[forked(), in_place()] {
+        let site = Installation::new()
+            .as_in_production()
+            .collector(vm.collector);
         let prepared = server_setup::tomcat(&site, &vm.jdk, "apache-tomcat-10.1.44", "4KiB");
         let shop = prepared.base.join("webapps/shop");
         let descriptor = shop.join("WEB-INF/web.xml");
@@ -72,7 +117,7 @@ fn loaders_that_reloads_have_left_in_a_tomcat_get_a_culprit() {
             server.ask("/shop/planted.jsp");
         }
         let asked = poll(PATIENCE, || {
-            let paths = paths(&server, &["--retired"])?;
+            let paths = paths(vm, &server, &["--retired"])?;
             (paths.looked_for == 3).then_some(paths)
         });
         let paths = asked.unwrap_or_else(|| panic!("three loaders: {}", server.log()));
@@ -87,11 +132,40 @@ fn loaders_that_reloads_have_left_in_a_tomcat_get_a_culprit() {
             );
             assert!(line.contains(".planted_jsp$Planted (class)"), "{line}");
         }
+        if vm.collector == Collector::Z {
+            assert_eq!(stops(&paths), [("whole", "done")], "{paths:#?}");
+            assert!(paths.walk.one_stop_because.is_some(), "{paths:#?}");
+        }
+        planted_is_found_outside(vm, &server);
         println!(
             "{vm}: {}",
             paths.paths.iter().map(line).collect::<Vec<_>>().join("\n")
         );
         server.finish();
+    }
+}
+
+/// What the page has planted is held outside by the system properties alone. In place the application itself is asked
+/// first, which holds nothing of it.
+fn planted_is_found_outside(vm: &Vm, server: &Server) {
+    let of = ["--class", "org.apache.jsp.planted_jsp$Leaf"];
+    let found = poll(PATIENCE, || paths(vm, server, &of)).expect("an answer");
+    assert!(
+        found.looked_for > 0 && found.unreached == 0,
+        "nobody lets go of them: {found:#?}"
+    );
+    for chain in &found.paths {
+        let line = line(chain);
+        assert!(
+            line.starts_with("static java.lang.System.props > java.util.Properties map")
+                && line.contains(" > org.apache.jsp.planted_jsp$Planted leaves > "),
+            "{line}"
+        );
+    }
+    if vm.collector == Collector::Z {
+        let both = [("slice", "done"), ("whole", "done")];
+        assert_eq!(stops(&found), both, "{found:#?}");
+        assert_eq!(found.walk.stops[0].found, 0, "{found:#?}");
     }
 }
 
@@ -162,11 +236,21 @@ fn by_dump(jdk: &Jdk, class_path: &str, dump: &Path, chain: &Chain<'_>) -> u64 {
 
 #[test]
 fn chains_in_an_rdf4j_store_are_those_of_a_heap_dump() {
+    follow_chains_in_an_rdf4j_store(&forked());
+}
+
+#[test]
+fn chains_in_an_rdf4j_store_that_are_found_in_place_are_those_of_a_heap_dump() {
+    follow_chains_in_an_rdf4j_store(&in_place());
+}
+
+fn follow_chains_in_an_rdf4j_store(vm: &Vm) {
     let class_path = follower();
     let subject = subject("rdf4j").expect("it is one of the applications");
-    let vm = &one_jdk_with(Collector::G1, 0)[0];
     let data = tempfile::tempdir().expect("a temporary folder can be made");
-    let site = Installation::with_heap("512m").as_in_production();
+    let site = Installation::with_heap("512m")
+        .as_in_production()
+        .collector(vm.collector);
     let policy = "[sampling]\ninterval = \"16KiB\"\ncpu-budget = \"none\"\n";
     let server = subject.application.start(site, vm, data.path(), policy);
     subject.application.prepare(&server);
@@ -187,14 +271,23 @@ fn chains_in_an_rdf4j_store_are_those_of_a_heap_dump() {
     for class in ["MemIRI", "MemLiteral", "MemStatement"] {
         let class = format!("org.eclipse.rdf4j.sail.memory.model.{class}");
         let found = poll(PATIENCE, || {
-            paths(&server, &["--account", "/rdf4j-server", "--class", &class])
-                .filter(|found| !found.paths.is_empty())
+            paths(
+                vm,
+                &server,
+                &["--account", "/rdf4j-server", "--class", &class],
+            )
+            .filter(|found| !found.paths.is_empty())
         });
         let found = found.unwrap_or_else(|| panic!("{class}: {}", server.log()));
+        if vm.collector == Collector::Z {
+            // The application holds its store itself, and Tomcat does not come into it.
+            assert_eq!(stops(&found), [("slice", "done")], "{found:#?}");
+        }
         chains.extend(found.paths);
     }
     let dump: PathBuf = data.path().join("all.hprof");
     jcmd(&["GC.heap_dump", &dump.display().to_string()]);
+    println!("{vm}: {:#?}", chains.iter().map(line).collect::<Vec<_>>());
     let mut followed = 0;
     for chain in &chains {
         let is_of_objects = !chain.steps.iter().any(|step| step.via.starts_with('('));

@@ -3,11 +3,14 @@
 
 use heapwarden_tests::cgroup::Cgroup;
 use heapwarden_tests::command::{self, Finished, PATIENCE, poll};
-use heapwarden_tests::jdk::{Collector, Vm, on_each, one_jdk_with, some_vms};
+use heapwarden_tests::jdk::{
+    Collector, Vm, every_jdk_with, is_long, on_each, one_jdk_with, some_vms,
+};
 use heapwarden_tests::jvm::{Jvm, victim};
 use heapwarden_tests::walks::{
     self, FINE, LIMIT, assert_no_traces, children, signal, walkers, zombies,
 };
+use policy_report::Paths;
 use std::io::Write as _;
 
 /// The fault by which the VM itself gets no memory.
@@ -227,6 +230,121 @@ fn while_walking(jvm: &Jvm, act: impl FnOnce(&[u32])) -> Finished {
     });
     act(&both.expect("two children"));
     asking.join().expect("no panic")
+}
+
+/// The state of a process: `T` for one that was stopped.
+fn state(of: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{of}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
+/// Half a processor: the children may take an eighth. Where they took what they could get, nearly each period would
+/// end with the JVM stopped, and each period in which the JVM itself works hard does: that shows that the counters count.
+#[test]
+fn a_walk_does_not_use_up_a_quota_of_processor_time() {
+    const TEST: &str = "a_walk_does_not_use_up_a_quota_of_processor_time";
+    const QUOTA_US: u64 = 50_000;
+    const PERIOD_US: u64 = 100_000;
+    /// A walk that is looked at for fewer periods shows nothing.
+    const PERIODS: u64 = 20;
+    if let Err(why) = Cgroup::make("cpu") {
+        return left_out(TEST, &why);
+    }
+    let mut vms = every_jdk_with(Collector::Serial);
+    if !is_long() {
+        // The oldest marks objects in the heap itself, and has to restore it.
+        vms = vec![vms.remove(0), vms.pop().expect("two JDKs")];
+    }
+    on_each(&vms, |vm| {
+        let group = Cgroup::make("cpu").expect("as before");
+        let mut jvm = victim(vm, "victim.paths.SixHolders")
+            .policy(FINE)
+            .heap("500m")
+            .under(group.entering())
+            .start();
+        jvm.ask("hold");
+        jvm.ask("grow 5000");
+        jvm.ask("gc");
+        let json = [&CLASS[..], &["--json"]].concat();
+        let id = jvm.id();
+        let ask = || command::run(&mut walks::command(id, "paths", &json), LIMIT);
+        let parsed = |finished: &Finished| -> Paths<'static> {
+            serde_json::from_str(&finished.stdout)
+                .unwrap_or_else(|error| panic!("{error}: {finished:#?}\n{}", jvm.log()))
+        };
+        let free = parsed(&ask());
+        assert_eq!(free.walk.processor_share, None, "{free:#?}");
+
+        assert!(group.limit_processors(QUOTA_US, PERIOD_US));
+        let mut watched = None;
+        let finished = std::thread::scope(|scope| {
+            let asking = scope.spawn(ask);
+            let both = poll(LIMIT, || (walkers(id).len() == 2).then_some(()));
+            assert!(both.is_some(), "two children");
+            let first = group.periods();
+            let mut last = first;
+            // What the JVM does when the answer has come is its own.
+            let ended = poll(LIMIT, || {
+                let now = group.periods();
+                let alive = walkers(id).len();
+                if alive > 0 {
+                    last = now;
+                }
+                (alive == 0).then_some(())
+            });
+            assert!(ended.is_some(), "the children stay");
+            watched = Some(last.since(first));
+            asking.join().expect("no panic")
+        });
+        let watched = watched.expect("set above");
+        let limited = parsed(&finished);
+        println!(
+            "{vm}: {} of {} periods; the pause: {} ms, predicted {} to {}",
+            watched.throttled,
+            watched.all,
+            limited.walk.pause_ms,
+            limited.walk.predicted_pause_ms,
+            limited.walk.most_predicted_pause_ms
+        );
+        assert_eq!(limited.walk.how, "forked", "{limited:#?}");
+        assert_eq!(limited.walk.processor_share, Some(0.125), "{limited:#?}");
+        assert!(watched.all >= PERIODS, "{watched:?} show nothing");
+        assert!(
+            watched.throttled * 4 <= watched.all,
+            "the JVM was stopped in {watched:?}"
+        );
+        let chains = |paths: &Paths<'_>| -> Vec<String> {
+            let mut chains: Vec<String> = paths.paths.iter().map(walks::line).collect();
+            chains.sort();
+            chains
+        };
+        assert_eq!(chains(&limited), chains(&free));
+        assert_eq!(
+            (limited.looked_for, limited.unreached, limited.undecided),
+            (free.looked_for, 0, 0)
+        );
+
+        // Nobody is left to let the walker go on, and it ends all the same.
+        let finished = while_walking(&jvm, |both| {
+            let is_stopped = poll(PATIENCE, || (state(both[1]) == Some('T')).then_some(()));
+            assert!(is_stopped.is_some(), "the walker never rests");
+            signal("-KILL", both[0]);
+        });
+        assert_refused(&finished, &["signal 9"], &jvm);
+        assert_no_traces(&jvm, jvm.id());
+
+        let before = group.periods();
+        let own = poll(PATIENCE, || {
+            jvm.ask("gc");
+            let own = group.periods().since(before);
+            (own.throttled > 0).then_some(own)
+        });
+        println!("{vm}: by the JVM's own work {own:?}");
+        assert!(own.is_some(), "the counters count nothing");
+        assert!(group.limit_processors(8 * PERIOD_US, PERIOD_US));
+        assert_no_traces(&jvm, jvm.id());
+        jvm.finish();
+    });
 }
 
 #[test]

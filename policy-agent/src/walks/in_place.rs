@@ -388,6 +388,7 @@ mod tests {
             fork: Duration::ZERO,
             predicted_pause: Duration::ZERO,
             most_predicted_pause: Duration::ZERO,
+            processor_share: None,
             references: 1,
             objects: 1,
             bytes,

@@ -353,6 +353,7 @@ fn described(walk: Walk, how: How) -> (Answer, WalkMade<'static>) {
         fork_ms: milliseconds(walk.fork),
         predicted_pause_ms: milliseconds(walk.predicted_pause),
         most_predicted_pause_ms: milliseconds(walk.most_predicted_pause),
+        processor_share: (walk.processor_share).map(|share| (share * 1e4).round() / 1e4),
         references: walk.references,
         ..WalkMade::default()
     };

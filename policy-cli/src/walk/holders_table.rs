@@ -24,7 +24,7 @@ pub(super) fn write(holders: &Holders<'_>, out: &mut dyn Write) -> io::Result<()
         out,
         "{} references, walked {}; the JVM stood still for {} (predicted: {})",
         amount::count(holders.walk.references),
-        how(&holders.walk.how),
+        how(&holders.walk),
         pause(holders.walk.pause_ms),
         predicted(&holders.walk),
     )?;

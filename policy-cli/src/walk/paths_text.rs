@@ -29,7 +29,7 @@ pub(super) fn write(paths: &Paths<'_>, out: &mut dyn Write) -> io::Result<()> {
         ),
         amount::count(paths.looked_for),
         amount::count(paths.walk.references),
-        how(&paths.walk.how),
+        how(&paths.walk),
         pause(paths.walk.pause_ms),
         predicted(&paths.walk),
     )?;
@@ -51,11 +51,15 @@ pub(super) fn write(paths: &Paths<'_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// How the heap was walked.
-pub(super) fn how(word: &str) -> String {
-    match word {
-        "forked" => "in a forked child".to_owned(),
-        "in-place" => "in place".to_owned(),
-        other => printable::fitted(other, MAX_COLUMNS).into_owned(),
+pub(super) fn how(walk: &WalkMade<'_>) -> String {
+    match (&*walk.how, walk.processor_share) {
+        ("forked", Some(share)) => format!(
+            "in a forked child that kept to {:.3} processors, a quarter of the cgroup's limit",
+            share
+        ),
+        ("forked", None) => "in a forked child".to_owned(),
+        ("in-place", _) => "in place".to_owned(),
+        (other, _) => printable::fitted(other, MAX_COLUMNS).into_owned(),
     }
 }
 
@@ -208,6 +212,15 @@ mod tests {
             ..WalkMade::default()
         };
         assert_eq!(predicted(&busy), "20 ms to 80 ms");
+        let limited = WalkMade {
+            how: "forked".into(),
+            processor_share: Some(0.125),
+            ..WalkMade::default()
+        };
+        assert_eq!(
+            how(&limited),
+            "in a forked child that kept to 0.125 processors, a quarter of the cgroup's limit"
+        );
         assert!(
             text.contains("60 × com.acme.Entry of shop, 5.0MiB")
                 || text.contains("5 MiB")

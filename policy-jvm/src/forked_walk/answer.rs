@@ -82,6 +82,9 @@ pub struct Walk {
     pub predicted_pause: Duration,
     /// And how long if all other processes want the processors meanwhile.
     pub most_predicted_pause: Duration,
+    /// The part of one processor that the child kept to, because a cgroup limits the JVM's; `None` where nothing does,
+    /// and in place.
+    pub processor_share: Option<f64>,
     /// References that were looked at.
     pub references: u64,
     /// Objects with references.

@@ -8,12 +8,16 @@
 //! says so. If it sleeps in the middle of its work, it waits for a lock of the VM that some thread of the parent held
 //! at the moment of the fork (HotSpot's walk takes one for the memory of its stack frames): the watcher says that,
 //! and the parent forks again.
+//!
+//! Where a cgroup limits the JVM's processor time, the watcher also stops the walker and lets it go on, by the rule of
+//! `pace`: the walker runs the VM's code, and nothing else can make that rest wherever it is.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::memory::{Sharing, Table};
+use super::pace::{Pace, Rests, Share};
 use super::recorder::{Failure, Recorder, Sizes};
 use super::request::{Classes, Fault, Question, Targets};
 use super::search;
@@ -29,6 +33,8 @@ const BLOCKED_LOOKS: u32 = 100;
 /// Processor time, in ticks of 10 ms, that a walker may use without a callback after its last one: the VM then
 /// waits in a loop for threads that are not there.
 const IDLE_TICKS: u64 = 200;
+/// The longest time without a look at a walker that is stopped.
+const LONGEST_REST: Duration = Duration::from_millis(50);
 /// Room for the list of mappings.
 const MAPS_BYTES: usize = 4 << 20;
 
@@ -41,6 +47,10 @@ pub(super) struct Setup<'a> {
     pub(super) pipe: RawFd,
     pub(super) parent: Pid,
     pub(super) max_time: Duration,
+    /// The most processor time of each process.
+    pub(super) processor_time: Duration,
+    /// What both may take of a processor, where that is limited.
+    pub(super) share: Option<Share>,
     pub(super) virtual_bytes: u64,
     pub(super) fault: Option<Fault>,
 }
@@ -63,7 +73,7 @@ pub(super) fn begin<'a>(setup: &Setup<'a>) -> &'a mut Recorder<'a> {
     let Some(pipe) = system::close_all_but(setup.pipe) else {
         system::exit_now(1);
     };
-    system::stand_back(setup.max_time, setup.virtual_bytes);
+    system::stand_back(setup.processor_time, setup.virtual_bytes);
     setup.dies_if(Fault::Isolated);
     if setup.fault == Some(Fault::NoRoom) {
         system::map_nothing_more();
@@ -134,6 +144,7 @@ fn watch(
     let mut last_calls = 0;
     let mut sleeping = 0;
     let mut ticks_at_last_call = 0;
+    let mut stops = Stops::new(setup.share, walker, began);
     loop {
         match system::look_at(walker) {
             Child::Runs => {}
@@ -178,13 +189,58 @@ fn watch(
                 give_up(Failure::Blocked, 0);
             }
         }
-        system::sleep(LOOK_EVERY);
+        stops.rest(state == b'S');
     }
     system::end(walker);
     setup.dies_if(Fault::Searching);
     // SAFETY: the walker is gone, so nobody else uses the mapping.
     let recorder = unsafe { &mut *recorder };
     answer(pipe, setup, recorder)
+}
+
+/// Stops the walker and lets it go on, where its processor time is limited.
+struct Stops {
+    walker: Pid,
+    began: Instant,
+    /// How long the walker runs before it is looked at again.
+    run: Duration,
+    pace: Option<Pace>,
+    is_stopped: bool,
+}
+
+impl Stops {
+    fn new(share: Option<Share>, walker: Pid, began: Instant) -> Stops {
+        Stops {
+            walker,
+            began,
+            run: share.map_or(LOOK_EVERY, |share| share.run),
+            // The watcher's work until now counts as well: its clock has begun with it.
+            pace: share.map(|share| Pace::new(share, Duration::ZERO, Duration::ZERO)),
+            is_stopped: false,
+        }
+    }
+
+    /// Lets time pass until the next look: while the walker runs, or rests. One that sleeps by itself is not stopped,
+    /// so that it is seen to sleep.
+    fn rest(&mut self, is_asleep: bool) {
+        let rest = self.pace.as_mut().map_or(Duration::ZERO, |pace| {
+            let used = system::thread_time() + system::process_time(self.walker);
+            pace.rest(used, self.began.elapsed())
+        });
+        if !rest.is_zero() {
+            if !is_asleep && !self.is_stopped {
+                system::stop(self.walker);
+                self.is_stopped = true;
+            }
+            // The rest of a long one follows after a look at the pipe and the time.
+            return system::sleep(rest.min(LONGEST_REST));
+        }
+        if self.is_stopped {
+            system::go_on(self.walker);
+            self.is_stopped = false;
+        }
+        system::sleep(if is_asleep { LOOK_EVERY } else { self.run });
+    }
 }
 
 fn answer(pipe: RawFd, setup: &Setup<'_>, recorder: &mut Recorder<'_>) -> ! {
@@ -201,7 +257,14 @@ fn answer(pipe: RawFd, setup: &Setup<'_>, recorder: &mut Recorder<'_>) -> ! {
     };
     let objects = u64::from(recorder.log.records);
     writer.begin(Failure::None, 0, recorder.references, objects);
-    if search::search(recorder, setup.question, &mut writer).is_err() {
+    if search::search(
+        recorder,
+        setup.question,
+        &mut writer,
+        &Rests::new(setup.share),
+    )
+    .is_err()
+    {
         fail(pipe, Failure::Tables, 0);
     }
     writer.end();

@@ -32,8 +32,9 @@ use std::time::{Duration, Instant};
 use jvmti_bindings::sys::jni as sys;
 
 use super::error::checked;
-use super::machine::{self, Resident};
+use super::machine::{FreeMemory, Resident};
 use super::memory::Sharing;
+use super::pace::Rests;
 use super::recorder::{Failure, Recorder, Sizes};
 use super::request::{Classes, Question, Request};
 use super::slice::Slice;
@@ -132,7 +133,7 @@ impl JvmTi {
     ) -> Result<Walk, WalkError> {
         let max_pause = request.limits.max_pause;
         let resident = Resident::read().ok_or(WalkError::NoAnswer)?;
-        let free_bytes = machine::free_bytes();
+        let free_bytes = FreeMemory::find().bytes();
         let needed_bytes = LEAST_LOG_BYTES + resident.bytes / 8;
         if free_bytes < needed_bytes {
             return Err(WalkError::TooLittleMemory {
@@ -168,8 +169,13 @@ impl JvmTi {
         let mut writer = wire::Writer::new(most_bytes, &roots).ok_or(WalkError::TooLarge)?;
         let (references, objects) = (recorder.references, u64::from(recorder.log.records));
         writer.begin(Failure::None, 0, references, objects);
-        search::search(&mut recorder, request.question, &mut writer)
-            .map_err(|_| WalkError::TooLarge)?;
+        search::search(
+            &mut recorder,
+            request.question,
+            &mut writer,
+            &Rests::new(None),
+        )
+        .map_err(|_| WalkError::TooLarge)?;
         writer.end();
         let message =
             wire::read(wire::bytes(writer.words()), request.question).ok_or(WalkError::NoAnswer)?;
@@ -179,6 +185,7 @@ impl JvmTi {
             fork: Duration::ZERO,
             predicted_pause: max_pause,
             most_predicted_pause: max_pause,
+            processor_share: None,
             references,
             objects,
             bytes: recorder.slice.as_ref().map_or(0, |slice| slice.bytes),

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::cgroup::{self, Memory, Quota};
 use super::system;
 
 /// What a fork takes besides what grows with the memory: the stop of the threads, the list of mappings.
@@ -41,6 +42,8 @@ pub(super) struct Resident {
     pub(super) stretch: f64,
     /// The same at the most: if the threads of all other processes have their turn.
     pub(super) most_stretch: f64,
+    /// The processor time that this process may take, where it is limited.
+    pub(super) quota: Option<Quota>,
 }
 
 fn proc(file: &str) -> Option<String> {
@@ -80,6 +83,7 @@ impl Resident {
             // wants to run has those of low priority, too. Each is too much.
             stretch: stretch.clamp(1.0, most_stretch),
             most_stretch,
+            quota: cgroup::quota(),
         })
     }
 
@@ -98,14 +102,20 @@ impl Resident {
         self.probe.mul_f64(ratio as f64 / 1000.0)
     }
 
-    /// How long a fork will stop the world: its processor time, stretched by those who want the processors too.
+    /// How long a fork will stop the world: its processor time, stretched by those who want the processors too, and
+    /// the times at which the kernel stops it because the quota of a period is used up.
     pub(super) fn predicted_pause(&self) -> Duration {
-        FIXED + self.fork_time().mul_f64(self.stretch)
+        FIXED + self.fork_time().mul_f64(self.stretch) + self.stopped()
     }
 
-    /// The same at the most.
+    /// The same at the most: the quota may be used up when it begins.
     pub(super) fn most_predicted_pause(&self) -> Duration {
-        FIXED + self.fork_time().mul_f64(self.most_stretch)
+        let period = self.quota.map_or(Duration::ZERO, |quota| quota.period);
+        FIXED + self.fork_time().mul_f64(self.most_stretch) + self.stopped() + period
+    }
+
+    fn stopped(&self) -> Duration {
+        (self.quota).map_or(Duration::ZERO, |quota| quota.stopped_for(self.fork_time()))
     }
 
     /// Learns from a fork that took so much processor time.
@@ -165,68 +175,25 @@ fn own_running() -> usize {
     running * tasks.len() / looked_at.max(1)
 }
 
-/// How much memory is free: of the machine, or of the narrowest cgroup that this process is in.
-pub(super) fn free_bytes() -> u64 {
-    let meminfo = proc("meminfo").unwrap_or_default();
-    let machine = kib(&meminfo, "MemAvailable").unwrap_or(u64::MAX);
-    let cgroups = proc("self/cgroup").unwrap_or_default();
-    let of_cgroups = cgroup_folders(&cgroups)
-        .into_iter()
-        .filter_map(|folder| of_cgroup(&folder));
-    of_cgroups
-        .fold(machine, u64::min)
-        .saturating_sub(RESERVE_BYTES)
+/// How much memory is free: of the machine, and of the narrowest cgroup that this process is in.
+pub(super) struct FreeMemory {
+    cgroups: Memory,
 }
 
-/// The folders of the memory cgroups of this process, up to the root, for both versions.
-fn cgroup_folders(cgroups: &str) -> Vec<PathBuf> {
-    let mut folders = Vec::new();
-    for line in cgroups.lines() {
-        let mut parts = line.splitn(3, ':');
-        let (_, Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
-            continue;
-        };
-        let is_memory = controllers.split(',').any(|name| name == "memory");
-        let bases: &[&str] = match (controllers.is_empty(), is_memory) {
-            (true, _) => &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"],
-            (_, true) => &["/sys/fs/cgroup/memory"],
-            _ => continue,
-        };
-        for base in bases {
-            let mut at = Some(Path::new(path.trim_start_matches('/')));
-            while let Some(part) = at {
-                folders.push(Path::new(base).join(part));
-                at = part.parent();
-            }
+impl FreeMemory {
+    pub(super) fn find() -> FreeMemory {
+        FreeMemory {
+            cgroups: Memory::of_this_process(),
         }
     }
-    folders
-}
 
-fn of_cgroup(folder: &Path) -> Option<u64> {
-    let number = |file: &str| -> Option<u64> {
-        fs::read_to_string(folder.join(file))
-            .ok()?
-            .trim()
-            .parse()
-            .ok()
-    };
-    let (limit, used) = match number("memory.max") {
-        Some(limit) => (limit, number("memory.current")?),
-        None => (
-            number("memory.limit_in_bytes")?,
-            number("memory.usage_in_bytes")?,
-        ),
-    };
-    // The kernel gives up the cache of files before it ends a process.
-    let stat = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
-    let inactive = stat
-        .lines()
-        .find_map(|line| line.strip_prefix("inactive_file "));
-    let cache: u64 = inactive
-        .and_then(|text| text.trim().parse().ok())
-        .unwrap_or(0);
-    Some(limit.saturating_sub(used.saturating_sub(cache)))
+    /// As it is now, without what is left to others.
+    pub(super) fn bytes(&self) -> u64 {
+        let meminfo = proc("meminfo").unwrap_or_default();
+        let machine = kib(&meminfo, "MemAvailable").unwrap_or(u64::MAX);
+        let free = (self.cgroups.free_bytes()).map_or(machine, |free| free.min(machine));
+        free.saturating_sub(RESERVE_BYTES)
+    }
 }
 
 /// The mappings that this process shares with others and may write, without those of a few pages.
@@ -325,12 +292,32 @@ mod tests {
     }
 
     #[test]
-    fn every_folder_up_to_the_root_counts() {
-        let folders = cgroup_folders("4:memory:/a/b\n0::/c\n1:cpu:/d\n");
-        let has = |path: &str| folders.contains(&PathBuf::from(path));
-        assert!(has("/sys/fs/cgroup/memory/a/b") && has("/sys/fs/cgroup/memory/a"));
-        assert!(has("/sys/fs/cgroup/memory/") && has("/sys/fs/cgroup/c"));
-        assert!(!folders.iter().any(|folder| folder.ends_with("d")));
-        assert!(free_bytes() > 0 && Resident::read().unwrap().bytes > 0);
+    fn a_quota_stops_a_fork_that_is_longer_and_at_the_most_a_period_before_it_begins() {
+        let of = |quota: Option<(u64, u64)>| Resident {
+            stretch: 1.0,
+            most_stretch: 1.0,
+            // Without a probe: 60 ms for each GiB, whatever other tests have measured.
+            bytes: 2 << 30,
+            quota: quota.map(|(time_ms, period_ms)| Quota {
+                time: Duration::from_millis(time_ms),
+                period: Duration::from_millis(period_ms),
+            }),
+            ..Resident::default()
+        };
+        let pauses = |quota| {
+            let resident = of(quota);
+            let (least, most) = (resident.predicted_pause(), resident.most_predicted_pause());
+            ((least - FIXED).as_millis(), (most - FIXED).as_millis())
+        };
+        assert_eq!(pauses(None), (120, 120));
+        // The quota of two periods, and a part of the third.
+        assert_eq!(pauses(Some((50, 100))), (220, 320));
+        assert_eq!(pauses(Some((100, 100))), (120, 220));
+        assert_eq!(pauses(Some((800, 100))), (120, 220));
+    }
+
+    #[test]
+    fn this_process_is_read() {
+        assert!(FreeMemory::find().bytes() > 0 && Resident::read().unwrap().bytes > 0);
     }
 }

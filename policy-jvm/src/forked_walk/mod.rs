@@ -19,17 +19,23 @@
 //! 6. One walk at a time. Before it, the pause is predicted by a probe (`machine`) and compared with what the
 //!    caller allows, and the memory that the child will need with what is free. While it lives, too little free
 //!    memory ends it.
-//! 7. A heap that is mapped shared is not forked: the child would see the parent's changes.
+//! 7. Where a cgroup limits the JVM's processor time, the children take a quarter of it at the most (`pace`), and have
+//!    the more time. What cannot be paced is the fork itself, twice, and the end of both processes: the kernel's work
+//!    on the tables of pages.
+//! 8. A heap that is mapped shared is not forked: the child would see the parent's changes.
 //!
-//! Where it cannot fork: `in_place`. `recorder` says how an object is recognised, `log` what is written down, `child` how two processes do it.
+//! Where it cannot fork: `in_place`. `recorder` says how an object is recognised, `log` what is written down, `child`
+//! how two processes do it.
 
 mod answer;
+mod cgroup;
 mod child;
 mod error;
 mod in_place;
 mod log;
 mod machine;
 mod memory;
+mod pace;
 mod parent;
 mod recorder;
 mod request;
@@ -55,7 +61,8 @@ pub use error::WalkError;
 use error::checked;
 pub use in_place::MOST_SLICE_ROOTS;
 pub use log::{RootKind, Via};
-use machine::Resident;
+use machine::{FreeMemory, Resident};
+use pace::Share;
 use parent::{ENDING, Parent};
 use recorder::{Call, Failure, Recorder, Sizes};
 use request::Classes;
@@ -269,7 +276,10 @@ impl JvmTi {
         let limits = request.limits;
         let resident = Resident::read().ok_or(WalkError::NoAnswer)?;
         let predicted = resident.predicted_pause();
-        let free_bytes = machine::free_bytes();
+        let memory = FreeMemory::find();
+        let free_bytes = memory.bytes();
+        let share = resident.quota.and_then(Share::of);
+        let max_time = share.map_or(limits.max_time, |share| share.stretched(limits.max_time));
         let child_bytes = resident.child_bytes(limits.marks_in_heap);
         let needed_bytes = child_bytes + LEAST_LOG_BYTES + resident.bytes / 8;
         let refused = if predicted > limits.max_pause {
@@ -299,7 +309,9 @@ impl JvmTi {
             },
             pipe: write,
             parent: system::own_id(),
-            max_time: limits.max_time,
+            max_time,
+            processor_time: limits.max_time,
+            share,
             virtual_bytes: resident.virtual_bytes + 3 * log_bytes + TABLES_BYTES,
             fault: limits.fault,
         };
@@ -333,18 +345,20 @@ impl JvmTi {
             most_bytes: 8 + wire::most_bytes(request.question, request.targets.most()),
             began: Instant::now(),
             // A little more than the child allows itself.
-            max_time: limits.max_time + ENDING,
+            max_time: max_time + ENDING,
+            memory,
         };
         let bytes = parent.wait(is_cancelled)?;
         let message = wire::read(bytes.get(8..).unwrap_or_default(), request.question)
             .ok_or(WalkError::NoAnswer)?;
-        checked(message.failure, message.detail, limits.max_time)?;
+        checked(message.failure, message.detail, max_time)?;
         Ok(Walk {
             answer: message.answer,
             pause: followed.unwrap_or(state.forked_in),
             fork: state.forked_in,
             predicted_pause: predicted,
             most_predicted_pause: resident.most_predicted_pause(),
+            processor_share: share.map(|share| share.of_processor),
             references: message.references,
             objects: message.objects,
             bytes: 0,

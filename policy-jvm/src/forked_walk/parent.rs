@@ -4,7 +4,7 @@ use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
 use super::error::WalkError;
-use super::machine;
+use super::machine::FreeMemory;
 use super::system::{self, Child, Pid};
 
 /// How often the parent looks at its child's memory and time.
@@ -21,6 +21,7 @@ pub(super) struct Parent {
     pub(super) most_bytes: usize,
     pub(super) began: Instant,
     pub(super) max_time: Duration,
+    pub(super) memory: FreeMemory,
 }
 
 impl Parent {
@@ -40,7 +41,7 @@ impl Parent {
             if self.began.elapsed() > self.max_time {
                 break Some(WalkError::TooSlow(self.max_time));
             }
-            if machine::free_bytes() == 0 {
+            if self.memory.bytes() == 0 {
                 break Some(WalkError::MemoryRanShort);
             }
             if is_cancelled() {

@@ -6,6 +6,7 @@
 
 use super::log::{Record, RootKind, Via, record};
 use super::memory::{Bits, Plain, Sharing, Table};
+use super::pace::Rests;
 use super::recorder::Recorder;
 use super::request::{MOST_HOLDERS, Question};
 
@@ -59,6 +60,8 @@ const SOURCE: u32 = 1 << 31;
 /// The source of a class whose static fields count as roots.
 const STATIC: u32 = SOURCE | (SOURCE - 2);
 const BLOCK_BITS: u32 = 512;
+/// Entries of a table that are filled in one step.
+const FILLED: usize = 512;
 
 /// The records of a log by number.
 struct Graph<'w> {
@@ -72,7 +75,7 @@ struct Graph<'w> {
 }
 
 impl<'w> Graph<'w> {
-    fn new(walk: &'w Recorder<'_>) -> Result<Graph<'w>, NoMemory> {
+    fn new(walk: &'w Recorder<'_>, rests: &Rests) -> Result<Graph<'w>, NoMemory> {
         let words = walk.recorded.words();
         let per_block = BLOCK_BITS as usize / 64;
         let mut before =
@@ -81,6 +84,7 @@ impl<'w> Graph<'w> {
         // Pieces that no object is in were never touched; reading them would map pages of zeros.
         let used = walk.pieces_used_words().min(words.len());
         for (block, words) in words[..used].chunks(per_block).enumerate() {
+            rests.step();
             before[block] = count;
             count += words.iter().map(|word| word.count_ones()).sum::<u32>();
         }
@@ -95,6 +99,7 @@ impl<'w> Graph<'w> {
         };
         let mut at = 0;
         while let Some(record) = record(log, at) {
+            rests.step();
             if let Some(number) = graph.number(record.from) {
                 graph.positions[number as usize] = (at / 4) as u32;
             }
@@ -126,18 +131,19 @@ impl<'w> Graph<'w> {
     }
 }
 
-/// Searches the log of a walk that is complete.
+/// Searches the log of a walk that is complete, and rests in between.
 pub(super) fn search(
     walk: &mut Recorder<'_>,
     question: Question<'_>,
     sink: &mut dyn Sink,
+    rests: &Rests,
 ) -> Result<(), NoMemory> {
     walk.log.finish();
     let found = walk.found_count;
     walk.found[..found].sort_unstable_by_key(|target| target.at);
     match question {
-        Question::Paths => paths(walk, sink),
-        Question::Holders { holders, owned } => self::holders(walk, holders, owned, sink),
+        Question::Paths => paths(walk, sink, rests),
+        Question::Holders { holders, owned } => self::holders(walk, holders, owned, sink, rests),
     }
 }
 
@@ -145,6 +151,7 @@ pub(super) fn search(
 
 struct Paths<'w, 'r> {
     walk: &'w Recorder<'r>,
+    rests: &'w Rests,
     graph: Graph<'w>,
     /// The record over which each record was reached.
     parents: Table<u32>,
@@ -156,12 +163,13 @@ struct Paths<'w, 'r> {
     missing: usize,
 }
 
-fn paths(walk: &Recorder<'_>, sink: &mut dyn Sink) -> Result<(), NoMemory> {
-    let graph = Graph::new(walk)?;
+fn paths(walk: &Recorder<'_>, sink: &mut dyn Sink, rests: &Rests) -> Result<(), NoMemory> {
+    let graph = Graph::new(walk, rests)?;
     let records = graph.records;
     let table = |length| Table::new(length, Sharing::Private).ok_or(NoMemory);
     let mut search = Paths {
         walk,
+        rests,
         graph,
         parents: table(records)?,
         reached: table(walk.found_count)?,
@@ -170,7 +178,10 @@ fn paths(walk: &Recorder<'_>, sink: &mut dyn Sink) -> Result<(), NoMemory> {
         tail: 0,
         missing: walk.found_count,
     };
-    search.parents.fill(UNREACHED);
+    for entries in search.parents.chunks_mut(FILLED) {
+        rests.step();
+        entries.fill(UNREACHED);
+    }
     search.reached.fill(UNREACHED);
     // What a stack holds is asked for last: a request that is under way explains no leak.
     search.static_fields();
@@ -189,6 +200,7 @@ impl Paths<'_, '_> {
         let classes = self.walk.classes();
         let mut at = 0;
         while let Some(record) = record(self.graph.log, at) {
+            self.rests.step();
             at = record.next;
             if !classes.is_mirror(record.class) || !classes.is_root(classes.number(record.own_tag))
             {
@@ -235,6 +247,7 @@ impl Paths<'_, '_> {
                 continue;
             };
             for (to, _) in record.references() {
+                self.rests.step();
                 self.reach(to, number);
             }
             if self.walk.classes().holds_its_class(record.class) {
@@ -318,6 +331,7 @@ const BY_STACKS: u64 = 1 << 63;
 
 struct Held<'w, 'r> {
     walk: &'w Recorder<'r>,
+    rests: &'w Rests,
     graph: Graph<'w>,
     owned: &'w [(i64, u8)],
     visited: Bits,
@@ -331,11 +345,13 @@ fn holders(
     holders: u8,
     owned: &[(i64, u8)],
     sink: &mut dyn Sink,
+    rests: &Rests,
 ) -> Result<(), NoMemory> {
-    let graph = Graph::new(walk)?;
+    let graph = Graph::new(walk, rests)?;
     let records = graph.records;
     let mut search = Held {
         walk,
+        rests,
         graph,
         owned,
         visited: Bits::new(records, Sharing::Private).ok_or(NoMemory)?,
@@ -383,6 +399,7 @@ impl Held<'_, '_> {
         self.visited.clear();
         let mut at = 0;
         while let Some(record) = record(self.graph.log, at) {
+            self.rests.step();
             at = record.next;
             if self.owner(&record) == Some(holder) {
                 self.reach(record.from, 1 << holder);
@@ -439,6 +456,7 @@ impl Held<'_, '_> {
             }
             let is_class = self.walk.classes().is_mirror(record.class);
             for (to, via) in record.references() {
+                self.rests.step();
                 // Of a class its static fields are held, and what else it has is the VM's.
                 if !is_class || matches!(via, Via::Static(_)) {
                     self.reach(to, bit);

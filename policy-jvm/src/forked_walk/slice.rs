@@ -109,6 +109,7 @@ mod tests {
 
     use super::super::log::Via;
     use super::super::memory::Sharing;
+    use super::super::pace::Rests;
     use super::super::recorder::Sizes;
     use super::super::request::{Classes, KnownClass, Question, Targets};
     use super::super::search::{RawStep, Reached, Sink, search};
@@ -216,7 +217,7 @@ mod tests {
         let bytes = recorder.slice.as_ref().map(|slice| slice.bytes);
         assert_eq!(bytes, Some(32), "the map and what is looked for");
         let mut found = Found::default();
-        search(recorder, Question::Paths, &mut found).unwrap();
+        search(recorder, Question::Paths, &mut found, &Rests::new(None)).unwrap();
         found.0.sort();
         let both = [Via::Static(0), Via::Field(0)].to_vec();
         assert_eq!(
@@ -246,7 +247,13 @@ mod tests {
         assert!(refer(&mut recorder, SHOP, fixed, LOOKED_FOR));
         assert_eq!(recorder.fail(Failure::Time), jvmti::JVMTI_VISIT_ABORT);
         let mut found = Found::default();
-        search(&mut recorder, Question::Paths, &mut found).unwrap();
+        search(
+            &mut recorder,
+            Question::Paths,
+            &mut found,
+            &Rests::new(None),
+        )
+        .unwrap();
         assert_eq!(found.0, [(7, None, [Via::Static(0)].to_vec())]);
     }
 }

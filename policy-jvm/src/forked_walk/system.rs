@@ -217,6 +217,35 @@ pub(super) fn thread_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
+/// The processor time of a child that is not reaped; nothing of one that has ended.
+pub(super) fn process_time(of: Pid) -> Duration {
+    let mut clock: libc::clockid_t = 0;
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: clock and structure live through the calls.
+    let is_read = unsafe {
+        libc::clock_getcpuclockid(of, &mut clock) == 0 && libc::clock_gettime(clock, &mut time) == 0
+    };
+    match is_read {
+        true => Duration::new(time.tv_sec as u64, time.tv_nsec as u32),
+        false => Duration::ZERO,
+    }
+}
+
+/// Stops a child that is not reaped, wherever it is.
+pub(super) fn stop(child: Pid) {
+    // SAFETY: the id is that of a child that is not reaped, so no other process has it.
+    unsafe { libc::kill(child, libc::SIGSTOP) };
+}
+
+/// Lets a child go on that was stopped.
+pub(super) fn go_on(child: Pid) {
+    // SAFETY: as above.
+    unsafe { libc::kill(child, libc::SIGCONT) };
+}
+
 pub(super) fn sleep(time: Duration) {
     let asked = libc::timespec {
         tv_sec: time.as_secs() as libc::time_t,

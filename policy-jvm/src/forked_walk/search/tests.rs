@@ -67,7 +67,7 @@ impl Sink for Found {
 
 fn searched(heap: &mut Recorder<'_>, question: Question<'_>) -> Found {
     let mut found = Found::default();
-    search(heap, question, &mut found).expect("tables");
+    search(heap, question, &mut found, &Rests::new(None)).expect("tables");
     found
 }
 

@@ -136,7 +136,7 @@ fn workloads_on_large_libraries_have_the_checksums_that_they_must_have() {
                 .argument("--warmups")
                 .argument("0")
                 .argument("--iterations")
-                .argument("2")
+                .argument("1")
                 .run(LIMIT);
             let (told, log) = (&finished.stdout, &finished.stderr);
             assert!(finished.status.success(), "{vm}: {row}: {told}\n{log}");

@@ -116,7 +116,7 @@ fn question(method: &Method<'_>, code: &Code<'_>) -> Result<MethodEdit, RewriteE
             &format!("({objects})Z"),
         )?,
         leave: match method.descriptor().ends_with(b"Z") {
-            true => Leave::ReturningBoolean(code.len_bytes() % 2 == 0),
+            true => Leave::ReturningBoolean(code.len_bytes() & 1 == 0),
             false => Leave::Returning,
         },
     });

@@ -98,6 +98,16 @@ impl Cgroup {
             && self.write("cpu.cfs_quota_us", &quota_us.to_string())
     }
 
+    /// The group comes before all others that want the processors: a busy machine then leaves it its quota.
+    #[must_use]
+    pub fn come_first(&self) -> bool {
+        let (file, most) = match self.is_v2 {
+            true => ("cpu.weight", "10000"),
+            false => ("cpu.shares", "262144"),
+        };
+        self.write(file, most)
+    }
+
     /// How often the kernel has looked at the quota, and stopped the group, until now.
     #[must_use]
     pub fn periods(&self) -> Periods {

@@ -181,3 +181,17 @@ fn belongs(identity: &Identity, loader: Loader, signature: &str) -> i32 {
         LoaderOwner::Program(_) | LoaderOwner::Nobody => NOBODY,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_with_a_long_name_has_no_number() {
+        let numbers = Numbers::default();
+        assert_eq!(numbers.class(Loader::Boot, b"a/B"), Some(0));
+        assert_eq!(numbers.class(Loader::Boot, &[b'a'; 1_001]), None);
+        assert_eq!(numbers.class(Loader::Boot, &[b'a'; 1_000]), Some(1));
+        assert_eq!(numbers.class(Loader::Boot, b"a/B"), Some(0));
+    }
+}

@@ -307,8 +307,8 @@ mod tests {
             let (out, _) = written(&[Asked::at("9464", Ok(Answer::of(&text, None)))]);
             out.lines().nth(1).unwrap().to_owned()
         };
-        let more = r#"{"counting":true,"counted_bytes_total":1049600,"jvm_allocated_bytes_total":1048576,"remainder_bytes":-1024}"#;
-        let expected = "  exact accounts: 1 MiB counted, the JVM says 1 MiB (0.1% more were counted than made)";
+        let more = r#"{"counting":true,"counted_bytes_total":2097152,"jvm_allocated_bytes_total":1048576,"remainder_bytes":-1048576}"#;
+        let expected = "  exact accounts: 2 MiB counted, the JVM says 1 MiB (100% more were counted than made)";
         assert_eq!(written(more), expected);
         let less = r#"{"counting":false,"counted_bytes_total":524288,"jvm_allocated_bytes_total":1048576,"remainder_bytes":524288}"#;
         let expected =

@@ -122,6 +122,13 @@ impl Cgroup {
         }
     }
 
+    /// The processes in the group, by id: also those whose parent has ended.
+    #[must_use]
+    pub fn ids(&self) -> Vec<u32> {
+        let list = self.read("cgroup.procs");
+        list.lines().filter_map(|id| id.parse().ok()).collect()
+    }
+
     fn read(&self, file: &str) -> String {
         let path = self.folder.join(file);
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

@@ -232,6 +232,12 @@ fn while_walking(jvm: &Jvm, act: impl FnOnce(&[u32])) -> Finished {
     asking.join().expect("no panic")
 }
 
+/// The state of a process: `T` for one that was stopped.
+fn state(of: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{of}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
 /// Half a processor: the children may take an eighth. Where they take what they can get, nearly each period ends with
 /// the JVM stopped, as does each in which the JVM itself works hard: that shows that the counters count.
 #[test]
@@ -241,6 +247,7 @@ fn a_walk_does_not_use_up_a_quota_of_processor_time() {
     const PERIOD_US: u64 = 100_000;
     /// A walk that is looked at for fewer periods shows nothing.
     const PERIODS: u64 = 20;
+    const KILLS: u32 = 5;
     if let Err(why) = Cgroup::make("cpu") {
         return left_out(TEST, &why);
     }
@@ -316,6 +323,20 @@ fn a_walk_does_not_use_up_a_quota_of_processor_time() {
                 let queue = "static victim.paths.SixHolders.QUEUE > java.util.LinkedList ";
                 assert!(line.starts_with(queue), "{line}");
             }
+        }
+
+        // Nobody is left to let the walker go on, and it ends all the same. The first stop comes early: a walker that was
+        // stopped before it was bound to its watcher stayed for ever.
+        for _ in 0..KILLS {
+            let finished = while_walking(&jvm, |both| {
+                let is_stopped = poll(PATIENCE, || (state(both[1]) == Some('T')).then_some(()));
+                assert!(is_stopped.is_some(), "the walker never rests");
+                signal("-KILL", both[0]);
+            });
+            assert_refused(&finished, &["signal 9"], &jvm);
+            assert_no_traces(&jvm, jvm.id());
+            let alone = poll(PATIENCE, || (group.ids() == [jvm.id()]).then_some(()));
+            assert!(alone.is_some(), "{:?} beside {}", group.ids(), jvm.id());
         }
 
         let before = group.periods();

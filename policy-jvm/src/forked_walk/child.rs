@@ -189,7 +189,7 @@ fn watch(
                 give_up(Failure::Blocked, 0);
             }
         }
-        stops.rest(state == b'S');
+        stops.rest(state == b'S', calls > 0);
     }
     system::end(walker);
     setup.dies_if(Fault::Searching);
@@ -221,13 +221,14 @@ impl Stops {
     }
 
     /// Lets time pass until the next look: while the walker runs, or rests. One that sleeps by itself is not stopped,
-    /// so that it is seen to sleep.
-    fn rest(&mut self, is_asleep: bool) {
+    /// so that it is seen to sleep. Nor is one that has not begun to walk: until it has asked the kernel to end it with
+    /// the watcher, it would stay stopped for ever if the watcher was killed, and keep the pipe open.
+    fn rest(&mut self, is_asleep: bool, has_begun: bool) {
         let rest = self.pace.as_mut().map_or(Duration::ZERO, |pace| {
             let used = system::thread_time() + system::process_time(self.walker);
             pace.rest(used, self.began.elapsed())
         });
-        if !rest.is_zero() {
+        if !rest.is_zero() && has_begun {
             if !is_asleep && !self.is_stopped {
                 system::stop(self.walker);
                 self.is_stopped = true;

@@ -10,7 +10,7 @@
 //! 2. The walker runs the VM's code, so it is not asked to rest: the watcher stops it and lets it go on, by both
 //!    processes' clocks. The watcher itself rests between the steps of its search.
 //! 3. Every rest is bounded, and nothing is waited for but the clock. A watcher that is ended while the walker is
-//!    stopped takes it along, as ever.
+//!    stopped takes it along, as ever: the walker is first stopped when it walks, after it has seen to that.
 //! 4. The quota is read before the fork. What an operator changes later holds for the next walk.
 
 use std::cell::Cell;

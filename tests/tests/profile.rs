@@ -371,10 +371,17 @@ fn contexts_are_stacks_too() {
             (often[0] + seldom[0] - expected).abs() <= 1,
             "{vm}: {often:?} {seldom:?} {all:?}"
         );
-        assert!((often[0] * 10 - expected * 7).abs() <= 10, "{vm}: {often:?}");
+        assert!(
+            (often[0] * 10 - expected * 7).abs() <= 10,
+            "{vm}: {often:?}"
+        );
         let bytes = |of: Values| of[1] as f64 / of[0] as f64 / ITEM_BYTES as f64;
         assert!((bytes(often) - 1.0).abs() < 0.001, "{vm}: {often:?}");
-        assert_eq!((often[2], often[3]), (0, 0), "{vm}: nothing is known of what lives");
+        assert_eq!(
+            (often[2], often[3]),
+            (0, 0),
+            "{vm}: nothing is known of what lives"
+        );
         let garbage = of("byte[]", "garbage");
         assert!(
             garbage[0] <= 50_000 && garbage[0] > 40_000,

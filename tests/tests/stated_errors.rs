@@ -230,7 +230,10 @@ fn short_threads_are_as_far_from_the_truth_as_the_factor_says() {
             beyond += u32::from(z.abs() > 3.0);
             assert!(factor > 1.5, "{vm}: {factor}");
             // What else the threads of the JVM allocate is far below one error.
-            assert!(z.abs() < 3.0 * factor, "{vm}: {z} with a factor of {factor}");
+            assert!(
+                z.abs() < 3.0 * factor,
+                "{vm}: {z} with a factor of {factor}"
+            );
             jvm.finish();
         }
         println!("{vm}: {beyond} of {TRIALS} are beyond three errors as published");

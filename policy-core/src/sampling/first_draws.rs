@@ -158,7 +158,10 @@ mod tests {
         let alone = draws.error_factor(100);
         assert!((alone - 10.0).abs() < 0.1, "{alone}");
         assert!((draws.error_factor(10_000) - 1.41).abs() < 0.02);
-        assert!(draws.error_factor(0) >= alone, "it is bounded by what there was");
+        assert!(
+            draws.error_factor(0) >= alone,
+            "it is bounded by what there was"
+        );
         assert_eq!(FirstDraws::default().error_factor(9), 1.0);
     }
 }

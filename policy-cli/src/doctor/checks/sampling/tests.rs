@@ -107,7 +107,11 @@ fn errors_that_are_too_small_are_told() {
     assert_eq!(told(1.4), vec![]);
     let found = told(5.6);
     assert!(found[0].evidence.ends_with("= 5.6"), "{found:?}");
-    assert_eq!(repeated_samples(&agent("", vec![])), vec![], "an agent of before");
+    assert_eq!(
+        repeated_samples(&agent("", vec![])),
+        vec![],
+        "an agent of before"
+    );
 }
 
 #[test]

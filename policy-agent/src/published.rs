@@ -74,7 +74,7 @@ impl Source for Published {
     }
 
     fn contexts(&self) -> Vec<u8> {
-        exact::contexts_document(&self.agent)
+        exact::contexts_document(self.agent)
     }
 
     fn instances(&self) -> Vec<u8> {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use policy_report::{
-    Account, AccountSites, Accounts, Class, ClassSites, Costs, Counts, Door, Evidence, Heap,
+    Account, AccountSites, Accounts, Class, ClassSites, Costs, Counts, Door, Evidence, Exact, Heap,
     Ineffective, Jvm, Place, Policy, Principal, RunFile, Sampling, Site, Sites, State, Tree,
     metric_names,
 };
@@ -32,6 +32,7 @@ fn the_document_is_written_as_the_contract_says() {
             cpu_milliseconds: Counts::of(&[("http", 1500)]),
             memory_bytes: Counts::of(&[("sites", 7)]),
         },
+        exact: None,
         heap: Heap {
             used_after_gc_bytes: 1,
             max_bytes: u64::MAX,
@@ -411,7 +412,7 @@ prop_compose! {
         parent in prop::option::of(text()),
         tree in prop::option::of(tree()),
         amounts in any::<[u64; 18]>(),
-        optional in any::<[Option<u64>; 7]>(),
+        optional in any::<[Option<u64>; 9]>(),
         state in state(),
         door in door(),
         deferred_by_reason in counts(),
@@ -439,6 +440,8 @@ prop_compose! {
             allocated_objects_total: amounts[5],
             exact_allocated_bytes_total: optional[5],
             exact_allocated_objects_total: optional[6],
+            live_by_ratio_bytes: optional[7],
+            live_by_ratio_standard_error_bytes: optional[8],
             soft_limit_bytes: optional[2],
             limit_bytes: optional[3],
             reserve_bytes: optional[4],
@@ -482,6 +485,7 @@ prop_compose! {
         last_error in prop::option::of(text()),
         accounts in prop::collection::vec(account(), 0..4),
         accounts_omitted in any::<u64>(),
+        exact in any::<Option<(bool, [Option<u64>; 2], Option<i64>, u64)>>(),
     ) -> Accounts<'static> {
         let [name, vm, version] = jvm;
         Accounts {
@@ -490,6 +494,15 @@ prop_compose! {
                 budget_used_up_seconds: budget_eighths.map(|eighths| f64::from(eighths) / 8.0),
             },
             costs: Costs { cpu_milliseconds: dropped_by_reason.clone(), memory_bytes: Counts::default() },
+            exact: exact.map(|(counting, figures, remainder_bytes, lost_objects_total)| Exact {
+                counting,
+                jvm_allocated_bytes_total: figures[0],
+                counted_bytes_total: figures[1],
+                remainder_bytes,
+                lost_objects_total,
+                classes_rewritten_total: sampling[0],
+                classes_skipped: dropped_by_reason.clone(),
+            }),
             heap: Heap {
                 used_after_gc_bytes: heap[0],
                 max_bytes: heap[1],

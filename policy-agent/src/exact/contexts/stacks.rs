@@ -205,10 +205,12 @@ mod tests {
         let contexts = Contexts::new();
         let method = contexts.method(Some(3), (b"shop/Cart", b"add", b"()V")) as u16;
         let item = contexts.class(b"shop/Item") as u16;
-        let mut tree = Tree::default();
-        tree.nodes = (0..1_000_u16).map(|node| Some((node, method))).collect();
-        tree.nodes.insert(0, None);
-        tree.cells = HashMap::from([((1_000, item), (1, 0))]);
+        let called = (0..1_000_u16).map(|node| Some((node, method)));
+        let tree = Tree {
+            nodes: [None].into_iter().chain(called).collect(),
+            cells: HashMap::from([((1_000, item), (1, 0))]),
+            ..Tree::default()
+        };
         let (methods, types) = (locked(&contexts.methods), locked(&contexts.types));
         let stacks = of(&tree, &methods, &types, &HashMap::new());
         let stack = &stacks[&(UNACCOUNTED.into(), "shop.Item".into())][0];

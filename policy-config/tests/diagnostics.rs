@@ -812,10 +812,10 @@ fn contexts_are_packages_of_no_jdk() {
     assert_lines(
         "[exact]\ncontexts = ['java.util.*', 'sun', 'a.*', 'a.*', 'b.Cart', '*', 7]",
         &[
-            "p:2:13: \"java.util.*\" is a part of the JDK (name packages of your program or its libraries; what the JDK allocates for them is counted by `accounts`)",
-            "p:2:28: \"sun\" is a part of the JDK (name packages of your program or its libraries; what the JDK allocates for them is counted by `accounts`)",
-            "p:2:42: warning: \"a.*\" stands here twice (remove one)",
-            "p:2:49: warning: \"b.Cart\" looks like a class (patterns name packages, of which all classes have contexts)",
+            "p:2:13: `java.util.*` is a part of the JDK (name packages of your program or its libraries; what the JDK allocates for them is counted by `accounts`)",
+            "p:2:28: `sun` is a part of the JDK (name packages of your program or its libraries; what the JDK allocates for them is counted by `accounts`)",
+            "p:2:42: warning: `a.*` stands here twice (remove one)",
+            "p:2:49: warning: `b.Cart` looks like a class (patterns name packages, of which all classes have contexts)",
             "p:2:59: `*` would claim every package, the JDK's too (name the packages you mean, such as \"com.acme.*\"; what no account matches is shown as _unaccounted)",
             "p:2:64: `contexts` must hold strings, not a whole number (write contexts = [\"com.acme.*\"])",
         ],

@@ -11,7 +11,10 @@ public final class Held implements LongFunction<Object> {
 
     /** What is looked for: a few arrays, large enough that some are sampled. */
     private static final int MARKED = 40;
-    private static final int MARKED_LENGTH = 100_000;
+    private static final int MOST_MARKED_LENGTH = 100_000;
+
+    /** They are a sixteenth of the bytes at the most. */
+    private static final int REFERENCE_BYTES = 4;
 
     private static Object[] held;
     private static Marked[][] marked;
@@ -44,7 +47,9 @@ public final class Held implements LongFunction<Object> {
             }
             held[list] = last;
         }
-        marked = new Marked[MARKED][MARKED_LENGTH];
-        return new Given[MARKED / 4][MARKED_LENGTH];
+        long length = bytes / 16 / MARKED / REFERENCE_BYTES;
+        int markedLength = (int) Math.min(MOST_MARKED_LENGTH, length);
+        marked = new Marked[MARKED][markedLength];
+        return new Given[MARKED / 4][markedLength];
     }
 }

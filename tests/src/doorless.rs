@@ -3,12 +3,11 @@
 
 use crate::fixture::{built_once, up_to_date};
 use crate::java::{classes, run_compiler, sources_below};
-use crate::{artifacts, command, jdk};
+use crate::{artifacts, jdk, maven};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use std::time::Duration;
 
 /// Java that the programs are compiled for: Helidon's libraries need a newer one.
 fn release(server: &str) -> &'static str {
@@ -62,18 +61,11 @@ fn libraries() -> &'static Path {
     LIBRARIES.get_or_init(|| {
         let target = artifacts::repository().join("target/doorless");
         up_to_date("doorless", &["tests/doorless"], &[&target], || {
-            let build = command::run(
-                Command::new("mvn")
-                    .args(["--batch-mode", "--quiet", "package"])
-                    .arg(format!("-Dservers.directory={}", target.display()))
-                    .current_dir(artifacts::repository().join("tests/doorless")),
-                Duration::from_secs(600),
-            );
-            assert!(
-                build.status.success(),
-                "the servers without a door are not there (Maven is needed: apt-get install maven):\n{}\n{}",
-                build.stdout,
-                build.stderr
+            let directory = format!("-Dservers.directory={}", target.display());
+            maven::package(
+                "the servers without a door are not there",
+                &artifacts::repository().join("tests/doorless"),
+                &[&directory],
             );
         });
         target

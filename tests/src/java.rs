@@ -1,12 +1,11 @@
 //! The victims, compiled.
 
 use crate::fixture::built_once;
-use crate::{artifacts, command, jdk};
+use crate::{artifacts, jdk, maven};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use std::time::Duration;
 
 /// Compiled victims.
 #[derive(Debug)]
@@ -190,19 +189,8 @@ const API_JAR: &str = "heapwarden-api.jar";
 /// With Maven's messages if it does not build.
 fn api_jar() -> PathBuf {
     let folder = artifacts::repository().join(API);
-    let build = command::run(
-        Command::new("mvn")
-            .args(["--batch-mode", "--quiet", "-DskipTests", "package"])
-            .args(["--projects", "heapwarden-api", "--also-make"])
-            .current_dir(&folder),
-        Duration::from_secs(600),
-    );
-    assert!(
-        build.status.success(),
-        "the Java API does not build (Maven is needed: apt-get install maven):\n{}\n{}",
-        build.stdout,
-        build.stderr
-    );
+    let only = ["-DskipTests", "--projects", "heapwarden-api", "--also-make"];
+    maven::package("the Java API does not build", &folder, &only);
     let target = folder.join("heapwarden-api/target");
     let jars = fs::read_dir(&target).expect("it was just built");
     let is_api = |path: &PathBuf| {

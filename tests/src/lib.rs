@@ -24,6 +24,7 @@ pub mod jdk;
 pub mod jvm;
 pub mod jvm_output;
 pub mod libraries;
+pub mod maven;
 pub mod native;
 pub mod other_agent;
 pub mod policy_edits;

@@ -1,13 +1,11 @@
 //! Large libraries whose classes are given counters and verified (`tests/libraries`): Maven fetches them.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use crate::fixture::up_to_date;
 use crate::jdk::is_long;
-use crate::{artifacts, command};
+use crate::{artifacts, maven};
 
 /// The packages of the libraries, for policies.
 pub const PACKAGES: [&str; 8] = [
@@ -31,18 +29,11 @@ fn all() -> &'static Path {
         up_to_date("libraries", &["tests/libraries"], &[&target], || {
             // Those of an earlier list.
             let _ = std::fs::remove_dir_all(&target);
-            let build = command::run(
-                Command::new("mvn")
-                    .args(["--batch-mode", "--quiet", "package"])
-                    .arg(format!("-Dlibraries.directory={}", target.display()))
-                    .current_dir(artifacts::repository().join("tests/libraries")),
-                Duration::from_secs(600),
-            );
-            assert!(
-                build.status.success(),
-                "the libraries cannot be fetched (Maven is needed: apt-get install maven):\n{}\n{}",
-                build.stdout,
-                build.stderr
+            let directory = format!("-Dlibraries.directory={}", target.display());
+            maven::package(
+                "the libraries cannot be fetched",
+                &artifacts::repository().join("tests/libraries"),
+                &[&directory],
             );
         });
         target

@@ -4,7 +4,7 @@
 use crate::fixture::up_to_date;
 use crate::jdk::{Collector, Jdk};
 use crate::scrape::{self, Accounts};
-use crate::{artifacts, command, jvm_output};
+use crate::{artifacts, command, jvm_output, maven};
 use heapwarden_harness::http;
 use heapwarden_harness::ports;
 use heapwarden_harness::process::Guard;
@@ -34,19 +34,12 @@ pub fn installed() -> &'static Path {
         let valve = artifacts::repository().join("examples/servlet/target/heapwarden-servlet.jar");
         let inputs = ["tests/servers", "examples/servlet"];
         up_to_date("servers", &inputs, &[&target, &valve], || {
-            let build = command::run(
-                Command::new("mvn")
-                    // The example among the modules is tested where the examples are.
-                    .args(["--batch-mode", "--quiet", "-DskipTests", "package"])
-                    .arg(format!("-Dservers.directory={}", target.display()))
-                    .current_dir(artifacts::repository().join("tests/servers")),
-                Duration::from_secs(600),
-            );
-            assert!(
-                build.status.success(),
-                "the servers do not build (Maven is needed: apt-get install maven):\n{}\n{}",
-                build.stdout,
-                build.stderr
+            // The example among the modules is tested where the examples are.
+            let directory = format!("-Dservers.directory={}", target.display());
+            maven::package(
+                "the servers do not build",
+                &artifacts::repository().join("tests/servers"),
+                &["-DskipTests", &directory],
             );
         });
         target

@@ -7,7 +7,7 @@ use heapwarden_tests::command::{self, PATIENCE, poll};
 use heapwarden_tests::fixture::up_to_date;
 use heapwarden_tests::jdk::{Collector, Jdk, Vm, compiler, every_jdk_with, one_jdk_with};
 use heapwarden_tests::server::{Installation, Server};
-use heapwarden_tests::{artifacts, server_setup};
+use heapwarden_tests::{artifacts, maven, server_setup};
 use policy_report::{Chain, Paths};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -179,14 +179,12 @@ fn follower() -> String {
         &[&libraries, &classes],
         || {
             let _ = std::fs::remove_dir_all(&folder);
-            let maven = command::run(
-                Command::new("mvn")
-                    .args(["--batch-mode", "--quiet", "package"])
-                    .arg(format!("-Dlibraries={}", libraries.display()))
-                    .current_dir(artifacts::repository().join("tests/heapdump")),
-                Duration::from_secs(300),
+            let directory = format!("-Dlibraries={}", libraries.display());
+            maven::package(
+                "the reader of heap dumps cannot be fetched",
+                &artifacts::repository().join("tests/heapdump"),
+                &[&directory],
             );
-            assert!(maven.status.success(), "{maven:#?}");
             let javac = command::run(
                 Command::new(compiler().program("javac"))
                     .args(["-Xlint:all", "-Werror", "-d"])

@@ -5,7 +5,6 @@
 //! table (`bench/java/rows`), which know the checksum of their results.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use heapwarden_tests::jdk::{
     Collector, JAVAC, Vm, every_jdk_for, every_jdk_with, is_long, on_each, one_jdk_with,
 };
 use heapwarden_tests::jvm::{Builder, victim};
-use heapwarden_tests::{artifacts, command, java, libraries};
+use heapwarden_tests::{artifacts, command, java, libraries, maven};
 
 /// What one program may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(900);
@@ -167,18 +166,11 @@ fn rows() -> &'static Path {
             &["bench/java/rows"],
             &[&target.join("rows.jar")],
             || {
-                let build = command::run(
-                    Command::new("mvn")
-                        .args([
-                            "--batch-mode",
-                            "--quiet",
-                            "-Dmaven.test.skip=true",
-                            "package",
-                        ])
-                        .current_dir(&project),
-                    LIMIT,
+                maven::package(
+                    "the workloads do not build",
+                    &project,
+                    &["-Dmaven.test.skip=true"],
                 );
-                assert!(build.status.success(), "{}\n{}", build.stdout, build.stderr);
             },
         );
         target

@@ -9,8 +9,8 @@
 //!    only other frame. Such frames name no method; their `system_name` says what they are ([`FrameKind`]).
 //! 3. Sums by account are those of the accounts, to the byte. Parts that have been estimated apart from their whole are
 //!    made to fit into it by [`fit`]; what no part explains is a sample of its own.
-//! 4. A source of stacks is anything with frames and values. Stacks of samples are the one source today; counted
-//!    contexts can be another.
+//! 4. A source of stacks is anything with frames and values. Stacks of samples and counted contexts are
+//!    two. A class of an account has its stacks from one of them.
 //! 5. What is read may be hostile: lengths are bounded, and every number is checked before it is an index.
 
 #![forbid(unsafe_code)]

@@ -2,7 +2,8 @@
 //!
 //! # Why they are
 //! HotSpot's sampler has one state of random numbers for all threads. Each new thread sets it to its own address
-//! and draws its first countdown from that (`threadHeapSampler.hpp`, JDK 17 to 25). So the first draw of a thread is a
+//! and draws its first countdown from that (`threadHeapSampler.hpp`; the test `stated_errors`
+//! sees it on JDK 17, 21 and 25). So the first draw of a thread is a
 //! function of where the JVM put it. A thread that ends gives its place to the next one, which draws the same. Of
 //! many short threads that do the same work, those of one place are all sampled, or none of them is. Later draws are
 //! mixed by those of other threads.

@@ -621,6 +621,9 @@ fn at_most_sixteen_requests_wait_for_a_verdict() {
                 continue;
             }
             let Some(waits) = waits_of_a_batch(&client) else {
+                let accounts = server.accounts();
+                let slow = accounts.find("/slow").expect("listed");
+                assert_eq!(slow["state"], "over", "turned away without a verdict");
                 break;
             };
             waited = waits.iter().filter(|wait| **wait >= WAITED).count();

@@ -8,16 +8,23 @@
 //!
 //! Counts and samples are read together at each gathering, up to which both are known. Nothing here runs on an
 //! allocating thread.
+//!
+//! The module [`classes`] has the same by class.
+
+pub mod classes;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::ledger::{Epoch, Ledger, LiveRecord, ObjectTag, PurseId};
+use crate::ledger::{Epoch, Exact, Ledger, LiveRecord, ObjectTag, PurseId};
+
+use classes::{CountedClasses, OfClasses};
 
 /// See the module.
 #[derive(Debug, Default)]
 pub struct CountedSince {
     state: Mutex<Option<State>>,
+    classes: Mutex<CountedClasses>,
 }
 
 #[derive(Debug)]
@@ -122,11 +129,21 @@ impl CountedSince {
             interval_change,
         });
         *self.state() = Some(State { base, purses });
+        self.classes().begin(ledger);
     }
 
     /// Counters are taken out.
     pub fn end(&self) {
         *self.state() = None;
+        self.classes().end();
+    }
+
+    /// So much more was counted of classes, by their names. The thread that gathers.
+    pub fn count_classes(&self, gained: impl IntoIterator<Item = (PurseId, Arc<str>, Exact)>) {
+        let mut classes = self.classes();
+        for (purse, class, gained) in gained {
+            classes.count(purse, class, gained);
+        }
     }
 
     /// All that was counted is in the purses. The thread that gathers.
@@ -136,6 +153,7 @@ impl CountedSince {
                 state.purses.entry(purse).or_default().latest = Sums::of(ledger, purse);
             }
         }
+        self.classes().gathered(ledger);
     }
 
     /// A purse was closed: its next owner begins at zero. The enforcer.
@@ -143,6 +161,7 @@ impl CountedSince {
         if let Some(state) = &mut *self.state() {
             state.purses.remove(&purse);
         }
+        self.classes().closed(purse);
     }
 
     /// The base, and the sums of each purse since; `None` while nothing is counted.
@@ -156,8 +175,18 @@ impl CountedSince {
         Some((Arc::clone(&state.base), sums))
     }
 
+    /// What was counted of each class; empty if nothing ever was. Copies what may be a hundred thousand rows.
+    #[must_use]
+    pub fn read_classes(&self) -> OfClasses {
+        self.classes().read()
+    }
+
     fn state(&self) -> MutexGuard<'_, Option<State>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn classes(&self) -> MutexGuard<'_, CountedClasses> {
+        self.classes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

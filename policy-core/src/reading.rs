@@ -15,12 +15,12 @@ use policy_config::{Thin, thin_rule};
 
 use crate::cohorts::{Cohorts, Mark, Sum};
 use crate::core::Core;
+use crate::counted_since::classes::{OfClasses, UNKNOWN};
 use crate::counted_since::{Base, Sums};
 use crate::enforce::Enforcement;
 use crate::enforce::refused_places::RefusedPlace;
 use crate::enforce::throw_points::Reason;
 use crate::events;
-use crate::holdings::histogram::Shape;
 use crate::holdings::{EpochTimes, Tally};
 use crate::identity::classes::ClassId;
 use crate::identity::directory;
@@ -38,10 +38,10 @@ use crate::snapshot::{
     Snapshot, State, Tree, UNACCOUNTED,
 };
 
-/// The most classes listed per account; the rest is summed.
-const MOST_CLASSES: usize = 5_000;
-/// The class of objects whose class has no name: unloaded, or beyond the class table.
-const UNKNOWN: &str = "?";
+mod classes;
+
+use classes::{OfPurses, whole_objects};
+
 /// The unit of work that a scope delimits.
 const OF_SCOPE: &str = "scope";
 
@@ -120,9 +120,11 @@ fn read_accounts<G>(
     let counting = core.directory().begin_counting();
     let times = core.holdings.marks();
     let since = core.counted_since.read();
+    let counted_of_classes = core.counted_since.read_classes();
     let mut counted = count(
         &core.ledger,
         since,
+        counted_of_classes,
         core.heap.used_after_gc_bytes(),
         times,
         cohorts,
@@ -133,9 +135,9 @@ fn read_accounts<G>(
     for (purse, live) in &mut live_of_purses {
         live.variance = counted.survivors.live(&[*purse]).variance;
     }
+    let mut of_purses = OfPurses::of(&core.ledger, &mut counted);
     let mut live = live(counted.groups, &seen.names);
     let by_cohort = (counted.cohorts.as_ref()).map(|cohorts| by_cohort(cohorts, &seen));
-    let mut of_classes = classes_of_purses(&counted.tally, counted.allocated);
     let limits: HashMap<String, u64> = (seen.accounts.iter())
         .filter_map(|one| Some((one.account.name.clone(), one.account.limit_bytes?)))
         .collect();
@@ -152,7 +154,7 @@ fn read_accounts<G>(
             &core.enforcement,
             of_account,
             found,
-            &mut of_classes,
+            &mut of_purses,
             &seen.classes,
         );
         set_sample_shares(core, &mut account, &seen.thin, &limits);
@@ -285,6 +287,8 @@ struct Counted {
     cohorts: Option<Cohorts>,
     /// What was counted exactly and what lives of it, while something is counted.
     since: Option<Since>,
+    /// The same by class.
+    of_classes: OfClasses,
 }
 
 /// The parts of live bytes by ratio, by the purse that pays.
@@ -293,6 +297,8 @@ struct Since {
     sums: HashMap<PurseId, Sums>,
     /// Live charges of objects that were allocated since the base.
     live: HashMap<PurseId, Charge>,
+    /// The same by class.
+    live_of_classes: HashMap<(PurseId, u32), Charge>,
 }
 
 impl Since {
@@ -309,10 +315,6 @@ impl Since {
             sums += self.sums.get(purse).copied().unwrap_or_default();
             since += self.live.get(purse).copied().unwrap_or_default();
         }
-        let estimated = |bytes: u64, variance: u64| Estimated {
-            bytes: bytes as f64,
-            variance_bytes2: standard_error_bytes(variance).powi(2),
-        };
         // Of thinned samples: nobody knows which of them.
         let more =
             uncertainty.live_error_bytes.powi(2) - standard_error_bytes(live.variance).powi(2);
@@ -334,9 +336,17 @@ impl Since {
     }
 }
 
+fn estimated(bytes: u64, variance: u64) -> Estimated {
+    Estimated {
+        bytes: bytes as f64,
+        variance_bytes2: standard_error_bytes(variance).powi(2),
+    }
+}
+
 fn count(
     ledger: &Ledger,
     since: Option<(Arc<Base>, HashMap<PurseId, Sums>)>,
+    of_classes: OfClasses,
     used_after_gc_bytes: u64,
     times: EpochTimes,
     mut cohorts: Option<Cohorts>,
@@ -347,6 +357,7 @@ fn count(
         base,
         sums,
         live: HashMap::new(),
+        live_of_classes: HashMap::new(),
     });
     let survivors = Survivors::of(ledger, used_after_gc_bytes, |record| {
         tally.add(record);
@@ -359,6 +370,8 @@ fn count(
         sums.1 = sums.1.wrapping_add(record.live.objects);
         if let Some(since) = since.as_mut().filter(|since| since.base.is_since(record)) {
             *since.live.entry(record.payer).or_default() += record.live;
+            let of_class = (since.live_of_classes).entry((record.payer, record.class));
+            *of_class.or_default() += record.live;
         }
         if let Some(cohorts) = &mut cohorts {
             cohorts.add(record);
@@ -377,6 +390,7 @@ fn count(
         survivors,
         cohorts,
         since,
+        of_classes,
     }
 }
 
@@ -404,6 +418,15 @@ impl Counted {
             self.survivors.forget(purses);
             if let Some(since) = &mut self.since {
                 since.live.retain(|purse, _| !purses.contains(purse));
+                (since.live_of_classes).retain(|(purse, class), _| {
+                    !purses.contains(purse) && !classes.contains(&ClassId(*class))
+                });
+            }
+            let OfClasses { counted, sampled } = &mut self.of_classes;
+            counted.retain(|purse, _| !purses.contains(purse));
+            sampled.retain(|purse, _| !purses.contains(purse));
+            for sampled in sampled.values_mut() {
+                sampled.retain(|class, _| !classes.contains(&ClassId(*class)));
             }
             if let Some(cohorts) = &mut self.cohorts {
                 cohorts.forget(purses, |class| classes.contains(&ClassId(class)));
@@ -585,7 +608,7 @@ fn row(
     enforcement: &Enforcement,
     seen: SeenAccount,
     found: Live,
-    of_classes: &mut HashMap<PurseId, HashMap<u32, OfClass>>,
+    of_purses: &mut OfPurses,
     names: &HashMap<u32, Arc<str>>,
 ) -> Account {
     let mut account = seen.account;
@@ -599,8 +622,7 @@ fn row(
         })
         .collect();
     (account.principals).sort_by_key(|p| std::cmp::Reverse(p.live_bytes));
-    let of_purses = (seen.purses.iter()).filter_map(|purse| of_classes.remove(purse));
-    account.classes = classes(names, of_purses.flatten());
+    account.classes = of_purses.take(&seen.purses, names);
     let status = enforcement.status(&seen.name);
     // After a reload the limit may be gone before the enforcer's next pass.
     account.state = match account.limit_bytes {
@@ -639,109 +661,6 @@ fn place(found: RefusedPlace) -> Place {
         count: found.count,
         never_interrupt: found.never_interrupt,
     }
-}
-
-/// The figures of one class in one purse, or the sum of several.
-#[derive(Default)]
-struct OfClass {
-    live_bytes: u64,
-    /// In units of 2^-16.
-    live_objects: u64,
-    live_variance: u64,
-    charged_bytes: u64,
-    /// In units of 2^-16.
-    charged_objects: u64,
-    allocated: ClassTotals,
-    shape: Shape,
-}
-
-impl OfClass {
-    fn add(&mut self, other: &OfClass) {
-        self.live_bytes += other.live_bytes;
-        self.live_objects += other.live_objects;
-        self.live_variance = self.live_variance.wrapping_add(other.live_variance);
-        self.charged_bytes += other.charged_bytes;
-        self.charged_objects += other.charged_objects;
-        self.allocated.bytes += other.allocated.bytes;
-        self.allocated.objects += other.allocated.objects;
-        self.shape.add(&other.shape);
-    }
-
-    fn published(self, class: String) -> Class {
-        // What is charged is a part of what was allocated; the two are not read at the same instant.
-        let charged_objects = whole_objects(self.charged_objects);
-        Class {
-            class,
-            live_bytes: self.live_bytes,
-            live_objects: whole_objects(self.live_objects),
-            allocated_bytes_total: self.allocated.bytes,
-            live_standard_error_bytes: standard_error_bytes(self.live_variance),
-            allocated_objects_total: self.allocated.objects,
-            freed_bytes_total: self.allocated.bytes.saturating_sub(self.charged_bytes),
-            freed_objects_total: self.allocated.objects.saturating_sub(charged_objects),
-            shape: self.shape,
-            ..Class::default()
-        }
-    }
-}
-
-fn whole_objects(units: u64) -> u64 {
-    units.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT
-}
-
-fn classes_of_purses(
-    tally: &Tally,
-    allocated: HashMap<PurseId, Vec<(u32, ClassTotals)>>,
-) -> HashMap<PurseId, HashMap<u32, OfClass>> {
-    let mut of_purses: HashMap<PurseId, HashMap<u32, OfClass>> = HashMap::new();
-    for row in &tally.rows {
-        let of_class = OfClass {
-            live_bytes: row.live.bytes,
-            live_objects: row.live.objects,
-            live_variance: row.live.variance,
-            charged_bytes: row.charged.bytes,
-            charged_objects: row.charged.objects,
-            allocated: ClassTotals::default(),
-            shape: Shape::of(row, &tally.times, tally.times.noted_ms()),
-        };
-        let of_purse = of_purses.entry(row.key.payer).or_default();
-        of_purse.entry(row.key.class).or_default().add(&of_class);
-    }
-    for (purse, classes) in allocated {
-        let of_purse = of_purses.entry(purse).or_default();
-        for (class, totals) in classes {
-            of_purse.entry(class).or_default().allocated = totals;
-        }
-    }
-    of_purses
-}
-
-fn classes(
-    names: &HashMap<u32, Arc<str>>,
-    ids: impl Iterator<Item = (u32, OfClass)>,
-) -> Vec<Class> {
-    // Two loaders may define classes of one name; they are published as one.
-    let mut by_name: BTreeMap<Arc<str>, OfClass> = BTreeMap::new();
-    for (id, of_class) in ids {
-        let name = names.get(&id).cloned().unwrap_or_else(|| UNKNOWN.into());
-        by_name.entry(name).or_default().add(&of_class);
-    }
-    let mut classes: Vec<(Arc<str>, OfClass)> = by_name.into_iter().collect();
-    classes.sort_by(|(a_name, a), (b_name, b)| {
-        (b.live_bytes, b.allocated.bytes, a_name).cmp(&(a.live_bytes, a.allocated.bytes, b_name))
-    });
-    let mut rest = OfClass::default();
-    let beyond = classes.split_off(classes.len().min(MOST_CLASSES));
-    for (_, of_class) in &beyond {
-        rest.add(of_class);
-    }
-    let mut published: Vec<Class> = (classes.into_iter())
-        .map(|(name, of_class)| of_class.published(name.to_string()))
-        .collect();
-    if !beyond.is_empty() {
-        published.push(rest.published(OTHER.to_owned()));
-    }
-    published
 }
 
 fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapshot {

@@ -374,6 +374,10 @@ pub struct Class {
     pub freed_bytes_total: u64,
     /// Of `allocated_objects_total`: what was freed.
     pub freed_objects_total: u64,
+    /// What inserted code has counted of it; `None`: nothing was ever counted.
+    pub exact: Option<Exact>,
+    /// Live bytes by ratio; `None` without exact accounts, and of few samples.
+    pub live_by_ratio: Option<LiveByRatio>,
     /// Ages and sizes of what is live.
     pub shape: Shape,
     /// The share of samples of small objects that is kept; `None`: all.

@@ -5,8 +5,9 @@
 //! | behind | code | counts |
 //! | --- | --- | --- |
 //! | `new C` | `ldc C; sipush n; made(Class, int)` | the size of `C`, which the counter keeps under the number *n* of (class loader, name) and measures at its first use |
-//! | `newarray`, `anewarray` | `dup; made(array)` | the size by the length |
-//! | `multianewarray` | `dup; sipush dimensions; made(array, int)` | all arrays that it makes |
+//! | `newarray` | `dup; made(array)` | the size by the length |
+//! | `anewarray` | `dup; sipush n; made(array, int)` | the size by the length; *n* is the number of the array's class |
+//! | `multianewarray` | `dup; sipush dimensions; madeNested(array, int)` | all arrays that it makes |
 //! | a call of native code that allocates (the module `sites`) | `dup; madeObject(Object)` | the object that comes back |
 //!
 //! Java methods that the compiler may replace by code of its own (`Arrays.copyOf`) count where they are
@@ -57,6 +58,22 @@ pub use contexts::{CONTEXTS, Contexts, ELEMENTS};
 
 /// The class that counts, in the boot loader.
 pub const COUNTER: &str = "java/lang/HeapwardenCounter";
+/// The number of all classes that have none of their own.
+pub const OTHER_CLASSES: i32 = 1;
+/// The names of array classes that the counter knows without asking, by their numbers.
+pub const KNOWN_CLASSES: [(i32, &[u8]); 9] = [
+    (2, b"[Z"),
+    (3, b"[B"),
+    (4, b"[S"),
+    (5, b"[C"),
+    (6, b"[I"),
+    (7, b"[F"),
+    (8, b"[J"),
+    (9, b"[D"),
+    (10, b"[Ljava/lang/Object;"),
+];
+/// The first number of a class that the counter does not know without asking.
+pub const FIRST_CLASS: i32 = 16;
 /// The first major version whose code can push a class.
 const FIRST_WITH_CLASS_CONSTANTS: u16 = 49;
 
@@ -64,8 +81,8 @@ const FIRST_WITH_CLASS_CONSTANTS: u16 = 49;
 pub struct Plan<'p> {
     /// The number by which the counter finds the account of the class; `None`: it belongs to no account.
     pub account: Option<i32>,
-    /// The number of a class that this class makes instances of, by its internal name; `None` if there are
-    /// too many.
+    /// The number of a class that this class makes instances of, by its internal name (of an array, its descriptor);
+    /// `None` if there are too many.
     pub number: &'p mut dyn FnMut(&[u8]) -> Option<i32>,
     /// Whether each allocation is counted to its account.
     pub accounts: bool,
@@ -169,10 +186,17 @@ fn count(
             Site::Array(descriptor) => Snippet::new()
                 .duplicate()
                 .invoke_static(COUNTER, "made", descriptor)?,
+            Site::References { element } => {
+                let number = (plan.number)(&sites::array_of_references(element));
+                Snippet::new()
+                    .duplicate()
+                    .push_int(number.unwrap_or(OTHER_CLASSES))
+                    .invoke_static(COUNTER, "made", "([Ljava/lang/Object;I)V")?
+            }
             Site::Arrays { dimensions } => Snippet::new()
                 .duplicate()
                 .push_int(dimensions)
-                .invoke_static(COUNTER, "made", "([Ljava/lang/Object;I)V")?,
+                .invoke_static(COUNTER, "madeNested", "([Ljava/lang/Object;I)V")?,
             Site::Object => Snippet::new().duplicate().invoke_static(
                 COUNTER,
                 "madeObject",

@@ -23,12 +23,22 @@ const OBJECT_RESULT: &[u8] = b")Ljava/lang/Object;";
 pub(crate) enum Site<'a> {
     /// A new instance of a class, by its constant and name.
     Instance { constant: u16, name: &'a [u8] },
-    /// A new array; the descriptor of the method that counts it.
+    /// A new array of primitives; the descriptor of the method that counts it.
     Array(&'static str),
+    /// A new array of references, by the name of its elements' class.
+    References { element: &'a [u8] },
     /// Arrays in arrays.
     Arrays { dimensions: i32 },
     /// A new object of any kind lies on the stack.
     Object,
+}
+
+/// The name of the class of arrays whose elements are of the class with this name: both as class files have them.
+pub(crate) fn array_of_references(element: &[u8]) -> Vec<u8> {
+    match element {
+        [b'[', ..] => [b"[", element].concat(),
+        _ => [b"[L", element, b";"].concat(),
+    }
 }
 
 impl<'a> Site<'a> {
@@ -44,7 +54,9 @@ impl<'a> Site<'a> {
                 name: pool.class(constant)?,
             }),
             NEWARRAY => array_of(instruction.operands[0]).map(Site::Array),
-            ANEWARRAY => Some(Site::Array("([Ljava/lang/Object;)V")),
+            ANEWARRAY => Some(Site::References {
+                element: pool.class(constant)?,
+            }),
             MULTIANEWARRAY => match instruction.operands[2] {
                 // It may be of numbers.
                 1 => Some(Site::Object),
@@ -244,4 +256,16 @@ pub(crate) fn of_the_jdk(
         _ => {}
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_have_the_names_that_the_jvm_gives_them() {
+        assert_eq!(array_of_references(b"com/acme/Cart"), b"[Lcom/acme/Cart;");
+        assert_eq!(array_of_references(b"[I"), b"[[I");
+        assert_eq!(array_of_references(b"[La/B;"), b"[[La/B;");
+    }
 }

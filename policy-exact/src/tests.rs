@@ -245,7 +245,8 @@ fn arrays_are_counted_by_their_kind() {
     let index = class.class("a/C");
     let class = class.with_index(0xbd, index).byte(POP).byte(RETURN);
     let (found, _) = class.rewritten(None, &[]);
-    let expected = ["05", "bd", "59", "made([Ljava/lang/Object;)V", "57", "b1"];
+    let made = "made([Ljava/lang/Object;I)V";
+    let expected = ["05", "bd", "59", "11", made, "57", "b1"];
     assert_eq!(found.expect("it is rewritten"), expected);
 }
 
@@ -259,7 +260,7 @@ fn a_tree_of_arrays_is_counted_with_its_dimensions() {
         let found = found.expect("it is rewritten");
         calls(&found).join(" ")
     };
-    assert_eq!(of(2, "[[I"), "made([Ljava/lang/Object;I)V");
+    assert_eq!(of(2, "[[I"), "madeNested([Ljava/lang/Object;I)V");
     // It may be of numbers, of which no reference is taken for an array of objects.
     assert_eq!(of(1, "[I"), "madeObject(Ljava/lang/Object;)V");
 }
@@ -300,7 +301,8 @@ fn a_method_that_the_compiler_may_replace_takes_back_what_its_body_counted() {
         "05",
         "bd",
         "59",
-        "made([Ljava/lang/Object;)V",
+        "11",
+        "made([Ljava/lang/Object;I)V",
         "59",
         "takeBack(Ljava/lang/Object;)V",
         "b0",

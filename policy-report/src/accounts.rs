@@ -440,6 +440,19 @@ pub struct Class<'a> {
     /// Of all objects ever charged for this class, those that were freed. `None`: the agent does not say.
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub freed_objects_total: Option<u64>,
+    /// All bytes that inserted code has counted of this class. `None`: exact accounts have not been on.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub exact_allocated_bytes_total: Option<u64>,
+    /// All objects that inserted code has counted of this class. `None` as before.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub exact_allocated_objects_total: Option<u64>,
+    /// Estimated live bytes: what was counted, times the share of it that samples see alive. `None`: exact accounts are
+    /// off, or samples are too few.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub live_by_ratio_bytes: Option<u64>,
+    /// Standard error of `live_by_ratio_bytes`.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub live_by_ratio_standard_error_bytes: Option<u64>,
     /// The share of this class's samples that is kept, 0 to 1 (`[[sampling.thin]]`). `None`: all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_share: Option<f64>,

@@ -1,6 +1,6 @@
 //! Exact accounts: what inserted code counts is what the JVM itself counts, to the byte, by account.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
@@ -10,9 +10,11 @@ use std::time::Duration;
 use heapwarden_tests::command::{self, poll};
 use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, is_long, on_each, one_jdk_with};
 use heapwarden_tests::jvm::{Builder, Jvm, tenants_host, victim};
+use heapwarden_tests::scrape;
 use heapwarden_tests::stats;
 use heapwarden_tests::truth::Truth;
 use heapwarden_tests::{artifacts, java};
+use policy_report::Accounts;
 
 /// What one gathering, and a busy machine, may take.
 const SOON: Duration = Duration::from_secs(60);
@@ -426,6 +428,78 @@ fn assert_agree(vm: &Vm, jvm: &mut Jvm, order: &str, accounts: &[(&str, u64)]) {
     panic!("{vm}: {order}: {wrong:?}\n{told}{}", jvm.log());
 }
 
+/// What samples and what counters say of the classes of some accounts: bytes and objects.
+type OfClasses = BTreeMap<(String, String), [(u64, u64); 2]>;
+
+fn of_classes(jvm: &Jvm, accounts: &[&str]) -> OfClasses {
+    let answer = scrape::get(jvm.address(), "/api/v1/accounts?classes=all");
+    let document: Accounts<'_> = serde_json::from_str(&answer.body).expect("the document");
+    let listed = (document.accounts.iter()).filter(|one| accounts.contains(&&*one.name));
+    let rows = listed.flat_map(|account| {
+        account.classes.iter().map(|class| {
+            let sampled = (class.allocated_bytes_total, class.allocated_objects_total);
+            let counted = (
+                class.exact_allocated_bytes_total.unwrap_or_default(),
+                class.exact_allocated_objects_total.unwrap_or_default(),
+            );
+            let figures = [(sampled.0, sampled.1.unwrap_or_default()), counted];
+            ((account.name.to_string(), class.class.to_string()), figures)
+        })
+    });
+    rows.collect()
+}
+
+/// With every allocation as a sample, samples and counts agree class by class.
+#[test]
+fn every_way_of_allocating_is_counted_by_class() {
+    on_each(&some_vms(), |vm| {
+        let policy = policy(true).replace("[exact]", "[sampling]\ninterval = \"exact\"\n[exact]");
+        let mut jvm = ways(vm, true).heap("1g").policy(&policy).start();
+        jvm.ask("warm 300");
+        let (mut told, mut right) = (String::new(), BTreeSet::new());
+        for _ in 0..MOST_ORDERS {
+            std::thread::sleep(2 * GATHERED);
+            let before = of_classes(&jvm, &WAYS);
+            jvm.ask("run 200");
+            std::thread::sleep(2 * GATHERED);
+            let after = of_classes(&jvm, &WAYS);
+            told.clear();
+            for (key, is) in &after {
+                let was = before.get(key).copied().unwrap_or_default();
+                let [sampled, counted] =
+                    [0, 1].map(|which| (is[which].0 - was[which].0, is[which].1 - was[which].1));
+                assert!(
+                    counted.0 <= sampled.0 && counted.1 <= sampled.1,
+                    "{vm}: {key:?}: {counted:?} of {sampled:?}"
+                );
+                // Now and then the JVM makes a name itself.
+                if sampled == counted {
+                    right.insert(key.clone());
+                } else if !right.contains(key) {
+                    told.push_str(&format!("{key:?}: {counted:?}, not {sampled:?}\n"));
+                }
+            }
+            if !told.is_empty() {
+                continue;
+            }
+            let counted = after.values().filter(|[_, counted]| counted.1 > 0).count();
+            println!("{vm}: {counted} classes of accounts");
+            assert!(counted > 30, "{vm}: {after:?}");
+            // Nothing is left out by class.
+            for account in WAYS {
+                let of = after.iter().filter(|((name, _), _)| name == account);
+                let sum = of.fold((0, 0), |sum, (_, [_, counted])| {
+                    (sum.0 + counted.0, sum.1 + counted.1)
+                });
+                assert_eq!(sum, both(&jvm, account)[1], "{vm}: {account}");
+            }
+            jvm.finish();
+            return;
+        }
+        panic!("{vm}: {told}{}", jvm.log());
+    });
+}
+
 #[test]
 fn a_scope_counts_what_is_allocated_in_it() {
     on_each(&one_jdk_with(Collector::G1, 2), |vm| {
@@ -604,6 +678,19 @@ fn live_by_ratio_is_nearer_where_most_survives() {
             let published = metrics.of_account(name, "orders").expect("published");
             assert!((published - value).abs() <= 1.0, "{name}: {published}");
         }
+        let class = (orders["classes"].as_array().expect("classes").iter())
+            .find(|class| class["class"] == "byte[]")
+            .unwrap_or_else(|| panic!("{orders}"));
+        let of_class = |field: &str| class[field].as_f64().unwrap_or_else(|| panic!("{class}"));
+        let by_class = of_class("live_by_ratio_bytes");
+        let class_error = of_class("live_by_ratio_standard_error_bytes");
+        eprintln!("{vm}: of byte[] by ratio {by_class} ± {class_error}");
+        // The account has little else.
+        assert!((by_class / by_ratio - 1.0).abs() < 0.01, "{vm}: {class}");
+        assert!(
+            class_error < most * of_class("live_standard_error_bytes"),
+            "{vm}: {class}"
+        );
         (scores.lock().expect("never held over a panic")).push((vm.to_string(), z));
         jvm.finish();
     });

@@ -18,9 +18,11 @@ macro_rules! java_lang {
     };
 }
 
-const HELPERS: [ClassFile; 2] = [
+const HELPERS: [ClassFile; 4] = [
+    java_lang!("HeapwardenTable"),
     java_lang!("HeapwardenThread"),
     java_lang!("HeapwardenCounts"),
+    java_lang!("HeapwardenClass"),
 ];
 /// Binds the native methods.
 const BINDER: ClassFile = ClassFile::new(

@@ -48,19 +48,10 @@ fn counting(
 ) -> Option<Vec<u8>> {
     let numbers = &agent.exact.numbers;
     let counting = &agent.core.exact;
-    let loader = match loader {
-        None => Loader::Boot,
-        Some(loader) => {
-            let id = Recognizer { agent, jni }.loader(loader);
-            match (id, tools.tag(loader)) {
-                (LoaderId::BOOT, _) | (_, Err(_) | Ok(0)) => {
-                    // No number is left for the loader: its classes could be taken for others.
-                    counting.skipped(Skip::TooManyClasses);
-                    return None;
-                }
-                (_, Ok(tag)) => Loader::Numbered(tag),
-            }
-        }
+    let Some(loader) = loader_of(agent, jni, tools, loader) else {
+        // No number is left for the loader: its classes could be taken for others.
+        counting.skipped(Skip::TooManyClasses);
+        return None;
     };
     let name = ClassFile::parse(bytes).ok()?.name();
     let wanted = agent.exact.wanted();
@@ -97,6 +88,23 @@ fn counting(
         }
     }
     bytes
+}
+
+/// The loader as the numbers know it; `None` if it has no number.
+pub(super) fn loader_of(
+    agent: &Agent,
+    jni: &Jni,
+    tools: &JvmTi,
+    loader: Option<&Ref<'_>>,
+) -> Option<Loader> {
+    let Some(loader) = loader else {
+        return Some(Loader::Boot);
+    };
+    let id = Recognizer { agent, jni }.loader(loader);
+    match (id, tools.tag(loader)) {
+        (LoaderId::BOOT, _) | (_, Err(_) | Ok(0)) => None,
+        (_, Ok(tag)) => Some(Loader::Numbered(tag)),
+    }
 }
 
 fn skip(left: &Left) -> Skip {

@@ -1,7 +1,8 @@
 //! What the counter asks of the agent: the native methods of `java.lang.HeapwardenCounter`.
 //!
 //! They run on allocating threads, but seldom: at the first allocation of a thread, of a class, or since
-//! something changed; and at the first call of a package, which takes the lock of the numbers for a moment.
+//! something changed; at the first call of a package, and at the first object of a class that only the object itself
+//! tells (a clone, what reflection makes). The last two take the lock of the numbers for a moment.
 
 use std::cell::RefCell;
 
@@ -15,6 +16,7 @@ use crate::jvm::recognizer::Recognizer;
 use crate::jvm::stack::JavaThread;
 use crate::ledger::{Exact, PurseId};
 
+use super::hook::loader_of;
 use super::numbers::NOBODY;
 
 /// Of [`account`]: nothing that code does changes it.
@@ -22,7 +24,7 @@ const FIXED: i32 = 1;
 
 thread_local! {
     /// The sums that the calling thread gathers.
-    static SUMS: RefCell<Vec<(i32, Exact)>> = const { RefCell::new(Vec::new()) };
+    static SUMS: RefCell<Vec<(i64, Exact)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Binds the methods of the counter, by way of a class that calls [`bind_now`]: its own are bound first.
@@ -42,16 +44,23 @@ fn bind_now(jni: &Jni) -> bool {
         NativeMethod::of1::<i32, i32, _>("owner", owner),
         NativeMethod::of1::<Class, i32, _>("size", size),
         NativeMethod::of1::<Anything, i32, _>("sizeOf", size_of),
-        NativeMethod::of3::<i32, i64, i64, (), _>("total", total),
+        NativeMethod::of3::<i64, i64, i64, (), _>("total", total),
+        NativeMethod::of1::<Class, i32, _>("number", number),
     ];
     jni.bind(&class, &methods)
 }
 
-/// What `run` had the counter tell: purses (-1: what was lost) with their sums.
-pub(super) fn gathered(run: impl FnOnce()) -> Vec<(i32, Exact)> {
+/// What `run` had the counter tell: keys ([`purse_and_class`]; -1: what was lost) with their sums.
+pub(super) fn gathered(run: impl FnOnce()) -> Vec<(i64, Exact)> {
     SUMS.with_borrow_mut(Vec::clear);
     run();
     SUMS.take()
+}
+
+/// The two parts of a key, as `HeapwardenTable.key` joins them; `None` for what was lost.
+pub(super) fn purse_and_class(key: i64) -> Option<(PurseId, u16)> {
+    let purse = u16::try_from(key >> 17).ok()?;
+    Some((PurseId::new(purse), key as u16))
 }
 
 fn account(jni: &Jni) -> i32 {
@@ -101,10 +110,43 @@ fn bytes_of(agent: &Agent, object: &Ref<'_>) -> i32 {
     i32::try_from(size).unwrap_or(i32::MAX)
 }
 
-fn total(_: &Jni, purse: i32, bytes: i64, objects: i64) {
+fn number(jni: &Jni, class: Option<Ref<'_, Class>>) -> i32 {
+    let number = || {
+        let (agent, class) = (Agent::get()?, class?);
+        // The latch keeps the look-up from being sampled.
+        let _latch = Latch::enter();
+        let tools = &agent.jvmti;
+        let loader = tools.loader_of(jni, &class).ok()?;
+        let loader = loader_of(agent, jni, tools, loader.as_deref())?;
+        let signature = tools.signature_of(&class).ok()?;
+        let name = match signature.strip_prefix('L') {
+            Some(name) => name.strip_suffix(';')?,
+            None => &signature,
+        };
+        agent.exact.numbers.class(loader, name.as_bytes())
+    };
+    number().unwrap_or(policy_exact::OTHER_CLASSES)
+}
+
+fn total(_: &Jni, key: i64, bytes: i64, objects: i64) {
     let sum = Exact {
         bytes: bytes as u64,
         objects: objects as u64,
     };
-    SUMS.with_borrow_mut(|sums| sums.push((purse, sum)));
+    SUMS.with_borrow_mut(|sums| sums.push((key, sum)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_an_account_and_a_class() {
+        let key = |purse: i64, class: i64| ((2 * purse) << 16) | class;
+        for (purse, class) in [(0, 1), (3, 10), (65_535, 65_535)] {
+            let expected = (PurseId::new(purse as u16), class as u16);
+            assert_eq!(purse_and_class(key(purse, class)), Some(expected));
+        }
+        assert_eq!(purse_and_class(-1), None);
+    }
 }

@@ -4,14 +4,16 @@
 //! into a table. Both sorts end at 65,535: the counter has a place for each.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use policy_exact::{FIRST_CLASS, KNOWN_CLASSES};
 use policy_jvm::Jni;
 
 use crate::agent::Agent;
 use crate::identity::Identity;
 use crate::identity::attribution::Claim;
 use crate::identity::loaders::{LoaderId, LoaderOwner};
+use crate::identity::names::{java_name, printable};
 use crate::ledger::{LoaderTag, PurseId, Tag};
 
 use super::counter::Counter;
@@ -53,7 +55,9 @@ pub(super) struct Numbers {
 
 #[derive(Debug, Default)]
 struct Tables {
-    classes: HashMap<(Loader, Box<[u8]>), u16>,
+    classes: HashMap<(Loader, Arc<[u8]>), u16>,
+    /// By number, from [`FIRST_CLASS`] on.
+    names: Vec<Arc<[u8]>>,
     /// By loader and package, as a descriptor of a class in it begins.
     packages: HashMap<(Loader, Box<str>), u16>,
     code: Vec<CodeOfAccount>,
@@ -74,24 +78,48 @@ impl Numbers {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of a class as code of this loader names it.
+    /// The number of a class as code of this loader names it; of an array by its descriptor.
     pub(super) fn class(&self, loader: Loader, name: &[u8]) -> Option<i32> {
+        let known = KNOWN_CLASSES.iter().find(|(_, known)| *known == name);
+        if let Some((number, _)) = known {
+            return Some(*number);
+        }
         if name.len() > MOST_NAME_BYTES {
             return None;
         }
         // Only the boot loader has these.
-        let loader = match name.starts_with(b"java/") {
+        let loader = match is_of_java(name) {
             true => Loader::Boot,
             false => loader,
         };
         let mut tables = self.tables();
-        let key = (loader, Box::from(name));
+        let key = (loader, Arc::from(name));
         if let Some(number) = tables.classes.get(&key) {
             return Some(i32::from(*number));
         }
-        let number = u16::try_from(tables.classes.len()).ok()?;
+        let number = u16::try_from(FIRST_CLASS as usize + tables.names.len()).ok()?;
+        tables.names.push(Arc::clone(&key.1));
         tables.classes.insert(key, number);
         Some(i32::from(number))
+    }
+
+    /// The class of a number as Java names it; `None` if it is the number of many.
+    pub(super) fn class_name(&self, number: u16) -> Option<String> {
+        let number = i32::from(number);
+        let known = KNOWN_CLASSES.iter().find(|(known, _)| *known == number);
+        let name: Arc<[u8]> = match known {
+            Some((_, name)) => Arc::from(*name),
+            None => {
+                let place = usize::try_from(number - FIRST_CLASS).ok()?;
+                Arc::clone(self.tables().names.get(place)?)
+            }
+        };
+        let name = String::from_utf8_lossy(&name);
+        let name = match name.starts_with('[') {
+            true => java_name(&name),
+            false => java_name(&format!("L{name};")),
+        };
+        Some(printable(&name))
     }
 
     /// The number of the code of a class, if it belongs to an account or may soon.
@@ -161,6 +189,16 @@ impl Numbers {
     }
 }
 
+/// Whether it is a class of a package `java.…`, an array of those, or an array of primitives.
+fn is_of_java(name: &[u8]) -> bool {
+    let dimensions = name.iter().take_while(|byte| **byte == b'[').count();
+    let element = &name[dimensions..];
+    match dimensions {
+        0 => element.starts_with(b"java/"),
+        _ => element.starts_with(b"Ljava/") || element.len() == 1,
+    }
+}
+
 /// What the counter has for code of no account.
 pub(super) const NOBODY: i32 = -1;
 
@@ -189,9 +227,40 @@ mod tests {
     #[test]
     fn a_class_with_a_long_name_has_no_number() {
         let numbers = Numbers::default();
-        assert_eq!(numbers.class(Loader::Boot, b"a/B"), Some(0));
+        assert_eq!(numbers.class(Loader::Boot, b"a/B"), Some(16));
         assert_eq!(numbers.class(Loader::Boot, &[b'a'; 1_001]), None);
-        assert_eq!(numbers.class(Loader::Boot, &[b'a'; 1_000]), Some(1));
-        assert_eq!(numbers.class(Loader::Boot, b"a/B"), Some(0));
+        assert_eq!(numbers.class(Loader::Boot, &[b'a'; 1_000]), Some(17));
+        assert_eq!(numbers.class(Loader::Boot, b"a/B"), Some(16));
+    }
+
+    #[test]
+    fn a_number_has_the_name_that_java_gives_the_class() {
+        let numbers = Numbers::default();
+        let other = Loader::Numbered(7);
+        for (descriptor, name) in [
+            (&b"a/B$C"[..], "a.B$C"),
+            (b"[La/B;", "a.B[]"),
+            (b"[[I", "int[][]"),
+            (b"[I", "int[]"),
+            (b"[Ljava/lang/Object;", "java.lang.Object[]"),
+            (b"a\n/B", "a?.B"),
+        ] {
+            let number = numbers.class(other, descriptor).expect("there are numbers");
+            let number = u16::try_from(number).expect("below 65,536");
+            assert_eq!(numbers.class_name(number).as_deref(), Some(name));
+        }
+        assert_eq!(numbers.class_name(1), None);
+        assert_eq!(numbers.class_name(60_000), None);
+    }
+
+    #[test]
+    fn what_only_the_boot_loader_has_is_one_class_for_all_loaders() {
+        let numbers = Numbers::default();
+        let is_one = |name: &[u8]| {
+            numbers.class(Loader::Boot, name) == numbers.class(Loader::Numbered(7), name)
+        };
+        assert!(is_one(b"java/util/HashMap") && is_one(b"[Ljava/util/HashMap;"));
+        assert!(is_one(b"[[J") && is_one(b"[Ljava/lang/Object;"));
+        assert!(!is_one(b"a/B") && !is_one(b"[La/B;"));
     }
 }

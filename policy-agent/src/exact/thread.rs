@@ -37,7 +37,7 @@ pub(super) fn begin(agent: &'static Agent, jni: &Jni) -> Result<Counter, String>
 pub(crate) fn run(agent: &'static Agent, jni: &Jni, counter: &Counter) {
     let exact = &agent.exact;
     exact.wakeup.listen();
-    let mut known: HashMap<i32, Sum> = HashMap::new();
+    let mut known = Known::default();
     let mut comparison = Comparison::default();
     let since = &agent.core.counted_since;
     gather(agent, jni, counter, &mut known);
@@ -188,21 +188,38 @@ fn tell_refused(agent: &Agent, class: &Global<Class>, failure: JvmTiError) {
     tracing::debug!("{name} has no counters: the JVM refuses its new code ({failure})");
 }
 
-/// Adds what was counted since the last time to the purses.
-fn gather(agent: &Agent, jni: &Jni, counter: &Counter, known: &mut HashMap<i32, Sum>) {
+/// What the counter told last, and the names of classes.
+#[derive(Default)]
+struct Known {
+    sums: HashMap<i64, Sum>,
+    names: HashMap<u16, Option<Arc<str>>>,
+}
+
+/// Adds what was counted since the last time to the purses, and to their classes.
+fn gather(agent: &Agent, jni: &Jni, counter: &Counter, known: &mut Known) {
     let sums = natives::gathered(|| {
         counter.sum(jni);
     });
-    for (purse, sum) in sums {
-        match u16::try_from(purse) {
-            Ok(number) => {
-                let before = known.insert(purse, sum).unwrap_or_default();
-                let purse = PurseId::new(number);
-                agent.core.ledger.count_exact(purse, sum - before);
-            }
-            Err(_) => agent.core.exact.lost(sum.objects),
+    let mut of_purses: HashMap<PurseId, Sum> = HashMap::new();
+    let mut of_classes = Vec::new();
+    for (key, sum) in sums {
+        let Some((purse, class)) = natives::purse_and_class(key) else {
+            agent.core.exact.lost(sum.objects);
+            continue;
+        };
+        let before = known.sums.insert(key, sum).unwrap_or_default();
+        let gained = sum - before;
+        if gained != Sum::default() {
+            *of_purses.entry(purse).or_default() += gained;
+            let name = || agent.exact.numbers.class_name(class).map(Arc::from);
+            let name = known.names.entry(class).or_insert_with(name);
+            of_classes.extend(name.clone().map(|name| (purse, name, gained)));
         }
     }
+    for (purse, gained) in of_purses {
+        agent.core.ledger.count_exact(purse, gained);
+    }
+    agent.core.counted_since.count_classes(of_classes);
 }
 
 /// Sets what was counted beside the JVM's own figure.
@@ -210,14 +227,15 @@ fn compare(
     agent: &Agent,
     jni: &Jni,
     counter: &Counter,
-    known: &HashMap<i32, Sum>,
+    known: &Known,
     comparison: &mut Comparison,
 ) {
     let Some(jvm_bytes) = counter.jvm_bytes(agent, jni) else {
         comparison.interrupt();
         return;
     };
-    let counted_bytes = (known.values()).fold(0_u64, |sum, exact| sum.wrapping_add(exact.bytes));
+    let counted_bytes =
+        (known.sums.values()).fold(0_u64, |sum, exact| sum.wrapping_add(exact.bytes));
     let sum = comparison.look(Compared {
         jvm_bytes,
         counted_bytes,

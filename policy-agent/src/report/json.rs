@@ -250,6 +250,11 @@ fn class(class: &Class) -> document::Class<'_> {
         allocated_objects_total: Some(class.allocated_objects_total),
         freed_bytes_total: Some(class.freed_bytes_total),
         freed_objects_total: Some(class.freed_objects_total),
+        exact_allocated_bytes_total: class.exact.map(|exact| exact.bytes),
+        exact_allocated_objects_total: class.exact.map(|exact| exact.objects),
+        live_by_ratio_bytes: class.live_by_ratio.map(|live| live.bytes.round() as u64),
+        live_by_ratio_standard_error_bytes: (class.live_by_ratio)
+            .map(|live| whole_bytes(live.standard_error_bytes)),
         sample_share: class.sample_share,
         generations: Some(class.shape.generations),
         ages_collections: bins(&class.shape.ages_collections),

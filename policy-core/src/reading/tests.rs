@@ -106,7 +106,14 @@ fn a_reading_drops_counts_under_numbers_given_back_meanwhile() {
     world.collect();
     // Between the scan and its end: the object dies, and its purse is closed and opened again.
     let counting = world.core.directory().begin_counting();
-    let mut counted = count(&world.core.ledger, None, 0, EpochTimes::default(), None);
+    let mut counted = count(
+        &world.core.ledger,
+        None,
+        OfClasses::default(),
+        0,
+        EpochTimes::default(),
+        None,
+    );
     assert!(world.core.ledger.refund(tag));
     let referenced = world.core.ledger.referenced_purses();
     let closed = world
@@ -128,4 +135,50 @@ fn a_reading_drops_counts_under_numbers_given_back_meanwhile() {
     assert!(!counted.allocated.contains_key(&purse));
     let new = seen.accounts.iter().find(|seen| &*seen.name == "new");
     assert!(new.expect("it is there").account.charged_bytes > 0);
+}
+
+/// Classes have what was counted of them beside their samples, and live bytes by ratio where there are enough.
+#[test]
+fn counts_of_classes_stand_beside_their_samples() {
+    let world = World::new();
+    let purse = world.scope("a");
+    let exact = |bytes, objects| Exact { bytes, objects };
+    world.charge(purse, 3 << 20);
+    let since = &world.core.counted_since;
+    since.count_classes([(purse, UNKNOWN.into(), exact(7 << 20, 7))]);
+    world.collect();
+    let read = read_accounts(&world.core, None, || world.policy());
+    let before = account(&read, "a").live_bytes as f64;
+    since.begin(&world.core.ledger);
+    for _ in 0..40 {
+        world.charge(purse, 1 << 20);
+    }
+    since.count_classes([
+        (purse, UNKNOWN.into(), exact(44 << 20, 44)),
+        (purse, "com.acme.Cart".into(), exact(24, 1)),
+    ]);
+    since.gathered(&world.core.ledger);
+    world.collect();
+    let read = read_accounts(&world.core, None, || world.policy());
+    let classes = &account(&read, "a").classes;
+    let of = |name: &str| {
+        let found = classes.iter().find(|class| class.class == name);
+        found.unwrap_or_else(|| panic!("no class {name}"))
+    };
+    assert_eq!(of(UNKNOWN).exact, Some(exact(51 << 20, 51)));
+    assert_eq!(of("com.acme.Cart").exact, Some(exact(24, 1)));
+    assert_eq!(of("com.acme.Cart").live_by_ratio, None);
+    // All that was counted since lives, and what samples say of before.
+    let live = of(UNKNOWN).live_by_ratio.expect("40 samples are enough");
+    let expected = before + f64::from(44 << 20);
+    assert!((live.bytes - expected).abs() < 1.0, "{live:?}, {expected}");
+    assert!(live.standard_error_bytes < 2.0 * of(UNKNOWN).live_standard_error_bytes);
+    // Switched off, counts stay and there is no ratio.
+    since.end();
+    let read = read_accounts(&world.core, None, || world.policy());
+    let class = &account(&read, "a").classes[0];
+    assert_eq!(
+        (class.exact, class.live_by_ratio),
+        (Some(exact(51 << 20, 51)), None)
+    );
 }

@@ -8,10 +8,13 @@ import jdk.internal.vm.annotation.Stable;
 /**
  * Counts allocations exactly: the code that the agent inserts behind each allocation calls this class.
  *
+ * <p>Each thread counts by account and class in a table of its own ({@link HeapwardenTable}): what it makes most
+ * stands at the place where it is looked for first.
+ *
  * <p>It is in {@code java.lang} because code of every class loader and module must find it, and because
  * it reads a private field of {@link Thread}. It is not rewritten itself, and what it calls allocates
  * nothing that would be counted. Nothing here takes a lock, and only {@link #prepare}, {@link
- * #register} and {@link #adopt} allocate.
+ * #room}, {@link #learn} and {@link #adopt} allocate.
  *
  * <p>Anybody in the JVM can call the public methods, as anybody can allocate: they falsify counts, and
  * nothing depends on counts.
@@ -22,8 +25,21 @@ public final class HeapwardenCounter {
     /** Sizes of instances, by the number of the class; 0 is not known. */
     static final int CLASSES = 1 << 16;
 
-    /** Purses that a thread's first array has room for. */
-    private static final int FIRST_ROOM = 32;
+    /** The classes that are not told apart: the numbers of all others come from the agent, and are larger. */
+    static final int OTHER = HeapwardenTable.OTHER;
+
+    private static final int BOOLEANS = 2;
+    private static final int BYTES = 3;
+    private static final int SHORTS = 4;
+    private static final int CHARS = 5;
+    private static final int INTS = 6;
+    private static final int FLOATS = 7;
+    private static final int LONGS = 8;
+    private static final int DOUBLES = 9;
+    private static final int OBJECTS = 10;
+
+    /** Numbers of classes that come as objects, by the hash of the class; more than are in use at a time. */
+    private static final HeapwardenClass[] KNOWN = new HeapwardenClass[1 << 12];
 
     @Stable private static final int[] SIZES = new int[CLASSES];
 
@@ -73,8 +89,11 @@ public final class HeapwardenCounter {
     private static final Object COUNTS_BASE;
     private static final long COUNTS;
 
-    /** Bytes and objects of dead threads, by purse. The agent's thread alone. */
-    private static long[] retired = new long[2 * FIRST_ROOM];
+    /** What dead threads have counted. The agent's thread alone. */
+    private static long[] retired = HeapwardenTable.ofSlots(HeapwardenTable.FIRST_SLOTS);
+
+    /** The latest sum of all threads. The agent's thread alone. */
+    private static long[] together = HeapwardenTable.ofSlots(HeapwardenTable.FIRST_SLOTS);
 
     /** Objects that could not be counted: several threads write it, so it is no exact number. */
     private static long lost;
@@ -113,98 +132,97 @@ public final class HeapwardenCounter {
     @ForceInline
     public static void made(Class<?> made, int number) {
         int size = SIZES[number];
-        add(size != 0 ? size : measure(made, number), 1);
+        add(number, size != 0 ? size : measure(made, number), 1);
     }
 
     /** An array was made. */
     @ForceInline
     public static void made(byte[] made) {
-        add(aligned(bytesBegin + (long) made.length), 1);
+        add(BYTES, aligned(bytesBegin + (long) made.length), 1);
     }
 
     /** An array was made. */
     @ForceInline
     public static void made(boolean[] made) {
-        add(aligned(bytesBegin + (long) made.length), 1);
+        add(BOOLEANS, aligned(bytesBegin + (long) made.length), 1);
     }
 
     /** An array was made. */
     @ForceInline
     public static void made(short[] made) {
-        add(aligned(shortsBegin + 2L * made.length), 1);
+        add(SHORTS, aligned(shortsBegin + 2L * made.length), 1);
     }
 
     /** An array was made. */
     @ForceInline
     public static void made(char[] made) {
-        add(aligned(shortsBegin + 2L * made.length), 1);
+        add(CHARS, aligned(shortsBegin + 2L * made.length), 1);
     }
 
     /** An array was made. */
     @ForceInline
     public static void made(int[] made) {
-        add(aligned(intsBegin + 4L * made.length), 1);
+        add(INTS, aligned(intsBegin + 4L * made.length), 1);
     }
 
     /** An array was made. */
     @ForceInline
     public static void made(float[] made) {
-        add(aligned(intsBegin + 4L * made.length), 1);
+        add(FLOATS, aligned(intsBegin + 4L * made.length), 1);
     }
 
     /** An array was made. */
     @ForceInline
     public static void made(long[] made) {
-        add(aligned(longsBegin + 8L * made.length), 1);
+        add(LONGS, aligned(longsBegin + 8L * made.length), 1);
     }
 
     /** An array was made. */
     @ForceInline
     public static void made(double[] made) {
-        add(aligned(longsBegin + 8L * made.length), 1);
+        add(DOUBLES, aligned(longsBegin + 8L * made.length), 1);
     }
 
-    /** An array was made. */
+    /**
+     * An array was made.
+     *
+     * @param number of its class
+     */
     @ForceInline
-    public static void made(Object[] made) {
-        add(aligned(referencesBegin + (long) reference * made.length), 1);
+    public static void made(Object[] made, int number) {
+        add(number, aligned(referencesBegin + (long) reference * made.length), 1);
     }
 
     /** An array was made with so many of its dimensions. */
-    public static void made(Object[] made, int dimensions) {
+    public static void madeNested(Object[] made, int dimensions) {
         Object[] level = made;
         long above = 1;
-        long bytes = 0;
-        long objects = 0;
         for (int left = dimensions; ; left--) {
-            bytes += above * aligned(referencesBegin + (long) reference * level.length);
-            objects += above;
+            long bytes = above * aligned(referencesBegin + (long) reference * level.length);
+            add(numberOf(level.getClass()), bytes, above);
             above *= level.length;
             if (left == 1 || above == 0) {
                 break;
             }
             if (left == 2 && !(level[0] instanceof Object[])) {
-                bytes += above * arrayBytes(level[0]);
-                objects += above;
+                add(numberOf(level[0].getClass()), above * arrayBytes(level[0]), above);
                 break;
             }
             level = (Object[]) level[0];
         }
-        add(bytes, objects);
     }
 
     /** An object of any class was made, by native code or by the compiler in the place of Java's. */
     public static void madeObject(Object made) {
-        if (made == null) {
-            return;
+        if (made != null) {
+            add(numberOf(made.getClass()), bytesOf(made), 1);
         }
-        add(made.getClass().isArray() ? arrayBytes(made) : sizeOf(made), 1);
     }
 
     /** A tree of arrays was made, as by {@code Array.newInstance} with several dimensions. */
     public static void madeMany(Object made, int[] dimensions) {
         if (dimensions.length > 1 && made instanceof Object[]) {
-            made((Object[]) made, dimensions.length);
+            madeNested((Object[]) made, dimensions.length);
         } else {
             madeObject(made);
         }
@@ -213,7 +231,7 @@ public final class HeapwardenCounter {
     /** What a method returns was counted in its body, and will be counted again by its caller. */
     public static void takeBack(Object made) {
         if (made != null) {
-            add(-(made.getClass().isArray() ? arrayBytes(made) : sizeOf(made)), -1);
+            add(numberOf(made.getClass()), -bytesOf(made), -1);
         }
     }
 
@@ -300,7 +318,7 @@ public final class HeapwardenCounter {
         }
         HeapwardenThread under = of((Thread) carrier);
         HeapwardenThread state = (HeapwardenThread) found;
-        state.counts = under == null ? null : room((Thread) carrier, under, 0);
+        state.counts = under == null ? HeapwardenTable.NONE : under.counts;
         if (state.ownContexts == null) {
             state.contexts = under == null ? null : under.ownContexts;
         }
@@ -329,19 +347,25 @@ public final class HeapwardenCounter {
     }
 
     @ForceInline
-    private static void add(long bytes, long objects) {
+    private static void add(int number, long bytes, long objects) {
         Object found = UNSAFE.getReference(Thread.currentThread(), PLACE);
         if (found instanceof HeapwardenThread) {
             HeapwardenThread state = (HeapwardenThread) found;
-            long[] values = state.counts;
-            int at = state.account ^ moment;
-            if (values != null && at >= 0 && at < values.length - 1) {
-                values[at] += bytes;
-                values[at + 1] += objects;
+            // Of an account of another moment it is the key of nothing.
+            long key = HeapwardenTable.key(state.account ^ moment, number);
+            long[] table = state.counts;
+            int at = HeapwardenTable.home(table, key);
+            if (table[at] == key) {
+                table[at + 1] += bytes;
+                table[at + 2] += objects;
                 return;
             }
         }
-        slow(bytes, objects);
+        slow(number, bytes, objects);
+    }
+
+    private static long bytesOf(Object made) {
+        return made.getClass().isArray() ? arrayBytes(made) : sizeOf(made);
     }
 
     private static long arrayBytes(Object array) {
@@ -372,9 +396,61 @@ public final class HeapwardenCounter {
         return size;
     }
 
-    /** The first allocation of a thread, of an account, or since either changed. */
+    /** The number of a class that is known as an object. */
+    private static int numberOf(Class<?> made) {
+        if (made.isArray()) {
+            int number = numberOfPlainArray(made);
+            if (number != 0) {
+                return number;
+            }
+        }
+        int first = System.identityHashCode(made) & KNOWN.length - 1;
+        HeapwardenClass known = KNOWN[first];
+        if (known != null && known.refersTo(made)) {
+            return known.number;
+        }
+        known = KNOWN[first ^ 1];
+        if (known != null && known.refersTo(made)) {
+            return known.number;
+        }
+        return learn(made, first);
+    }
+
+    private static int numberOfPlainArray(Class<?> made) {
+        if (made == byte[].class) {
+            return BYTES;
+        } else if (made == Object[].class) {
+            return OBJECTS;
+        } else if (made == char[].class) {
+            return CHARS;
+        } else if (made == int[].class) {
+            return INTS;
+        } else if (made == long[].class) {
+            return LONGS;
+        } else if (made == boolean[].class) {
+            return BOOLEANS;
+        } else if (made == short[].class) {
+            return SHORTS;
+        } else if (made == float[].class) {
+            return FLOATS;
+        }
+        return made == double[].class ? DOUBLES : 0;
+    }
+
+    /** Asks for the number of a class and keeps it, in the place of another if need be. */
     @DontInline
-    private static void slow(long bytes, long objects) {
+    private static int learn(Class<?> made, int first) {
+        int number = number(made);
+        HeapwardenClass before = KNOWN[first];
+        int at = before == null || before.refersTo(null) ? first : first ^ 1;
+        // Its number is final: a thread that sees it sees that too.
+        KNOWN[at] = new HeapwardenClass(made, number);
+        return number;
+    }
+
+    /** Not at the place where it is looked for first, or the first of its thread, or since something changed. */
+    @DontInline
+    private static void slow(int number, long bytes, long objects) {
         Thread thread = Thread.currentThread();
         HeapwardenThread state = of(thread);
         if (state == null) {
@@ -385,18 +461,19 @@ public final class HeapwardenCounter {
         if (!isKnown(state.account)) {
             settle(state);
         }
-        int at = state.account ^ moment;
+        int account = state.account ^ moment;
         if (!isKnown(state.account)) {
             // The moment has just passed: this object still counts for the account of before.
-            at &= (1 << FIRST_MOMENT_BIT) - 1;
+            account &= (1 << FIRST_MOMENT_BIT) - 1;
         }
-        long[] values = room(thread, state, at);
-        if (values == null) {
-            lost += objects;
+        long key = HeapwardenTable.key(account, number);
+        if (HeapwardenTable.add(state.counts, key, bytes, objects)) {
             return;
         }
-        values[at] += bytes;
-        values[at + 1] += objects;
+        long[] table = room(thread, state);
+        if (table == null || !HeapwardenTable.addInAnyCase(table, key, bytes, objects)) {
+            lost += objects;
+        }
     }
 
     /** Whether it is an account of this moment. */
@@ -427,12 +504,8 @@ public final class HeapwardenCounter {
         return state;
     }
 
-    /** The counts of a thread, with room for the account at this place; null if it has no carrier yet. */
-    private static long[] room(Thread thread, HeapwardenThread state, int at) {
-        long[] values = state.counts;
-        if (values != null && at < values.length - 1) {
-            return values;
-        }
+    /** The table of a thread, with room for one more; null if it has no carrier yet. */
+    private static long[] room(Thread thread, HeapwardenThread state) {
         Thread owner = thread;
         HeapwardenThread under = state;
         if (thread.getClass() == VIRTUAL) {
@@ -442,18 +515,18 @@ public final class HeapwardenCounter {
                 return null;
             }
         }
-        values = under.counts;
-        if (values == null || at >= values.length - 1) {
-            int length = 2 * FIRST_ROOM;
-            while (at >= length - 1) {
-                length *= 2;
+        long[] table = HeapwardenTable.withRoom(under.counts, HeapwardenTable.MOST_SLOTS);
+        if (table != under.counts) {
+            if (under.shared == null) {
+                under.shared = new HeapwardenCounts(table, owner);
+                register(under.shared);
+            } else {
+                under.shared.values = table;
             }
-            values = new long[length];
-            register(new HeapwardenCounts(values, owner));
-            under.counts = values;
+            under.counts = table;
         }
-        state.counts = values;
-        return values;
+        state.counts = table;
+        return table;
     }
 
     private static void register(HeapwardenCounts mine) {
@@ -471,6 +544,8 @@ public final class HeapwardenCounter {
         // A native thread that attaches itself cannot wait for a class while its Thread is made: the JVM would crash.
         UNSAFE.ensureClassInitialized(HeapwardenThread.class);
         UNSAFE.ensureClassInitialized(HeapwardenCounts.class);
+        UNSAFE.ensureClassInitialized(HeapwardenTable.class);
+        UNSAFE.ensureClassInitialized(HeapwardenClass.class);
         int none = sizeOf(new byte[0]);
         int length = 1;
         while (sizeOf(new byte[length]) == none) {
@@ -491,18 +566,9 @@ public final class HeapwardenCounter {
         referencesBegin = sizeOf(new Object[0]) - reference * (length - 1);
     }
 
-    /** Hands {@link #total} what was counted since the start, by purse. On one thread at a time. */
+    /** Hands {@link #total} what was counted since the start, by account and class. On one thread at a time. */
     static void sum() {
         HeapwardenCounts head = counts;
-        int length = retired.length;
-        for (HeapwardenCounts each = head; each != null; each = each.next) {
-            length = Math.max(length, each.values.length);
-        }
-        if (length > retired.length) {
-            long[] longer = new long[length];
-            System.arraycopy(retired, 0, longer, 0, retired.length);
-            retired = longer;
-        }
         // The head stays, because threads put theirs before it.
         HeapwardenCounts before = head;
         while (before != null && before.next != null) {
@@ -510,26 +576,22 @@ public final class HeapwardenCounter {
             if (each.owner.isAlive()) {
                 before = each;
             } else {
-                sum(each.values, retired);
+                retired = HeapwardenTable.sum(each.values, retired);
                 before.next = each.next;
             }
         }
-        long[] all = retired.clone();
+        // The same array each time: what the agent allocates is in the JVM's figure.
+        long[] all = HeapwardenTable.sum(retired, HeapwardenTable.emptied(together));
         for (HeapwardenCounts each = head; each != null; each = each.next) {
-            sum(each.values, all);
+            all = HeapwardenTable.sum(each.values, all);
         }
-        for (int at = 0; at < length; at += 2) {
-            if (all[at + 1] != 0) {
-                total(at / 2, all[at], all[at + 1]);
+        together = all;
+        for (int at = 0; at < all.length; at += HeapwardenTable.STRIDE) {
+            if (all[at] != 0) {
+                total(all[at], all[at + 1], all[at + 2]);
             }
         }
         total(-1, 0, lost);
-    }
-
-    private static void sum(long[] from, long[] into) {
-        for (int at = 0; at < from.length; at++) {
-            into[at] += from[at];
-        }
     }
 
     /** The account of a number is another. */
@@ -549,8 +611,11 @@ public final class HeapwardenCounter {
     /** Twice the number of the purse that the calling thread allocates for; odd if code cannot change it. */
     private static native int account();
 
-    /** Tells a sum; for purse -1, the objects that were lost. */
-    private static native void total(int purse, long bytes, long objects);
+    /** Tells the sum of a key of {@link HeapwardenTable}; for -1, the objects that were lost. */
+    private static native void total(long key, long bytes, long objects);
+
+    /** The number of a class; {@link #OTHER} if none is left for it. */
+    private static native int number(Class<?> made);
 
     /** Twice the number of the purse of code with this number; negative if it has none. */
     private static native int owner(int number);

@@ -42,11 +42,11 @@ final class HeapwardenThread {
      */
     int free = UNKNOWN;
 
-    /**
-     * Bytes and objects in turn, by purse; null before the first. A virtual thread has those of its
-     * carrier, so no array has two writers.
-     */
-    long[] counts;
+    /** A {@link HeapwardenTable}. A virtual thread has that of its carrier, so no table has two writers. */
+    long[] counts = HeapwardenTable.NONE;
+
+    /** Where others find {@link #counts}; null before the first. Of a virtual thread: null. */
+    HeapwardenCounts shared;
 
     /** Where the thread is in the tree of contexts; see {@link HeapwardenContexts}. */
     int context;

@@ -45,6 +45,9 @@ const ALIGNS: [Align; 10] = [
     Align::Right,
 ];
 
+/// Behind the others, where inserted code counts.
+const COUNTED: [&str; 2] = ["COUNTED", "BY RATIO ± ERROR"];
+
 /// What to print.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Choice<'a> {
@@ -112,23 +115,54 @@ fn write_account(account: &Account, out: &mut dyn Write) -> io::Result<()> {
             None => "objects and bytes by class",
         }
     )?;
-    let mut lines = vec![TITLES.map(str::to_owned).to_vec()];
+    let is_counted = account.exact_allocated_bytes_total.is_some();
+    let mut titles = TITLES.to_vec();
+    if is_counted {
+        titles.extend(COUNTED);
+    }
+    let mut lines = vec![titles.into_iter().map(str::to_owned).collect::<Vec<_>>()];
     let mut largest: Vec<&Class> = account.classes.iter().collect();
     largest.sort_by_key(|class| std::cmp::Reverse(class.live_bytes));
     let (listed, others) = largest.split_at(largest.len().min(MAX_CLASSES));
     lines.extend(listed.iter().map(|class| {
         let name = printable::fitted_name(&class.class, MAX_CLASS_COLUMNS).into_owned();
-        Figures::of(class).cells(name, class.sample_share, class.generations)
+        let mut cells = Figures::of(class).cells(name, class.sample_share, class.generations);
+        if is_counted {
+            cells.extend(counted(
+                class.exact_allocated_bytes_total,
+                class.live_by_ratio_bytes,
+                class.live_by_ratio_standard_error_bytes,
+            ));
+        }
+        cells
     }));
     if !others.is_empty() {
         let name = match others.len() {
             1 => "1 other class".to_owned(),
             count => format!("{} other classes", amount::count(count as u64)),
         };
-        lines.push(Figures::sum(others).cells(name, None, None));
+        let mut cells = Figures::sum(others).cells(name, None, None);
+        if is_counted {
+            let bytes = others
+                .iter()
+                .filter_map(|class| class.exact_allocated_bytes_total);
+            let bytes = bytes.reduce(u64::saturating_add);
+            cells.extend(counted(bytes, None, None));
+        }
+        lines.push(cells);
     }
-    lines.push(Figures::sum(&largest).cells("sum".to_owned(), None, None));
-    write_grid(&ALIGNS, &lines, 4, out)?;
+    let mut sum = Figures::sum(&largest).cells("sum".to_owned(), None, None);
+    if is_counted {
+        // The account's own: classes that are not listed are in it.
+        sum.extend(counted(
+            account.exact_allocated_bytes_total,
+            account.live_by_ratio_bytes,
+            account.live_by_ratio_standard_error_bytes,
+        ));
+    }
+    lines.push(sum);
+    let aligns = [&ALIGNS[..], &[Align::Right; COUNTED.len()]].concat();
+    write_grid(&aligns[..lines[0].len()], &lines, 4, out)?;
     match account.classes_omitted {
         0 => Ok(()),
         more => writeln!(
@@ -137,6 +171,16 @@ fn write_account(account: &Account, out: &mut dyn Write) -> io::Result<()> {
             amount::count(more)
         ),
     }
+}
+
+/// What was counted, and live bytes by ratio with their error.
+fn counted(bytes: Option<u64>, live: Option<u64>, error: Option<u64>) -> [String; 2] {
+    let none = || "-".to_owned();
+    let live = live.zip(error);
+    [
+        bytes.map_or_else(none, amount::bytes),
+        live.map_or_else(none, |(live, error)| amount::estimate(live, error)),
+    ]
 }
 
 /// The figures of a class, or of several.
@@ -300,6 +344,37 @@ mod tests {
 ";
         let (_, table) = out.split_once("\n\n").unwrap();
         assert_eq!(table.trim_start(), expected, "{out}");
+    }
+
+    #[test]
+    fn where_code_counts_there_are_two_columns_more() {
+        let text = r#"{"accounts":[{"name":"shop","exact_allocated_bytes_total":3145728,
+            "live_by_ratio_bytes":2097152,"live_by_ratio_standard_error_bytes":104858,"classes":[
+            {"class":"a.A","live_bytes":2097152,"live_objects":1024,"exact_allocated_bytes_total":3145000,
+             "live_by_ratio_bytes":2097152,"live_by_ratio_standard_error_bytes":104858},
+            {"class":"a.B","exact_allocated_bytes_total":728},
+            {"class":"a.C"}]}]}"#;
+        let out = written(text, Choice::default());
+        let last = |name: &str| {
+            let line = out.lines().find(|line| line.trim_start().starts_with(name));
+            let (_, last) = line.expect("listed").split_once(" - ").expect("a dash");
+            last.split("  ")
+                .map(str::trim)
+                .filter(|cell| !cell.is_empty() && *cell != "-")
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert!(out.contains("COUNTED  BY RATIO ± ERROR"), "{out}");
+        assert!(
+            last("a.A").ends_with(&["3.0 MiB".into(), "2.0 ± 0.1 MiB".into()]),
+            "{out}"
+        );
+        assert!(last("a.B").ends_with(&["728 B".into()]), "{out}");
+        assert!(
+            last("sum").ends_with(&["3 MiB".into(), "2.0 ± 0.1 MiB".into()]),
+            "{out}"
+        );
+        assert!(!written(TEXT, Choice::default()).contains("COUNTED"));
     }
 
     #[test]

@@ -1,18 +1,22 @@
 //! Programs whose every class is rewritten, the JDK's included, give the answers that they give without the agent:
 //! exact accounts and contexts are on, with brackets of both around all of the program's methods.
 //!
-//! A database and the Java compiler always; `cargo xtask test --long` also has the twelve workloads of the cost
-//! table (`bench/java/rows`), which know the checksum of their results.
+//! A database, the Java compiler, and a triple store in Jetty 12 always; `cargo xtask test --long` also has that store
+//! and another one in Tomcat, and the twelve workloads of the cost table (`bench/java/rows`), which know the checksum of
+//! their results.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use heapwarden_harness::http::Answer;
+use heapwarden_tests::application::{Subject, subject};
 use heapwarden_tests::fixture::{files_below, up_to_date};
 use heapwarden_tests::jdk::{
     Collector, JAVAC, Vm, every_jdk_for, every_jdk_with, is_long, on_each, one_jdk_with,
 };
 use heapwarden_tests::jvm::{Builder, victim};
+use heapwarden_tests::server::Installation;
 use heapwarden_tests::{artifacts, command, java, libraries, maven};
 
 /// What one program may take on a busy machine.
@@ -61,6 +65,74 @@ fn a_database_gives_the_same_answers() {
         eprintln!("{vm}: {} answers, {counted:?} contexts", after.len());
         jvm.finish();
     });
+}
+
+/// How many requests fill a store.
+const LOADS: u32 = 8;
+
+/// What a store answers that is filled, read, exported, counted and emptied: statuses and bodies, lines in order.
+fn answers_of(subject: &Subject, vm: &Vm, policy: &str) -> Vec<String> {
+    let data = tempfile::tempdir().expect("a temporary folder");
+    let application = subject.application;
+    let site = Installation::with_heap("1g").collector(vm.collector);
+    let server = application.start(site, vm, data.path(), policy);
+    application.prepare(&server);
+    let mut answers = Vec::new();
+    let mut note = |answer: std::io::Result<Answer>| {
+        let answer = answer.unwrap_or_else(|why| panic!("{vm}: {why}\n{}", server.log()));
+        let mut lines: Vec<&str> = answer.body.lines().collect();
+        lines.sort_unstable();
+        answers.push(format!("{} {}", answer.status, lines.join("\n")));
+    };
+    for number in 0..LOADS {
+        note(application.load(&server, number));
+    }
+    for number in 0..LOADS {
+        note(application.read(&server, number));
+    }
+    application.export(&server).into_iter().for_each(&mut note);
+    note(application.ask_census(&server));
+    note(application.delete(&server, LOADS));
+    note(application.ask_census(&server));
+    note(application.read(&server, 0));
+    if policy.contains("[exact]") {
+        let metrics = server.metrics();
+        let contexts = metrics.value("heapwarden_exact_contexts", &[]);
+        let counted = metrics.sum("heapwarden_account_exact_allocated_objects_total");
+        eprintln!(
+            "{vm}: {}: {counted} objects, {contexts:?} contexts",
+            subject.title
+        );
+        assert!(
+            counted > 1e6 && contexts > Some(1e3),
+            "{vm}: {}",
+            server.log()
+        );
+    }
+    // What the store's own threads print when they are ended under way is not judged.
+    let _ = server.end();
+    answers
+}
+
+#[test]
+fn a_server_gives_the_same_answers() {
+    let names: &[&str] = match is_long() {
+        true => &["rdf4j-jetty", "rdf4j", "fuseki"],
+        false => &["rdf4j-jetty"],
+    };
+    for name in names {
+        let subject = subject(name).expect("it is one of the applications");
+        on_each(&one_jdk_with(Collector::G1, 1), |vm| {
+            let before = answers_of(subject, vm, "");
+            let after = answers_of(subject, vm, &policy(&["org.*", "com.*", "javax.*"]));
+            let longest = before.iter().map(String::len).max().unwrap_or(0);
+            assert!(longest > 100_000, "{vm}: {before:?}");
+            assert_eq!(before.len(), after.len(), "{vm}");
+            for (at, (before, after)) in before.iter().zip(&after).enumerate() {
+                assert!(before == after, "{vm}: answer {at} of {name} differs");
+            }
+        });
+    }
 }
 
 #[test]

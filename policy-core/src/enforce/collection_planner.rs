@@ -20,10 +20,11 @@ use std::time::{Duration, Instant};
 use crate::ledger::Epoch;
 use crate::ports::{Means, Offer};
 
-use super::budget::Budget;
+use super::budget::{Budget, SHORTEST_PAUSE};
 
-/// How long a need waits for a collection that comes anyway.
+/// How long a need waits for a collection that comes anyway: longer if young ones may answer it.
 const NATURAL: Duration = Duration::from_millis(100);
+const NATURAL_WITHOUT_YOUNG: Duration = Duration::from_millis(20);
 /// The pause after a young collection, in which the need may end.
 const SECOND_THOUGHTS: Duration = Duration::from_millis(20);
 /// How often to look while a collection is in flight; its events wake the enforcer earlier.
@@ -39,6 +40,9 @@ const OVERDUE: Duration = Duration::from_secs(4);
 /// The shortest pause after a young collection, and after one that could not be provoked.
 const YOUNG_REST: Duration = Duration::from_millis(250);
 const PROVOCATION_REST: Duration = Duration::from_secs(5);
+/// The same after a collection that runs beside the program, and of what it took.
+const CONCURRENT_REST: Duration = Duration::from_millis(50);
+const CONCURRENT_RESTS: u32 = 4;
 /// G1's service thread reads the flag every second.
 const NOTICE: Duration = Duration::from_millis(1500);
 /// How long G1 may take to begin a cycle; it finishes a running one first.
@@ -198,6 +202,17 @@ fn reaches(proof: Option<Epoch>, epoch: Epoch) -> bool {
     proof.is_some_and(|proof| proof >= epoch)
 }
 
+/// How long to rest after a collection, however much of the budget is left. One that runs beside the program, and
+/// has ended when the VM says so, is followed by another as soon as a burst of them has taken a fifth of the time: on
+/// such collectors garbage is charged until then, and whoever makes it waits. Others stop the program, or begin another
+/// cycle by themselves: they have the budget's own rest.
+fn rest_after(means: Means, took: Duration) -> Duration {
+    match means {
+        Means::Forced => (took * CONCURRENT_RESTS).clamp(CONCURRENT_REST, SHORTEST_PAUSE),
+        Means::Periodic | Means::Explicit | Means::Full => SHORTEST_PAUSE,
+    }
+}
+
 impl CollectionPlanner {
     /// What to do now. `offer` is what the collector offers now.
     pub fn step(&mut self, need: Need, offer: &Offer, status: &CollectorStatus) -> Step {
@@ -328,7 +343,8 @@ impl CollectionPlanner {
     }
 
     fn pay(&mut self, means: Means, now: Instant, took: Duration, cost: Duration) {
-        self.budget.spent(now, cost);
+        self.budget
+            .spent_resting(now, cost, rest_after(means, took));
         let kind = means.kind();
         self.done = Some(Done { kind, took, cost });
     }
@@ -542,7 +558,10 @@ impl CollectionPlanner {
             return Step::Wait(IDLE);
         };
         let now = status.now;
-        let natural = request.since + NATURAL;
+        let natural = match offer.young {
+            true => request.since + NATURAL,
+            false => request.since + NATURAL_WITHOUT_YOUNG,
+        };
         if now < natural {
             return Step::Wait(natural - now);
         }

@@ -644,6 +644,33 @@ fn without_young_collections_there_is_one_kind() {
     assert_eq!((world.provoked, world.asked.len()), (0, 1));
 }
 
+/// Needs that come one after the other are answered as fast as a fifth of the time allows, where collections are
+/// quick and run beside the program; others rest for a second.
+#[test]
+fn quick_collections_beside_the_program_follow_each_other() {
+    let answers = |offer: &[Means], covering_ms: u64| {
+        let host = Host {
+            covering_ms,
+            ..quiet_host(offer)
+        };
+        let mut world = World::new(&host);
+        let begun = world.now();
+        for _ in 0..5 {
+            assert!(world.until_answered(Need::Covering, 10_000).is_some());
+            world.pause();
+        }
+        world.now() - begun
+    };
+    let ms = Duration::from_millis;
+    // 10 ms each: the rest of 50 ms is longer than four times that.
+    let quick = answers(&[Means::Forced], 10);
+    assert!(quick > ms(200) && quick < ms(800), "{quick:?}");
+    let slow = answers(&[Means::Forced], 200);
+    assert!(slow > ms(4 * 1000) && slow < ms(6000), "{slow:?}");
+    let full = answers(&[Means::Full], 10);
+    assert!(full > ms(4 * 1000), "{full:?}");
+}
+
 #[test]
 fn a_provocation_without_room_does_not_bar_the_way_up() {
     for need in [Need::Young, Need::Covering] {

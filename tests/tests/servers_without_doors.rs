@@ -19,15 +19,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const LIMIT_MIB: u64 = 32;
-const LIMIT_BYTES: f64 = (LIMIT_MIB << 20) as f64;
 /// Of the limit. What is beyond limit and reserve is in the bound of `applications`, too.
 const RESERVE: f64 = 0.125;
 const OVERSHOOT: f64 = 0.15;
 /// Units of one command.
 const BATCH: u64 = 16;
-/// So much is sent at most, acknowledged or not: three times the limit.
-const MOST_UNITS: u64 = 3 * (LIMIT_MIB << 20) / 32_768;
+/// Bytes of a unit.
+const UNIT_BYTES: u64 = 32_768;
+/// So much is sent at most, acknowledged or not, of the limit.
+const MOST_OF_LIMIT: u64 = 3;
 /// Commands that end without anything acknowledged before the load is over.
 const FRUITLESS: u32 = 8;
 const LOADING: Duration = Duration::from_secs(120);
@@ -51,6 +51,14 @@ struct Subject {
     embedded: bool,
     /// Oldest Java that it runs on.
     java: u32,
+    /// Above what it holds by itself.
+    limit_mib: u64,
+}
+
+impl Subject {
+    fn limit_bytes(&self) -> f64 {
+        (self.limit_mib << 20) as f64
+    }
 }
 
 const SUBJECTS: [Subject; 7] = [
@@ -61,6 +69,7 @@ const SUBJECTS: [Subject; 7] = [
         ports: 1,
         embedded: false,
         java: 17,
+        limit_mib: 32,
     },
     Subject {
         name: "zookeeper",
@@ -69,6 +78,7 @@ const SUBJECTS: [Subject; 7] = [
         ports: 1,
         embedded: false,
         java: 17,
+        limit_mib: 32,
     },
     Subject {
         name: "kafka",
@@ -77,6 +87,8 @@ const SUBJECTS: [Subject; 7] = [
         ports: 2,
         embedded: false,
         java: 17,
+        // On ZGC, without compressed references, the broker itself holds 34 MB.
+        limit_mib: 64,
     },
     Subject {
         name: "artemis",
@@ -85,6 +97,7 @@ const SUBJECTS: [Subject; 7] = [
         ports: 1,
         embedded: false,
         java: 17,
+        limit_mib: 32,
     },
     Subject {
         name: "quartz",
@@ -93,6 +106,7 @@ const SUBJECTS: [Subject; 7] = [
         ports: 0,
         embedded: true,
         java: 17,
+        limit_mib: 32,
     },
     Subject {
         name: "webflux",
@@ -101,6 +115,7 @@ const SUBJECTS: [Subject; 7] = [
         ports: 1,
         embedded: false,
         java: 17,
+        limit_mib: 32,
     },
     Subject {
         name: "helidon",
@@ -109,6 +124,7 @@ const SUBJECTS: [Subject; 7] = [
         ports: 1,
         embedded: false,
         java: 21,
+        limit_mib: 32,
     },
 ];
 
@@ -205,15 +221,15 @@ fn policy(subject: &Subject) -> String {
         _ => {
             say(&format!("note: {} has no shipped policy", subject.name));
             return format!(
-                "[enforcement]\nmode = \"enforce\"\n\n[[account]]\nname = \"loaded\"\npackages = {:?}\nlimit = \"{LIMIT_MIB}MiB\"\n",
-                subject.packages
+                "[enforcement]\nmode = \"enforce\"\n\n[[account]]\nname = \"loaded\"\npackages = {:?}\nlimit = \"{}MiB\"\n",
+                subject.packages, subject.limit_mib
             );
         }
     };
     let replaced = |line: &str| match line.split_once(" = ").map(|(key, _)| key) {
         Some("mode") => "mode = \"enforce\"".to_owned(),
         Some("name") => "name = \"loaded\"".to_owned(),
-        Some("limit") => format!("limit = \"{LIMIT_MIB}MiB\""),
+        Some("limit") => format!("limit = \"{}MiB\"", subject.limit_mib),
         _ => line.to_owned(),
     };
     let lines: Vec<String> = text.lines().map(replaced).collect();
@@ -221,13 +237,13 @@ fn policy(subject: &Subject) -> String {
 }
 
 /// Adds what the account says now.
-fn observe(host: &Jvm, row: &mut Row) {
+fn observe(host: &Jvm, subject: &Subject, row: &mut Row) {
     let accounts = host.accounts();
     let Some(account) = accounts.find("loaded") else {
         return;
     };
     let live = account["live_bytes"].as_f64().unwrap_or_default();
-    row.highest = row.highest.max(live / LIMIT_BYTES);
+    row.highest = row.highest.max(live / subject.limit_bytes());
     row.refusals = account["refusals_total"].as_u64().unwrap_or_default();
     row.killed = account["threads_killed_total"].as_f64().unwrap_or_default();
     let reasons = account["deferred_by_reason"].as_object();
@@ -265,12 +281,13 @@ fn load(client: &mut Jvm, units: u64, row: &mut Row) -> (u64, u64) {
     (acknowledged, errors)
 }
 
-fn load_past_limit(host: &mut Option<Jvm>, client: &mut Jvm, row: &mut Row) {
+fn load_past_limit(host: &mut Option<Jvm>, client: &mut Jvm, subject: &Subject, row: &mut Row) {
+    let most_units = MOST_OF_LIMIT * (subject.limit_mib << 20) / UNIT_BYTES;
     let begun = Instant::now();
     let (mut sent, mut fruitless) = (0, 0);
-    while sent < MOST_UNITS && fruitless < FRUITLESS && begun.elapsed() < LOADING {
+    while sent < most_units && fruitless < FRUITLESS && begun.elapsed() < LOADING {
         let jvm = host.as_mut().unwrap_or(client);
-        observe(jvm, row);
+        observe(jvm, subject, row);
         let (acknowledged, errors) = load(client, BATCH, row);
         row.acknowledged += acknowledged;
         row.errors += errors;
@@ -282,7 +299,7 @@ fn load_past_limit(host: &mut Option<Jvm>, client: &mut Jvm, row: &mut Row) {
     let jvm = host.as_mut().unwrap_or(client);
     let bound = 1.0 + RESERVE + OVERSHOOT;
     let _ = command::poll(REPORT, || {
-        observe(jvm, row);
+        observe(jvm, subject, row);
         thread::sleep(10 * REST);
         (row.highest <= bound || row.reported).then_some(())
     });
@@ -320,7 +337,7 @@ fn run(vm: &Vm, subject: &Subject, row: &mut Row) {
         (Some(started), client)
     };
     row.lives = false;
-    load_past_limit(&mut host, &mut client, row);
+    load_past_limit(&mut host, &mut client, subject, row);
     row.kept = match persist(&mut client, "count") {
         Some(count) => {
             let missing = (row.acknowledged).saturating_sub(count.parse().unwrap_or(0));
@@ -337,12 +354,12 @@ fn run(vm: &Vm, subject: &Subject, row: &mut Row) {
     let jvm = host.as_mut().unwrap_or(&mut client);
     if dropped {
         row.recovered = command::poll(RECOVERY, || {
-            observe(jvm, row);
+            observe(jvm, subject, row);
             let accounts = jvm.accounts();
             let live = accounts.holding("loaded").live_bytes;
             let open = accounts.is_in_state("loaded", "open");
             thread::sleep(5 * REST);
-            (open && live < LIMIT_BYTES).then(|| begun.elapsed())
+            (open && live < subject.limit_bytes()).then(|| begun.elapsed())
         });
     }
     let mut again = 0;
@@ -353,15 +370,28 @@ fn run(vm: &Vm, subject: &Subject, row: &mut Row) {
     });
     row.works_again = works.is_some();
     let jvm = host.as_mut().unwrap_or(&mut client);
-    observe(jvm, row);
+    observe(jvm, subject, row);
     jvm.ask("gc");
     row.lives = true;
+    let account = jvm.accounts();
+    let account = account.find("loaded").cloned().unwrap_or_default();
+    say(&format!(
+        "    {}: {} with live {} and charged {}",
+        subject.name, account["state"], account["live_bytes"], account["charged_bytes"]
+    ));
+    for class in account["classes"].as_array().into_iter().flatten().take(6) {
+        say(&format!(
+            "    {}: {} with {} live bytes",
+            subject.name, class["class"], class["live_bytes"]
+        ));
+    }
+    // The first lines, and the last.
     let log = jvm.log();
-    for line in log
-        .lines()
+    let lines: Vec<&str> = (log.lines())
         .filter(|line| line.contains("heapwarden"))
-        .take(40)
-    {
+        .collect();
+    let (first, rest) = lines.split_at(lines.len().min(20));
+    for line in first.iter().chain(&rest[rest.len().saturating_sub(20)..]) {
         say(&format!("    {}: {line}", subject.name));
     }
 }

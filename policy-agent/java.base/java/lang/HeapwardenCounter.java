@@ -515,14 +515,9 @@ public final class HeapwardenCounter {
                 return null;
             }
         }
-        long[] table = HeapwardenTable.withRoom(under.counts, HeapwardenTable.MOST_SLOTS);
+        long[] table = HeapwardenTable.follower(under.counts);
         if (table != under.counts) {
-            if (under.shared == null) {
-                under.shared = new HeapwardenCounts(table, owner);
-                register(under.shared);
-            } else {
-                under.shared.values = table;
-            }
+            register(new HeapwardenCounts(table, owner));
             under.counts = table;
         }
         state.counts = table;

@@ -7,8 +7,9 @@ import jdk.internal.vm.annotation.ForceInline;
  * objects, and a fourth place that only the first slot uses, for the number of keys.
  *
  * <p>A table has one writer, and any reader: a key that is there stays at its place, and what stands beside it only
- * grows, so a reader that comes late has less and never anything wrong. A table that gets too small is copied
- * whole into a larger one before anybody sees that.
+ * grows, so a reader that comes late has less and never anything wrong. A table that gets too small is followed by a
+ * larger one, which begins empty; both count. So a virtual thread that still has the first loses nothing: the JDK may
+ * let its carrier run for a moment without mounting it anew.
  *
  * <p>It is bounded: if there is no room for another class, its objects count as those of other classes of the account.
  */
@@ -110,13 +111,21 @@ final class HeapwardenTable {
                 && table[3] < (slots <= ROOMY_SLOTS ? slots / 4 : slots / 4 * 3);
     }
 
-    /** The table, or a larger one with what is in it if it has no room and may have so many slots. */
-    static long[] withRoom(long[] table, int mostSlots) {
+    /** An empty one to follow a table that has no room; the table itself if it has, or may not be larger. */
+    static long[] follower(long[] table) {
         int slots = table.length / STRIDE;
-        if (hasRoom(table) || slots >= mostSlots) {
+        return hasRoom(table) || slots >= MOST_SLOTS
+                ? table
+                : ofSlots(Math.max(2 * slots, FIRST_SLOTS));
+    }
+
+    /** The table, or a larger one with what is in it if it has no room and may be larger. The agent's thread. */
+    private static long[] withRoom(long[] table) {
+        int slots = table.length / STRIDE;
+        if (hasRoom(table) || slots >= MOST_SLOTS_OF_ALL) {
             return table;
         }
-        long[] larger = ofSlots(Math.max(2 * slots, FIRST_SLOTS));
+        long[] larger = ofSlots(2 * slots);
         for (int at = 0; at < table.length; at += STRIDE) {
             if (table[at] != 0) {
                 addInAnyCase(larger, table[at], table[at + 1], table[at + 2]);
@@ -139,7 +148,7 @@ final class HeapwardenTable {
         for (int at = 0; at < from.length; at += STRIDE) {
             long key = from[at];
             if (key != 0 && !add(sum, key, from[at + 1], from[at + 2])) {
-                sum = withRoom(sum, MOST_SLOTS_OF_ALL);
+                sum = withRoom(sum);
                 addInAnyCase(sum, key, from[at + 1], from[at + 2]);
             }
         }

@@ -45,9 +45,6 @@ final class HeapwardenThread {
     /** A {@link HeapwardenTable}. A virtual thread has that of its carrier, so no table has two writers. */
     long[] counts = HeapwardenTable.NONE;
 
-    /** Where others find {@link #counts}; null before the first. Of a virtual thread: null. */
-    HeapwardenCounts shared;
-
     /** Where the thread is in the tree of contexts; see {@link HeapwardenContexts}. */
     int context;
 

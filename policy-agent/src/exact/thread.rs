@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use policy_config::{Exact, PackagePattern};
+use policy_core::counted_since::classes::UNKNOWN;
 use policy_core::exact::{Compared, Comparison, Skip};
 use policy_jvm::kinds::Class;
 use policy_jvm::{Global, Jni, JvmTiError};
@@ -192,7 +193,7 @@ fn tell_refused(agent: &Agent, class: &Global<Class>, failure: JvmTiError) {
 #[derive(Default)]
 struct Known {
     sums: HashMap<i64, Sum>,
-    names: HashMap<u16, Option<Arc<str>>>,
+    names: HashMap<u16, Arc<str>>,
 }
 
 /// Adds what was counted since the last time to the purses, and to their classes.
@@ -211,9 +212,15 @@ fn gather(agent: &Agent, jni: &Jni, counter: &Counter, known: &mut Known) {
         let gained = sum - before;
         if gained != Sum::default() {
             *of_purses.entry(purse).or_default() += gained;
-            let name = || agent.exact.numbers.class_name(class).map(Arc::from);
+            let name = || {
+                let name = agent.exact.numbers.class_name(class);
+                name.map_or_else(|| UNKNOWN.into(), Arc::from)
+            };
             let name = known.names.entry(class).or_insert_with(name);
-            of_classes.extend(name.clone().map(|name| (purse, name, gained)));
+            // What comes late for a purse that was closed is not its next owner's.
+            if agent.core.ledger.is_open(purse) {
+                of_classes.push((purse, Arc::clone(name), gained));
+            }
         }
     }
     for (purse, gained) in of_purses {

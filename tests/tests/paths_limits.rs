@@ -4,7 +4,7 @@
 use heapwarden_tests::cgroup::Cgroup;
 use heapwarden_tests::command::{self, Finished, PATIENCE, poll};
 use heapwarden_tests::jdk::{
-    Collector, Vm, every_jdk_with, is_long, on_each, one_jdk_with, some_vms,
+    Collector, Vm, every_jdk_with, is_long, on_each, on_each_at_once, one_jdk_with, some_vms,
 };
 use heapwarden_tests::jvm::{Jvm, victim};
 use heapwarden_tests::walks::{
@@ -131,7 +131,8 @@ fn a_jvm_that_is_process_one_adopts_no_zombie() {
         );
         return left_out(TEST, can.stderr.trim());
     }
-    on_each(&one_jdk_with(Collector::G1, 0), |vm| {
+    // One at a time: each is process 1, and the JVM's socket for commands has that number.
+    on_each_at_once(1, &one_jdk_with(Collector::G1, 0), |vm| {
         let mut jvm = victim(vm, "victim.paths.SixHolders")
             .policy(FINE)
             .option("test-walk=faults")
@@ -170,8 +171,9 @@ fn a_cgroup_with_too_little_memory_gets_no_walk_and_one_with_enough_does() {
         Ok(group) => group,
         Err(why) => return left_out(TEST, &why),
     };
+    // One at a time: they are in one group.
     let vms = one_jdk_with(Collector::Serial, 1);
-    on_each(&vms, |vm| {
+    on_each_at_once(1, &vms, |vm| {
         let mut jvm = victim(vm, "victim.paths.SixHolders")
             .policy(FINE)
             .heap("300m")
@@ -360,7 +362,8 @@ fn a_cgroup_without_room_for_processes_gets_a_clear_no() {
         Ok(group) => group,
         Err(why) => return left_out(TEST, &why),
     };
-    on_each(&one_jdk_with(Collector::Serial, 2), |vm| {
+    // One at a time: they are in one group.
+    on_each_at_once(1, &one_jdk_with(Collector::Serial, 2), |vm| {
         let mut jvm = victim(vm, "victim.paths.SixHolders")
             .policy(FINE)
             .under(group.entering())

@@ -10,6 +10,8 @@ use heapwarden_tests::truth::Truth;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+/// An answer may be as old as this.
+const ANSWER_AGE: Duration = Duration::from_millis(600);
 const POLICY: &str = "[[account]]\nname = \"orders\"\npackages = [\"com.acme.orders\"]\n\
                       [[account]]\nname = \"billing\"\npackages = [\"com.acme.billing\"]\n";
 /// Of one region each.
@@ -117,6 +119,8 @@ fn undecided(jvm: &mut Jvm, vm: &Vm) -> bool {
     let truth = Truth::of(&jvm.ask(&order)).bytes as f64;
     // Small garbage until a young collection has found them alive.
     jvm.ask("churn com.acme.billing bytes:1000*400000");
+    // An answer may be older than all that on a quick machine.
+    std::thread::sleep(ANSWER_AGE);
     let mut least = f64::MAX;
     for _ in 0..8 {
         let accounts = jvm.accounts();
@@ -217,8 +221,7 @@ fn short_threads_are_as_far_from_the_truth_as_the_factor_says() {
                 .policy(POLICY)
                 .start();
             jvm.ask(&format!("run {THREADS} {ARRAYS}"));
-            // An answer may be as old as this.
-            std::thread::sleep(Duration::from_millis(600));
+            std::thread::sleep(ANSWER_AGE);
             let metrics = jvm.metrics();
             let factor = metrics.value("heapwarden_sampling_error_factor", &[]);
             let factor = factor.expect("it is published");

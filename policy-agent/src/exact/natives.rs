@@ -2,7 +2,7 @@
 //!
 //! They run on allocating threads, but seldom: at the first allocation of a thread, of a class, or since
 //! something changed; at the first call of a package, and at the first object of a class that only the object itself
-//! tells (a clone, what reflection makes). The last two take the lock of the numbers for a moment.
+//! tells (a clone, what reflection makes), whose name is read then. The last two take the lock of the numbers for a moment.
 
 use std::cell::RefCell;
 
@@ -123,7 +123,7 @@ fn number(jni: &Jni, class: Option<Ref<'_, Class>>) -> i32 {
             Some(name) => name.strip_suffix(';')?,
             None => &signature,
         };
-        agent.exact.numbers.class(loader, name.as_bytes())
+        agent.exact.numbers.class_of_object(loader, name.as_bytes())
     };
     number().unwrap_or(policy_exact::OTHER_CLASSES)
 }

@@ -80,6 +80,16 @@ impl Numbers {
 
     /// The number of a class as code of this loader names it; of an array by its descriptor.
     pub(super) fn class(&self, loader: Loader, name: &[u8]) -> Option<i32> {
+        self.class_below(MOST, loader, name)
+    }
+
+    /// The number of a class of which there is an object. Hidden classes are among them, any number of which a program
+    /// may make: half of the numbers are left for those that code names, whose objects would not be counted without.
+    pub(super) fn class_of_object(&self, loader: Loader, name: &[u8]) -> Option<i32> {
+        self.class_below(MOST / 2, loader, name)
+    }
+
+    fn class_below(&self, most: usize, loader: Loader, name: &[u8]) -> Option<i32> {
         let known = KNOWN_CLASSES.iter().find(|(_, known)| *known == name);
         if let Some((number, _)) = known {
             return Some(*number);
@@ -97,7 +107,8 @@ impl Numbers {
         if let Some(number) = tables.classes.get(&key) {
             return Some(i32::from(*number));
         }
-        let number = u16::try_from(FIRST_CLASS as usize + tables.names.len()).ok()?;
+        let number = FIRST_CLASS as usize + tables.names.len();
+        let number = u16::try_from(number).ok().filter(|_| number < most)?;
         tables.names.push(Arc::clone(&key.1));
         tables.classes.insert(key, number);
         Some(i32::from(number))
@@ -251,6 +262,21 @@ mod tests {
         }
         assert_eq!(numbers.class_name(1), None);
         assert_eq!(numbers.class_name(60_000), None);
+    }
+
+    #[test]
+    fn objects_take_half_of_the_numbers_at_the_most() {
+        let numbers = Numbers::default();
+        let many = (0..MOST).filter(|at| {
+            let name = format!("a/Hidden.0x{at:x}");
+            numbers
+                .class_of_object(Loader::Boot, name.as_bytes())
+                .is_some()
+        });
+        assert_eq!(many.count(), MOST / 2 - FIRST_CLASS as usize);
+        let named = numbers.class(Loader::Boot, b"a/B");
+        assert_eq!(named, Some(MOST as i32 / 2));
+        assert_eq!(numbers.class_of_object(Loader::Boot, b"a/B"), named);
     }
 
     #[test]

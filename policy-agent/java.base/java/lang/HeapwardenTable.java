@@ -6,8 +6,8 @@ import jdk.internal.vm.annotation.ForceInline;
  * Bytes and objects by account and class: open addressing in one array, of which a slot has the key, the bytes, the
  * objects, and a fourth place that only the first slot uses, for the number of keys.
  *
- * <p>A table has one writer, and any reader: a key that is there stays at its place, and what stands beside it only
- * grows, so a reader that comes late has less and never anything wrong. A table that gets too small is followed by a
+ * <p>A table has one writer, and any reader: a key that is there stays at its place, so a reader that comes
+ * early misses the latest objects, and has them the next time. A table that gets too small is followed by a
  * larger one, which begins empty; both count. So a virtual thread that still has the first loses nothing: the JDK may
  * let its carrier run for a moment without mounting it anew.
  *

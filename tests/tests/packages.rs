@@ -2,7 +2,9 @@
 
 use heapwarden_tests::jdk::{Collector, every_jdk_with, on_each};
 use heapwarden_tests::jvm::{Builder, Jvm, victim};
+use heapwarden_tests::scrape::Accounts;
 use heapwarden_tests::truth::Truth;
+use std::time::Duration;
 
 /// Overlapping patterns in an order in which file order would give wrong answers.
 const POLICY: &str = r#"
@@ -70,6 +72,21 @@ fn assert_payer(jvm: &mut Jvm, path: &str, payer: &str) -> u64 {
         );
     }
     truth.bytes
+}
+
+/// The program's frames are between the allocation and the account's: they are no service's before they are named.
+#[test]
+fn the_first_objects_are_their_packages_before_the_program_has_a_name() {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = holder(vm, POLICY).option("test-names=late").start();
+        let named = |accounts: &Accounts| accounts.find("victim.Holder").is_some();
+        assert!(!named(&jvm.accounts()));
+        assert_payer(&mut jvm, "com.acme.orders", "orders");
+        assert_payer(&mut jvm, "com.acme.billing>org.lib.xml", "acme");
+        jvm.until(Duration::from_secs(60), "the program has its name", named);
+        assert_payer(&mut jvm, "com.acme.orders", "orders");
+        jvm.finish();
+    });
 }
 
 #[test]

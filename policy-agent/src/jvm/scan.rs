@@ -53,7 +53,7 @@ fn enter(recognizer: Recognizer<'_>, class: &Ref<'_, Class>, classify: bool) {
 }
 
 /// Enters the loaders that the JDK itself makes, at the start: the platform's belongs to no account, and the
-/// loader thread finds out what program the system class loader has.
+/// application's is the program's. The loader thread finds out what program that is, if any.
 pub(crate) fn enter_builtin_loaders(agent: &Agent, jni: &Jni) {
     let Some(class) = jni.boot_class("java/lang/ClassLoader") else {
         return;
@@ -63,7 +63,8 @@ pub(crate) fn enter_builtin_loaders(agent: &Agent, jni: &Jni) {
         enter_platform(&agent.core, &agent.jvmti, &platform);
     }
     if let Some(system) = loader("getSystemClassLoader") {
-        Recognizer { agent, jni }.loader(&system);
+        let id = Recognizer { agent, jni }.loader(&system);
+        agent.core.identity.loaders.presume_program(id);
     }
 }
 

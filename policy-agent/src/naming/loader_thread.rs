@@ -16,7 +16,7 @@ use policy_jvm::{Jni, Local};
 
 use crate::agent::Agent;
 use crate::door::Fitter;
-use crate::identity::directory::LoaderIdentity;
+use crate::identity::directory::{Directory, LoaderIdentity};
 use crate::identity::loaders::{LoaderId, LoaderOwner};
 use crate::jvm::recognizer::Recognizer;
 use crate::ledger::{PurseId, Tag};
@@ -33,6 +33,9 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 const MOST_ATTEMPTS: u32 = 24;
 /// Loaders between a child and the service it belongs to, at the most.
 const MOST_PARENTS: u32 = 8;
+
+/// How late a test has loaders named.
+const LATE_NAMES: Duration = Duration::from_secs(3);
 
 /// When to ask again about a loader.
 struct NextCheck {
@@ -63,6 +66,9 @@ impl NextCheck {
 /// Runs until the agent stops.
 pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
     agent.loader_thread.listen();
+    if agent.options().test_late_names {
+        std::thread::sleep(LATE_NAMES);
+    }
     let mut loader_thread = LoaderThread {
         agent,
         checks: HashMap::new(),
@@ -118,8 +124,8 @@ impl LoaderThread {
         }
         // An earlier loader may have had this id.
         self.checks.remove(&id);
-        // A new loader is pending on its own purse.
-        let purse = loaders.owner(id).purse();
+        // A new loader is pending on its own purse, or presumed to be the program's.
+        let purse = loaders.owner(id).any_purse();
         self.agent
             .core
             .directory()
@@ -186,11 +192,10 @@ impl LoaderThread {
 
     /// Identifies the parent of a loader first.
     fn identify_parent(&mut self, jni: &Jni, id: LoaderId, loader: &Local<'_>, parents: u32) {
-        let pending = matches!(
-            self.agent.core.identity.loaders.owner(id),
-            LoaderOwner::Pending(_)
-        );
-        if pending && (self.enter(id) || self.agent.core.directory().loader(id).is_some()) {
+        let is_pending = |directory: &Directory| {
+            (directory.loader(id)).is_some_and(|known| known.identity == LoaderIdentity::Pending)
+        };
+        if self.enter(id) || is_pending(&self.agent.core.directory()) {
             self.identify(jni, id, loader, parents);
         }
     }

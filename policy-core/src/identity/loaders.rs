@@ -11,6 +11,10 @@
 //!    └─of no service────────▶ nobody    (builtin, container, unnamed: frames decide)
 //! ```
 //!
+//! The application class loader is the program's before it is named ([`Loaders::presume_program`]): while it is
+//! pending, each of its frames would claim what it makes for the accounts of packages beneath it, and the program
+//! would keep that for as long as it lives. If it turns out to be a container's, it becomes nobody's.
+//!
 //! The thread that numbers a loader stores a weak reference to it beside the entry before any other
 //! thread learns of the entry. (The agent does this, because it knows Java objects.) The loader thread
 //! finds a loader by this reference if the queue of new loaders was full. Every entry has had such a
@@ -24,7 +28,7 @@ use crate::ledger::PurseId;
 use crate::ledger::{Chunks, IndexPool};
 use crate::ledger::{LoaderTag, Tag};
 use crate::sync::places;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::entry_state::EntryState;
 
@@ -108,8 +112,8 @@ pub struct Loaders {
     deaths: AtomicU32,
     /// Entries that belong to a service or are pending. While there are none, no frame is looked at for one.
     claimants: AtomicU32,
-    /// Whether some loader was found to be the program's.
-    has_program: AtomicBool,
+    /// Entries that are the program's. While there are none, no frame is looked at for it.
+    programs: AtomicU32,
     /// The number of the JDK's platform loader; that of the boot loader, if it is not known.
     platform: AtomicU32,
 }
@@ -122,7 +126,7 @@ impl Loaders {
             entries: Chunks::new(places(MOST_LOADERS)),
             deaths: AtomicU32::new(0),
             claimants: AtomicU32::new(0),
-            has_program: AtomicBool::new(false),
+            programs: AtomicU32::new(0),
             platform: AtomicU32::new(LoaderId::BOOT.0),
         };
         // Index 0 is LoaderId::BOOT, which stays Nobody.
@@ -179,19 +183,29 @@ impl Loaders {
     }
 
     fn store_owner(&self, entry: &Entry, owner: LoaderOwner) {
-        let before = entry.owner.swap(owner.pack(), Ordering::Relaxed);
-        if let LoaderOwner::Program(_) = owner {
-            self.has_program.store(true, Ordering::Release);
-        }
-        let claims = |owner: LoaderOwner| owner.purse().is_some();
-        match (claims(LoaderOwner::unpack(before)), claims(owner)) {
+        let before = LoaderOwner::unpack(entry.owner.swap(owner.pack(), Ordering::Relaxed));
+        let count = |counter: &AtomicU32, counts: fn(LoaderOwner) -> bool| match (
+            counts(before),
+            counts(owner),
+        ) {
             (false, true) => {
-                self.claimants.fetch_add(1, Ordering::Release);
+                counter.fetch_add(1, Ordering::Release);
             }
             (true, false) => {
-                self.claimants.fetch_sub(1, Ordering::Release);
+                counter.fetch_sub(1, Ordering::Release);
             }
             _ => {}
+        };
+        count(&self.claimants, |owner| owner.purse().is_some());
+        count(&self.programs, |owner| {
+            matches!(owner, LoaderOwner::Program(_))
+        });
+    }
+
+    /// Takes a pending loader for the program's until it is named: see the module. At the start.
+    pub fn presume_program(&self, id: LoaderId) {
+        if let LoaderOwner::Pending(purse) = self.owner(id) {
+            self.set_owner(id, LoaderOwner::Program(purse));
         }
     }
 
@@ -202,7 +216,7 @@ impl Loaders {
 
     /// Whether the program has an account. One load; any thread.
     pub fn has_program(&self) -> bool {
-        self.has_program.load(Ordering::Acquire)
+        self.programs.load(Ordering::Acquire) > 0
     }
 
     /// Says which loader is the JDK's platform loader. At the start.
@@ -312,6 +326,21 @@ mod tests {
         loaders.recycle(id);
         assert_eq!(loaders.of_tag(tag), None);
         assert_eq!(loaders.owner(LoaderId::BOOT), LoaderOwner::Nobody);
+    }
+
+    #[test]
+    fn a_presumed_program_claims_no_frame_and_ends_as_what_it_is() {
+        let loaders = Loaders::new();
+        let purse = PurseId::new(3);
+        let id = loaders.open(LoaderOwner::Pending(purse), 0).unwrap();
+        assert!(loaders.any_claimant() && !loaders.has_program());
+        loaders.presume_program(id);
+        assert_eq!(loaders.owner(id), LoaderOwner::Program(purse));
+        assert!(!loaders.any_claimant() && loaders.has_program());
+        loaders.set_owner(id, LoaderOwner::Nobody);
+        loaders.presume_program(id);
+        assert_eq!(loaders.owner(id), LoaderOwner::Nobody);
+        assert!(!loaders.any_claimant() && !loaders.has_program());
     }
 
     /// Two threads number one loader: one tag stays on it, and both entries end.

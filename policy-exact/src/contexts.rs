@@ -1,9 +1,9 @@
 //! Contexts: the code that counts allocations by the path of calls that leads to them.
 //!
-//! Each method of the named packages that may allocate or call stands in a bracket: at its entry the thread's place
-//! in the tree becomes that of the method beneath its caller, at its end what it was, also if it ends with an
-//! exception. Only an exception that comes out of the constructor of a superclass runs no such end in that of the
-//! class; so each handler of such a method makes its place anew.
+//! Each method of the named packages in which anything may be counted (the module `quiet`) stands in a bracket: at its
+//! entry the thread's place in the tree becomes that of the method beneath its caller, at its end what it was, also if
+//! it ends with an exception. Only an exception that comes out of the constructor of a superclass runs no such end in
+//! that of the class; so each handler of such a method makes its place anew.
 //!
 //! | behind | code | counts |
 //! | --- | --- | --- |
@@ -46,7 +46,7 @@ pub struct Contexts<'p> {
     pub class: &'p mut dyn FnMut(&[u8]) -> i32,
 }
 
-/// Adds to `edit` what the method needs.
+/// Adds to `edit` what a method that is not quiet needs.
 pub(crate) fn count(
     class: &ClassFile<'_>,
     method: &Method<'_>,
@@ -54,26 +54,22 @@ pub(crate) fn count(
     numbers: &mut Contexts<'_>,
     edit: &mut MethodEdit,
 ) -> Result<(), RewriteError> {
-    let mut does_anything = false;
     for instruction in code.instructions() {
-        does_anything |= sites::may_allocate(instruction.opcode);
         if let Some(snippet) = behind(class.pool(), &instruction, numbers)? {
             edit.after(instruction.offset, snippet);
         }
     }
-    if does_anything {
-        let number = (numbers.method)(method.name(), method.descriptor());
-        let enter = Snippet::new().push_int(number);
-        edit.bracket(Bracket {
-            enter: enter.invoke_static(CONTEXTS, "enter", "(I)I")?,
-            leave: (CONTEXTS, "leave"),
-            again: Some(Again {
-                method: (CONTEXTS, "again"),
-                number,
-            }),
-            escapes: true,
-        });
-    }
+    let number = (numbers.method)(method.name(), method.descriptor());
+    let enter = Snippet::new().push_int(number);
+    edit.bracket(Bracket {
+        enter: enter.invoke_static(CONTEXTS, "enter", "(I)I")?,
+        leave: (CONTEXTS, "leave"),
+        again: Some(Again {
+            method: (CONTEXTS, "again"),
+            number,
+        }),
+        escapes: true,
+    });
     Ok(())
 }
 

@@ -46,6 +46,7 @@
 
 mod contexts;
 pub mod oracle;
+mod quiet;
 mod sites;
 
 use policy_rewrite::{
@@ -134,12 +135,18 @@ pub fn rewrite(bytes: &[u8], plan: &mut Plan<'_>) -> Outcome {
     }
     let has_counters = plan.accounts && !machinery && !is_old && !is_scopes(class.name());
     let mut rewriter = Rewriter::new(&class);
-    for method in class.methods() {
+    let quiet = match plan.contexts {
+        Some(_) => quiet::methods(&class),
+        None => Vec::new(),
+    };
+    for (at, method) in class.methods().iter().enumerate() {
         let edited = method.code().and_then(|code| {
             let Some(code) = code else { return Ok(()) };
             let mut edit = MethodEdit::default();
             sites::of_the_jdk(&class, method, &code, &mut edit)?;
-            if let Some(contexts) = &mut plan.contexts {
+            if let Some(contexts) = &mut plan.contexts
+                && !quiet[at]
+            {
                 contexts::count(&class, method, &code, contexts, &mut edit)?;
             }
             if has_counters {

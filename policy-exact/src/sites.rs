@@ -7,9 +7,9 @@ use policy_rewrite::{
 use crate::COUNTER;
 
 const PUTFIELD: u8 = 0xb5;
-const INVOKEVIRTUAL: u8 = 0xb6;
-const INVOKESPECIAL: u8 = 0xb7;
-const INVOKESTATIC: u8 = 0xb8;
+pub(crate) const INVOKEVIRTUAL: u8 = 0xb6;
+pub(crate) const INVOKESPECIAL: u8 = 0xb7;
+pub(crate) const INVOKESTATIC: u8 = 0xb8;
 const INVOKEDYNAMIC: u8 = 0xba;
 const NEW: u8 = 0xbb;
 const NEWARRAY: u8 = 0xbc;

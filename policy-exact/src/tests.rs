@@ -1,7 +1,8 @@
-//! What is inserted where, in classes of one method that are made here. That the JVM takes the result, and that it
+//! What is inserted where, in small classes that are made here. That the JVM takes the result, and that it
 //! counts right, the tests with a JVM show (`class_rewriting`, `exact_accounts`).
 
 mod contexts;
+mod quiet;
 
 use super::*;
 
@@ -14,16 +15,21 @@ const POP: u8 = 0x57;
 const ICONST_2: u8 = 0x05;
 const ATHROW: u8 = 0xbf;
 
-/// A class file with one method.
+/// A class file with a method, and others that were begun before it.
 struct Class {
     name: &'static str,
     version: u16,
     method: (&'static str, &'static str),
+    access_flags: u16,
+    others: Vec<Other>,
     constants: Vec<Vec<u8>>,
     code: Vec<u8>,
     /// Start, end and handler.
     handlers: Vec<[u16; 3]>,
 }
+
+/// A method's access flags, name, descriptor and code.
+type Other = (u16, &'static str, &'static str, Vec<u8>);
 
 impl Class {
     fn named(name: &'static str) -> Class {
@@ -32,6 +38,8 @@ impl Class {
             // Without stack maps.
             version: 49,
             method: ("run", "()V"),
+            access_flags: PUBLIC_STATIC,
+            others: Vec::new(),
             constants: Vec::new(),
             code: Vec::new(),
             handlers: Vec::new(),
@@ -40,6 +48,21 @@ impl Class {
 
     fn method(mut self, name: &'static str, descriptor: &'static str) -> Class {
         self.method = (name, descriptor);
+        self
+    }
+
+    fn access_flags(mut self, flags: u16) -> Class {
+        self.access_flags = flags;
+        self
+    }
+
+    /// The method is done, and another begins. It has no handlers.
+    fn and(mut self) -> Class {
+        assert!(self.handlers.is_empty());
+        let code = std::mem::take(&mut self.code);
+        let (name, descriptor) = self.method;
+        self.others
+            .push((self.access_flags, name, descriptor, code));
         self
     }
 
@@ -101,38 +124,39 @@ impl Class {
     fn bytes(mut self) -> Vec<u8> {
         let this = self.class(self.name);
         let above = self.class("java/lang/Object");
-        let (method, descriptor) = self.method;
-        let (method, descriptor) = (self.text(method), self.text(descriptor));
-        let code = self.text("Code");
+        let code_name = self.text("Code");
+        let mut methods = std::mem::take(&mut self.others);
+        let code = std::mem::take(&mut self.code);
+        methods.push((self.access_flags, self.method.0, self.method.1, code));
+        let names: Vec<[u16; 2]> = (methods.iter())
+            .map(|(_, name, descriptor, _)| [self.text(name), self.text(descriptor)])
+            .collect();
+        let put = |bytes: &mut Vec<u8>, values: &[u16]| {
+            bytes.extend(values.iter().flat_map(|value| value.to_be_bytes()));
+        };
         let mut bytes = vec![0xca, 0xfe, 0xba, 0xbe, 0, 0];
-        let mut put = |values: &[u16]| {
-            for value in values {
-                bytes.extend(value.to_be_bytes());
-            }
-        };
-        put(&[self.version, self.constants.len() as u16 + 1]);
+        put(&mut bytes, &[self.version, self.constants.len() as u16 + 1]);
         bytes.extend(self.constants.concat());
-        let mut put = |values: &[u16]| {
-            for value in values {
-                bytes.extend(value.to_be_bytes());
+        put(&mut bytes, &[PUBLIC_STATIC, this, above, 0, 0]);
+        put(&mut bytes, &[methods.len() as u16]);
+        let last = methods.len() - 1;
+        for (at, ((flags, _, _, code), [name, descriptor])) in methods.iter().zip(names).enumerate()
+        {
+            let handlers: &[_] = if at == last { &self.handlers } else { &[] };
+            put(&mut bytes, &[*flags, name, descriptor, 1, code_name]);
+            let length = 12 + code.len() + 8 * handlers.len();
+            bytes.extend((length as u32).to_be_bytes());
+            put(&mut bytes, &[4, 4]);
+            bytes.extend((code.len() as u32).to_be_bytes());
+            bytes.extend(code);
+            put(&mut bytes, &[handlers.len() as u16]);
+            for [start, end, handler] in handlers {
+                put(&mut bytes, &[*start, *end, *handler, 0]);
             }
-        };
-        put(&[PUBLIC_STATIC, this, above, 0, 0, 1]);
-        put(&[PUBLIC_STATIC, method, descriptor, 1, code]);
-        let length = 12 + self.code.len() + 8 * self.handlers.len();
-        bytes.extend((length as u32).to_be_bytes());
-        for value in [4_u16, 4] {
-            bytes.extend(value.to_be_bytes());
+            put(&mut bytes, &[0]);
         }
-        bytes.extend((self.code.len() as u32).to_be_bytes());
-        bytes.extend(&self.code);
-        bytes.extend((self.handlers.len() as u16).to_be_bytes());
-        for [start, end, handler] in &self.handlers {
-            for value in [*start, *end, *handler, 0] {
-                bytes.extend(value.to_be_bytes());
-            }
-        }
-        bytes.extend([0; 4]);
+        // The class has no attributes.
+        put(&mut bytes, &[0]);
         bytes
     }
 

@@ -12,7 +12,7 @@ import jdk.internal.vm.annotation.ForceInline;
  * node and a type: objects, and elements of arrays. Both are numbered once for the whole JVM, in tables that only
  * grow. An entry of a table is one {@code long}, which holds the key and the number: it is there or it is not, so
  * readers need no lock, and writers one compare-and-set. What finds no room counts for the node above and as
- * overflow.
+ * overflow; calls beneath it change nothing, because a program that has filled the tree makes them most of the time.
  *
  * <p>Each platform thread counts in pages of its own, so counting needs no atomics either. A virtual thread
  * counts in those of its carrier, which cannot change between two instructions of this class, unless it has a
@@ -165,6 +165,9 @@ public final class HeapwardenContexts {
         }
         HeapwardenThread state = (HeapwardenThread) found;
         int before = state.context;
+        if (before >= OVERFLOWED) {
+            return before;
+        }
         long key = (long) before << NUMBER_BITS | method;
         long entry = NODES[nodeSlot(key)];
         state.context =
@@ -314,7 +317,7 @@ public final class HeapwardenContexts {
     @DontInline
     private static int child(HeapwardenThread state, int before, int method, boolean isCall) {
         if (before >= OVERFLOWED) {
-            return isCall ? overflowed(state, before) : before;
+            return before;
         }
         long key = (long) before << NUMBER_BITS | method;
         for (int slot = nodeSlot(key); ; ) {
@@ -341,10 +344,9 @@ public final class HeapwardenContexts {
         }
     }
 
+    /** A call finds no room: those beneath it have the same place and are not counted. */
     private static int overflowed(HeapwardenThread state, int before) {
-        if ((before & SILENT) == 0) {
-            count(state, reason(before), 1, 0);
-        }
+        count(state, reason(before), 1, 0);
         return before | OVERFLOWED;
     }
 

@@ -103,7 +103,7 @@ impl Comparison {
 pub struct ContextOverflow {
     /// Contexts in the tree, the root not counted.
     pub contexts: u64,
-    /// Calls without a context of their own and objects that were counted for the context above, by reason: the
+    /// Calls that found no room for a context, and objects that were counted for the context above, by reason: the
     /// tree is too deep, has too many contexts, or too many types in them.
     pub by_reason: [(u64, u64); 3],
     /// Objects that were not counted at all.

@@ -19,7 +19,7 @@ use policy_rewrite::{
     Snippet,
 };
 
-use crate::sites::{self, Allocation};
+use crate::sites::Allocation;
 
 /// The class that counts, in the boot loader.
 pub const CONTEXTS: &str = "java/lang/HeapwardenContexts";

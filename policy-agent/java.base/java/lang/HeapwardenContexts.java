@@ -398,7 +398,8 @@ public final class HeapwardenContexts {
 
     // ---- counting ------------------------------------------------------------------------
 
-    @ForceInline
+    /** Not inlined: see {@link HeapwardenCounter}. */
+    @DontInline
     private static void add(int type, long elements) {
         Object found = UNSAFE.getReference(Thread.currentThread(), HeapwardenCounter.PLACE);
         if (found instanceof HeapwardenThread) {

@@ -9,7 +9,9 @@ import jdk.internal.vm.annotation.Stable;
  * Counts allocations exactly: the code that the agent inserts behind each allocation calls this class.
  *
  * <p>Each thread counts by account and class in a table of its own ({@link HeapwardenTable}): what it makes most
- * stands at the place where it is looked for first.
+ * stands at the place where it is looked for first. The code for that is called and not inlined: methods with many
+ * allocations grew so large by it that the compiler no longer inlined what it had inlined before, which cost more than
+ * the calls do.
  *
  * <p>It is in {@code java.lang} because code of every class loader and module must find it, and because
  * it reads a private field of {@link Thread}. It is not rewritten itself, and what it calls allocates
@@ -22,7 +24,7 @@ import jdk.internal.vm.annotation.Stable;
 public final class HeapwardenCounter {
     private static final Unsafe UNSAFE = Unsafe.getUnsafe();
 
-    /** Sizes of instances, by the number of the class; 0 is not known. */
+    /** Sizes of instances, by the number of the class; 0 is not known, or an array's. */
     static final int CLASSES = 1 << 16;
 
     /** The classes that are not told apart: the numbers of all others come from the agent, and are larger. */
@@ -129,10 +131,20 @@ public final class HeapwardenCounter {
     // ---- what inserted code calls --------------------------------------------------------
 
     /** An instance of the class was made. */
-    @ForceInline
+    @DontInline
     public static void made(Class<?> made, int number) {
-        int size = SIZES[number];
-        add(number, size != 0 ? size : measure(made, number), 1);
+        Object found = UNSAFE.getReference(Thread.currentThread(), PLACE);
+        if (found instanceof HeapwardenThread) {
+            HeapwardenThread state = (HeapwardenThread) found;
+            long key = HeapwardenTable.key(state.account ^ moment, number);
+            long[] table = state.counts;
+            int at = HeapwardenTable.home(table, key);
+            if (table[at] == key) {
+                table[at + 2]++;
+                return;
+            }
+        }
+        slowInstance(made, number);
     }
 
     /** An array was made. */
@@ -214,8 +226,18 @@ public final class HeapwardenCounter {
 
     /** An object of any class was made, by native code or by the compiler in the place of Java's. */
     public static void madeObject(Object made) {
-        if (made != null) {
-            add(numberOf(made.getClass()), bytesOf(made), 1);
+        if (made == null) {
+            return;
+        }
+        Class<?> itsClass = made.getClass();
+        int number = numberOf(itsClass);
+        if (itsClass.isArray()) {
+            add(number, arrayBytes(made), 1);
+        } else if (number == OTHER || itsClass.isHidden()) {
+            // A later hidden class may have the name of one that is gone, and so its number, but not its size.
+            add(number, sizeOf(made), 1);
+        } else {
+            made(itsClass, number);
         }
     }
 
@@ -228,10 +250,10 @@ public final class HeapwardenCounter {
         }
     }
 
-    /** What a method returns was counted in its body, and will be counted again by its caller. */
+    /** What a method returns, an array, was counted in its body, and will be counted again by its caller. */
     public static void takeBack(Object made) {
         if (made != null) {
-            add(numberOf(made.getClass()), -bytesOf(made), -1);
+            add(numberOf(made.getClass()), -arrayBytes(made), -1);
         }
     }
 
@@ -346,7 +368,8 @@ public final class HeapwardenCounter {
         return (bytes + alignedMask) & ~(long) alignedMask;
     }
 
-    @ForceInline
+    /** Of classes whose objects are not all of one size, which is what {@link #SIZES} has none for. */
+    @DontInline
     private static void add(int number, long bytes, long objects) {
         Object found = UNSAFE.getReference(Thread.currentThread(), PLACE);
         if (found instanceof HeapwardenThread) {
@@ -362,10 +385,6 @@ public final class HeapwardenCounter {
             }
         }
         slow(number, bytes, objects);
-    }
-
-    private static long bytesOf(Object made) {
-        return made.getClass().isArray() ? arrayBytes(made) : sizeOf(made);
     }
 
     private static long arrayBytes(Object array) {
@@ -448,6 +467,13 @@ public final class HeapwardenCounter {
         return number;
     }
 
+    /** As {@link #slow}. Before the first of a class is counted, its size is known. */
+    @DontInline
+    private static void slowInstance(Class<?> made, int number) {
+        int size = SIZES[number];
+        slow(number, size != 0 ? size : measure(made, number), 1);
+    }
+
     /** Not at the place where it is looked for first, or the first of its thread, or since something changed. */
     @DontInline
     private static void slow(int number, long bytes, long objects) {
@@ -467,11 +493,15 @@ public final class HeapwardenCounter {
             account &= (1 << FIRST_MOMENT_BIT) - 1;
         }
         long key = HeapwardenTable.key(account, number);
-        if (HeapwardenTable.add(state.counts, key, bytes, objects)) {
+        // What the table is to have: see there.
+        long more = bytes - objects * SIZES[number];
+        if (HeapwardenTable.add(state.counts, key, more, objects)) {
             return;
         }
         long[] table = room(thread, state);
-        if (table == null || !HeapwardenTable.addInAnyCase(table, key, bytes, objects)) {
+        if (table == null
+                || !HeapwardenTable.put(table, key, more, objects)
+                        && !HeapwardenTable.put(table, HeapwardenTable.other(key), bytes, objects)) {
             lost += objects;
         }
     }
@@ -571,14 +601,14 @@ public final class HeapwardenCounter {
             if (each.owner.isAlive()) {
                 before = each;
             } else {
-                retired = HeapwardenTable.sum(each.values, retired);
+                retired = HeapwardenTable.sum(each.values, SIZES, retired);
                 before.next = each.next;
             }
         }
         // The same array each time: what the agent allocates is in the JVM's figure.
-        long[] all = HeapwardenTable.sum(retired, HeapwardenTable.emptied(together));
+        long[] all = HeapwardenTable.sum(retired, null, HeapwardenTable.emptied(together));
         for (HeapwardenCounts each = head; each != null; each = each.next) {
-            all = HeapwardenTable.sum(each.values, all);
+            all = HeapwardenTable.sum(each.values, SIZES, all);
         }
         together = all;
         for (int at = 0; at < all.length; at += HeapwardenTable.STRIDE) {

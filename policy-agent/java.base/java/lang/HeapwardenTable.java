@@ -4,7 +4,8 @@ import jdk.internal.vm.annotation.ForceInline;
 
 /**
  * Bytes and objects by account and class: open addressing in one array, of which a slot has the key, the bytes, the
- * objects, and a fourth place that only the first slot uses, for the number of keys.
+ * objects, and a fourth place that only the first slot uses, for the number of keys. A thread does not count the bytes
+ * of instances, which are all of one size: {@link #sum} knows them by the number of their class.
  *
  * <p>A table has one writer, and any reader: a key that is there stays at its place, so a reader that comes
  * early misses the latest objects, and has them the next time. A table that gets too small is followed by a
@@ -49,6 +50,16 @@ final class HeapwardenTable {
         return (long) account << 16 | number;
     }
 
+    /** The number of a class in a key. */
+    static int number(long key) {
+        return (int) key & 0xFFFF;
+    }
+
+    /** The key of other classes of the same account. */
+    static long other(long key) {
+        return key & -1L << 16 | OTHER;
+    }
+
     /** Where a key is looked for first. */
     @ForceInline
     static int home(long[] table, long key) {
@@ -78,29 +89,22 @@ final class HeapwardenTable {
         return true;
     }
 
-    /**
-     * Adds to a key, which is put in; to other classes of its account if there is no room for it. False if there is
-     * none for those either.
-     */
-    static boolean addInAnyCase(long[] table, long key, long bytes, long objects) {
+    /** Adds to a key, which is put in if there is room for it; that of other classes finds some as long as any is left. */
+    static boolean put(long[] table, long key, long bytes, long objects) {
         if (add(table, key, bytes, objects)) {
             return true;
         }
-        long to = key;
-        if (!hasRoom(table)) {
-            to = key & -1L << 16 | OTHER;
-            if (add(table, to, bytes, objects)) {
-                return true;
-            }
+        if (!hasRoom(table) && number(key) != OTHER) {
+            return false;
         }
-        int at = find(table, to);
+        int at = find(table, key);
         if (at < 0) {
             return false;
         }
         // The key last: a reader that sees it may see less beside it, which is no error.
         table[at + 1] = bytes;
         table[at + 2] = objects;
-        table[at] = to;
+        table[at] = key;
         table[3]++;
         return true;
     }
@@ -128,7 +132,7 @@ final class HeapwardenTable {
         long[] larger = ofSlots(2 * slots);
         for (int at = 0; at < table.length; at += STRIDE) {
             if (table[at] != 0) {
-                addInAnyCase(larger, table[at], table[at + 1], table[at + 2]);
+                put(larger, table[at], table[at + 1], table[at + 2]);
             }
         }
         return larger;
@@ -142,14 +146,25 @@ final class HeapwardenTable {
         return table;
     }
 
-    /** Adds all of a table to another, or to a larger one in its place. The agent's thread. */
-    static long[] sum(long[] from, long[] into) {
+    /**
+     * Adds all of a table to another, or to a larger one in its place. The agent's thread.
+     *
+     * @param sizes of instances, by the number of their class, which {@code from} lacks; null if it lacks nothing
+     */
+    static long[] sum(long[] from, int[] sizes, long[] into) {
         long[] sum = into;
         for (int at = 0; at < from.length; at += STRIDE) {
             long key = from[at];
-            if (key != 0 && !add(sum, key, from[at + 1], from[at + 2])) {
+            if (key == 0) {
+                continue;
+            }
+            long objects = from[at + 2];
+            long bytes = from[at + 1] + (sizes == null ? 0 : objects * sizes[number(key)]);
+            if (!add(sum, key, bytes, objects)) {
                 sum = withRoom(sum);
-                addInAnyCase(sum, key, from[at + 1], from[at + 2]);
+                if (!put(sum, key, bytes, objects)) {
+                    put(sum, other(key), bytes, objects);
+                }
             }
         }
         return sum;

@@ -197,7 +197,7 @@ catalog! {
     EXACT_CONTEXTS = Gauge None []
         "Calling contexts in the tree of counted allocations; absent if there were never any.";
     EXACT_CONTEXT_OVERFLOW_CALLS = Counter None ["reason"]
-        "Calls that got no calling context of their own, by reason; what they allocate counts for the one above.";
+        "Calls that found no room for a calling context, not those beneath them, by reason; what they allocate counts for the one above.";
     EXACT_CONTEXT_OVERFLOW_OBJECTS = Counter None ["reason"]
         "Objects that were counted for a calling context above their own, by reason; for `types`, not at all.";
     EXACT_CONTEXT_LOST_OBJECTS = Counter None []

@@ -213,8 +213,9 @@ impl Agent {
         }
         // For loaders that were there before the first event, as after an attach.
         self.metadata_thread.rescan();
-        self.start_threads();
+        // Before our threads start, which have classes linked: HotSpot crashes if that meets a retransformation.
         ExactAccounts::adopt(self, jni);
+        self.start_threads();
         let version = env!("CARGO_PKG_VERSION");
         let policy = self.policy.described();
         if self.core.samples_are_taken() {

@@ -7,6 +7,8 @@ mod quiet;
 use super::*;
 
 const PUBLIC_STATIC: u16 = 0x0009;
+/// Such a method has no code.
+const NATIVE: u16 = 0x0100;
 const RETURN: u8 = 0xb1;
 const ARETURN: u8 = 0xb0;
 const ACONST_NULL: u8 = 0x01;
@@ -143,6 +145,10 @@ impl Class {
         for (at, ((flags, _, _, code), [name, descriptor])) in methods.iter().zip(names).enumerate()
         {
             let handlers: &[_] = if at == last { &self.handlers } else { &[] };
+            if flags & NATIVE != 0 {
+                put(&mut bytes, &[*flags, name, descriptor, 0]);
+                continue;
+            }
             put(&mut bytes, &[*flags, name, descriptor, 1, code_name]);
             let length = 12 + code.len() + 8 * handlers.len();
             bytes.extend((length as u32).to_be_bytes());

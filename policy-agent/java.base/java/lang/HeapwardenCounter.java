@@ -133,18 +133,9 @@ public final class HeapwardenCounter {
     /** An instance of the class was made. */
     @DontInline
     public static void made(Class<?> made, int number) {
-        Object found = UNSAFE.getReference(Thread.currentThread(), PLACE);
-        if (found instanceof HeapwardenThread) {
-            HeapwardenThread state = (HeapwardenThread) found;
-            long key = HeapwardenTable.key(state.account ^ moment, number);
-            long[] table = state.counts;
-            int at = HeapwardenTable.home(table, key);
-            if (table[at] == key) {
-                table[at + 2]++;
-                return;
-            }
+        if (!addAtHome(number, 0, 1)) {
+            slowInstance(made, number);
         }
-        slowInstance(made, number);
     }
 
     /** An array was made. */
@@ -371,6 +362,14 @@ public final class HeapwardenCounter {
     /** Of classes whose objects are not all of one size, which is what {@link #SIZES} has none for. */
     @DontInline
     private static void add(int number, long bytes, long objects) {
+        if (!addAtHome(number, bytes, objects)) {
+            slow(number, bytes, objects);
+        }
+    }
+
+    /** Adds where the key is looked for first; false if it is not there. */
+    @ForceInline
+    private static boolean addAtHome(int number, long bytes, long objects) {
         Object found = UNSAFE.getReference(Thread.currentThread(), PLACE);
         if (found instanceof HeapwardenThread) {
             HeapwardenThread state = (HeapwardenThread) found;
@@ -381,10 +380,10 @@ public final class HeapwardenCounter {
             if (table[at] == key) {
                 table[at + 1] += bytes;
                 table[at + 2] += objects;
-                return;
+                return true;
             }
         }
-        slow(number, bytes, objects);
+        return false;
     }
 
     private static long arrayBytes(Object array) {

@@ -8,6 +8,8 @@ pub struct JvmTiError {
 }
 
 impl JvmTiError {
+    /// `JVMTI_ERROR_CLASS_NOT_PREPARED`: the class is not linked.
+    pub const CLASS_NOT_PREPARED: JvmTiError = JvmTiError { code: 22 };
     /// `JVMTI_ERROR_NOT_AVAILABLE`: another agent holds a capability, or the VM cannot give it.
     pub const NOT_AVAILABLE: JvmTiError = JvmTiError { code: 98 };
     /// `JVMTI_ERROR_ILLEGAL_ARGUMENT`.
@@ -19,6 +21,7 @@ impl JvmTiError {
 
     fn name(code: &i32) -> &'static str {
         match code {
+            22 => " (CLASS_NOT_PREPARED)",
             62 => " (FAILS_VERIFICATION)",
             79 => " (UNMODIFIABLE_CLASS)",
             98 => " (NOT_AVAILABLE)",

@@ -12,6 +12,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use ::jni::objects::{JObject, JValue};
 use jvmti_bindings::sys::{jni, jvmti};
 
 use crate::env::{Jni, call};
@@ -98,7 +99,8 @@ impl JvmTi {
     /// agent. A second thread waits for the first.
     ///
     /// # Errors
-    /// As JVM TI says, also if the capability is missing or the VM refuses the new bytes.
+    /// As JVM TI says, also if the capability is missing, the class cannot be linked, or the VM refuses the new
+    /// bytes.
     pub fn rewrite(
         &self,
         jni: &Jni,
@@ -111,6 +113,9 @@ impl JvmTi {
             edit,
             replaced: Ok(false),
         };
+        if !self.link(jni, class) {
+            return Err(JvmTiError::CLASS_NOT_PREPARED);
+        }
         let switching = switching();
         self.switch_class_file_event(jvmti::JVMTI_ENABLE)?;
         let announced = Announced::new(&mut rewriting);
@@ -148,7 +153,8 @@ impl JvmTi {
     }
 
     /// Has the VM load the code of these classes anew, from their first class files through every agent's
-    /// hook. Stops the world. If the VM refuses one of them, none is changed.
+    /// hook. Stops the world. If the VM refuses one of them, none is changed. All must be linked, by
+    /// [`JvmTi::link`].
     ///
     /// # Errors
     /// As JVM TI says.
@@ -164,6 +170,34 @@ impl JvmTi {
     pub fn is_modifiable(&self, class: &impl Handle<Kind = Class>) -> bool {
         let mut answer = 0;
         tools_call!(self, IsModifiableClass, class.raw().0, &mut answer).is_ok() && answer != 0
+    }
+
+    /// Whether a class is linked: verified, and in the form that the VM runs. It stays so. False for arrays.
+    pub fn is_linked(&self, class: &impl Handle<Kind = Class>) -> bool {
+        let mut status = 0;
+        tools_call!(self, GetClassStatus, class.raw().0, &mut status).is_ok()
+            && status & jvmti::JVMTI_CLASS_STATUS_PREPARED != 0
+    }
+
+    /// Has the VM link a class, without running its code; whether it is linked then. `RetransformClasses` links a
+    /// class too, but only after HotSpot has copied its code, and if another thread links it during the copy, what
+    /// is copied is half changed and crashes the VM (seen in JDK 21). May load classes, through the class's loader:
+    /// on a thread of the agent, which holds no lock.
+    pub fn link(&self, jni: &Jni, class: &impl Handle<Kind = Class>) -> bool {
+        if self.is_linked(class) {
+            return true;
+        }
+        let raw = class.raw().0;
+        // The native half of `Class.getFields`, which links the class first. What Java adds would be kept with the
+        // class. Whether it throws does not matter: fields may be of classes that are missing.
+        let _ = jni.with(|env| {
+            // SAFETY: this is a live reference to a class; the object does not own it.
+            let class = unsafe { JObject::from_raw(raw.cast()) };
+            let fields = "(Z)[Ljava/lang/reflect/Field;";
+            env.call_method(&class, "getDeclaredFields0", fields, &[JValue::Bool(1)])
+                .map(drop)
+        });
+        self.is_linked(class)
     }
 
     /// How many bytes an object takes in the heap.

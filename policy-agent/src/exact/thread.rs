@@ -11,7 +11,7 @@ use policy_config::{Exact, PackagePattern};
 use policy_core::counted_since::classes::UNKNOWN;
 use policy_core::exact::{Compared, Comparison, Skip};
 use policy_jvm::kinds::Class;
-use policy_jvm::{Global, Jni, JvmTiError};
+use policy_jvm::{Global, Handle, Jni, JvmTiError};
 
 use crate::agent::Agent;
 use crate::ledger::{Exact as Sum, PurseId};
@@ -113,7 +113,15 @@ fn switch(agent: &'static Agent, jni: &Jni, from: &Exact, to: &Exact) -> Result<
     });
     let (mut classes, mut count) = (Vec::new(), 0_usize);
     for weak in loaded {
-        classes.extend(weak.upgrade(jni).and_then(|class| class.global()));
+        if let Some(class) = weak.upgrade(jni) {
+            match agent.jvmti.link(jni, &class) {
+                true => classes.extend(class.global()),
+                false => {
+                    let failure = JvmTiError::CLASS_NOT_PREPARED;
+                    tell_refused(agent, &class, failure);
+                }
+            }
+        }
         jni.release(weak);
         if classes.len() == MOST_AT_ONCE {
             count += retransform(agent, jni, &classes);
@@ -173,7 +181,6 @@ fn retransform(agent: &Agent, jni: &Jni, classes: &[Global<Class>]) -> usize {
         (Ok(()), _) => classes.len(),
         (Err(_), []) => 0,
         (Err(failure), [class]) => {
-            agent.core.exact.skipped(Skip::NotModifiable);
             tell_refused(agent, class, failure);
             0
         }
@@ -184,7 +191,9 @@ fn retransform(agent: &Agent, jni: &Jni, classes: &[Global<Class>]) -> usize {
     }
 }
 
-fn tell_refused(agent: &Agent, class: &Global<Class>, failure: JvmTiError) {
+/// A class stays without counters.
+fn tell_refused(agent: &Agent, class: &impl Handle<Kind = Class>, failure: JvmTiError) {
+    agent.core.exact.skipped(Skip::NotModifiable);
     let name = agent.jvmti.signature_of(class).unwrap_or_default();
     tracing::debug!("{name} has no counters: the JVM refuses its new code ({failure})");
 }

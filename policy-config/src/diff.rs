@@ -77,6 +77,12 @@ impl Policy {
             &Listed(&old.exact.contexts),
             &Listed(&new.exact.contexts),
         );
+        change(
+            &mut lines,
+            "exact bytecodes",
+            &old.exact.bytecodes,
+            &new.exact.bytecodes,
+        );
         diff_snapshots(&mut lines, old.snapshots.as_ref(), new.snapshots.as_ref());
         diff_enforcement(&mut lines, &old.enforcement, &new.enforcement);
         diff_accounts(&mut lines, &old.accounts, &new.accounts);

@@ -18,6 +18,8 @@ pub struct Exact {
     /// `contexts`: the packages of whose methods the allocations are counted by their callers; none by default, at
     /// most [`MAX_CONTEXTS`] patterns, none within the JDK.
     pub contexts: Vec<PackagePattern>,
+    /// `bytecodes`: whether the calls and the executed instructions of each context are counted too.
+    pub bytecodes: bool,
 }
 
 impl Exact {
@@ -33,10 +35,22 @@ impl Exact {
 }
 
 pub(crate) fn read(section: &Section<'_, '_>, sink: &mut Sink) -> Exact {
-    Exact {
+    let exact = Exact {
         accounts: section.switch("accounts", sink).unwrap_or_default(),
         contexts: read_contexts(section, sink),
+        bytecodes: section.switch("bytecodes", sink).unwrap_or_default(),
+    };
+    if exact.bytecodes
+        && exact.contexts.is_empty()
+        && let Some(span) = section.key_span("bytecodes")
+    {
+        sink.warning(
+            span,
+            "`bytecodes` counts nothing without `contexts`".to_owned(),
+        )
+        .hint("name packages: contexts = [\"com.acme.*\"]");
     }
+    exact
 }
 
 fn read_contexts(section: &Section<'_, '_>, sink: &mut Sink) -> Vec<PackagePattern> {

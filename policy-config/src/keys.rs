@@ -27,7 +27,7 @@ pub(crate) const THIN: &[&str] = &["class", "keep"];
 /// `[snapshots]`; `keep` is there as well.
 pub(crate) const SNAPSHOTS: &[&str] = &["directory", "every", "keep", "at-exit"];
 /// `[exact]`
-pub(crate) const EXACT: &[&str] = &["accounts", "contexts"];
+pub(crate) const EXACT: &[&str] = &["accounts", "contexts", "bytecodes"];
 /// `[enforcement]`
 pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget", "mask", "reserve"];
 /// `[leaks]`

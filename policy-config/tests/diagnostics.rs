@@ -820,6 +820,17 @@ fn contexts_are_packages_of_no_jdk() {
             "p:2:64: `contexts` must hold strings, not a whole number (write contexts = [\"com.acme.*\"])",
         ],
     );
+    assert!(
+        policy("[exact]\ncontexts = ['a']\nbytecodes = true")
+            .exact
+            .bytecodes
+    );
+    assert_lines(
+        "[exact]\nbytecodes = true",
+        &[
+            "p:2:1: warning: `bytecodes` counts nothing without `contexts` (name packages: contexts = [\"com.acme.*\"])",
+        ],
+    );
     let many: Vec<String> = (0..=MAX_CONTEXTS).map(|n| format!("'a.p{n}'")).collect();
     let text = format!("[exact]\ncontexts = [{}]", many.join(","));
     assert_eq!(underlined(&text), ["'a.p100'"]);

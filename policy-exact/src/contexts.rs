@@ -13,6 +13,9 @@
 //!
 //! References are one type of elements, as in the profiler JP, whose tuples these are. Nothing else is counted:
 //! neither clones, nor what the JDK allocates for its callers.
+//!
+//! Where executed bytecodes are wanted, each method with code stands in a bracket, and tells at its end how many of its
+//! own instructions it has run.
 
 use policy_rewrite::{
     Again, Bracket, ClassFile, Code, ConstantPool, Instruction, Method, MethodEdit, RewriteError,
@@ -24,7 +27,8 @@ use crate::sites::Allocation;
 /// The class that counts, in the boot loader.
 pub const CONTEXTS: &str = "java/lang/HeapwardenContexts";
 
-/// The numbers of types of arrays, by their elements, beginning with 1; those of instances come behind them.
+/// The numbers of types of arrays, by their elements, beginning with 1; behind them come [`CALLS`] and those of
+/// instances.
 pub const ELEMENTS: [&str; 9] = [
     "boolean",
     "char",
@@ -37,16 +41,20 @@ pub const ELEMENTS: [&str; 9] = [
     "reference",
 ];
 const REFERENCES: i32 = ELEMENTS.len() as i32;
+/// Under this number stand the calls of a context that have ended, and the instructions that they have run.
+pub const CALLS: i32 = REFERENCES + 1;
 
 /// The numbers that the inserted code carries.
 pub struct Contexts<'p> {
     /// Of a method of this class, by its name and descriptor.
     pub method: &'p mut dyn FnMut(&[u8], &[u8]) -> i32,
-    /// Of a class that is instantiated, by its internal name: more than 9.
+    /// Of a class that is instantiated, by its internal name: more than [`CALLS`].
     pub class: &'p mut dyn FnMut(&[u8]) -> i32,
+    /// Whether executed bytecodes are counted.
+    pub bytecodes: bool,
 }
 
-/// Adds to `edit` what a method that is not quiet needs.
+/// Adds to `edit` what a method needs.
 pub(crate) fn count(
     class: &ClassFile<'_>,
     method: &Method<'_>,
@@ -64,6 +72,7 @@ pub(crate) fn count(
     edit.bracket(Bracket {
         enter: enter.invoke_static(CONTEXTS, "enter", "(I)I")?,
         leave: (CONTEXTS, "leave"),
+        counts_instructions: numbers.bytecodes,
         again: Some(Again {
             method: (CONTEXTS, "again"),
             number,

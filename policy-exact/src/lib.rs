@@ -55,7 +55,7 @@ use policy_rewrite::{
 
 use sites::Site;
 
-pub use contexts::{CONTEXTS, Contexts, ELEMENTS};
+pub use contexts::{CALLS, CONTEXTS, Contexts, ELEMENTS};
 
 /// The class that counts, in the boot loader.
 pub const COUNTER: &str = "java/lang/HeapwardenCounter";
@@ -136,24 +136,37 @@ pub fn rewrite(bytes: &[u8], plan: &mut Plan<'_>) -> Outcome {
     let has_counters = plan.accounts && !machinery && !is_old && !is_scopes(class.name());
     let mut rewriter = Rewriter::new(&class);
     let quiet = match plan.contexts {
-        Some(_) => quiet::methods(&class),
-        None => Vec::new(),
+        Some(Contexts {
+            bytecodes: false, ..
+        }) => quiet::methods(&class),
+        _ => vec![false; class.methods().len()],
     };
+    let has_bytecodes = (plan.contexts.as_ref()).is_some_and(|contexts| contexts.bytecodes);
     for (at, method) in class.methods().iter().enumerate() {
-        let edited = method.code().and_then(|code| {
-            let Some(code) = code else { return Ok(()) };
+        let mut edit = |has_bytecodes: bool| {
+            let Some(code) = method.code()? else {
+                return Ok(());
+            };
             let mut edit = MethodEdit::default();
             sites::of_the_jdk(&class, method, &code, &mut edit)?;
             if let Some(contexts) = &mut plan.contexts
                 && !quiet[at]
             {
+                contexts.bytecodes = has_bytecodes;
                 contexts::count(&class, method, &code, contexts, &mut edit)?;
             }
             if has_counters {
                 count(&class, method, &code, plan, &mut edit, &mut outcome.left)?;
             }
             rewriter.edit(method, &edit)
-        });
+        };
+        let edited = match edit(has_bytecodes) {
+            // It may have room for the rest.
+            Err(RewriteError::MethodTooLong | RewriteError::Full(_)) if has_bytecodes => {
+                edit(false)
+            }
+            edited => edited,
+        };
         if let Err(why) = edited {
             outcome.left.push(Left::Refused(why));
         }
@@ -227,6 +240,7 @@ fn count(
         edit.bracket(Bracket {
             enter: enter.invoke_static(COUNTER, "enter", "(I)I")?,
             leave: (COUNTER, "leave"),
+            counts_instructions: false,
             again: None,
             escapes: false,
         });

@@ -14,8 +14,15 @@ use crate::{Contexts, Left, Outcome, Plan, rewrite};
 
 /// A number that is an operand of its instruction, and one that is a constant.
 const NUMBERS: [i32; 2] = [7, 70_000];
-/// What is wanted, as (accounts, contexts).
-const WANTED: [(bool, bool); 3] = [(true, false), (false, true), (true, true)];
+/// What is wanted, as (accounts, contexts, bytecodes of contexts).
+type Wanted = (bool, bool, bool);
+const WANTED: [Wanted; 5] = [
+    (true, false, false),
+    (false, true, false),
+    (false, true, true),
+    (true, true, false),
+    (true, true, true),
+];
 /// The references that the question of a door loads at most.
 const MOST_LOADS: u8 = 5;
 const STATIC: u16 = 0x0008;
@@ -29,7 +36,7 @@ pub fn check(bytes: &[u8]) {
         Ok(class) => class,
         Err(why) => {
             check_reason(&why);
-            let Outcome { bytes, left } = rewritten(bytes, None, (true, true), NUMBERS[0]);
+            let Outcome { bytes, left } = rewritten(bytes, None, (true, true, true), NUMBERS[0]);
             assert_eq!((bytes, left), (None, vec![Left::Refused(why)]));
             return;
         }
@@ -47,7 +54,7 @@ pub fn check(bytes: &[u8]) {
             let Some(new) = outcome.bytes else { continue };
             check_rewritten(&class, &new);
             // The agent's other insertions come into a class that has its counters.
-            if wanted == (true, true) && account.is_some() {
+            if wanted == (true, true, true) && account.is_some() {
                 check_inserted(&ClassFile::parse(&new).expect("checked before"));
             }
         }
@@ -57,7 +64,7 @@ pub fn check(bytes: &[u8]) {
 fn rewritten(
     bytes: &[u8],
     account: Option<i32>,
-    (accounts, contexts): (bool, bool),
+    (accounts, contexts, bytecodes): Wanted,
     number: i32,
 ) -> Outcome {
     let mut method = |_: &[u8], _: &[u8]| number;
@@ -70,6 +77,7 @@ fn rewritten(
         contexts: contexts.then_some(Contexts {
             method: &mut method,
             class: &mut class,
+            bytecodes,
         }),
     };
     rewrite(bytes, &mut plan)

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::number::whole;
+use crate::number::{optional, whole};
 
 /// The whole answer: what was allocated in which calling context, since contexts were first on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -32,6 +32,12 @@ pub struct Context<'a> {
     pub method: Cow<'a, str>,
     /// The account that its code belongs to; `None`: none, and its objects count for the closest caller that has one.
     pub account: Option<Cow<'a, str>>,
+    /// Calls that have ended; `None`: executed bytecodes are not counted.
+    #[serde(deserialize_with = "optional")]
+    pub calls: Option<u64>,
+    /// Instructions that these have run, without those of the methods that they called.
+    #[serde(deserialize_with = "optional")]
+    pub bytecodes: Option<u64>,
     /// Objects that are no arrays, by class.
     pub objects: Vec<Objects<'a>>,
     /// Arrays, by the type of their elements.

@@ -12,6 +12,8 @@ use crate::instructions::{
 };
 use crate::pool::AppendedConstants;
 use crate::snippet::Snippet;
+use crate::stack_map::NewLocal;
+use crate::tally::{MOST_STACK, Tally};
 
 /// What to insert into one method. Several snippets at one place stand in the order in which they were given.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +32,10 @@ pub struct Bracket {
     pub enter: Snippet,
     /// The class and name of a static method that takes the `int` and returns nothing.
     pub leave: (&'static str, &'static str),
+    /// Whether `leave` takes behind the `int` how many instructions of its own the method has run, as an `int` or a
+    /// `long`: there are to be two methods of its name. What a block has behind an instruction that throws counts
+    /// too.
+    pub counts_instructions: bool,
     /// What runs where a handler of the method begins; `None`: nothing.
     pub again: Option<Again>,
     /// Whether `leave` runs as well if the method ends with an exception. Not if that comes out of the call by which
@@ -149,6 +155,7 @@ impl MethodEdit {
             escape: None,
             max_stack,
             max_locals: code.max_locals,
+            new_locals: Vec::new(),
         };
         if !self.brackets.is_empty() {
             if self.guard.is_some() {
@@ -156,8 +163,10 @@ impl MethodEdit {
                     "a guard and a bracket in one method",
                 ));
             }
-            // The numbers lie on all that is there at a return.
-            let beneath = code.max_stack.checked_add(most.max(2));
+            // The numbers lie on all that is there at a return, or on an exception.
+            let counts = self.brackets.iter().any(|one| one.counts_instructions);
+            let numbers = if counts { 1 + MOST_STACK } else { 2 };
+            let beneath = code.max_stack.checked_add(most.max(numbers));
             let beneath = beneath.ok_or(RewriteError::Full("the operand stack"))?;
             assembled.max_stack = max_stack.max(beneath);
             self.assemble_brackets(code, constants, &mut assembled)?;
@@ -181,17 +190,23 @@ impl MethodEdit {
                 ));
             }
             check_locals(enter, code)?;
-            let local = into.max_locals;
-            let full = RewriteError::Full("the local variables");
-            into.max_locals = local.checked_add(1).ok_or(full)?;
+            let local = into.add_local(NewLocal::Int)?;
             into.max_stack = into.max_stack.max(enter.most());
             entry.extend(enter.assemble(constants)?);
             put_local(&mut entry, ISTORE, local);
             let (class, name) = bracket.leave;
             let mut leave = Vec::new();
             put_local(&mut leave, ILOAD, local);
+            let mut taken = "(I)V";
+            if bracket.counts_instructions {
+                let tally = Tally::of(code, into)?;
+                tally.begin(&mut entry);
+                tally.count(&mut into.before, constants)?;
+                tally.push(&mut leave);
+                taken = tally.leave_descriptor();
+            }
             leave.put_u1(INVOKESTATIC);
-            leave.put_u2(constants.method(class, name, "(I)V")?);
+            leave.put_u2(constants.method(class, name, taken)?);
             if bracket.escapes {
                 escape.splice(0..0, leave.iter().copied());
             }
@@ -225,7 +240,7 @@ impl MethodEdit {
 }
 
 /// An instruction that names a local variable.
-fn put_local(code: &mut Vec<u8>, opcode: u8, local: u16) {
+pub(crate) fn put_local(code: &mut Vec<u8>, opcode: u8, local: u16) {
     match u8::try_from(local) {
         Ok(short) => code.extend_from_slice(&[opcode, short]),
         Err(_) => {
@@ -299,9 +314,20 @@ pub(crate) struct Insertions {
     pub(crate) max_stack: u16,
     /// The local variables with those of brackets, which are the last.
     pub(crate) max_locals: u16,
+    /// Those of brackets.
+    pub(crate) new_locals: Vec<NewLocal>,
 }
 
 impl Insertions {
+    /// One more local variable of the method; gives its number.
+    pub(crate) fn add_local(&mut self, kind: NewLocal) -> Result<u16, RewriteError> {
+        let local = self.max_locals;
+        let full = RewriteError::Full("the local variables");
+        self.max_locals = local.checked_add(kind.slots()).ok_or(full)?;
+        self.new_locals.push(kind);
+        Ok(local)
+    }
+
     /// Whether a guard stands at the entry, whose jump needs a frame.
     pub(crate) fn is_guarded(&self) -> bool {
         self.is_guarded

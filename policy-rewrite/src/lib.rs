@@ -51,6 +51,7 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+mod blocks;
 mod class_file;
 mod code;
 mod error;
@@ -64,6 +65,7 @@ mod relocation;
 mod rewriter;
 mod snippet;
 mod stack_map;
+mod tally;
 #[cfg(test)]
 mod tests;
 

@@ -17,8 +17,8 @@ use crate::rewriter::{MOST_FRAME_BYTES, MOST_FRAME_BYTES_BY_BYTE};
 use crate::{ClassFile, Instruction, Method, MethodEdit, RewriteError, Rewriter, Snippet};
 
 /// How often a byte of a class file may be there again in the rewritten one, stack maps aside: the shortest
-/// instruction is a return, before which two brackets end.
-const MOST_GROWTH: usize = 40;
+/// instruction is a return, before which two brackets end, and a block is counted.
+const MOST_GROWTH: usize = 60;
 const MOST_REASON_BYTES: usize = 1_000;
 
 /// A reason is one line of bounded length.

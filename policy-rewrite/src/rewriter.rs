@@ -110,12 +110,12 @@ impl<'c, 'a> Rewriter<'c, 'a> {
             [] => Vec::new(),
             _ => escape::handlers(self.class, method, code, &moved, initialised, escape.len())?,
         };
-        let added = insertions.max_locals - code.max_locals;
+        let added = &insertions.new_locals[..];
         let mut attributes = Vec::new();
         let mut has_map = false;
         for attribute in code.attributes(|index| pool.text(index))? {
             has_map |= attribute.is_stack_map();
-            let bytes = match attribute.is_stack_map() && added > 0 {
+            let bytes = match attribute.is_stack_map() && !added.is_empty() {
                 // The frames name the local variables of brackets.
                 true => {
                     let new = NewFrames {

@@ -104,6 +104,30 @@ impl LocalType {
     }
 }
 
+/// A local variable that a method gets, whose frames then name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NewLocal {
+    Int,
+    Long,
+}
+
+impl NewLocal {
+    /// How many numbers of local variables it takes.
+    pub(crate) fn slots(self) -> u16 {
+        match self {
+            NewLocal::Int => 1,
+            NewLocal::Long => 2,
+        }
+    }
+
+    fn tag(self) -> u8 {
+        match self {
+            NewLocal::Int => LocalType::INTEGER,
+            NewLocal::Long => LocalType::LONG,
+        }
+    }
+}
+
 /// The local variables at the entry of a method, from which its first frame is told (§4.10.1.6). `room` as in
 /// [`with_locals`].
 pub(crate) fn first_locals(
@@ -160,12 +184,12 @@ pub(crate) fn first_locals(
 
 /// What the frames of a method with new local variables are made of.
 #[derive(Debug)]
-pub(crate) struct NewFrames {
+pub(crate) struct NewFrames<'n> {
     /// The local variables at the entry.
     pub(crate) first: Vec<LocalType>,
-    /// How many slots of them the method had, and how many it gets behind these; all `int`.
+    /// How many slots of them the method had, and what it gets behind these.
     pub(crate) most: u16,
-    pub(crate) added: u16,
+    pub(crate) added: &'n [NewLocal],
     /// Of a constructor: the old offset up to which `this` is uninitialised.
     pub(crate) initialised: Option<u16>,
     /// The constant of `Throwable`, for handlers.
@@ -180,7 +204,7 @@ pub(crate) struct NewFrames {
 pub(crate) fn with_locals(
     bytes: &[u8],
     moved: &Relocation<'_>,
-    new: &NewFrames,
+    new: &NewFrames<'_>,
     handlers: &[Escape],
     room: &mut usize,
 ) -> Result<Option<Vec<u8>>, RewriteError> {
@@ -241,11 +265,11 @@ pub(crate) fn with_locals(
     frames.finish().map(Some)
 }
 
-/// What a full frame has behind its offset: these local variables, so many numbers behind the room for `most`, and
-/// the stack.
+/// What a full frame has behind its offset: these local variables, the new ones behind the room for `most`, and the
+/// stack.
 fn full_frame(
     locals: &[LocalType],
-    (most, added): (u16, u16),
+    (most, added): (u16, &[NewLocal]),
     stack: &[LocalType],
     room: &mut usize,
 ) -> Result<Vec<u8>, RewriteError> {
@@ -254,7 +278,7 @@ fn full_frame(
     let free = free.ok_or(RewriteError::Form(WHAT))?;
     let mut types = Vec::new();
     let full = RewriteError::Full(WHAT);
-    let length = locals.len() as u32 + free + u32::from(added);
+    let length = locals.len() as u32 + free + added.len() as u32;
     // A type has three bytes at most.
     let bytes = length as usize + 2 * locals.len() + 3 * stack.len();
     *room = room.checked_sub(bytes).ok_or(full.clone())?;
@@ -263,7 +287,7 @@ fn full_frame(
         .iter()
         .for_each(|local| types.extend_from_slice(&local.0));
     types.resize(types.len() + free as usize, LocalType::TOP);
-    types.resize(types.len() + usize::from(added), LocalType::INTEGER);
+    types.extend(added.iter().map(|local| local.tag()));
     types.put_u2(stack.len() as u16);
     stack
         .iter()

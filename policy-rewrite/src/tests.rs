@@ -4,6 +4,7 @@
 
 mod brackets;
 mod model;
+mod tally;
 
 use proptest::prelude::*;
 

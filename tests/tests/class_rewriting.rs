@@ -91,7 +91,8 @@ fn rewrite(bytes: &[u8], inserted: &mut Inserted) -> Option<Vec<u8>> {
         if is_bracketed {
             let enter = call("enter", "()I", Snippet::new());
             let leave = ("java/lang/RewriteMark", "leave");
-            // One that runs where handlers begin and exceptions leave, and one within it that does not.
+            // One that counts instructions, and runs where handlers begin and exceptions leave; and one within it
+            // that does not.
             let again = Again {
                 method: ("java/lang/RewriteMark", "again"),
                 number: 1_000_000,
@@ -99,12 +100,14 @@ fn rewrite(bytes: &[u8], inserted: &mut Inserted) -> Option<Vec<u8>> {
             edit.bracket(Bracket {
                 enter: enter.clone(),
                 leave,
+                counts_instructions: true,
                 again: Some(again),
                 escapes: true,
             });
             edit.bracket(Bracket {
                 enter,
                 leave,
+                counts_instructions: false,
                 again: None,
                 escapes: false,
             });
@@ -226,7 +229,7 @@ fn assert_same_files(jdk: &Jdk, before: &Path, after: &Path) {
     }
 }
 
-/// A class with all that counts for contexts.
+/// A class with all that counts for contexts, executed bytecodes too.
 fn with_contexts(bytes: &[u8], methods: &mut i32) -> Option<Vec<u8>> {
     let mut method = |_: &[u8], _: &[u8]| {
         *methods += 1;
@@ -238,7 +241,8 @@ fn with_contexts(bytes: &[u8], methods: &mut i32) -> Option<Vec<u8>> {
         accounts: false,
         contexts: Some(Contexts {
             method: &mut method,
-            class: &mut |_| 11,
+            class: &mut |_| 12,
+            bytecodes: true,
         }),
     };
     let outcome = policy_exact::rewrite(bytes, &mut plan);
@@ -298,6 +302,7 @@ fn with_all_counters(bytes: &[u8], told: &mut BTreeMap<String, usize>) -> Option
         contexts: Some(Contexts {
             method: &mut |_, _| 50_000,
             class: &mut |_| 60_000,
+            bytecodes: true,
         }),
     };
     let outcome = policy_exact::rewrite(bytes, &mut plan);

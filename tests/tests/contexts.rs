@@ -15,6 +15,7 @@ const SOON: Duration = Duration::from_secs(60);
 const GATHERED: Duration = Duration::from_millis(1_000);
 const ON: &str = "[exact]\ncontexts = [\"victim.contexts.*\"]\n";
 const OFF: &str = "[exact]\ncontexts = []\n";
+const BYTECODES: &str = "[exact]\ncontexts = [\"victim.contexts.*\"]\nbytecodes = true\n";
 
 /// By path of methods and type: objects, or arrays and their elements.
 type Tuples = BTreeMap<(String, String), (u64, u64)>;
@@ -106,6 +107,19 @@ fn expected(tuples: &[(&str, &str, u64, u64)]) -> Tuples {
         .collect()
 }
 
+/// By path of methods: calls that have ended, and the instructions that they have run.
+type Ran = BTreeMap<String, (u64, u64)>;
+
+fn ran(document: &Value) -> Ran {
+    let paths = paths(document);
+    let all = list(&document["contexts"]).iter().zip(paths);
+    all.filter_map(|(context, path)| {
+        let calls = context["calls"].as_u64()?;
+        Some((path, (calls, context["bytecodes"].as_u64().expect("both"))))
+    })
+    .collect()
+}
+
 /// So many objects of the tree found no room, and calls.
 fn overflow(jvm: &Jvm, reason: &str) -> (u64, u64) {
     let document = document(jvm);
@@ -152,16 +166,23 @@ fn the_papers_examples_come_out_as_the_paper_says() {
 fn two_runs_of_a_deterministic_program_give_identical_tuples() {
     on_each(&every_jdk_with(Collector::G1), |vm| {
         let run = || {
-            let mut jvm = program(vm, ON).start();
-            for order in ["mixed 500", "exceptions 50", "recurse 40", "wide 6"] {
+            let mut jvm = program(vm, BYTECODES).start();
+            let orders = [
+                "mixed 500",
+                "exceptions 50",
+                "recurse 40",
+                "wide 6",
+                "loops 900",
+            ];
+            for order in orders {
                 jvm.ask(order);
             }
-            let found = tuples(&rested(&jvm));
+            let document = rested(&jvm);
             jvm.finish();
-            found
+            (tuples(&document), ran(&document))
         };
         let (one, other) = (run(), run());
-        assert!(one.len() > 150, "{vm}: {one:?}");
+        assert!(one.0.len() > 150 && one.1.len() > 150, "{vm}: {one:?}");
         assert_eq!(one, other, "{vm}");
     });
 }
@@ -370,14 +391,107 @@ fn a_reload_switches_them_on_and_off_with_accounts_and_without() {
 }
 
 #[test]
+fn executed_bytecodes_are_those_of_the_code() {
+    const N: u64 = 1_000;
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let builder = program(vm, BYTECODES);
+        let file = builder.policy_path();
+        let mut jvm = builder.start();
+        jvm.ask(&format!("loops {N}"));
+        let found = ran(&rested(&jvm));
+        let wanted = [
+            ("sum", 1, 9 * N + 9),
+            ("caught", 1, 6),
+            ("caught Loops.thrown", 1, 4 * N + 8),
+            ("caught Loops.thrown Loops$Stop.<init>", 1, 7),
+            ("deep", 1, 7),
+            ("deep Loops.deep", 1, 7),
+            ("deep Loops.deep Loops.deep", 1, 7),
+            ("deep Loops.deep Loops.deep Loops.deep", 1, 3),
+            ("divided", 1, 6),
+            ("chosen", 2, 8 + 6),
+        ];
+        for (path, calls, bytecodes) in wanted {
+            let path = format!("Loops.run Loops.{path}");
+            assert_eq!(found.get(&path), Some(&(calls, bytecodes)), "{vm}: {path}");
+        }
+        for (path, bytecodes) in [("<init>", 6), ("get", 3)] {
+            let path = format!("Loops.run Loops$Item.{path}");
+            assert_eq!(found.get(&path), Some(&(1, bytecodes)), "{vm}: {path}");
+        }
+        assert_eq!(found.get("Loops.run").map(|ran| ran.0), Some(1), "{vm}");
+        assert_eq!(found.len(), 13, "{vm}: {found:?}");
+        // Virtual threads, or platform threads.
+        jvm.ask("threads 40 50");
+        let threads = ran(&rested(&jvm));
+        let calls = |path: &str| threads.get(path).map(|ran| ran.0);
+        assert_eq!(calls("Paths.yielding"), Some(40), "{vm}");
+        assert_eq!(calls("Paths.yielding Paths.parked"), Some(40 * 50), "{vm}");
+        // Off again, while contexts go on.
+        std::fs::write(&file, ON).expect("the policy can be written");
+        jvm.until_logged("contexts are counted of victim.contexts.*:");
+        let before = document(&jvm);
+        let made = counted(&mut jvm, "loops 10");
+        assert_eq!(made.len(), 2, "{vm}: {made:?}");
+        assert_eq!(ran(&document(&jvm)), ran(&before), "{vm}");
+        let said = command::run(
+            std::process::Command::new(artifacts::command())
+                .args(["contexts", "--by", "bytecodes"])
+                .arg(jvm.address().to_string()),
+            SOON,
+        );
+        let sum = format!("1 calls with {} of its own", 9 * N + 9);
+        assert!(said.stdout.contains(&sum), "{vm}: {said:?}");
+        jvm.finish();
+    });
+}
+
+/// All instructions of `wide`: eleven, or three where it calls nothing; and of each of its makers: `new`, `dup`,
+/// `invokespecial`, `putstatic`, `iload`, `invokestatic` and `return`, and three of the constructor.
+fn bytecodes_of_wide(depth: u32) -> u64 {
+    let leaves = 1 << depth;
+    (leaves - 1) * 11 + leaves * 3 + (2 * leaves - 2) * (7 + 3)
+}
+
+#[test]
+fn a_full_tree_counts_all_bytecodes() {
+    const DEPTH: u32 = 15;
+    on_each(&one_jdk_with(Collector::G1, 0), |vm| {
+        let mut jvm = program(vm, BYTECODES).start();
+        let mut all = |depth: u32| {
+            let sum = |jvm: &Jvm| -> u64 {
+                let ran = ran(&rested(jvm));
+                let of_wide = ran
+                    .iter()
+                    .filter(|(path, _)| path.starts_with("Paths.wide"));
+                of_wide.map(|(_, ran)| ran.1).sum()
+            };
+            let before = sum(&jvm);
+            jvm.ask(&format!("wide {depth}"));
+            sum(&jvm) - before
+        };
+        assert_eq!(all(6), bytecodes_of_wide(6), "{vm}");
+        assert_eq!(all(DEPTH), bytecodes_of_wide(DEPTH), "{vm}");
+        assert!(overflow(&jvm, "contexts").0 > 0, "{vm}");
+        jvm.finish();
+    });
+}
+
+#[test]
 fn checked_by_the_jvm_itself_they_are_clean() {
     on_each(&every_jdk_with(Collector::G1), |vm| {
-        let mut jvm = program(vm, ON)
+        let mut jvm = program(vm, BYTECODES)
             .flag("-Xcheck:jni")
             .flag("-XX:+UnlockDiagnosticVMOptions")
             .flag("-XX:+BytecodeVerificationLocal")
             .start();
-        for order in ["examples", "mixed 50", "exceptions 20", "threads 8 20"] {
+        for order in [
+            "examples",
+            "mixed 50",
+            "exceptions 20",
+            "threads 8 20",
+            "loops 9",
+        ] {
             jvm.ask(order);
         }
         rested(&jvm);
@@ -448,8 +562,41 @@ fn a_thread_reads_its_own_tree() {
         assert_eq!(jvm.ask("threads 40 100"), ["right 40"], "{vm}");
         let after = all_objects(&rested(&jvm));
         assert_eq!(after - before, 40 * 100 + 40 * 39 / 2, "{vm}");
+        // Without `bytecodes = true`.
+        assert!(jvm.ask("ran 1").iter().all(|line| line.ends_with("|0|0")));
         let misuse = jvm.ask("misuse");
         assert_eq!(misuse, ["second refused", "elsewhere refused"], "{vm}");
+        jvm.finish();
+    });
+}
+
+#[test]
+fn a_thread_reads_what_it_has_run() {
+    let policy = format!("{PROFILED}bytecodes = true\n");
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = api_user(vm, "victim.Profiles").policy(&policy).start();
+        let answer = jvm.ask("ran 200");
+        let work = "victim.profiled.Work";
+        let (run, single) = (format!("{work}.run(int)"), format!("{work}.single()"));
+        let pair = format!("{run}>{work}.pair()");
+        // new, dup, invokespecial, putstatic, return; and before the array: invokestatic, bipush, newarray.
+        let (item, array) = (format!("{work}$Item.<init>()|200|600"), "|200|1000");
+        let mut found: Vec<&str> = (answer.iter())
+            .filter_map(|line| line.strip_prefix("ran "))
+            .collect();
+        found.sort_unstable();
+        // Two before the loop, three at each test, four in each round, one at the end.
+        let mut wanted = [
+            "|0|0".to_owned(),
+            format!("{run}|1|{}", 2 + 3 * 201 + 4 * 200 + 1),
+            format!("{run}>{single}{array}"),
+            format!("{run}>{single}>{item}"),
+            format!("{pair}{array}"),
+            format!("{pair}>{single}{array}"),
+            format!("{pair}>{single}>{item}"),
+        ];
+        wanted.sort_unstable();
+        assert_eq!(found, wanted, "{vm}");
         jvm.finish();
     });
 }

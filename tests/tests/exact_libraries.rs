@@ -27,10 +27,12 @@ const REASONS: [&str; 6] = [
     "too_many_classes",
 ];
 
-/// Accounts of all libraries together, so that their methods stand in brackets of accounts, and contexts of them.
+/// Accounts of all libraries together, so that their methods stand in brackets of accounts, and contexts of them with
+/// executed bytecodes.
 fn policy() -> String {
     let packages = libraries::PACKAGES;
-    let mut policy = format!("[exact]\naccounts = true\ncontexts = {packages:?}\n");
+    let mut policy =
+        format!("[exact]\naccounts = true\ncontexts = {packages:?}\nbytecodes = true\n");
     write!(
         policy,
         "[[account]]\nname = \"libraries\"\npackages = {packages:?}\n"

@@ -1,5 +1,5 @@
 //! Programs whose every class is rewritten, the JDK's included, give the answers that they give without the agent:
-//! exact accounts and contexts are on, with brackets of both around all of the program's methods.
+//! exact accounts, contexts and executed bytecodes are on, with brackets of both around all of the program's methods.
 //!
 //! A database, the Java compiler, and a triple store in Jetty 12 always; `cargo xtask test --long` also has that store
 //! and another one in Tomcat, and the twelve workloads of the cost table (`bench/java/rows`), which know the checksum of
@@ -30,7 +30,7 @@ const PACKAGES_OF_ROWS: [&str; 4] = ["com.*", "net.*", "org.*", "rows.*"];
 
 fn policy(packages: &[&str]) -> String {
     format!(
-        "[exact]\naccounts = true\ncontexts = {packages:?}\n\
+        "[exact]\naccounts = true\ncontexts = {packages:?}\nbytecodes = true\n\
          [[account]]\nname = \"program\"\npackages = {packages:?}\n"
     )
 }

@@ -38,6 +38,8 @@ pub(crate) enum Setting {
     ExactAccounts,
     /// The calling contexts of the packages of `policy-20`, counted by inserted code.
     Contexts,
+    /// The same with executed bytecodes.
+    Bytecodes,
     /// A package account of the workload's own classes, at the bottom of nearly every stack.
     #[value(name = "policy-1")]
     #[serde(rename = "policy-1")]
@@ -141,6 +143,7 @@ impl Setting {
             Setting::Exact => "exact",
             Setting::ExactAccounts => "exact-accounts",
             Setting::Contexts => "contexts",
+            Setting::Bytecodes => "bytecodes",
             Setting::Policy1 => "policy-1",
             Setting::Policy20 => "policy-20",
             Setting::Limits => "limits",
@@ -179,9 +182,13 @@ impl Setting {
                 "[exact]\naccounts = true\n{}",
                 account(&PACKAGES[0], "")
             )),
-            Setting::Contexts => {
+            Setting::Contexts | Setting::Bytecodes => {
                 let packages = PACKAGES.map(|(_, package)| format!("{package:?}"));
-                Some(format!("[exact]\ncontexts = [{}]\n", packages.join(", ")))
+                let bytecodes = self == Setting::Bytecodes;
+                let packages = packages.join(", ");
+                Some(format!(
+                    "[exact]\ncontexts = [{packages}]\nbytecodes = {bytecodes}\n"
+                ))
             }
             Setting::Policy1 => Some(account(&PACKAGES[0], "")),
             Setting::Policy20 => Some(PACKAGES.iter().map(|of| account(of, "")).collect()),

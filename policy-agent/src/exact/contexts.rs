@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use policy_core::exact::ContextOverflow;
-use policy_exact::{CONTEXTS, ELEMENTS};
+use policy_exact::{CALLS, CONTEXTS, ELEMENTS};
 use policy_jvm::kinds::JavaString;
 use policy_jvm::{ClassFile, Jni, Local, NativeMethod, StaticMethod};
 use policy_report::{Arrays, Context, Contexts as Document, Objects, Overflow};
@@ -68,7 +68,7 @@ struct Numbered {
 struct Tree {
     /// Caller and method by node; `None`: it is no node. The root is none.
     nodes: Vec<Option<(u16, u16)>>,
-    /// Objects and elements by node and type.
+    /// Objects and elements by node and type; calls and executed bytecodes by node and [`CALLS`].
     cells: HashMap<(u16, u16), (u64, u64)>,
     overflow: ContextOverflow,
 }
@@ -129,7 +129,7 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Contexts {
     pub(super) fn new() -> Contexts {
         let types = Numbered {
-            first: ELEMENTS.len() + 1,
+            first: CALLS as usize + 1,
             ..Numbered::default()
         };
         Contexts {
@@ -244,6 +244,11 @@ impl Contexts {
         for (&(node, kind), &(count, elements)) in cells {
             let place = places.get(usize::from(node)).copied().unwrap_or_default();
             let context = &mut contexts[place as usize];
+            if i32::from(kind) == CALLS {
+                context.calls = Some(count);
+                context.bytecodes = Some(elements);
+                continue;
+            }
             match ELEMENTS.get(usize::from(kind).wrapping_sub(1)) {
                 Some(name) => context.arrays.push(Arrays {
                     elements: (*name).into(),
@@ -369,16 +374,16 @@ mod tests {
     fn what_finds_no_number_shares_the_first() {
         let contexts = Contexts::new();
         let first = contexts.class(b"com/acme/Cart");
-        assert_eq!(first, 11);
+        assert_eq!(first, 12);
         assert_eq!(contexts.class(b"com/acme/Cart"), first);
-        assert_eq!(contexts.class(&[b'a'; 1_001]), 10);
+        assert_eq!(contexts.class(&[b'a'; 1_001]), 11);
         for number in 0..MOST {
             contexts.class(format!("C{number}").as_bytes());
         }
-        assert_eq!(contexts.class(b"com/acme/Late"), 10);
+        assert_eq!(contexts.class(b"com/acme/Late"), 11);
         let types = locked(&contexts.types);
-        assert_eq!(types.name(10), OTHERS);
-        assert_eq!(types.name(11), "com.acme.Cart");
-        assert_eq!(types.name(u16::MAX), format!("C{}", MOST - 12));
+        assert_eq!(types.name(11), OTHERS);
+        assert_eq!(types.name(12), "com.acme.Cart");
+        assert_eq!(types.name(u16::MAX), format!("C{}", MOST - 13));
     }
 }

@@ -74,6 +74,7 @@ fn counting(
         contexts: has_contexts.then_some(Contexts {
             method: &mut method,
             class: &mut class,
+            bytecodes: wanted.bytecodes,
         }),
     };
     let Outcome { bytes, left } = policy_exact::rewrite(bytes, &mut plan);

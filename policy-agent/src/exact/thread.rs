@@ -141,10 +141,15 @@ fn switch(agent: &'static Agent, jni: &Jni, from: &Exact, to: &Exact) -> Result<
     } else if from.accounts {
         tracing::info!("exact accounts are off: {count} classes are as they were, after {ms} ms");
     }
-    if from.contexts != to.contexts {
+    if from.contexts != to.contexts || from.bytecodes != to.bytecodes {
         let packages = Listed(&to.contexts);
+        let bytecodes = if to.bytecodes {
+            " with executed bytecodes"
+        } else {
+            ""
+        };
         tracing::info!(
-            "contexts are counted of {packages}: {count} loaded classes changed, after {ms} ms"
+            "contexts are counted of {packages}{bytecodes}: {count} loaded classes changed, after {ms} ms"
         );
     }
     Ok(())
@@ -172,7 +177,8 @@ fn is_changed(signature: &str, from: &Exact, to: &Exact) -> bool {
         return from.is_wanted() != to.is_wanted();
     }
     let package = name.rsplit_once('/').map_or("", |(package, _)| package);
-    from.has_contexts_of(package) != to.has_contexts_of(package)
+    let [was, is] = [from, to].map(|exact| exact.has_contexts_of(package));
+    was != is || is && from.bytecodes != to.bytecodes
 }
 
 /// How many of the classes the JVM has loaded anew. If it refuses some, it is asked again without them.

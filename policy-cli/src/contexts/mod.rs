@@ -6,7 +6,7 @@ mod report;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::live::{Address, Client, Contexts};
 use crate::targets::{self, Targets};
@@ -28,10 +28,23 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "CONTEXTS", default_value = "100", value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 
+    /// What the first column counts, by which contexts are in order; bytecodes where the policy wants them
+    #[arg(long, value_enum, default_value_t = By::Objects)]
+    by: By,
+
     /// Print JSON: for each JVM an object with `address`, `pid`, `reachable`, `error`, `not_ready`
     /// and `answer`, the agent's own, which is whole
     #[arg(long)]
     json: bool,
+}
+
+/// What contexts are listed by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// What was allocated
+    Objects,
+    /// The instructions that were executed
+    Bytecodes,
 }
 
 /// Reads every JVM, even if some cannot be read.
@@ -48,7 +61,13 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
     if arguments.json {
         targets::write_json(&found, &mut out)?;
     } else {
-        report::write(&found, arguments.limit as usize, &mut out, &mut err)?;
+        report::write(
+            &found,
+            arguments.by,
+            arguments.limit as usize,
+            &mut out,
+            &mut err,
+        )?;
     }
     out.flush()?;
     if let Some(remark) = targets.remark() {

@@ -1,4 +1,4 @@
-//! The tree of contexts as text: callers above what they call, those with most objects first.
+//! The tree of contexts as text: callers above what they call, those with most objects or executed bytecodes first.
 //!
 //! An answer may name any place as the caller of a context; one that does not stand before it is taken as the root.
 
@@ -8,6 +8,8 @@ use crate::live::{Context, Contexts};
 use crate::printable;
 use crate::table::amount;
 use crate::targets::{self, Asked};
+
+use super::By;
 
 /// Widest method and widest list of types, in columns.
 const MAX_METHOD_COLUMNS: usize = 110;
@@ -21,13 +23,14 @@ const MAX_INDENT: usize = 30;
 /// Writes each answer to `out`, and to `err` why others could not be read.
 pub(super) fn write(
     found: &[Asked<Contexts>],
+    by: By,
     limit: usize,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<()> {
     targets::write_each(found, out, err, |_, address, answer, out| {
         let contexts = &answer.document;
-        let tree = Tree::of(&contexts.contexts);
+        let tree = Tree::of(&contexts.contexts, by);
         writeln!(out, "{address}: {}", headline(contexts, &tree))?;
         tree.write(limit, out)?;
         for of in contexts
@@ -62,33 +65,41 @@ fn headline(contexts: &Contexts, tree: &Tree<'_>) -> String {
             format!("contexts of {}{more}", named.join(", "))
         }
     };
-    let objects = tree.totals.first().copied().unwrap_or_default();
+    let total = tree.totals.first().copied().unwrap_or_default();
     let count = tree.contexts.len().saturating_sub(1);
     format!(
-        "{packages}; {} objects in {} contexts",
-        amount::count(objects),
+        "{packages}; {} {} in {} contexts",
+        amount::count(total),
+        match tree.by {
+            By::Objects => "objects",
+            By::Bytecodes => "executed bytecodes",
+        },
         amount::count(count as u64)
     )
 }
 
 struct Tree<'a> {
     contexts: &'a [Context],
-    /// Objects of a context and of those beneath it.
+    by: By,
+    /// What is listed, of a context and of those beneath it.
     totals: Vec<u64>,
-    /// By context, most objects first.
+    /// By context, the largest total first.
     beneath: Vec<Vec<usize>>,
 }
 
-/// Objects and arrays that the context itself made.
-fn own(context: &Context) -> u64 {
+/// Objects and arrays that the context itself made, or bytecodes that it executed.
+fn own(context: &Context, by: By) -> u64 {
+    if by == By::Bytecodes {
+        return context.bytecodes.unwrap_or_default();
+    }
     let objects = context.objects.iter().map(|of| of.objects);
     let arrays = context.arrays.iter().map(|of| of.arrays);
     objects.chain(arrays).fold(0, u64::saturating_add)
 }
 
 impl<'a> Tree<'a> {
-    fn of(contexts: &'a [Context]) -> Tree<'a> {
-        let mut totals: Vec<u64> = contexts.iter().map(own).collect();
+    fn of(contexts: &'a [Context], by: By) -> Tree<'a> {
+        let mut totals: Vec<u64> = contexts.iter().map(|one| own(one, by)).collect();
         let mut beneath = vec![Vec::new(); contexts.len()];
         for (place, context) in contexts.iter().enumerate().skip(1).rev() {
             let above = context.parent.map_or(0, |above| above as usize);
@@ -101,6 +112,7 @@ impl<'a> Tree<'a> {
         }
         Tree {
             contexts,
+            by,
             totals,
             beneath,
         }
@@ -117,7 +129,7 @@ impl<'a> Tree<'a> {
             let allocated = |place: &&usize| self.totals[**place] > 0;
             let beneath = self.beneath[place].iter().filter(allocated).rev();
             waiting.extend(beneath.map(|place| (*place, depth + 1)));
-            if place == 0 && own(context) == 0 {
+            if place == 0 && own(context, self.by) == 0 {
                 continue;
             }
             if listed == limit {
@@ -142,7 +154,10 @@ impl<'a> Tree<'a> {
         let indent = "  ".repeat(depth.clamp(1, MAX_INDENT) - 1);
         let total = amount::count(self.totals[place]);
         writeln!(out, "  {total:>12}  {indent}{method}")?;
-        let types = types(context);
+        let types = match self.by {
+            By::Objects => types(context),
+            By::Bytecodes => calls(context),
+        };
         match types.is_empty() {
             true => Ok(()),
             false => writeln!(
@@ -153,6 +168,16 @@ impl<'a> Tree<'a> {
             ),
         }
     }
+}
+
+/// `7 calls with 1200 of its own`.
+fn calls(context: &Context) -> String {
+    let Some(calls) = context.calls else {
+        return String::new();
+    };
+    let own = context.bytecodes.unwrap_or_default();
+    let (calls, own) = (amount::count(calls), amount::count(own));
+    format!("{calls} calls with {own} of its own")
 }
 
 /// What a context made, most first: `3 com.acme.Item, 2 int[] with 40`.
@@ -188,9 +213,13 @@ mod tests {
     use crate::targets::Answer;
 
     fn written(text: &str, limit: usize) -> String {
+        written_by(text, By::Objects, limit)
+    }
+
+    fn written_by(text: &str, by: By, limit: usize) -> String {
         let found = [Asked::at("9464", Ok(Answer::of(text, None)))];
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        write(&found, limit, &mut out, &mut err).unwrap();
+        write(&found, by, limit, &mut out, &mut err).unwrap();
         assert!(err.is_empty());
         String::from_utf8(out).unwrap()
     }
@@ -219,6 +248,25 @@ mod tests {
         assert_eq!(written(TEXT, 10), expected);
         let short = written(TEXT, 1);
         assert!(short.contains("and 2 more contexts"), "{short}");
+    }
+
+    #[test]
+    fn executed_bytecodes_have_an_order_of_their_own() {
+        let text = r#"{"packages":["com.acme.*"],"contexts":[
+            {"parent":null,"method":"","objects":[],"arrays":[]},
+            {"parent":0,"method":"com.acme.Web.get()","calls":2,"bytecodes":30,
+             "objects":[{"class":"com.acme.Page","objects":2}],"arrays":[]},
+            {"parent":0,"method":"com.acme.Main.run()","calls":null,"bytecodes":null,"objects":[],"arrays":[]},
+            {"parent":2,"method":"com.acme.Sum.of(int)","calls":1,"bytecodes":9009,"objects":[],"arrays":[]}]}"#;
+        let expected = "\
+127.0.0.1:9464: contexts of com.acme.*; 9039 executed bytecodes in 3 contexts
+          9009  com.acme.Main.run()
+          9009    com.acme.Sum.of(int)
+                    1 calls with 9009 of its own
+            30  com.acme.Web.get()
+                  2 calls with 30 of its own
+";
+        assert_eq!(written_by(text, By::Bytecodes, 10), expected);
     }
 
     #[test]

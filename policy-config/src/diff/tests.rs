@@ -27,7 +27,7 @@ fn every_setting_has_its_line() {
         "[agent]\nlisten = 'off'\nlisten-strict = true\n\
          [sampling]\ninterval = 'exact'\nprincipals = 'payer'\nmax-tracked = 2000\ncpu-budget = 'none'\n\
          [enforcement]\nmode = 'enforce'\nevidence-budget = '2.5%'\nmask = '1MiB'\nreserve = '0%'\n\
-         [exact]\naccounts = true\ncontexts = ['com.acme.*', 'org.lib']\n\
+         [exact]\naccounts = true\ncontexts = ['com.acme.*', 'org.lib']\nbytecodes = true\n\
          [[account]]\nname = 'shop'\nservice = '/shop*'\nlimit = '50%'\n\
          soft-limit = '1.5GiB'\nthrow = 'error'\ndoor = 'off'\ninterrupt-through = ['a.*']\n\
          never-interrupt = ['b', 'c', 'd', 'e', 'f']\nwork = ['a.C#m', 'a.b.*']",
@@ -43,6 +43,7 @@ fn every_setting_has_its_line() {
             "sampling cpu-budget 0.5% -> none",
             "exact accounts false -> true",
             "exact contexts none -> com.acme.*, org.lib",
+            "exact bytecodes false -> true",
             "enforcement mode observe -> enforce (from now on accounts over their limits are refused)",
             "enforcement evidence-budget 5% -> 2.5%",
             "enforcement mask 8MiB -> 1MiB",

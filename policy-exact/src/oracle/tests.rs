@@ -35,7 +35,7 @@ fn names_beyond_ascii_are_rewritten_too() {
     for input in corpus() {
         let named = ClassFile::parse(&input).is_ok_and(|class| !class.name().is_ascii());
         if named && input.starts_with(&[0xca, 0xfe, 0xba, 0xbe]) {
-            let outcome = rewritten(&input, Some(7), (true, true), 7);
+            let outcome = rewritten(&input, Some(7), (true, true, true), 7);
             assert!(outcome.bytes.is_some());
             assert!(
                 (outcome.left.iter()).all(|left| *left == Left::NoNumber),

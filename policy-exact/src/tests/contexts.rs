@@ -12,6 +12,10 @@ const NOP: u8 = 0x00;
 const INVOKESPECIAL: u8 = 0xb7;
 
 fn with_contexts(bytes: &[u8], accounts: bool) -> Outcome {
+    with(bytes, accounts, false)
+}
+
+fn with(bytes: &[u8], accounts: bool, bytecodes: bool) -> Outcome {
     let mut plan = Plan {
         account: Some(7),
         number: &mut |_| Some(3),
@@ -19,6 +23,7 @@ fn with_contexts(bytes: &[u8], accounts: bool) -> Outcome {
         contexts: Some(Contexts {
             method: &mut |_, _| 5,
             class: &mut |_| 11,
+            bytecodes,
         }),
     };
     rewrite(bytes, &mut plan)
@@ -138,4 +143,49 @@ fn a_method_at_the_limit_is_left_as_it_is_and_told() {
         assert_eq!(outcome.bytes, None);
         assert_eq!(outcome.left, [Left::Refused(RewriteError::MethodTooLong)]);
     }
+}
+
+/// The descriptors of the calls of `leave`.
+fn leaves(bytes: &[u8]) -> Vec<String> {
+    let class = ClassFile::parse(bytes).expect("a class file");
+    let code = class.methods()[0].code().expect("understood");
+    (code.expect("it has code").instructions())
+        .filter_map(|found| class.pool().member(found.constant().unwrap_or(0)).ok())
+        .filter(|member| member.class == CONTEXTS.as_bytes() && member.name == b"leave")
+        .map(|member| String::from_utf8_lossy(member.descriptor).into_owned())
+        .collect()
+}
+
+#[test]
+fn a_method_tells_its_bytecodes_where_there_is_room_for_that() {
+    let contexts = (3 + 3 + 2) + (3 + 3) + (2 + 3) + (2 + 3 + 1);
+    // iconst, istore; twice a wide iinc, which adds 32,767 at most; and iload for each end.
+    let bytecodes = (1 + 2) + 2 * 6 + 2 + 2;
+    for (bytes, descriptor) in [
+        (100, "(II)V"),
+        (65_535 - contexts - bytecodes, "(II)V"),
+        (65_535 - contexts - bytecodes + 1, "(I)V"),
+        (65_535 - contexts, "(I)V"),
+    ] {
+        let Outcome { bytes: new, left } = with(&long(bytes), false, true);
+        assert_eq!(left, []);
+        let new = new.expect("it is rewritten");
+        assert_eq!(leaves(&new), [descriptor; 2], "{bytes}");
+    }
+    let outcome = with(&long(65_535 - contexts + 1), false, true);
+    assert_eq!(outcome.left, [Left::Refused(RewriteError::MethodTooLong)]);
+}
+
+#[test]
+fn a_quiet_method_has_bytecodes() {
+    let quiet = Class::named("a/B").byte(RETURN).bytes();
+    assert_eq!(with_contexts(&quiet, false).bytes, None);
+    let new = with(&quiet, false, true).bytes.expect("it is rewritten");
+    assert_eq!(leaves(&new), ["(II)V"; 2]);
+    let expected = [
+        "11", "enter", "36", "03", "36", // The entry.
+        "84", "15", "15", "leave", "b1", // The end.
+        "15", "15", "leave", "bf", // The handler that was added.
+    ];
+    assert_eq!(names(&new), expected);
 }

@@ -18,13 +18,14 @@ const ILOAD: u8 = 0x15;
 const SIPUSH: u8 = 0x11;
 const INVOKESTATIC: u8 = 0xb8;
 const ATHROW: u8 = 0xbf;
-const OLD_MAX_LOCALS: u16 = 40;
+pub(super) const OLD_MAX_LOCALS: u16 = 40;
 
 fn bracket(escapes: bool, again: bool) -> Bracket {
     let enter = Snippet::new().push_int(7);
     Bracket {
         enter: enter.invoke_static(CLASS, "enter", "(I)I").unwrap(),
         leave: (CLASS, "leave"),
+        counts_instructions: false,
         again: again.then_some(Again {
             method: (CLASS, "again"),
             number: 7,

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
 import victim.contexts.Examples;
+import victim.contexts.Loops;
 import victim.contexts.Paths;
 import victim.contexts.Throwing;
 
@@ -19,6 +20,7 @@ import victim.contexts.Throwing;
  * wide DEPTH           two methods that call each other in each order, up to this depth
  * exceptions ROUNDS    exceptions through frames, caught within the packages and outside
  * threads N ROUNDS     on N virtual threads, or platform threads
+ * loops N              methods whose instructions are known
  * </pre>
  */
 public final class ContextWays {
@@ -35,6 +37,7 @@ public final class ContextWays {
                         "recurse", words -> Paths.recurse(Integer.parseInt(words[1])),
                         "wide", words -> Paths.wide(Integer.parseInt(words[1])),
                         "exceptions", words -> exceptions(Integer.parseInt(words[1])),
+                        "loops", words -> Loops.run(Integer.parseInt(words[1])),
                         "threads",
                                 words ->
                                         threads(

@@ -14,6 +14,7 @@ import victim.profiled.Work;
  * every N OBJECTS      a callback after each N objects: called MADE-BEFORE...
  * many N DIMENSION     the same with arrays of arrays, several at a time
  * threads N ROUNDS     N virtual threads, or platform threads, read theirs: right COUNT
+ * ran ROUNDS           calls and instructions: ran PATH|CALLS|BYTECODES
  * failing              a callback that throws
  * misuse               two profiles of a thread, and one of another's
  * </pre>
@@ -40,6 +41,7 @@ public final class Profiles {
                                         threads(
                                                 Integer.parseInt(words[1]),
                                                 Integer.parseInt(words[2])),
+                        "ran", words -> ran(Integer.parseInt(words[1])),
                         "failing", words -> failing(),
                         "misuse", words -> misuse()));
     }
@@ -132,6 +134,22 @@ public final class Profiles {
             right += sums[i] == rounds + i ? 1 : 0;
         }
         Protocol.say("right " + right);
+    }
+
+    private static void ran(int rounds) {
+        Work.run(rounds);
+        try (Profile profile = Profile.begin()) {
+            Work.run(rounds);
+            for (Profile.Context context : profile.read()) {
+                Protocol.say(
+                        "ran "
+                                + String.join(">", context.path())
+                                + "|"
+                                + context.calls()
+                                + "|"
+                                + context.bytecodes());
+            }
+        }
     }
 
     private static void failing() {

@@ -9,7 +9,8 @@ import jdk.internal.vm.annotation.ForceInline;
  * policy names calls this class.
  *
  * <p>A <em>node</em> is a method called from a node; node 0 is the root. A <em>cell</em> is what is counted for a
- * node and a type: objects, and elements of arrays. Both are numbered once for the whole JVM, in tables that only
+ * node and a type: objects, and elements of arrays; or its calls, and the bytecodes that they have run. Nodes and
+ * cells are numbered once for the whole JVM, in tables that only
  * grow. An entry of a table is one {@code long}, which holds the key and the number: it is there or it is not, so
  * readers need no lock, and writers one compare-and-set. What finds no room counts for the node above and as
  * overflow; calls beneath it change nothing, because a program that has filled the tree makes them most of the time.
@@ -25,10 +26,10 @@ public final class HeapwardenContexts {
     private static final Unsafe UNSAFE = Unsafe.getUnsafe();
 
     /** Most nodes and cells, and twice as many places in their tables: half of each stays empty. */
-    private static final int NODE_BITS = 16;
+    static final int NODE_BITS = 16;
 
-    private static final int CELL_BITS = 17;
-    private static final int MOST_NODES = 1 << NODE_BITS;
+    static final int CELL_BITS = 17;
+    static final int MOST_NODES = 1 << NODE_BITS;
     private static final int MOST_CELLS = 1 << CELL_BITS;
 
     /** Longest path in the tree. */
@@ -38,22 +39,22 @@ public final class HeapwardenContexts {
     private static final int OVERFLOWED = 1 << NODE_BITS;
 
     /** Of a place in the tree: nothing is counted, because a callback runs. */
-    private static final int SILENT = 2 << NODE_BITS;
+    static final int SILENT = 2 << NODE_BITS;
 
-    private static final int NODE_MASK = MOST_NODES - 1;
-    private static final int CELL_MASK = MOST_CELLS - 1;
+    static final int NODE_MASK = MOST_NODES - 1;
+    static final int CELL_MASK = MOST_CELLS - 1;
 
     /** A key is a place in the tree and a number of 16 bits: of a method or a type, none of which is 0. */
-    private static final int NUMBER_BITS = 16;
+    static final int NUMBER_BITS = 16;
 
-    private static final int NUMBER_MASK = (1 << NUMBER_BITS) - 1;
+    static final int NUMBER_MASK = (1 << NUMBER_BITS) - 1;
     private static final long SPREAD = 0x9E3779B97F4A7C15L;
 
     /** Cells of a page; each has two numbers. */
-    private static final int PAGE_BITS = 8;
+    static final int PAGE_BITS = 8;
 
-    private static final int PAGE = 1 << PAGE_BITS;
-    private static final int PAGES = MOST_CELLS / PAGE;
+    static final int PAGE = 1 << PAGE_BITS;
+    static final int PAGES = MOST_CELLS / PAGE;
 
     /** The first cells, which are of no node: calls and objects that found no room, by reason. */
     private static final int TOO_DEEP = 0;
@@ -77,15 +78,18 @@ public final class HeapwardenContexts {
     private static final int SHORTS = 6;
     private static final int INTS = 7;
     private static final int LONGS = 8;
-    private static final int REFERENCES = 9;
+    static final int REFERENCES = 9;
+
+    /** In the place of a type: calls that have ended, and the bytecodes that they have run. */
+    static final int CALLS = 10;
 
     /** Virtual threads that may have pages of their own at a time. */
     private static final int MOST_VIRTUAL = 1_000;
 
     /** Key and number of each node and of each cell; 0 where there is none. */
-    private static final long[] NODES = new long[2 * MOST_NODES];
+    static final long[] NODES = new long[2 * MOST_NODES];
 
-    private static final long[] CELLS = new long[2 * MOST_CELLS];
+    static final long[] CELLS = new long[2 * MOST_CELLS];
 
     /** By node. */
     private static final short[] DEPTHS = new short[MOST_NODES];
@@ -184,6 +188,44 @@ public final class HeapwardenContexts {
         if (found instanceof HeapwardenThread) {
             ((HeapwardenThread) found).context = before;
         }
+    }
+
+    /** A method ends that has run so many instructions of its own, without a loop. */
+    @ForceInline
+    public static void leave(int before, int bytecodes) {
+        leave(before, (long) bytecodes);
+    }
+
+    /** A method ends that has run so many instructions of its own. */
+    @ForceInline
+    public static void leave(int before, long bytecodes) {
+        Object found = UNSAFE.getReference(Thread.currentThread(), HeapwardenCounter.PLACE);
+        if (!(found instanceof HeapwardenThread)) {
+            return;
+        }
+        HeapwardenThread state = (HeapwardenThread) found;
+        int place = state.context;
+        state.context = before;
+        ended(state, place, bytecodes);
+    }
+
+    @DontInline
+    private static void ended(HeapwardenThread state, int place, long bytecodes) {
+        long key = (long) (place & NODE_MASK) << NUMBER_BITS | CALLS;
+        long entry = CELLS[cellSlot(key)];
+        long[][] pages = state.contexts;
+        if (place < SILENT && entry >>> CELL_BITS == key && pages != null) {
+            int cell = (int) entry & CELL_MASK;
+            long[] page = pages[cell >>> PAGE_BITS];
+            if (page != null) {
+                int at = 2 * (cell & PAGE - 1);
+                // A call that found no room is none of this node.
+                page[at] += 1 - (place >>> NODE_BITS);
+                page[at + 1] += bytecodes;
+                return;
+            }
+        }
+        endedFirst(state, place, bytecodes);
     }
 
     /** A method goes on after it has caught something. */
@@ -286,7 +328,7 @@ public final class HeapwardenContexts {
             add(state, last, above, above * length(level));
             all += above;
         }
-        call(state, all);
+        HeapwardenProfile.made(state, all);
     }
 
     // ---- the tree ------------------------------------------------------------------------
@@ -426,7 +468,20 @@ public final class HeapwardenContexts {
         HeapwardenThread state = counting();
         if (state != null) {
             add(state, type, 1, elements);
-            call(state, 1);
+            HeapwardenProfile.made(state, 1);
+        }
+    }
+
+    @DontInline
+    private static void endedFirst(HeapwardenThread state, int place, long bytecodes) {
+        if (place >= SILENT) {
+            return;
+        }
+        int cell = cell(place & NODE_MASK, CALLS);
+        if (cell == 0) {
+            count(state, NO_CELL, 1, 0);
+        } else {
+            count(state, cell, 1 - (place >>> NODE_BITS), bytecodes);
         }
     }
 
@@ -508,7 +563,7 @@ public final class HeapwardenContexts {
         return under.ownContexts != null ? under.ownContexts : own(under, (Thread) carrier);
     }
 
-    private static long[][] own(HeapwardenThread state, Thread owner) {
+    static long[][] own(HeapwardenThread state, Thread owner) {
         HeapwardenContextCounts mine = new HeapwardenContextCounts(new long[PAGES][], owner);
         HeapwardenContextCounts head;
         do {
@@ -519,178 +574,15 @@ public final class HeapwardenContexts {
         return mine.pages;
     }
 
+    /** Whether there may be pages of one more virtual thread. */
+    static boolean admitsVirtual() {
+        return next(VIRTUALS, MOST_VIRTUAL + 1) != 0;
+    }
+
     private static int length(Object array) {
         return array instanceof int[]
                 ? ((int[]) array).length
                 : java.lang.reflect.Array.getLength(array);
-    }
-
-    // ---- what programs read of their own threads -----------------------------------------
-
-    /**
-     * Begins a profile of the calling thread.
-     *
-     * @return what the other methods want; null if there are too many, or no room
-     * @throws IllegalStateException if the thread has one
-     */
-    public static Object begin() {
-        Thread thread = Thread.currentThread();
-        HeapwardenThread state = HeapwardenCounter.of(thread);
-        if (state == null) {
-            return null;
-        }
-        if (state.profile != null) {
-            throw new IllegalStateException("the thread has a profile already");
-        }
-        if (state.ownContexts == null) {
-            if (thread.getClass() == HeapwardenCounter.VIRTUAL
-                    && next(VIRTUALS, MOST_VIRTUAL + 1) == 0) {
-                return null;
-            }
-            state.contexts = own(state, thread);
-        }
-        long[][] now = state.ownContexts;
-        long[][] before = new long[PAGES][];
-        for (int page = 0; page < PAGES; page++) {
-            before[page] = now[page] == null ? null : now[page].clone();
-        }
-        state.profile = new HeapwardenProfile(thread, before);
-        return state.profile;
-    }
-
-    /**
-     * Calls {@code callback} on the calling thread whenever it has made so many more objects that contexts count;
-     * what it throws ends that. Nothing is counted meanwhile.
-     *
-     * @param profile from {@link #begin}, of the calling thread
-     * @param objects 0: never again
-     */
-    public static void every(Object profile, long objects, Runnable callback) {
-        HeapwardenProfile mine = mine(profile);
-        HeapwardenThread state = HeapwardenCounter.of(mine.owner);
-        mine.callback = callback;
-        mine.every = objects;
-        mine.left = objects;
-        // Then no allocation takes the short way.
-        state.contexts = objects == 0 ? state.ownContexts : null;
-    }
-
-    /** What ended the callbacks; null if nothing did. */
-    public static Throwable failure(Object profile) {
-        return mine(profile).failure;
-    }
-
-    /** Ends a profile. */
-    public static void end(Object profile) {
-        HeapwardenProfile mine = mine(profile);
-        HeapwardenThread state = HeapwardenCounter.of(mine.owner);
-        state.contexts = state.ownContexts;
-        state.profile = null;
-    }
-
-    private static HeapwardenProfile mine(Object profile) {
-        HeapwardenProfile mine = (HeapwardenProfile) profile;
-        Thread thread = Thread.currentThread();
-        if (mine.owner != thread || HeapwardenCounter.of(thread).profile != mine) {
-            throw new IllegalStateException("the profile is another thread's, or has ended");
-        }
-        return mine;
-    }
-
-    /**
-     * The tree of the calling thread since {@link #begin}: nodes that allocated, and those above them.
-     *
-     * @return for each node that of its caller (int[], -1 for the root) and its method (String[]); for each count
-     *     its node (int[]), its type (String[]), and its objects and elements (long[], two each; the elements are -1
-     *     for instances)
-     */
-    public static Object[] read(Object profile) {
-        HeapwardenProfile mine = mine(profile);
-        long[][] now = HeapwardenCounter.of(mine.owner).ownContexts;
-        int[] keys = new int[MOST_NODES];
-        int[] places = new int[MOST_NODES];
-        for (long entry : NODES) {
-            keys[(int) entry & NODE_MASK] = (int) (entry >>> NODE_BITS);
-        }
-        int most = 0;
-        for (int page = 0; page < PAGES; page++) {
-            most += now[page] == null ? 0 : PAGE;
-        }
-        int[] nodes = new int[most];
-        String[] types = new String[most];
-        long[] amounts = new long[2 * most];
-        int found = 0;
-        for (long entry : CELLS) {
-            int cell = (int) entry & CELL_MASK;
-            long[] page = now[cell >>> PAGE_BITS];
-            if (entry == 0 || page == null) {
-                continue;
-            }
-            long[] before = mine.before[cell >>> PAGE_BITS];
-            int at = 2 * (cell & PAGE - 1);
-            long objects = page[at] - (before == null ? 0 : before[at]);
-            if (objects == 0) {
-                continue;
-            }
-            int node = (int) (entry >>> CELL_BITS + NUMBER_BITS);
-            int type = (int) (entry >>> CELL_BITS) & NUMBER_MASK;
-            nodes[found] = node;
-            types[found] = name(type, false);
-            amounts[2 * found] = objects;
-            amounts[2 * found + 1] =
-                    type > REFERENCES ? -1 : page[at + 1] - (before == null ? 0 : before[at + 1]);
-            found++;
-            for (; places[node] == 0; node = keys[node] >>> NUMBER_BITS) {
-                places[node] = 1;
-                if (node == 0) {
-                    break;
-                }
-            }
-        }
-        int count = 0;
-        for (int node = 0; node < MOST_NODES; node++) {
-            if (places[node] != 0) {
-                places[node] = count++;
-            }
-        }
-        int[] parents = new int[count];
-        String[] methods = new String[count];
-        for (int node = 0, place = 0; place < count; node++) {
-            if (node == 0 || places[node] != 0) {
-                parents[place] = node == 0 ? -1 : places[keys[node] >>> NUMBER_BITS];
-                methods[place] = node == 0 ? "" : name(keys[node] & NUMBER_MASK, true);
-                place++;
-            }
-        }
-        int[] placed = new int[found];
-        for (int at = 0; at < found; at++) {
-            placed[at] = places[nodes[at]];
-        }
-        String[] named = new String[found];
-        System.arraycopy(types, 0, named, 0, found);
-        return new Object[] {parents, methods, placed, named, resized(amounts, 2 * found)};
-    }
-
-    /** Calls the program if so many more objects were what it waits for. */
-    private static void call(HeapwardenThread state, long objects) {
-        HeapwardenProfile profile = state.profile;
-        if (profile == null || profile.every == 0) {
-            return;
-        }
-        profile.left -= objects;
-        while (profile.every != 0 && profile.left <= 0) {
-            profile.left += profile.every;
-            int place = state.context;
-            state.context = place | SILENT;
-            try {
-                profile.callback.run();
-            } catch (Throwable thrown) {
-                profile.failure = thrown;
-                profile.every = 0;
-            } finally {
-                state.context = place;
-            }
-        }
     }
 
     // ---- what the agent calls ------------------------------------------------------------
@@ -747,7 +639,7 @@ public final class HeapwardenContexts {
     }
 
     /** The counters take back what the JDK's method for this allocates, which nobody counts here. */
-    private static long[] resized(long[] array, int length) {
+    static long[] resized(long[] array, int length) {
         long[] resized = new long[length];
         System.arraycopy(array, 0, resized, 0, Math.min(length, array.length));
         return resized;
@@ -791,5 +683,5 @@ public final class HeapwardenContexts {
     private static native void overflow(int reason, long calls, long objects);
 
     /** The name of a method, or of a type. */
-    private static native String name(int number, boolean isMethod);
+    static native String name(int number, boolean isMethod);
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use policy_core::sites::stacks::{Amount, Frame, Stack};
 use policy_core::snapshot::UNACCOUNTED;
-use policy_exact::ELEMENTS;
+use policy_exact::{CALLS, ELEMENTS};
 
 use crate::report::profile::Stacks;
 
@@ -101,8 +101,11 @@ fn of(
     stacks
 }
 
-/// The class of a type, as rows of accounts name it.
+/// The class of a type, as rows of accounts name it; `None`: it has no stack.
 fn class(types: &Numbered, kind: u16) -> Option<Arc<str>> {
+    if i32::from(kind) == CALLS {
+        return None;
+    }
     match ELEMENTS.get(usize::from(kind).wrapping_sub(1)) {
         Some(&"reference") => None,
         Some(element) => Some(format!("{element}[]").into()),
@@ -169,6 +172,7 @@ mod tests {
             ((3, item), (5, 0)),
             ((4, item), (1, 0)),
             ((4, references as u16 + 1), (9, 90)),
+            ((4, CALLS as u16), (1, 700)),
         ]);
         drop(tree);
         let accounts = contexts.accounts(|code| Some(format!("account {code}").into()));

@@ -40,6 +40,17 @@ public final class RewriteMark {
         left++;
     }
 
+    public static void leave(int entered, int instructions) {
+        leave(entered, (long) instructions);
+    }
+
+    public static void leave(int entered, long instructions) {
+        if (instructions <= 0) {
+            throw new AssertionError("a method has run " + instructions + " instructions");
+        }
+        leave(entered);
+    }
+
     /** A handler begins in a method with a bracket. */
     public static void again(int entered, int number) {
         if (entered != 4711 || number != 1_000_000) {

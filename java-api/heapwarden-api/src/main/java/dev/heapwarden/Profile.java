@@ -75,8 +75,8 @@ public final class Profile implements AutoCloseable {
     /**
      * What the thread has allocated since the profile began.
      *
-     * @return an immutable list: each context in which something was allocated, and those above it; callers before
-     *     what they call, the root first. Empty if nothing was
+     * @return an immutable list: each context in which something was allocated, or of which bytecodes were counted,
+     *     and those above it; callers before what they call, the root first. Empty if nothing was
      */
     public List<Context> read() {
         Object of = open();
@@ -86,10 +86,12 @@ public final class Profile implements AutoCloseable {
         Object[] tree = Contexts.read(of);
         int[] parents = (int[]) tree[0];
         String[] methods = (String[]) tree[1];
+        // An agent of before counts none.
+        long[] ran = tree.length > 5 ? (long[]) tree[5] : new long[2 * parents.length];
         List<Context> contexts = new ArrayList<>(parents.length);
         for (int place = 0; place < parents.length; place++) {
             Context parent = parents[place] == NONE ? null : contexts.get(parents[place]);
-            contexts.add(new Context(parent, methods[place]));
+            contexts.add(new Context(parent, methods[place], ran[2 * place], ran[2 * place + 1]));
         }
         int[] places = (int[]) tree[2];
         String[] types = (String[]) tree[3];
@@ -158,11 +160,15 @@ public final class Profile implements AutoCloseable {
     public static final class Context {
         private final @Nullable Context parent;
         private final String method;
+        private final long calls;
+        private final long bytecodes;
         private final List<Allocation> counted = new ArrayList<>();
 
-        Context(@Nullable Context parent, String method) {
+        Context(@Nullable Context parent, String method, long calls, long bytecodes) {
             this.parent = parent;
             this.method = method;
+            this.calls = calls;
+            this.bytecodes = bytecodes;
         }
 
         /**
@@ -196,6 +202,24 @@ public final class Profile implements AutoCloseable {
             }
             Collections.reverse(path);
             return Collections.unmodifiableList(path);
+        }
+
+        /**
+         * How many calls of the method have ended here, with an exception or without.
+         *
+         * @return 0 also where the policy does not want executed bytecodes ({@code [exact] bytecodes = true})
+         */
+        public long calls() {
+            return calls;
+        }
+
+        /**
+         * How many instructions of the method itself these calls have run.
+         *
+         * @return 0 also where the policy does not want executed bytecodes
+         */
+        public long bytecodes() {
+            return bytecodes;
         }
 
         /**

@@ -7,10 +7,11 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Calls to what counts allocations by calling context; the agent defines it once a policy wants contexts.
- * Thread-safe. The methods are those of {@code java.lang.HeapwardenContexts}, which documents them.
+ * Thread-safe. The methods are those of {@code java.lang.HeapwardenProfile}, which documents them.
  */
 public final class Contexts {
     private static final String COUNTER = "java.lang.HeapwardenContexts";
+    private static final String PROFILES = "java.lang.HeapwardenProfile";
 
     private Contexts() {}
 
@@ -24,7 +25,7 @@ public final class Contexts {
 
         static {
             try {
-                Class<?> in = Class.forName(COUNTER, true, null);
+                Class<?> in = Class.forName(PROFILES, true, null);
                 BEGIN = find(in, "begin", Object.class);
                 EVERY =
                         find(in, "every", void.class, Object.class, long.class, Runnable.class);

@@ -14,8 +14,8 @@
 //! References are one type of elements, as in the profiler JP, whose tuples these are. Nothing else is counted:
 //! neither clones, nor what the JDK allocates for its callers.
 //!
-//! Where executed bytecodes are wanted, each method with code stands in a bracket, and tells at its end how many of its
-//! own instructions it has run.
+//! Where executed bytecodes are wanted, also quiet methods stand in a bracket unless they are small, and each method tells
+//! at the end of its bracket how many of its own instructions it has run.
 
 use policy_rewrite::{
     Again, Bracket, ClassFile, Code, ConstantPool, Instruction, Method, MethodEdit, RewriteError,

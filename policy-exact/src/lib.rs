@@ -135,13 +135,14 @@ pub fn rewrite(bytes: &[u8], plan: &mut Plan<'_>) -> Outcome {
     }
     let has_counters = plan.accounts && !machinery && !is_old && !is_scopes(class.name());
     let mut rewriter = Rewriter::new(&class);
-    let quiet = match plan.contexts {
-        Some(Contexts {
-            bytecodes: false, ..
-        }) => quiet::methods(&class),
-        _ => vec![false; class.methods().len()],
-    };
     let has_bytecodes = (plan.contexts.as_ref()).is_some_and(|contexts| contexts.bytecodes);
+    let mut quiet = match plan.contexts {
+        Some(_) => quiet::methods(&class),
+        None => Vec::new(),
+    };
+    if has_bytecodes {
+        quiet = quiet::small(&class, &quiet);
+    }
     for (at, method) in class.methods().iter().enumerate() {
         let mut edit = |has_bytecodes: bool| {
             let Some(code) = method.code()? else {

@@ -122,15 +122,20 @@ fn undecided(jvm: &mut Jvm, vm: &Vm) -> bool {
     // An answer may be older than all that on a quick machine.
     std::thread::sleep(ANSWER_AGE);
     let mut least = f64::MAX;
+    let mut scores = Vec::new();
     for _ in 0..8 {
         let accounts = jvm.accounts();
         let live = figure(&accounts, "orders", "live_bytes");
         let error = figure(&accounts, "orders", "live_standard_error_bytes");
         let told = format!("{vm}: {live} ± {error} of {truth}");
-        assert!((live - truth).abs() <= 3.0 * error, "{told}");
+        scores.push((told, (live - truth) / error));
         least = least.min(live);
         std::thread::sleep(Duration::from_millis(300));
     }
+    // Not eight samples but one, looked at eight times.
+    let worst =
+        (scores.into_iter()).max_by(|(_, one), (_, other)| one.abs().total_cmp(&other.abs()));
+    stats::judge_family(&[worst.expect("eight looks")]);
     least < 0.7 * truth
 }
 

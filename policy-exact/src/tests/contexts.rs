@@ -9,6 +9,7 @@ const ASTORE_1: u8 = 0x4c;
 const ASTORE_2: u8 = 0x4d;
 const ALOAD_1: u8 = 0x2b;
 const NOP: u8 = 0x00;
+const GOTO: u8 = 0xa7;
 const INVOKESPECIAL: u8 = 0xb7;
 
 fn with_contexts(bytes: &[u8], accounts: bool) -> Outcome {
@@ -177,15 +178,19 @@ fn a_method_tells_its_bytecodes_where_there_is_room_for_that() {
 }
 
 #[test]
-fn a_quiet_method_has_bytecodes() {
-    let quiet = Class::named("a/B").byte(RETURN).bytes();
+fn a_quiet_method_has_bytecodes_unless_it_is_small() {
+    let quiet = Class::named("a/B").byte(NOP).byte(RETURN).bytes();
     assert_eq!(with_contexts(&quiet, false).bytes, None);
-    let new = with(&quiet, false, true).bytes.expect("it is rewritten");
-    assert_eq!(leaves(&new), ["(II)V"; 2]);
+    assert_eq!(with(&quiet, false, true).bytes, None);
+    let endless = Class::named("a/B").with_index(GOTO, 0).bytes();
+    assert_eq!(with_contexts(&endless, false).bytes, None);
+    let new = with(&endless, false, true).bytes.expect("it is rewritten");
     let expected = [
-        "11", "enter", "36", "03", "36", // The entry.
-        "84", "15", "15", "leave", "b1", // The end.
-        "15", "15", "leave", "bf", // The handler that was added.
+        "11", "enter", "36", "03", "36", "09", "37", // The entry.
+        "16", "15", "85", "61", "37", "11", "36",
+        "a7", // What was counted before, and one instruction more.
+        "15", "16", "15", "85", "61", "leave", "bf", // The handler that was added.
     ];
     assert_eq!(names(&new), expected);
+    assert_eq!(leaves(&new), ["(IJ)V"]);
 }

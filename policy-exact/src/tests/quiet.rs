@@ -123,3 +123,31 @@ fn native_methods_may_call_back() {
         .call(INVOKESTATIC, "a/B", "native", "()V");
     assert_eq!(quiet_methods(class), [false, false]);
 }
+
+fn small_methods(class: Class) -> Vec<bool> {
+    let bytes = class.byte(RETURN).bytes();
+    let class = ClassFile::parse(&bytes).expect("a class file");
+    quiet::small(&class, &quiet::methods(&class))
+}
+
+#[test]
+fn what_may_run_long_is_not_small() {
+    const GOTO: u8 = 0xa7;
+    assert_eq!(small_methods(Class::named("a/B")), [true]);
+    assert_eq!(
+        small_methods(Class::named("a/B").with_index(GOTO, 3)),
+        [true]
+    );
+    assert_eq!(
+        small_methods(Class::named("a/B").with_index(GOTO, 0)),
+        [false]
+    );
+    let noisy = Class::named("a/B").new_instance("a/C").byte(POP);
+    assert_eq!(small_methods(noisy), [false]);
+    // None of those that call each other, nor what calls them.
+    assert_eq!(small_methods(circle(false)), [false; 4]);
+    let two = Class::named("a/B").method("get", "()V").byte(RETURN).and();
+    let two = two.method("run", "()V");
+    let call = |class: Class| class.call(INVOKESTATIC, "a/B", "get", "()V");
+    assert_eq!(small_methods(call(call(two))), [true, true]);
+}

@@ -59,7 +59,7 @@ const TABLE: &[(&str, Share)] = &[
     ("exact_accounts", shared(10, 1, 180)),
     ("exact_libraries", shared(10, 1, 20)),
     ("same_answers", shared(10, 1, 90)),
-    ("contexts", shared(10, 1, 90)),
+    ("contexts", shared(10, 1, 160)),
     ("example_tenants", shared(4, 4, 60)),
     ("dashboards", shared(3, 2, 60)),
     ("evidence", shared(8, 2, 50)),

@@ -9,15 +9,15 @@ import jdk.internal.vm.annotation.ForceInline;
  * policy names calls this class.
  *
  * <p>A <em>node</em> is a method called from a node; node 0 is the root. A <em>cell</em> is what is counted for a
- * node and a type: objects, and elements of arrays; or its calls, and the bytecodes that they have run. Nodes and
- * cells are numbered once for the whole JVM, in tables that only
+ * node and a type: objects, and elements of arrays. Nodes and cells are numbered once for the whole JVM, in tables that only
  * grow. An entry of a table is one {@code long}, which holds the key and the number: it is there or it is not, so
  * readers need no lock, and writers one compare-and-set. What finds no room counts for the node above and as
  * overflow; calls beneath it change nothing, because a program that has filled the tree makes them most of the time.
  *
  * <p>Each platform thread counts in pages of its own, so counting needs no atomics either. A virtual thread
  * counts in those of its carrier, which cannot change between two instructions of this class, unless it has a
- * profile. Its place in the tree is its own.
+ * profile. Its place in the tree is its own. Behind the pages of cells are those of nodes: calls that have ended, and
+ * the bytecodes that they have run.
  *
  * <p>The public methods can be called by anybody: see {@link HeapwardenCounter}. Nothing here throws at an
  * allocation; what cannot be counted because the heap is full is lost, and counted as such.
@@ -54,7 +54,10 @@ public final class HeapwardenContexts {
     static final int PAGE_BITS = 8;
 
     static final int PAGE = 1 << PAGE_BITS;
-    static final int PAGES = MOST_CELLS / PAGE;
+    static final int PAGES = (MOST_CELLS + MOST_NODES) / PAGE;
+
+    /** The first page of nodes. */
+    static final int NODE_PAGES = MOST_CELLS / PAGE;
 
     /** The first cells, which are of no node: calls and objects that found no room, by reason. */
     private static final int TOO_DEEP = 0;
@@ -80,8 +83,8 @@ public final class HeapwardenContexts {
     private static final int LONGS = 8;
     static final int REFERENCES = 9;
 
-    /** In the place of a type: calls that have ended, and the bytecodes that they have run. */
-    static final int CALLS = 10;
+    /** What the agent is told in the place of a type: calls that have ended, and the bytecodes that they have run. */
+    private static final int CALLS = 10;
 
     /** Virtual threads that may have pages of their own at a time. */
     private static final int MOST_VIRTUAL = 1_000;
@@ -114,6 +117,9 @@ public final class HeapwardenContexts {
 
     /** How many virtual threads have pages of their own, and one more. */
     private static volatile int virtuals = 1;
+
+    /** Whether calls were ever counted. */
+    private static volatile boolean hasCalls;
 
     /** Objects that could not be counted: several threads write it, so it is no exact number. */
     private static long lost;
@@ -206,26 +212,18 @@ public final class HeapwardenContexts {
         HeapwardenThread state = (HeapwardenThread) found;
         int place = state.context;
         state.context = before;
-        ended(state, place, bytecodes);
-    }
-
-    @DontInline
-    private static void ended(HeapwardenThread state, int place, long bytecodes) {
-        long key = (long) (place & NODE_MASK) << NUMBER_BITS | CALLS;
-        long entry = CELLS[cellSlot(key)];
         long[][] pages = state.contexts;
-        if (place < SILENT && entry >>> CELL_BITS == key && pages != null) {
-            int cell = (int) entry & CELL_MASK;
-            long[] page = pages[cell >>> PAGE_BITS];
+        if (place < SILENT && pages != null) {
+            long[] page = pages[NODE_PAGES + ((place & NODE_MASK) >>> PAGE_BITS)];
             if (page != null) {
-                int at = 2 * (cell & PAGE - 1);
+                int at = 2 * (place & PAGE - 1);
                 // A call that found no room is none of this node.
                 page[at] += 1 - (place >>> NODE_BITS);
                 page[at + 1] += bytecodes;
                 return;
             }
         }
-        endedFirst(state, place, bytecodes);
+        ended(state, place, bytecodes);
     }
 
     /** A method goes on after it has caught something. */
@@ -472,16 +470,12 @@ public final class HeapwardenContexts {
         }
     }
 
+    /** What {@link #leave} counts, where the page is not at hand. */
     @DontInline
-    private static void endedFirst(HeapwardenThread state, int place, long bytecodes) {
-        if (place >= SILENT) {
-            return;
-        }
-        int cell = cell(place & NODE_MASK, CALLS);
-        if (cell == 0) {
-            count(state, NO_CELL, 1, 0);
-        } else {
-            count(state, cell, 1 - (place >>> NODE_BITS), bytecodes);
+    private static void ended(HeapwardenThread state, int place, long bytecodes) {
+        if (place < SILENT) {
+            hasCalls = true;
+            count(state, MOST_CELLS + (place & NODE_MASK), 1 - (place >>> NODE_BITS), bytecodes);
         }
     }
 
@@ -620,6 +614,14 @@ public final class HeapwardenContexts {
                 cell((int) (entry >>> CELL_BITS), sums[at], sums[at + 1]);
             }
         }
+        for (int node = 0; hasCalls && node < MOST_NODES; node++) {
+            int at = 2 * (MOST_CELLS + node);
+            if (at < sums.length && (sums[at] != told[at] || sums[at + 1] != told[at + 1])) {
+                told[at] = sums[at];
+                told[at + 1] = sums[at + 1];
+                cell(node << NUMBER_BITS | CALLS, sums[at], sums[at + 1]);
+            }
+        }
         for (int reason = 0; reason < FIRST_CELL; reason++) {
             overflow(reason, sums[2 * reason], sums[2 * reason + 1]);
         }
@@ -627,11 +629,12 @@ public final class HeapwardenContexts {
         overflow(MEMORY, 0, bytes);
     }
 
-    /** Makes room for all cells that there are. */
+    /** Makes room for all cells that there are, and for all nodes once their calls are counted. */
     private static void grow() {
-        int length = 2 * cellsEnd;
+        int most = 2 * (MOST_CELLS + MOST_NODES);
+        int length = hasCalls ? most : 2 * cellsEnd;
         if (length > retired.length) {
-            int longer = Math.max(length, 2 * retired.length);
+            int longer = Math.min(Math.max(length, 2 * retired.length), most);
             retired = resized(retired, longer);
             told = resized(told, longer);
             sums = new long[longer];

@@ -118,7 +118,6 @@ public final class HeapwardenProfile {
         for (int page = 0; page < PAGES; page++) {
             most += now[page] == null ? 0 : PAGE;
         }
-        long[] ran = new long[2 * MOST_NODES];
         int[] nodes = new int[most];
         String[] types = new String[most];
         long[] amounts = new long[2 * most];
@@ -133,26 +132,33 @@ public final class HeapwardenProfile {
             int at = 2 * (cell & PAGE - 1);
             long objects = page[at] - (before == null ? 0 : before[at]);
             long elements = page[at + 1] - (before == null ? 0 : before[at + 1]);
-            if (objects == 0 && elements == 0) {
+            if (objects == 0) {
                 continue;
             }
             int node = (int) (entry >>> CELL_BITS + NUMBER_BITS);
             int type = (int) (entry >>> CELL_BITS) & NUMBER_MASK;
-            if (type == CALLS) {
-                ran[2 * node] = objects;
-                ran[2 * node + 1] = elements;
-            } else {
-                nodes[found] = node;
-                types[found] = name(type, false);
-                amounts[2 * found] = objects;
-                amounts[2 * found + 1] = type > REFERENCES ? -1 : elements;
-                found++;
+            nodes[found] = node;
+            types[found] = name(type, false);
+            amounts[2 * found] = objects;
+            amounts[2 * found + 1] = type > REFERENCES ? -1 : elements;
+            found++;
+            mark(places, keys, node);
+        }
+        long[] ran = new long[2 * MOST_NODES];
+        for (int node = 0; node < MOST_NODES; node++) {
+            int number = NODE_PAGES + (node >>> PAGE_BITS);
+            if (now[number] == null) {
+                // To the last of the page.
+                node |= PAGE - 1;
+                continue;
             }
-            for (; places[node] == 0; node = keys[node] >>> NUMBER_BITS) {
-                places[node] = 1;
-                if (node == 0) {
-                    break;
-                }
+            long[] before = mine.before[number];
+            int at = 2 * (node & PAGE - 1);
+            for (int half = 0; half < 2; half++) {
+                ran[2 * node + half] = now[number][at + half] - (before == null ? 0 : before[at + half]);
+            }
+            if (ran[2 * node + 1] != 0) {
+                mark(places, keys, node);
             }
         }
         int count = 0;
@@ -180,6 +186,16 @@ public final class HeapwardenProfile {
         String[] named = new String[found];
         System.arraycopy(types, 0, named, 0, found);
         return new Object[] {parents, methods, placed, named, resized(amounts, 2 * found), calls};
+    }
+
+    /** Marks a node and those above it. */
+    private static void mark(int[] places, int[] keys, int node) {
+        for (int at = node; places[at] == 0; at = keys[at] >>> NUMBER_BITS) {
+            places[at] = 1;
+            if (at == 0) {
+                return;
+            }
+        }
     }
 
     /** Calls the program if so many more objects are what it waits for. */

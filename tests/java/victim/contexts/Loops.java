@@ -9,6 +9,7 @@ public final class Loops {
 
     private Loops() {}
 
+    /** 28: 18 to the end of the block in which {@code divided} throws, three to handle that, seven behind it. */
     public static void run(int n) {
         sink = sum(n);
         sink = caught(n);
@@ -58,12 +59,11 @@ public final class Loops {
         }
     }
 
-    /** 6, though it gets no further than the third. */
+    /** It has no context, as those below. */
     private static int divided(int by) {
         return 10 / by + 1;
     }
 
-    /** 8 for 1, and 6 for 7: four to choose, two more for 1, and two at the end. */
     private static int chosen(int which) {
         int chosen = which;
         switch (which) {
@@ -75,7 +75,6 @@ public final class Loops {
         return chosen;
     }
 
-    /** A constructor of 6, and a method of 3. */
     private static final class Item {
         private final int value;
 

@@ -8,30 +8,27 @@
 //!    so that a reading never mixes two policies.
 //! 3. `row` makes the rows, by name. It holds no lock.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use policy_config::{Thin, thin_rule};
 
 use crate::cohorts::{Cohorts, Mark, Sum};
 use crate::core::Core;
-use crate::counted_since::classes::{OfClasses, UNKNOWN};
-use crate::counted_since::{Base, Sums};
+use crate::counted_since::classes::UNKNOWN;
 use crate::enforce::Enforcement;
 use crate::enforce::refused_places::RefusedPlace;
 use crate::enforce::throw_points::Reason;
 use crate::events;
-use crate::holdings::{EpochTimes, Tally};
 use crate::identity::classes::ClassId;
 use crate::identity::directory;
-use crate::identity::directory::counting::{Counting, Ended, Names};
-use crate::ledger::{ClassTotals, DropReason, Ledger, PurseId, Totals, UNKNOWN_CLASS};
-use crate::live_by_ratio::{self, Estimated, LiveByRatio};
+use crate::identity::directory::counting::{Counting, Names};
+use crate::ledger::{DropReason, Ledger, PurseId, Totals, UNKNOWN_CLASS};
 use crate::sampling::class_thinning::widest_bytes;
+use crate::sampling::standard_error_bytes;
 use crate::sampling::weight::OBJECT_UNIT;
-use crate::sampling::{Charge, standard_error_bytes};
 use crate::sites::Skip;
-use crate::uncertainty::{Survivors, Uncertainty};
+use crate::uncertainty::Survivors;
 
 use crate::snapshot::{
     Account, Class, Heap, Held, Ineffective, Kind, OTHER, Place, PolicyStatus, Principal, Sampling,
@@ -39,8 +36,10 @@ use crate::snapshot::{
 };
 
 mod classes;
+mod counted;
 
 use classes::{OfPurses, whole_objects};
+use counted::{Counted, Group, count, open_purses};
 
 /// The unit of work that a scope delimits.
 const OF_SCOPE: &str = "scope";
@@ -266,180 +265,6 @@ fn set_cohorts(account: &mut Account, by_cohort: &ByCohort, cuts: &[Mark]) {
     }
     account.live_bytes = live.live.bytes;
     account.live_objects = live.live.objects.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT;
-}
-
-// ---- the first step ----------------------------------------------------------------
-
-/// Live records are summed by this: payer, agent account, principal.
-type Group = (PurseId, PurseId, PurseId);
-
-/// The sums of the first step, by number.
-struct Counted {
-    /// Live bytes, and live objects in units of 2^-16.
-    groups: HashMap<Group, (u64, u64)>,
-    /// All records by payer and class.
-    tally: Tally,
-    /// What was ever allocated by class, of every open purse.
-    allocated: HashMap<PurseId, Vec<(u32, ClassTotals)>>,
-    /// The live charges and their errors, by the purse that pays.
-    survivors: Survivors,
-    /// What is live by cohort, if that was asked for.
-    cohorts: Option<Cohorts>,
-    /// What was counted exactly and what lives of it, while something is counted.
-    since: Option<Since>,
-    /// The same by class.
-    of_classes: OfClasses,
-}
-
-/// The parts of live bytes by ratio, by the purse that pays.
-struct Since {
-    base: Arc<Base>,
-    sums: HashMap<PurseId, Sums>,
-    /// Live charges of objects that were allocated since the base.
-    live: HashMap<PurseId, Charge>,
-    /// The same by class.
-    live_of_classes: HashMap<(PurseId, u32), Charge>,
-}
-
-impl Since {
-    /// The live bytes by ratio of these purses, whose live charges are `live` in all.
-    fn live_by_ratio(
-        &self,
-        ledger: &Ledger,
-        purses: &[PurseId],
-        live: &Charge,
-        uncertainty: &Uncertainty,
-    ) -> Option<LiveByRatio> {
-        let (mut sums, mut since) = (Sums::default(), Charge::default());
-        for purse in purses {
-            sums += self.sums.get(purse).copied().unwrap_or_default();
-            since += self.live.get(purse).copied().unwrap_or_default();
-        }
-        // Of thinned samples: nobody knows which of them.
-        let more =
-            uncertainty.live_error_bytes.powi(2) - standard_error_bytes(live.variance).powi(2);
-        let mut of_live = estimated(since.bytes, since.variance);
-        let mut allocated = estimated(sums.allocated_bytes, sums.allocated_variance);
-        of_live.variance_bytes2 += more.max(0.0);
-        allocated.variance_bytes2 += 2.0 * more.max(0.0);
-        let parts = live_by_ratio::Since {
-            counted_bytes: sums.counted_bytes as f64,
-            allocated,
-            live: of_live,
-            live_before: estimated(
-                live.bytes.saturating_sub(since.bytes),
-                live.variance.saturating_sub(since.variance),
-            ),
-            interval_bytes: self.base.interval_bytes(ledger) as f64,
-        };
-        parts.live_by_ratio()
-    }
-}
-
-fn estimated(bytes: u64, variance: u64) -> Estimated {
-    Estimated {
-        bytes: bytes as f64,
-        variance_bytes2: standard_error_bytes(variance).powi(2),
-    }
-}
-
-fn count(
-    ledger: &Ledger,
-    since: Option<(Arc<Base>, HashMap<PurseId, Sums>)>,
-    of_classes: OfClasses,
-    used_after_gc_bytes: u64,
-    times: EpochTimes,
-    mut cohorts: Option<Cohorts>,
-) -> Counted {
-    let mut groups: HashMap<Group, (u64, u64)> = HashMap::new();
-    let mut tally = Tally::new(times);
-    let mut since = since.map(|(base, sums)| Since {
-        base,
-        sums,
-        live: HashMap::new(),
-        live_of_classes: HashMap::new(),
-    });
-    let survivors = Survivors::of(ledger, used_after_gc_bytes, |record| {
-        tally.add(record);
-        if !record.survived {
-            return;
-        }
-        let key = (record.payer, record.agent_account, record.principal);
-        let sums = groups.entry(key).or_default();
-        sums.0 = sums.0.wrapping_add(record.live.bytes);
-        sums.1 = sums.1.wrapping_add(record.live.objects);
-        if let Some(since) = since.as_mut().filter(|since| since.base.is_since(record)) {
-            *since.live.entry(record.payer).or_default() += record.live;
-            let of_class = (since.live_of_classes).entry((record.payer, record.class));
-            *of_class.or_default() += record.live;
-        }
-        if let Some(cohorts) = &mut cohorts {
-            cohorts.add(record);
-        }
-    });
-    let mut allocated = HashMap::new();
-    for purse in open_purses(ledger) {
-        let mut classes = Vec::new();
-        ledger.allocated_by_class(purse, |class, totals| classes.push((class, totals)));
-        allocated.insert(purse, classes);
-    }
-    Counted {
-        groups,
-        tally,
-        allocated,
-        survivors,
-        cohorts,
-        since,
-        of_classes,
-    }
-}
-
-fn open_purses(ledger: &Ledger) -> impl Iterator<Item = PurseId> {
-    (0..ledger.purse_high_water())
-        .map(|number| PurseId::new(number as u16))
-        .filter(|&purse| ledger.is_open(purse))
-}
-
-impl Counted {
-    /// Drops the sums under numbers that were given back meanwhile: no record names them any more,
-    /// and they may have a new owner.
-    fn forget(&mut self, ended: &Ended) {
-        let Ended { purses, classes } = ended;
-        if !purses.is_empty() || !classes.is_empty() {
-            (self.groups).retain(|(payer, agent_account, principal), _| {
-                [payer, agent_account, principal]
-                    .iter()
-                    .all(|p| !purses.contains(p))
-            });
-            self.tally.retain(|key| {
-                !classes.contains(&ClassId(key.class)) && !purses.contains(&key.payer)
-            });
-            self.allocated.retain(|purse, _| !purses.contains(purse));
-            self.survivors.forget(purses);
-            if let Some(since) = &mut self.since {
-                since.live.retain(|purse, _| !purses.contains(purse));
-                (since.live_of_classes).retain(|(purse, class), _| {
-                    !purses.contains(purse) && !classes.contains(&ClassId(*class))
-                });
-            }
-            let OfClasses { counted, sampled } = &mut self.of_classes;
-            counted.retain(|purse, _| !purses.contains(purse));
-            sampled.retain(|purse, _| !purses.contains(purse));
-            for sampled in sampled.values_mut() {
-                sampled.retain(|class, _| !classes.contains(&ClassId(*class)));
-            }
-            if let Some(cohorts) = &mut self.cohorts {
-                cohorts.forget(purses, |class| classes.contains(&ClassId(class)));
-            }
-        }
-    }
-
-    /// The classes that were counted.
-    fn classes(&self) -> HashSet<u32> {
-        let live = self.tally.rows.iter().map(|row| row.key.class);
-        let allocated = self.allocated.values().flatten().map(|&(class, _)| class);
-        live.chain(allocated).collect()
-    }
 }
 
 // ---- the second step ---------------------------------------------------------------

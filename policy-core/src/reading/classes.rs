@@ -12,7 +12,7 @@ use crate::sampling::weight::OBJECT_UNIT;
 use crate::sampling::{Charge, standard_error_bytes};
 use crate::snapshot::{Class, OTHER};
 
-use super::{Counted, estimated};
+use super::counted::{Counted, estimated};
 
 /// The most classes listed per account; the rest is summed.
 pub(super) const MOST_CLASSES: usize = 5_000;

@@ -2,6 +2,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use super::*;
 use crate::core::Setup;
+use crate::counted_since::classes::OfClasses;
+use crate::holdings::EpochTimes;
 use crate::ledger::watched::during_scans;
 use crate::ledger::{Exact, Sample, SiteId};
 

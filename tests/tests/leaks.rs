@@ -424,7 +424,7 @@ fn plant(vm: &Vm, planted: Planted) -> Result<Duration, String> {
             if first.is_some_and(|first| !first.sites.is_empty()) {
                 break text;
             }
-            if begun.elapsed() > Duration::from_secs(420) {
+            if begun.elapsed() > Duration::from_secs(600) {
                 return Err(format!("not found: {text}\n{}", server.log()));
             }
         }

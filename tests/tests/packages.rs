@@ -78,9 +78,21 @@ fn assert_payer(jvm: &mut Jvm, path: &str, payer: &str) -> u64 {
 #[test]
 fn the_first_objects_are_their_packages_before_the_program_has_a_name() {
     on_each(&every_jdk_with(Collector::G1), |vm| {
-        let mut jvm = holder(vm, POLICY).option("test-names=late").start();
         let named = |accounts: &Accounts| accounts.find("victim.Holder").is_some();
-        assert!(!named(&jvm.accounts()));
+        // Names come seconds late, but on a busy machine so may be this test.
+        let unnamed = || {
+            let jvm = holder(vm, POLICY).option("test-names=late").start();
+            match named(&jvm.accounts()) {
+                true => {
+                    jvm.finish();
+                    None
+                }
+                false => Some(jvm),
+            }
+        };
+        let mut jvm = (0..10)
+            .find_map(|_| unnamed())
+            .expect("a program without a name yet");
         assert_payer(&mut jvm, "com.acme.orders", "orders");
         assert_payer(&mut jvm, "com.acme.billing>org.lib.xml", "acme");
         jvm.until(Duration::from_secs(60), "the program has its name", named);

@@ -35,7 +35,7 @@ const MOST_ATTEMPTS: u32 = 24;
 const MOST_PARENTS: u32 = 8;
 
 /// How late a test has loaders named.
-const LATE_NAMES: Duration = Duration::from_secs(3);
+const LATE_NAMES: Duration = Duration::from_secs(8);
 
 /// When to ask again about a loader.
 struct NextCheck {

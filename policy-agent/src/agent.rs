@@ -213,7 +213,7 @@ impl Agent {
         }
         // For loaders that were there before the first event, as after an attach.
         self.metadata_thread.rescan();
-        // Before our threads start, which have classes linked: HotSpot crashes if that meets a retransformation.
+        // Before our threads start: counters go in with nothing of ours beside them.
         ExactAccounts::adopt(self, jni);
         self.start_threads();
         let version = env!("CARGO_PKG_VERSION");

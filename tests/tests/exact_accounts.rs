@@ -341,6 +341,19 @@ fn switch_until(stop: &AtomicBool, file: &Path, on: &str, off: &str) -> u32 {
     switched
 }
 
+/// What `work` gives while exact accounts are switched on and off, and how often they were.
+fn while_switching<T>(file: &Path, work: impl FnOnce() -> T) -> (T, u32) {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (on, off) = (policy(true), policy(false));
+        let stop = &stop;
+        let switching = scope.spawn(move || switch_until(stop, file, &on, &off));
+        let done = work();
+        stop.store(true, Ordering::Release);
+        (done, switching.join().expect("it does not panic"))
+    })
+}
+
 /// The counter of a thread stands where the object was that the JDK locks for interrupts, and comes there while
 /// others may hold that lock.
 #[test]
@@ -350,15 +363,7 @@ fn an_interrupt_wakes_a_thread_while_counters_come_and_go() {
         let builder = victim(vm, "victim.Interrupts").policy(&policy(false));
         let file = builder.policy_path();
         let mut jvm = builder.start();
-        let stop = AtomicBool::new(false);
-        let (answer, switched) = std::thread::scope(|scope| {
-            let (on, off) = (policy(true), policy(false));
-            let (stop, file) = (&stop, &file);
-            let switching = scope.spawn(move || switch_until(stop, file, &on, &off));
-            let answer = jvm.ask(&format!("storm {ROUNDS}"));
-            stop.store(true, Ordering::Release);
-            (answer, switching.join().expect("it does not panic"))
-        });
+        let (answer, switched) = while_switching(&file, || jvm.ask(&format!("storm {ROUNDS}")));
         eprintln!("{vm}: {answer:?} over {switched} switches");
         let words: Vec<&str> = answer.last().expect("an answer").split(' ').collect();
         let [asleep, wrong] = [1, 3].map(|at| words[at].parse::<u32>().expect("a number"));
@@ -384,15 +389,7 @@ fn classes_are_linked_while_counters_come_and_go() {
             .policy(&policy(false));
         let file = builder.policy_path();
         let mut jvm = builder.start();
-        let stop = AtomicBool::new(false);
-        let (answer, switched) = std::thread::scope(|scope| {
-            let (on, off) = (policy(true), policy(false));
-            let (stop, file) = (&stop, &file);
-            let switching = scope.spawn(move || switch_until(stop, file, &on, &off));
-            let answer = jvm.ask(&format!("storm {SECONDS}"));
-            stop.store(true, Ordering::Release);
-            (answer, switching.join().expect("it does not panic"))
-        });
+        let (answer, switched) = while_switching(&file, || jvm.ask(&format!("storm {SECONDS}")));
         eprintln!("{vm}: {answer:?} over {switched} switches");
         let linked = answer.last().and_then(|line| line.strip_prefix("linked "));
         let linked: u32 = linked

@@ -116,10 +116,7 @@ fn switch(agent: &'static Agent, jni: &Jni, from: &Exact, to: &Exact) -> Result<
         if let Some(class) = weak.upgrade(jni) {
             match agent.jvmti.link(jni, &class) {
                 true => classes.extend(class.global()),
-                false => {
-                    let failure = JvmTiError::CLASS_NOT_PREPARED;
-                    tell_refused(agent, &class, failure);
-                }
+                false => tell_refused(agent, &class, JvmTiError::CLASS_NOT_PREPARED),
             }
         }
         jni.release(weak);
@@ -201,7 +198,9 @@ fn retransform(agent: &Agent, jni: &Jni, classes: &[Global<Class>]) -> usize {
 fn tell_refused(agent: &Agent, class: &impl Handle<Kind = Class>, failure: JvmTiError) {
     agent.core.exact.skipped(Skip::NotModifiable);
     let name = agent.jvmti.signature_of(class).unwrap_or_default();
-    tracing::debug!("{name} has no counters: the JVM refuses its new code ({failure})");
+    tracing::debug!(
+        "{name} has no counters: the JVM cannot link it, or refuses its new code ({failure})"
+    );
 }
 
 /// What the counter told last, and the names of classes.

@@ -153,12 +153,14 @@ impl JvmTi {
     }
 
     /// Has the VM load the code of these classes anew, from their first class files through every agent's
-    /// hook. Stops the world. If the VM refuses one of them, none is changed. All must be linked, by
-    /// [`JvmTi::link`].
+    /// hook. Stops the world. If the VM refuses one of them, none is changed.
     ///
     /// # Errors
-    /// As JVM TI says.
+    /// As JVM TI says; [`JvmTiError::CLASS_NOT_PREPARED`] unless all are linked ([`JvmTi::link`]).
     pub fn retransform(&self, jni: &Jni, classes: &[Global<Class>]) -> Result<(), JvmTiError> {
+        if !classes.iter().all(|class| self.is_linked(class)) {
+            return Err(JvmTiError::CLASS_NOT_PREPARED);
+        }
         let raw: Vec<jni::jclass> = classes.iter().map(|class| class.raw().0).collect();
         let count = jni::jint::try_from(raw.len()).map_err(|_| JvmTiError::ILLEGAL_ARGUMENT)?;
         let done = tools_call!(self, RetransformClasses, count, raw.as_ptr());

@@ -11,7 +11,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use policy_core::Core;
 use policy_core::core::Setup;
@@ -36,6 +36,7 @@ use crate::jvm::sample::use_up_blind_buffer;
 use crate::jvm::sampler::JvmSampler;
 use crate::jvm::scan::enter_builtin_loaders;
 use crate::jvm::thread::Vm;
+use crate::naming::rounds::Rounds;
 use crate::naming::{loader_thread, metadata_thread};
 use crate::options::Options;
 use crate::policy::enact;
@@ -80,6 +81,7 @@ pub(crate) struct Agent {
     pub(crate) refund_threads: RefundThreads,
     pub(crate) loader_thread: Wakeup,
     pub(crate) metadata_thread: Wakeup,
+    pub(crate) class_names: Rounds,
     options: Options,
     /// The run file, once it is written.
     run_file: OnceLock<PathBuf>,
@@ -144,6 +146,7 @@ impl Agent {
             started: Instant::now(),
             loader_thread: Wakeup::default(),
             metadata_thread: Wakeup::default(),
+            class_names: Rounds::default(),
             options,
             run_file: OnceLock::new(),
             capabilities,
@@ -394,6 +397,14 @@ impl Agent {
     /// The first of the agent's threads that has failed. One load; any thread.
     pub(crate) fn failed_thread(&self) -> Option<&'static str> {
         self.failed_thread.get().copied()
+    }
+
+    /// Waits until the classes of all samples up to now have their names, at most so long, and not if a thread of
+    /// the agent has failed: then nobody may name them. Any thread but the metadata thread and those that allocate.
+    pub(crate) fn wait_for_class_names(&self, longest: Duration, is_cancelled: &dyn Fn() -> bool) {
+        let wake = || self.metadata_thread.wake();
+        let is_in_vain = || self.failed_thread().is_some() || is_cancelled();
+        self.class_names.wait_for_all(longest, wake, &is_in_vain);
     }
 
     /// Stops: wakes the agent's threads, which then end and call into the VM no more.

@@ -34,8 +34,8 @@ pub struct Options {
     pub test_refuse: Option<TestRefuse>,
     /// For tests only: a thread of the agent that is to fail.
     pub test_panic: Option<TestPanic>,
-    /// For tests only: loaders are named seconds late, as on a machine that has no processor left.
-    pub test_late_names: bool,
+    /// For tests only: what is named seconds late, as on a machine that has no processor left.
+    pub test_names: Option<TestNames>,
     /// For benches only: nobody watches holdings and leaks.
     pub test_without_holdings: bool,
     /// For tests: walks of the heap fail, each in another way, until all ways have had their turn.
@@ -53,6 +53,15 @@ pub enum TestPanic {
     Metadata,
     /// In the notifier, at the first reading for the Java API.
     Notifier,
+}
+
+/// What a test has named late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestNames {
+    /// Class loaders, and with them services and the program.
+    LateLoaders,
+    /// Classes.
+    LateClasses,
 }
 
 /// The options by name, with what each expects.
@@ -142,7 +151,10 @@ impl Options {
             "test-panic" if value == "enforcer" => self.test_panic = Some(TestPanic::Enforcer),
             "test-panic" if value == "metadata" => self.test_panic = Some(TestPanic::Metadata),
             "test-panic" if value == "notifier" => self.test_panic = Some(TestPanic::Notifier),
-            "test-names" if value == "late" => self.test_late_names = true,
+            "test-names" if value == "late" => self.test_names = Some(TestNames::LateLoaders),
+            "test-names" if value == "late-classes" => {
+                self.test_names = Some(TestNames::LateClasses)
+            }
             "test-walk" if value == "faults" => self.test_walk_faults = true,
             "test-holdings" if value == "off" => self.test_without_holdings = true,
             "enabled" => self.set_switch(value, shown, |options| &mut options.enabled),

@@ -238,6 +238,18 @@ fn what_cannot_be_answered_is_said_in_one_line() {
     });
 }
 
+#[test]
+fn a_class_that_has_no_name_yet_is_waited_for() {
+    on_each(&one_jdk_with(Collector::G1, 0), |vm| {
+        let builder = victim(vm, "victim.paths.SixHolders").policy(FINE);
+        let mut jvm = builder.option("test-names=late-classes").start();
+        jvm.ask("hold");
+        // The last class that `hold` makes: seen by a sample milliseconds ago.
+        let answer = paths(&jvm, &["--class", "victim.paths.SixHolders$Pooled"]);
+        assert!(!answer.paths.is_empty(), "{answer:#?}");
+    });
+}
+
 /// A JVM whose walks take some seconds.
 fn large(vm: &Vm) -> Jvm {
     let mut jvm = victim(vm, "victim.paths.SixHolders").heap("500m").start();

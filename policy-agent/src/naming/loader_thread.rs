@@ -20,6 +20,7 @@ use crate::identity::directory::{Directory, LoaderIdentity};
 use crate::identity::loaders::{LoaderId, LoaderOwner};
 use crate::jvm::recognizer::Recognizer;
 use crate::ledger::{PurseId, Tag};
+use crate::options::TestNames;
 use crate::uncaught::UncaughtWatch;
 
 use super::rules::{self, Found};
@@ -66,7 +67,7 @@ impl NextCheck {
 /// Runs until the agent stops.
 pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
     agent.loader_thread.listen();
-    if agent.options().test_late_names {
+    if agent.options().test_names == Some(TestNames::LateLoaders) {
         std::thread::sleep(LATE_NAMES);
     }
     let mut loader_thread = LoaderThread {

@@ -17,7 +17,7 @@ use crate::jvm::method_inspection::inspect_methods;
 use crate::jvm::scan::scan;
 use crate::jvm::site_stack;
 use crate::ledger::Tag;
-use crate::options::TestPanic;
+use crate::options::{TestNames, TestPanic};
 use crate::policy::enact;
 use crate::references::NewClass;
 use crate::sites::of_policy::PolicyRows;
@@ -28,6 +28,9 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(2);
 /// Classes named before the thread checks for a new policy: a tenant that makes classes without end must
 /// not delay an operator's change.
 const MOST_AT_A_TIME: usize = 1000;
+
+/// How late a test has classes named.
+const LATE_NAMES: Duration = Duration::from_secs(2);
 
 /// Runs until the agent stops.
 pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
@@ -44,8 +47,14 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
         while named < MOST_AT_A_TIME
             && let Some(new) = agent.references.new_classes.pop()
         {
+            if named == 0 && agent.options().test_names == Some(TestNames::LateClasses) {
+                std::thread::sleep(LATE_NAMES);
+            }
             name(&agent.core, &agent.jvmti, jni, new);
             named += 1;
+        }
+        if named < MOST_AT_A_TIME {
+            agent.class_names.finished();
         }
         inspect_methods(agent, jni);
         site_stack::name_methods(agent, jni);

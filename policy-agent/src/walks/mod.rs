@@ -42,6 +42,8 @@ const KEPT: usize = 5;
 const MAX_PAUSE: Duration = Duration::from_millis(200);
 /// The longest life of a child.
 const MAX_TIME: Duration = Duration::from_secs(600);
+/// How long an answer waits for the names of classes, where no processor is left to name them.
+const MAX_WAIT_FOR_NAMES: Duration = Duration::from_secs(30);
 /// The first JDK whose walks mark what they visit beside the heap, not in it.
 const FIRST_WITH_MARKS_OUTSIDE: u32 = 21;
 
@@ -143,6 +145,8 @@ fn answer(
     let Some(_turn) = take_turn(agent) else {
         return refused(&WalkError::Busy);
     };
+    // What was allocated a moment ago is found by its class's name, too.
+    agent.wait_for_class_names(MAX_WAIT_FOR_NAMES, is_cancelled);
     let answered = match &*request.question {
         "paths" => paths(agent, jni, request, is_cancelled).map(|paths| WalkReply {
             paths: Some(paths),

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
+use policy_config::Limit;
 use policy_core::Core;
 use policy_core::core::Setup;
 use policy_core::snapshot::Process;
@@ -36,7 +37,6 @@ use crate::jvm::sample::use_up_blind_buffer;
 use crate::jvm::sampler::JvmSampler;
 use crate::jvm::scan::enter_builtin_loaders;
 use crate::jvm::thread::Vm;
-use crate::naming::rounds::Rounds;
 use crate::naming::{loader_thread, metadata_thread};
 use crate::options::Options;
 use crate::policy::enact;
@@ -46,6 +46,7 @@ use crate::process;
 use crate::published::Published;
 use crate::references::References;
 use crate::report::EventRecorder;
+use crate::rounds::Rounds;
 use crate::run_file;
 use crate::snapshots::thread::{self as snapshot_thread, SnapshotMaker};
 use crate::threads;
@@ -57,6 +58,9 @@ const FIRST_WITHOUT_BLIND_BUFFER: u32 = 25;
 
 /// The first JDK whose virtual threads are not a preview feature.
 const FIRST_WITH_VIRTUAL_THREADS: u32 = 21;
+
+/// How long the start of the program may wait for its limits.
+const MAX_WAIT_FOR_LIMITS: Duration = Duration::from_secs(1);
 
 /// One for each process. It is never dropped.
 static AGENT: OnceLock<Agent> = OnceLock::new();
@@ -82,6 +86,7 @@ pub(crate) struct Agent {
     pub(crate) loader_thread: Wakeup,
     pub(crate) metadata_thread: Wakeup,
     pub(crate) class_names: Rounds,
+    pub(crate) enforcer_turns: Rounds,
     options: Options,
     /// The run file, once it is written.
     run_file: OnceLock<PathBuf>,
@@ -147,6 +152,7 @@ impl Agent {
             loader_thread: Wakeup::default(),
             metadata_thread: Wakeup::default(),
             class_names: Rounds::default(),
+            enforcer_turns: Rounds::default(),
             options,
             run_file: OnceLock::new(),
             capabilities,
@@ -219,6 +225,7 @@ impl Agent {
         // Before our threads start: counters go in with nothing of ours beside them.
         ExactAccounts::adopt(self, jni);
         self.start_threads();
+        self.wait_for_limits();
         let version = env!("CARGO_PKG_VERSION");
         let policy = self.policy.described();
         if self.core.samples_are_taken() {
@@ -228,6 +235,17 @@ impl Agent {
             );
         } else {
             tracing::info!("heapwarden {version} runs without accounts: {policy}");
+        }
+    }
+
+    /// Waits until the limits of the first policy are in force, so that they hold for the first allocation of the
+    /// program. That takes the enforcer a few milliseconds, and longer on a machine without a free processor:
+    /// there a leak reached three times its limit before it had one.
+    fn wait_for_limits(&self) {
+        let accounts = &self.policy.in_force().accounts;
+        if self.core.samples_are_taken() && accounts.iter().any(|one| one.limit != Limit::None) {
+            let is_in_vain = || self.failed_thread().is_some();
+            (self.enforcer_turns).wait_for_first(MAX_WAIT_FOR_LIMITS, &is_in_vain);
         }
     }
 

@@ -24,9 +24,15 @@ use crate::ports::{
     NewPlace, Offer, References, Sampler, Token,
 };
 
+/// How late a test has limits in force.
+const LATE_LIMITS: Duration = Duration::from_millis(700);
+
 /// Runs until the agent stops. On an attached thread of the agent's own.
 pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
     agent.core.enforcer.listen();
+    if agent.options().test_late_limits {
+        std::thread::sleep(LATE_LIMITS);
+    }
     let jvm = AttachedJvm::new(agent, jni);
     let mut turns = Turns {
         enforcer: Enforcer::new(jvm.now()),
@@ -35,6 +41,7 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
     agent.core.heap.read_after_pause(&turns.jvm);
     while !agent.stopping() {
         let sleep = turns.enforcer.turn(&agent.core, &turns.jvm);
+        agent.enforcer_turns.finished();
         agent.api.enforcer_took_turn();
         if agent.options().test_panic == Some(TestPanic::Enforcer)
             && turns.enforcer.is_any_over(&agent.core)

@@ -28,6 +28,7 @@ mod process;
 mod published;
 mod references;
 pub mod report;
+mod rounds;
 mod run_file;
 mod snapshots;
 mod threads;

@@ -36,6 +36,8 @@ pub struct Options {
     pub test_panic: Option<TestPanic>,
     /// For tests only: what is named seconds late, as on a machine that has no processor left.
     pub test_names: Option<TestNames>,
+    /// For tests only: the enforcer begins late, as on a machine that has no processor left.
+    pub test_late_limits: bool,
     /// For benches only: nobody watches holdings and leaks.
     pub test_without_holdings: bool,
     /// For tests: walks of the heap fail, each in another way, until all ways have had their turn.
@@ -155,6 +157,7 @@ impl Options {
             "test-names" if value == "late-classes" => {
                 self.test_names = Some(TestNames::LateClasses)
             }
+            "test-limits" if value == "late" => self.test_late_limits = true,
             "test-walk" if value == "faults" => self.test_walk_faults = true,
             "test-holdings" if value == "off" => self.test_without_holdings = true,
             "enabled" => self.set_switch(value, shown, |options| &mut options.enabled),

@@ -36,6 +36,7 @@ fn start(vm: &Vm, heap: &str, policy: &str) -> Jvm {
 }
 
 /// What a refused leak answers: the class of the error and the bytes held.
+#[track_caller]
 fn refused(answer: &[String]) -> (&str, u64) {
     let words: Vec<&str> = answer[0].split(' ').collect();
     assert_eq!(words[0], "refused", "{answer:?}");
@@ -314,6 +315,25 @@ fn an_array_that_the_heap_cannot_hold_is_the_vms_own_error() {
     });
 }
 
+/// The limits of the first policy hold for the first allocation, though the enforcer gets no processor at first.
+#[test]
+fn a_leak_in_the_first_moment_is_refused() {
+    on_each(&some_vms(3), |vm| {
+        let policy = policy("enforce", "32MiB", "oom");
+        let builder = victim(vm, "victim.LimitedTenant").heap("512m");
+        let mut jvm = (builder.option("test-limits=late").policy(&policy)).start();
+        let answer = jvm.ask(&format!("leak 1 10000 {} 0", 100 * MIB));
+        assert!(
+            answer[0].starts_with("refused"),
+            "{vm}: {answer:?}\n{}",
+            jvm.log()
+        );
+        let (_, held) = refused(&answer);
+        assert!(held < 40 * MIB, "{vm}: {held}\n{}", jvm.log());
+        jvm.finish();
+    });
+}
+
 /// What a JVM is told to do when its heap is exhausted follows from that alone.
 #[test]
 fn exit_on_out_of_memory_does_not_follow_from_a_refusal() {
@@ -327,6 +347,10 @@ fn exit_on_out_of_memory_does_not_follow_from_a_refusal() {
         let (name, _) = refused(&answer);
         assert_eq!(name, "dev.heapwarden.MemoryQuotaExceededError", "{vm}");
         jvm.ask("drop");
+        // Until then the tenant's next small object may be refused, before it asks for the large one.
+        jvm.until(SOON, "the tenant is admitted again", |accounts| {
+            accounts.is_in_state("tenant", "open")
+        });
         jvm.tell(&format!("allocate {}", 256 * MIB));
         let status = jvm.end_within(SOON);
         assert_eq!(status.code(), Some(3), "{vm}: {}", jvm.log());

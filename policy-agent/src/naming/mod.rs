@@ -3,6 +3,5 @@
 pub(crate) mod loader_thread;
 pub(crate) mod metadata_thread;
 pub(crate) mod program;
-pub(crate) mod rounds;
 pub(crate) mod rules;
 pub(crate) mod spring_boot;

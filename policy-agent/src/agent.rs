@@ -60,7 +60,7 @@ const FIRST_WITHOUT_BLIND_BUFFER: u32 = 25;
 const FIRST_WITH_VIRTUAL_THREADS: u32 = 21;
 
 /// How long the start of the program may wait for its limits.
-const MAX_WAIT_FOR_LIMITS: Duration = Duration::from_secs(1);
+const MAX_WAIT_FOR_LIMITS: Duration = Duration::from_secs(2);
 
 /// One for each process. It is never dropped.
 static AGENT: OnceLock<Agent> = OnceLock::new();

@@ -25,7 +25,7 @@ use crate::ports::{
 };
 
 /// How late a test has limits in force.
-const LATE_LIMITS: Duration = Duration::from_millis(700);
+const LATE_LIMITS: Duration = Duration::from_millis(300);
 
 /// Runs until the agent stops. On an attached thread of the agent's own.
 pub(crate) fn run(agent: &'static Agent, jni: &Jni) {

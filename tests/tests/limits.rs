@@ -329,7 +329,8 @@ fn a_leak_in_the_first_moment_is_refused() {
             jvm.log()
         );
         let (_, held) = refused(&answer);
-        assert!(held < 40 * MIB, "{vm}: {held}\n{}", jvm.log());
+        // How far exactly is the matter of `limit_overshoot`.
+        assert!(held < 64 * MIB, "{vm}: {held}\n{}", jvm.log());
         jvm.finish();
     });
 }

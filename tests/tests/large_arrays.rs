@@ -60,9 +60,9 @@ fn churn(jvm: &mut Jvm) -> Option<f64> {
         order(jvm, 1);
         std::thread::sleep(Duration::from_millis(250));
     }
-    let is_begun_well = old_collections(jvm) == 0;
+    let had_none_before = old_collections(jvm) == 0;
     (0..ORDERS).for_each(|_| order(jvm, ARRAYS));
-    is_begun_well.then_some(made_bytes as f64)
+    had_none_before.then_some(made_bytes as f64)
 }
 
 fn thinned(jvm: &Jvm) -> f64 {

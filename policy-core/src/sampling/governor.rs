@@ -146,14 +146,14 @@ impl Credit {
         budget * SAVED.as_secs_f64() * self.processors
     }
 
-    /// Tags took so much beyond their own budget, which only a burst lets them.
+    /// Takes out what tags took beyond their own budget, in seconds; they may do so in a burst only.
     fn spend(&mut self, took: f64) {
         if self.is_burst {
             self.saved = self.saved.map(|saved| saved - took);
         }
     }
 
-    /// Whether the credit is used from now on.
+    /// Begins or ends a burst.
     fn decide(&mut self, budget: f64, is_any_filling: bool) {
         let needed = match self.is_burst {
             true => 0.0,

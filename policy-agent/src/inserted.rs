@@ -31,7 +31,7 @@ const INVOKESTATIC: u8 = 0xb8;
 const SHORT_FORMS: u8 = 4;
 
 /// The most edits that are kept: more than classes that are given doors.
-const MOST_KEPT: usize = 80;
+const MOST_KEPT: usize = 400;
 
 /// Makes an edit of a class file; `None` if that is not possible.
 type Edit = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;

@@ -28,7 +28,7 @@
 //!
 //! Everything is one atomic word, so the rules hold whatever threads do (model: `one_probe_at_a_time`).
 
-use policy_config::Admit;
+use policy_config::{Admit, DoorMethod};
 
 use crate::core::Core;
 use crate::enforce::gate::Gate;
@@ -225,6 +225,25 @@ impl Core {
     /// lock. Any thread.
     pub fn ask(&self, payer: PurseId, request: Request<'_>, now_ms: u64) -> Answer {
         self.answer(payer, request, now_ms, Gate::refuses, Gate::ask)
+    }
+
+    /// Whether the account of `payer` is over its limit and refused, and turns calls away at this method. Some
+    /// loads, no lock. Any thread.
+    #[must_use]
+    pub fn refuses_at(&self, payer: PurseId, method: &DoorMethod) -> bool {
+        let account = self.identity.representative(payer);
+        let gate = self.enforcement.gates.get(account);
+        gate.is_some_and(Gate::refuses) && self.has_door_at(payer, method)
+    }
+
+    /// Whether the policy has put a door of the account of `payer` at this method. No lock. Any thread.
+    #[must_use]
+    pub fn has_door_at(&self, payer: PurseId, method: &DoorMethod) -> bool {
+        let account = self.identity.representative(payer);
+        let details = self.enforcement.details.get(account);
+        details.is_some_and(|details| {
+            (details.as_ref()).is_some_and(|details| details.method_doors.methods.contains(method))
+        })
     }
 
     fn answer(

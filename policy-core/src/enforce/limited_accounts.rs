@@ -22,7 +22,7 @@ use super::collection_planner::Need;
 use super::door::DoorRules;
 use super::evaluation::Evaluation;
 use super::limit_status::LimitStatus;
-use super::refusal_details::RefusalDetails;
+use super::refusal_details::{MethodDoors, RefusalDetails};
 use super::state::Phase;
 
 /// The accounts that have limits, as of the latest turn. On the enforcer's thread.
@@ -30,6 +30,8 @@ pub struct LimitedAccounts {
     version: u64,
     enforced: bool,
     evaluation: Evaluation,
+    /// The doors at methods of the accounts that have any, by name.
+    method_doors: HashMap<Arc<str>, Arc<MethodDoors>>,
 }
 
 impl LimitedAccounts {
@@ -39,6 +41,7 @@ impl LimitedAccounts {
             version: 0,
             enforced: false,
             evaluation: Evaluation::default(),
+            method_doors: HashMap::new(),
         }
     }
 
@@ -63,11 +66,13 @@ impl LimitedAccounts {
             now,
         };
         let mut access = &core.enforcement;
+        let method_doors = &self.method_doors;
         let wanted = (self.evaluation).turn(
             &context,
             &mut access,
             &mut |limited, limit_bytes, status| {
-                publish_details(core, jvm, limited, limit_bytes, status);
+                let doors = method_doors.get(&limited.account).cloned();
+                publish_details(core, jvm, limited, limit_bytes, status, doors.unwrap_or_default());
             },
         );
         self.log_refusals(jvm, now);
@@ -160,6 +165,19 @@ impl LimitedAccounts {
                     .then_some(limited)
             })
             .collect();
+        self.method_doors = directory
+            .accounts()
+            .filter_map(|(account, entry)| {
+                let rule = policy.accounts.get(entry.rule?)?;
+                let methods = rule.door.methods().to_vec();
+                let refuse_with = rule.refuse_with.unwrap_or(rule.throw);
+                let doors = MethodDoors {
+                    methods,
+                    refuse_with,
+                };
+                (!doors.methods.is_empty()).then(|| (account.clone(), Arc::new(doors)))
+            })
+            .collect();
         let representatives: Vec<_> = directory.representatives().collect();
         let aboves: HashMap<PurseId, PurseId> = directory.aboves().collect();
         drop(directory);
@@ -207,6 +225,7 @@ fn publish_details(
     limited: &LimitedAccount,
     limit_bytes: u64,
     status: &LimitStatus,
+    method_doors: Arc<MethodDoors>,
 ) {
     let name = jvm.account_name(&limited.account);
     let proof = if matches!(status.phase, Phase::Over { .. }) {
@@ -225,6 +244,7 @@ fn publish_details(
                 && (published.live_bytes, published.standard_error_bytes)
                     == (live_bytes, standard_error_bytes)
                 && published.admit == admit
+                && published.method_doors == method_doors
                 && Arc::ptr_eq(&published.places, status.places.counts())
         })
     });
@@ -238,6 +258,7 @@ fn publish_details(
         account: limited.account.clone(),
         name,
         throw: limited.throw,
+        method_doors,
         limit_bytes,
         live_bytes,
         standard_error_bytes,

@@ -110,6 +110,22 @@ final class Natives {
     /** The work that was let in with this ticket has ended. Nothing if it was told before. */
     static native void askedEnded(int purse, long ticket);
 
+    /**
+     * Who is over its limit and turns calls away at this door. For the calling thread.
+     *
+     * @param door the number of a door at a method
+     * @return a purse of that account; 0 if nobody does
+     */
+    static native int refuserAt(int door);
+
+    /**
+     * Asks whether the calling thread may enter the method at this door. Throws the account's error if not.
+     *
+     * @param payer from {@link #refuserAt}
+     * @return 0: let in. More: let in as the probe with this ticket, see {@link #askedEnded}
+     */
+    static native long enterDoor(int door, int payer);
+
     /** See {@link Uncaught#ended}: counts and logs the thread if the agent threw this error. */
     static native void threadEnded(Thread thread, Throwable error);
 }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use policy_config::Mode;
+use policy_config::{Door, Mode, Reserve};
 
 use crate::core::Core;
 use crate::ledger::PurseId;
@@ -155,10 +155,14 @@ impl LimitedAccounts {
                     limit_bytes: rule.limit.resolve(max_heap),
                     soft_limit_bytes: rule.soft_limit.resolve(max_heap),
                     throw: rule.throw,
-                    door: (rule.door == policy_config::Door::Auto && directory.has_door(entry))
-                        .then(|| DoorRules {
-                            reserve_share: policy.enforcement.reserve_percent / 100.0,
-                        }),
+                    door: (rule.door != Door::Off && directory.has_door(entry)).then(|| {
+                        DoorRules {
+                            reserve_share: match policy.enforcement.reserve {
+                                Reserve::Auto => 1.0,
+                                Reserve::Share(share) => share,
+                            },
+                        }
+                    }),
                     admit: rule.admit.as_slice().into(),
                 };
                 (limited.limit_bytes.is_some() || limited.soft_limit_bytes.is_some())

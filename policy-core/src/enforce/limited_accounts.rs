@@ -72,7 +72,14 @@ impl LimitedAccounts {
             &mut access,
             &mut |limited, limit_bytes, status| {
                 let doors = method_doors.get(&limited.account).cloned();
-                publish_details(core, jvm, limited, limit_bytes, status, doors.unwrap_or_default());
+                publish_details(
+                    core,
+                    jvm,
+                    limited,
+                    limit_bytes,
+                    status,
+                    doors.unwrap_or_default(),
+                );
             },
         );
         self.log_refusals(jvm, now);

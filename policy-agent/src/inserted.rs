@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use policy_jvm::kinds::Class;
-use policy_jvm::{HeldMethod, Jni, Ref, Weak};
+use policy_jvm::{HeldMethod, Jni, MethodId, Ref, Weak};
 
 use crate::agent::Agent;
 
@@ -118,6 +118,11 @@ impl Inserted {
             renewals: 0,
         };
         (inserted.state(agent, jni) == State::There).then_some(inserted)
+    }
+
+    /// The method that calls.
+    pub(crate) fn method(&self) -> MethodId {
+        self.method.id()
     }
 
     /// See [`State`]. A code that the JVM does not show counts as changed by nobody.

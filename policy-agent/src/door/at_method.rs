@@ -71,6 +71,8 @@ pub(crate) struct MethodDoors {
     /// One found no room.
     missed: AtomicBool,
     table: ArcSwap<Table>,
+    /// The methods with which requests come through the doors of servers, by id.
+    of_servers: ArcSwap<Vec<usize>>,
 }
 
 impl MethodDoors {
@@ -82,6 +84,7 @@ impl MethodDoors {
             prepared: ArrayQueue::new(MOST_PREPARED),
             missed: AtomicBool::new(false),
             table: ArcSwap::default(),
+            of_servers: ArcSwap::default(),
         }
     }
 
@@ -103,6 +106,13 @@ impl MethodDoors {
     /// Whether some class was not told, since the last call of this.
     pub(super) fn take_missed(&self) -> bool {
         self.missed.swap(false, Ordering::AcqRel)
+    }
+
+    /// A server's door was fitted to this method. Its services' requests are inside behind it.
+    pub(super) fn server_has_door(&self, method: MethodId) {
+        let mut methods = self.of_servers.load_full().to_vec();
+        methods.push(method.key());
+        self.of_servers.store(Arc::new(methods));
     }
 
     /// Which doors are in place.
@@ -171,7 +181,7 @@ impl MethodDoor {
         let details = agent.core.enforcement.details.get(account)?.clone()?;
         let refuse_with = details.method_doors.refuse_with;
         if agent.stopping()
-            || is_inside(agent, jni, payer)
+            || self.is_inside(agent, jni, payer)
             || !is_error_ready(agent, jni, refuse_with)
         {
             return None;
@@ -203,6 +213,36 @@ impl MethodDoor {
         errors.throw(jni, &agent.jvmti, refuse_with, methods, &figures);
         None
     }
+
+    /// Whether a door of this account, further down the calling thread's stack, has let the thread in already:
+    /// one at a method, or for a service that of its server. The nearest frame with a door is the one that asks.
+    fn is_inside(&self, agent: &Agent, jni: &Jni, payer: PurseId) -> bool {
+        let table = agent.method_doors.table.load();
+        let of_servers = agent.method_doors.of_servers.load();
+        let is_service =
+            !self.packages.contains(&payer) && !agent.core.identity.scopes.is_live(payer);
+        let mut frames = FrameBuffer::<BATCH>::new(jni);
+        let mut is_asking = true;
+        for start in (0..MOST_FRAMES).step_by(BATCH) {
+            let fetched = frames.fetch(&agent.jvmti, start, BATCH).unwrap_or(0);
+            for frame in (0..fetched).filter_map(|index| frames.frame(index)) {
+                let method = frame.method();
+                if is_service && of_servers.contains(&method.key()) {
+                    return true;
+                }
+                let Some(door) = table.at(method) else {
+                    continue;
+                };
+                if !std::mem::take(&mut is_asking) && agent.core.has_door_at(payer, &door.method) {
+                    return true;
+                }
+            }
+            if fetched < BATCH {
+                break;
+            }
+        }
+        false
+    }
 }
 
 /// The purse of the scope that the calling thread is in.
@@ -215,31 +255,6 @@ fn open_scope(agent: &Agent, jni: &Jni) -> Option<PurseId> {
     let recognizer = Recognizer { agent, jni };
     let scope = JavaThread::new(recognizer, Some(&thread), side).scope()?;
     Some(scope.purse)
-}
-
-/// Whether a door of this account, further down the calling thread's stack, has let the thread in already. The
-/// nearest frame with a door is the one that asks.
-fn is_inside(agent: &Agent, jni: &Jni, payer: PurseId) -> bool {
-    let table = agent.method_doors.table.load();
-    let mut frames = FrameBuffer::<BATCH>::new(jni);
-    let mut is_asking = true;
-    for start in (0..MOST_FRAMES).step_by(BATCH) {
-        let fetched = frames.fetch(&agent.jvmti, start, BATCH).unwrap_or(0);
-        for index in 0..fetched {
-            let door = frames.frame(index).and_then(|f| table.at(f.method()));
-            let Some(door) = door else { continue };
-            if std::mem::take(&mut is_asking) {
-                continue;
-            }
-            if agent.core.has_door_at(payer, &door.method) {
-                return true;
-            }
-        }
-        if fetched < BATCH {
-            break;
-        }
-    }
-    false
 }
 
 /// Whether an error can be made of the class that the code on the stack means. If not, the metadata thread

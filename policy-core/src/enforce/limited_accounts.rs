@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use policy_config::{Door, Mode, Reserve};
+use policy_config::{Door, Mode, Reserve, When};
 
 use crate::core::Core;
 use crate::ledger::PurseId;
@@ -20,6 +20,7 @@ use crate::snapshot::Kind;
 use super::account_check::{CheckContext, LimitedAccount};
 use super::collection_planner::Need;
 use super::door::DoorRules;
+use super::duress::Figures;
 use super::evaluation::Evaluation;
 use super::limit_status::LimitStatus;
 use super::refusal_details::{MethodDoors, RefusalDetails};
@@ -29,6 +30,7 @@ use super::state::Phase;
 pub struct LimitedAccounts {
     version: u64,
     enforced: bool,
+    only_in_duress: bool,
     evaluation: Evaluation,
     /// The doors at methods of the accounts that have any, by name.
     method_doors: HashMap<Arc<str>, Arc<MethodDoors>>,
@@ -40,19 +42,20 @@ impl LimitedAccounts {
         LimitedAccounts {
             version: 0,
             enforced: false,
+            only_in_duress: false,
             evaluation: Evaluation::default(),
             method_doors: HashMap::new(),
         }
     }
 
     /// Evaluates all accounts once. Returns which evidence they need, and when to look again at the
-    /// latest. `starved` says that the budget allows no collection now.
+    /// latest. `duress`: whether the heap is short.
     pub fn turn(
         &mut self,
         core: &Core,
         jvm: &dyn Jvm,
         now: Instant,
-        starved: bool,
+        duress: Figures,
     ) -> (Need, Duration) {
         self.read_directory(core, jvm);
         let context = CheckContext {
@@ -60,7 +63,8 @@ impl LimitedAccounts {
             gates: &core.enforcement.gates,
             free_heap_bytes: core.heap.free_after_gc_bytes(),
             max_heap_bytes: core.heap.max_bytes(),
-            starved,
+            duress,
+            only_in_duress: self.only_in_duress,
             enforced: self.enforced && !core.has_failed(),
             test_refuse: core.test_refuse,
             now,
@@ -113,6 +117,11 @@ impl LimitedAccounts {
         self.evaluation.is_any_filling()
     }
 
+    /// What suspects can take until the next evidence, in bytes, as of the latest turn.
+    pub fn wanted_bytes(&self) -> u64 {
+        self.evaluation.wanted_bytes()
+    }
+
     /// The smallest limit in bytes, if there is one.
     pub fn smallest_limit_bytes(&self) -> Option<u64> {
         let limits = self.evaluation.limited().iter();
@@ -145,6 +154,7 @@ impl LimitedAccounts {
             self.enforced = enforced;
             core.enforcement.statuses().restart_places();
         }
+        self.only_in_duress = policy.enforcement.when == When::HeapIsShort;
         let mask_bytes = policy.enforcement.mask.resolve(max_heap);
         (core.enforcement).set_mask_bytes(mask_bytes.unwrap_or(u64::MAX));
         (core.enforcement).set_evidence_share(policy.enforcement.evidence_budget_percent / 100.0);
@@ -171,6 +181,7 @@ impl LimitedAccounts {
                         }
                     }),
                     admit: rule.admit.as_slice().into(),
+                    priority: rule.priority,
                 };
                 (limited.limit_bytes.is_some() || limited.soft_limit_bytes.is_some())
                     .then_some(limited)

@@ -338,7 +338,10 @@ fn enter_door(jni: &Jni, door: i32, payer: i32) -> i64 {
         let door = agent.method_doors.door(door)?;
         door.enter(agent, jni, payer)
     });
-    ticket.map_or(IN, |ticket| i64::try_from(ticket).unwrap_or(IN))
+    ticket.map_or(IN, |ticket| {
+        sampled_thread::let_in();
+        i64::try_from(ticket).unwrap_or(IN)
+    })
 }
 
 fn thread_ended(jni: &Jni, thread: Option<Ref<'_, Thread>>, error: Option<Ref<'_, Throwable>>) {

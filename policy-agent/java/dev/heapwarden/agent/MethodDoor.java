@@ -30,7 +30,12 @@ final class MethodDoor implements IntUnaryOperator, IntConsumer {
             return 0;
         }
         int payer = Natives.refuserAt(door);
-        if (payer == 0 || INSIDE.get() != null || Door.isProbing()) {
+        if (payer == 0) {
+            return 0;
+        }
+        Cell cell = Cells.CELLS.get();
+        if (cell != null && cell.letIn != 0) {
+            // Part of what this door or another has let in.
             return 0;
         }
         long ticket = Natives.enterDoor(door, payer);
@@ -45,6 +50,7 @@ final class MethodDoor implements IntUnaryOperator, IntConsumer {
             return;
         }
         try {
+            Cells.own().letIn--;
             INSIDE.remove();
         } finally {
             probe.run();
@@ -54,7 +60,9 @@ final class MethodDoor implements IntUnaryOperator, IntConsumer {
     private static int begin(int payer, long ticket) {
         boolean begun = false;
         try {
+            Cell cell = Cells.own();
             INSIDE.set(new AskedProbe(payer, ticket));
+            cell.letIn++;
             begun = true;
             return PROBE;
         } finally {

@@ -17,7 +17,7 @@ use policy_jvm::{FrameBuffer, Global, Jni, MethodId, Ref, Weak};
 use crate::agent::Agent;
 use crate::enforce::door::{Answer, Request};
 use crate::enforce::throw_points::methods::MethodKey;
-use crate::identity::attribution::AllocatingThread;
+use crate::identity::attribution::{AllocatingThread, Context};
 use crate::identity::loaders::LoaderId;
 use crate::jvm::errors::Figures;
 use crate::jvm::recognizer::Recognizer;
@@ -154,23 +154,27 @@ impl MethodDoors {
 }
 
 impl MethodDoor {
-    /// The account that is over its limit and has a door here, as a purse of it. `context`: the service of the
-    /// calling thread's context class loader. No lock. On the calling thread.
-    pub(crate) fn refuser(
-        &self,
-        agent: &Agent,
-        jni: &Jni,
-        context: impl FnOnce() -> Option<PurseId>,
-    ) -> Option<PurseId> {
+    /// The account that is over its limit and has a door here, as a purse of it. No lock. On the calling thread.
+    pub(crate) fn refuser(&self, agent: &Agent, jni: &Jni) -> Option<PurseId> {
         let refuses = |purse: &PurseId| agent.core.refuses_at(*purse, &self.method);
-        if let Some(scope) = open_scope(agent, jni).filter(refuses) {
-            return Some(scope);
-        }
-        if let Some(packages) = self.packages.iter().find(|purse| refuses(purse)) {
-            return Some(*packages);
-        }
+        let (_, side) = agent.core.identity.view();
+        let current = agent.jvmti.current_thread(jni);
+        let mut thread = JavaThread::new(Recognizer { agent, jni }, current.as_deref(), side);
+        let scope = thread.scope().map(|scope| scope.purse);
+        (scope.filter(refuses))
+            .or_else(|| self.packages.iter().copied().find(refuses))
+            .or_else(|| self.service(agent, thread.context()).filter(refuses))
+    }
+
+    /// Whose service the calling thread works for. The program's own loader is the context of most threads, and
+    /// says nothing of code that another loader has brought.
+    fn service(&self, agent: &Agent, context: Context) -> Option<PurseId> {
         let of_class = || agent.core.identity.loaders.owner(self.loader).any_purse();
-        context().or_else(of_class).filter(refuses)
+        match context {
+            Context::Service(purse) => Some(purse),
+            Context::Program(purse) => of_class().or(Some(purse)),
+            Context::Nobody => of_class(),
+        }
     }
 
     /// Asks whether a call may come in that the account of `payer` pays for: from [`MethodDoor::refuser`]. The ticket of a
@@ -245,46 +249,43 @@ impl MethodDoor {
     }
 }
 
-/// The purse of the scope that the calling thread is in.
-fn open_scope(agent: &Agent, jni: &Jni) -> Option<PurseId> {
-    if !agent.core.identity.scopes.in_use().0 {
-        return None;
-    }
-    let thread = agent.jvmti.current_thread(jni)?;
-    let (_, side) = agent.core.identity.view();
-    let recognizer = Recognizer { agent, jni };
-    let scope = JavaThread::new(recognizer, Some(&thread), side).scope()?;
-    Some(scope.purse)
-}
-
 /// Whether an error can be made of the class that the code on the stack means. If not, the metadata thread
-/// prepares it, and this call goes in.
+/// prepares it, and this call goes in. A method that it has not inspected yet counts as one that means no copy:
+/// otherwise each new way to the door would let a call in.
 fn is_error_ready(agent: &Agent, jni: &Jni, kind: Throw) -> bool {
-    /// Frames from which a handler of the error may be looked for.
-    const NEAREST: usize = 32;
+    ask_for_methods(agent, jni);
     let methods = &agent.core.throw_points.methods;
-    let mut is_known = true;
-    let mut frames = FrameBuffer::<NEAREST>::new(jni);
-    let fetched = frames.fetch(&agent.jvmti, 0, NEAREST).unwrap_or(0);
-    let table = methods.table();
-    for frame in (0..fetched).filter_map(|index| frames.frame(index)) {
-        let key = MethodKey(frame.method().key());
-        if table.get(key).is_none() && methods.ask(key) {
-            let held = frame.hold(&agent.jvmti);
-            let queued = held.is_some_and(|held| agent.references.new_methods.push(held).is_ok());
-            if queued {
-                is_known = false;
-            } else {
-                methods.forget_asking(key);
-            }
-        }
-    }
-    drop(table);
-    let is_ready = is_known
-        && (agent.errors.get())
-            .is_none_or(|errors| errors.is_ready(jni, &agent.jvmti, kind, methods));
+    let is_ready =
+        (agent.errors.get()).is_none_or(|errors| errors.is_ready(jni, &agent.jvmti, kind, methods));
     if !is_ready {
         agent.metadata_thread.wake();
     }
     is_ready
+}
+
+/// Has the metadata thread inspect the methods on the stack that it does not know: which class they mean by the
+/// error's name.
+fn ask_for_methods(agent: &Agent, jni: &Jni) {
+    /// Frames in which a handler of the error is expected.
+    const NEAREST: usize = 32;
+    let methods = &agent.core.throw_points.methods;
+    let mut frames = FrameBuffer::<NEAREST>::new(jni);
+    let fetched = frames.fetch(&agent.jvmti, 0, NEAREST).unwrap_or(0);
+    let table = methods.table();
+    let mut is_any_new = false;
+    for frame in (0..fetched).filter_map(|index| frames.frame(index)) {
+        let key = MethodKey(frame.method().key());
+        if table.get(key).is_some() || !methods.ask(key) {
+            continue;
+        }
+        let held = frame.hold(&agent.jvmti);
+        if held.is_some_and(|held| agent.references.new_methods.push(held).is_ok()) {
+            is_any_new = true;
+        } else {
+            methods.forget_asking(key);
+        }
+    }
+    if is_any_new {
+        agent.metadata_thread.wake();
+    }
 }

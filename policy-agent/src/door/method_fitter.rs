@@ -39,8 +39,9 @@ const JAVA_HALF: ClassFile = ClassFile::new(
 /// Classes of one name that get doors, and classes in all: each loader may have one.
 const MOST_OF_A_NAME: usize = 64;
 const MOST_CLASSES: usize = 256;
-/// Lines in the log about what has no door.
+/// Lines in the log about what has no door, and about what has one.
 const MOST_TOLD: usize = 32;
+const MOST_ANNOUNCED: usize = 64;
 /// How often doors are put in again that another agent has taken out.
 const MOST_RENEWALS: u32 = 8;
 const LONGEST: Duration = Duration::MAX;
@@ -70,6 +71,8 @@ pub(crate) struct MethodFitter {
     next_number: i32,
     watch: Watch,
     told: BTreeSet<String>,
+    /// Doors that the log has named.
+    announced: BTreeSet<String>,
 }
 
 impl MethodFitter {
@@ -83,6 +86,7 @@ impl MethodFitter {
             next_number: FIRST_NUMBER,
             watch: Watch::default(),
             told: BTreeSet::new(),
+            announced: BTreeSet::new(),
         }
     }
 
@@ -232,11 +236,7 @@ impl MethodFitter {
         let Some(weak) = class.weak() else {
             return false;
         };
-        let numbers = self.next_number..=LAST_NUMBER;
-        let doors: Vec<Named> = (methods.into_iter().zip(numbers))
-            .map(|(method, number)| Named { method, number })
-            .collect();
-        self.next_number += i32::try_from(doors.len()).unwrap_or(0);
+        let doors = self.number(methods);
         let loader = match agent.jvmti.loader_of(jni, class) {
             Ok(Some(loader)) => Recognizer { agent, jni }.loader(&loader),
             _ => LoaderId::BOOT,
@@ -261,6 +261,26 @@ impl MethodFitter {
             renewals: 0,
         });
         true
+    }
+
+    /// Gives doors the next numbers that no class has.
+    fn number(&mut self, methods: BTreeSet<String>) -> Vec<Named> {
+        let taken: BTreeSet<i32> = (self.classes.iter())
+            .flat_map(|fitted| fitted.doors.iter().map(|door| door.number))
+            .collect();
+        let from = self.next_number;
+        let numbers = (from..=LAST_NUMBER).chain(FIRST_NUMBER..from);
+        let doors: Vec<Named> = (methods.into_iter())
+            .zip(numbers.filter(|number| !taken.contains(number)))
+            .map(|(method, number)| Named { method, number })
+            .collect();
+        let last = doors.last().map_or(from, |door| door.number);
+        self.next_number = if last < LAST_NUMBER {
+            last + 1
+        } else {
+            FIRST_NUMBER
+        };
+        doors
     }
 
     fn fit(
@@ -400,7 +420,7 @@ impl MethodFitter {
 
     fn tell_door(&mut self, name: &str, methods: usize) {
         let line = format!("{name} has a door, in {methods} method(s)");
-        if self.told.len() < MOST_TOLD && self.told.insert(line.clone()) {
+        if self.announced.len() < MOST_ANNOUNCED && self.announced.insert(line.clone()) {
             tracing::info!("{line}");
         }
     }
@@ -530,6 +550,23 @@ fn state(agent: &Agent, jni: &Jni, methods: &[(HeldMethod, i32)]) -> State {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_used_again_only_when_their_class_is_gone() {
+        let names = |count: usize| (0..count).map(|one| format!("m{one}")).collect();
+        let mut fitter = MethodFitter::new();
+        let numbers = |doors: Vec<Named>| -> Vec<i32> { doors.iter().map(|d| d.number).collect() };
+        assert_eq!(
+            numbers(fitter.number(names(2))),
+            [FIRST_NUMBER, FIRST_NUMBER + 1]
+        );
+        fitter.next_number = LAST_NUMBER;
+        assert_eq!(
+            numbers(fitter.number(names(2))),
+            [LAST_NUMBER, FIRST_NUMBER]
+        );
+        assert_eq!(numbers(fitter.number(names(1))), [FIRST_NUMBER + 1]);
+    }
 
     #[test]
     fn methods_of_enforced_limits_are_wanted_by_class() {

@@ -327,7 +327,7 @@ fn asked_ended(_: &Jni, purse: i32, ticket: i64) {
 fn refuser_at(jni: &Jni, door: i32) -> i32 {
     let refuser = Agent::get().and_then(|agent| {
         let door = agent.method_doors.door(door)?;
-        door.refuser(agent, jni, || context_service(agent, jni))
+        door.refuser(agent, jni)
     });
     refuser.map_or(0, |purse| i32::from(purse.get()))
 }

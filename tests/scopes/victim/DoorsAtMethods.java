@@ -29,7 +29,7 @@ import java.util.function.Function;
  * neighbour, late        calls their doors
  * deploy NAME            a service with a desk of its own
  * service NAME WHAT      does it at that desk, on a thread with the service's context class loader
- * bare NAME WHAT         the same on a thread without one
+ * bare NAME WHAT         the same on a thread with the program's
  * begin WHAT, end        the same as "desk" on a thread of its own, which goes on meanwhile; waits for it
  * cost TIMES             calls with a door and without: nanoseconds of each call, and bytes of all
  * </pre>
@@ -122,7 +122,9 @@ public final class DoorsAtMethods {
         Function<String, Object> desk = SERVICES.get(words[1]);
         FutureTask<String> task = new FutureTask<>(() -> call(desk, what(words, 2)));
         Thread thread = new Thread(task);
-        thread.setContextClassLoader(withContext ? desk.getClass().getClassLoader() : null);
+        if (withContext) {
+            thread.setContextClassLoader(desk.getClass().getClassLoader());
+        }
         thread.start();
         tell(task.get());
     }

@@ -136,7 +136,7 @@ fn calls_of_an_account_over_its_limit_are_turned_away_with_each_kind_and_no_othe
             // A probe comes in now and then, also through two doors: the inner one does not ask.
             persist(&mut jvm, "desk outer", |answer| answer == "in");
             // What it throws itself ends it as well.
-            persist(&mut jvm, "desk failing", |answer| answer == "failed");
+            persist(&mut jvm, "desk failing", |answer| answer == "threw");
             persist(&mut jvm, "desk order", |answer| answer == "in");
             empty(&mut jvm, "desk", "desk order");
         }

@@ -84,7 +84,7 @@ public final class DoorsAtMethods {
             desk.apply(what);
             answer = "in";
         } catch (NullPointerException own) {
-            answer = "failed";
+            answer = "threw";
         } catch (Throwable refused) {
             String cause = refused.getCause() == null ? "" : " " + refused.getCause();
             answer = "turned away " + refused.getClass().getName() + ": " + refused.getMessage() + cause;

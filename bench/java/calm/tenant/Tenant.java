@@ -28,7 +28,7 @@ public final class Tenant {
     };
 
     /** Operations of a thread from one replaced array to the next: about 1 MB of them a second. */
-    private static final int REPLACE_EVERY = 1 << 14;
+    private static final int REPLACE_EVERY = 1 << 15;
 
     private final byte[][] held;
     private final int arrays;

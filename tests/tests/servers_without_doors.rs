@@ -53,6 +53,8 @@ struct Subject {
     java: u32,
     /// Above what it holds by itself.
     limit_mib: u64,
+    /// Whether each call must have an answer, be it an error: its clients have no timeout and wait for ever.
+    answers_all: bool,
 }
 
 impl Subject {
@@ -61,7 +63,7 @@ impl Subject {
     }
 }
 
-const SUBJECTS: [Subject; 7] = [
+const SUBJECTS: [Subject; 9] = [
     Subject {
         name: "h2",
         title: "H2 2.3, TCP server",
@@ -70,6 +72,7 @@ const SUBJECTS: [Subject; 7] = [
         embedded: false,
         java: 17,
         limit_mib: 32,
+        answers_all: false,
     },
     Subject {
         name: "zookeeper",
@@ -79,6 +82,7 @@ const SUBJECTS: [Subject; 7] = [
         embedded: false,
         java: 17,
         limit_mib: 32,
+        answers_all: false,
     },
     Subject {
         name: "kafka",
@@ -89,6 +93,7 @@ const SUBJECTS: [Subject; 7] = [
         java: 17,
         // On ZGC, without compressed references, the broker itself holds 34 MB.
         limit_mib: 64,
+        answers_all: false,
     },
     Subject {
         name: "artemis",
@@ -98,6 +103,7 @@ const SUBJECTS: [Subject; 7] = [
         embedded: false,
         java: 17,
         limit_mib: 32,
+        answers_all: false,
     },
     Subject {
         name: "quartz",
@@ -107,6 +113,7 @@ const SUBJECTS: [Subject; 7] = [
         embedded: true,
         java: 17,
         limit_mib: 32,
+        answers_all: false,
     },
     Subject {
         name: "webflux",
@@ -116,6 +123,7 @@ const SUBJECTS: [Subject; 7] = [
         embedded: false,
         java: 17,
         limit_mib: 32,
+        answers_all: false,
     },
     Subject {
         name: "helidon",
@@ -125,6 +133,27 @@ const SUBJECTS: [Subject; 7] = [
         embedded: false,
         java: 21,
         limit_mib: 32,
+        answers_all: false,
+    },
+    Subject {
+        name: "hsqldb",
+        title: "HSQLDB 2.7, server",
+        packages: &["org.hsqldb.*"],
+        ports: 1,
+        embedded: false,
+        java: 17,
+        limit_mib: 32,
+        answers_all: false,
+    },
+    Subject {
+        name: "hazelcast",
+        title: "Hazelcast 5.3",
+        packages: &["com.hazelcast.*"],
+        ports: 1,
+        embedded: false,
+        java: 17,
+        limit_mib: 64,
+        answers_all: true,
     },
 ];
 
@@ -149,7 +178,7 @@ struct Row {
 
 impl Row {
     /// What is not as it must be.
-    fn failures(&self) -> Vec<String> {
+    fn failures(&self, subject: &Subject) -> Vec<String> {
         let mut failures = Vec::new();
         let mut check = |holds: bool, what: String| {
             if !holds {
@@ -172,6 +201,10 @@ impl Row {
         check(
             self.highest > 0.9,
             format!("held only {:.2} of its limit", self.highest),
+        );
+        check(
+            self.cut == 0 || !subject.answers_all,
+            format!("{} calls without an answer", self.cut),
         );
         check(self.kept == "all", format!("kept: {}", self.kept));
         check(
@@ -436,7 +469,7 @@ fn servers_without_a_door_live_through_their_limits() {
         for vm in vms(subject) {
             let mut row = Row::default();
             let ended = catch_unwind(AssertUnwindSafe(|| run(&vm, subject, &mut row)));
-            let failures = row.failures();
+            let failures = row.failures(subject);
             let title = subject.title;
             let line = format!("| {title} | {vm} | {row} |");
             say(&line);

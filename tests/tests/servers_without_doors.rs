@@ -49,8 +49,9 @@ struct Subject {
     ports: usize,
     /// Whether the host is its own client.
     embedded: bool,
-    /// Oldest Java that it runs on.
+    /// Oldest and newest Java that it runs on.
     java: u32,
+    newest_java: u32,
     /// Above what it holds by itself.
     limit_mib: u64,
     /// Whether each call must have an answer, be it an error: its clients have no timeout and wait for ever.
@@ -63,7 +64,7 @@ impl Subject {
     }
 }
 
-const SUBJECTS: [Subject; 9] = [
+const SUBJECTS: [Subject; 10] = [
     Subject {
         name: "h2",
         title: "H2 2.3, TCP server",
@@ -71,6 +72,7 @@ const SUBJECTS: [Subject; 9] = [
         ports: 1,
         embedded: false,
         java: 17,
+        newest_java: u32::MAX,
         limit_mib: 32,
         answers_all: false,
     },
@@ -81,6 +83,7 @@ const SUBJECTS: [Subject; 9] = [
         ports: 1,
         embedded: false,
         java: 17,
+        newest_java: u32::MAX,
         limit_mib: 32,
         answers_all: false,
     },
@@ -91,6 +94,7 @@ const SUBJECTS: [Subject; 9] = [
         ports: 2,
         embedded: false,
         java: 17,
+        newest_java: u32::MAX,
         // On ZGC, without compressed references, the broker itself holds 34 MB.
         limit_mib: 64,
         answers_all: false,
@@ -102,6 +106,7 @@ const SUBJECTS: [Subject; 9] = [
         ports: 1,
         embedded: false,
         java: 17,
+        newest_java: u32::MAX,
         limit_mib: 32,
         answers_all: false,
     },
@@ -112,6 +117,7 @@ const SUBJECTS: [Subject; 9] = [
         ports: 0,
         embedded: true,
         java: 17,
+        newest_java: u32::MAX,
         limit_mib: 32,
         answers_all: false,
     },
@@ -122,6 +128,7 @@ const SUBJECTS: [Subject; 9] = [
         ports: 1,
         embedded: false,
         java: 17,
+        newest_java: u32::MAX,
         limit_mib: 32,
         answers_all: false,
     },
@@ -132,6 +139,7 @@ const SUBJECTS: [Subject; 9] = [
         ports: 1,
         embedded: false,
         java: 21,
+        newest_java: u32::MAX,
         limit_mib: 32,
         answers_all: false,
     },
@@ -142,6 +150,7 @@ const SUBJECTS: [Subject; 9] = [
         ports: 1,
         embedded: false,
         java: 17,
+        newest_java: u32::MAX,
         limit_mib: 32,
         answers_all: false,
     },
@@ -152,8 +161,21 @@ const SUBJECTS: [Subject; 9] = [
         ports: 1,
         embedded: false,
         java: 17,
+        newest_java: u32::MAX,
         limit_mib: 64,
         answers_all: true,
+    },
+    Subject {
+        name: "cassandra",
+        title: "Cassandra 5.0",
+        packages: &["org.apache.cassandra.*"],
+        ports: 2,
+        embedded: false,
+        java: 17,
+        // It sets a security manager.
+        newest_java: 17,
+        limit_mib: 96,
+        answers_all: false,
     },
 ];
 
@@ -360,6 +382,9 @@ fn run(vm: &Vm, subject: &Subject, row: &mut Row) {
     for port in &ports {
         builder = builder.argument(port);
     }
+    if let Some(flags) = doorless::flags(subject.name) {
+        builder = builder.flag(&flags);
+    }
     let started = builder.start();
     let (mut host, mut client) = if subject.embedded {
         (None, started)
@@ -433,17 +458,17 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// G1 on the oldest JDK that the server runs on, and the generational ZGC.
+/// G1 on the oldest JDK that the server runs on, and ZGC on the newest, which is the generational one if the
+/// server can have it.
 fn vms(subject: &Subject) -> Vec<Vm> {
+    let releases = subject.java..=subject.newest_java;
     let able = || {
         every_vm()
             .iter()
-            .filter(|vm| vm.jdk.feature >= subject.java)
+            .filter(|vm| releases.contains(&vm.jdk.feature))
     };
     let g1 = able().find(|vm| vm.collector == Collector::G1);
-    let z = able()
-        .rev()
-        .find(|vm| vm.collector == Collector::Z && vm.jdk.feature >= 23);
+    let z = able().rev().find(|vm| vm.collector == Collector::Z);
     g1.into_iter().chain(z).cloned().collect()
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use super::cases::{HEAP_MIB, LIMIT_MIB, Mode, Variant};
-use super::results::{Figures, Results, ratio_text};
+use super::results::{Cell, Figures, Results, mean_text, ratio_text};
 use crate::saved;
 use crate::stats::median;
 use crate::table::Table;
@@ -59,11 +59,20 @@ fn throughput(results: &Results) -> Table {
             cell.share.to_string(),
             given.name().to_owned(),
             format!("{:.0}", of(Variant::None, |run| run.operations_per_second)),
-            ratio_text(cell.observed(given)),
-            ratio_text(cell.enforced(given)),
+            mean_text(cell.observed(given)),
+            mean_text(cell.enforced(given)),
             format!("{slowest:.2}"),
         ]);
     }
+    table.row(vec![
+        "mean of rows".to_owned(),
+        String::new(),
+        String::new(),
+        String::new(),
+        ratio_text(results.over_rows(Cell::observed)),
+        ratio_text(results.over_rows(Cell::enforced)),
+        String::new(),
+    ]);
     table
 }
 

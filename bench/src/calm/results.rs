@@ -74,29 +74,29 @@ impl Cell {
     }
 
     /// Throughput of one variant against another, of the rounds in which both came to their end.
-    pub(crate) fn ratio(&self, of: Variant, to: Variant) -> Option<Estimate> {
+    fn ratios(&self, of: Variant, to: Variant) -> Vec<f64> {
         let found = |variant: Variant, round: u32| {
             let mut runs = self.runs.iter();
             let run = runs.find(|run| run.variant == variant && run.round == round);
             run.map(|run| run.figures.operations_per_second)
         };
         let rounds = self.runs.iter().filter(|run| run.variant == of);
-        let ratios = rounds
-            .filter_map(|run| Some(run.figures.operations_per_second / found(to, run.round)?));
-        geometric_mean(&[ratios.collect()])
+        rounds
+            .filter_map(|run| Some(run.figures.operations_per_second / found(to, run.round)?))
+            .collect()
     }
 
     /// Enforce against observe.
-    pub(crate) fn enforced(&self, given: Given) -> Option<Estimate> {
-        self.ratio(
+    pub(crate) fn enforced(&self, given: Given) -> Vec<f64> {
+        self.ratios(
             Variant::Limited(Mode::Enforce, given),
             Variant::Limited(Mode::Observe, given),
         )
     }
 
     /// Observe against no limits.
-    pub(crate) fn observed(&self, given: Given) -> Option<Estimate> {
-        self.ratio(Variant::Limited(Mode::Observe, given), Variant::None)
+    pub(crate) fn observed(&self, given: Given) -> Vec<f64> {
+        self.ratios(Variant::Limited(Mode::Observe, given), Variant::None)
     }
 }
 
@@ -118,6 +118,15 @@ impl Results {
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&Cell, Given)> {
         let cells = self.cells.iter();
         cells.flat_map(|cell| self.given.iter().map(move |given| (cell, *given)))
+    }
+
+    /// Ratios over all rows, each row weighing the same. None if a row has none.
+    pub(crate) fn over_rows(&self, ratios: fn(&Cell, Given) -> Vec<f64>) -> Option<Estimate> {
+        let rows: Vec<Vec<f64>> = self
+            .rows()
+            .map(|(cell, given)| ratios(cell, given))
+            .collect();
+        geometric_mean(&rows)
     }
 
     /// Each aim against what was measured.
@@ -155,11 +164,13 @@ impl Results {
         of: &str,
         to: &str,
         aim: f64,
-        ratio: fn(&Cell, Given) -> Option<Estimate>,
+        ratios: fn(&Cell, Given) -> Vec<f64>,
     ) -> Verdict {
         let ratios: Vec<(Estimate, &Cell, Given)> = self
             .rows()
-            .filter_map(|(cell, given)| Some((ratio(cell, given)?, cell, given)))
+            .filter_map(|(cell, given)| {
+                Some((geometric_mean(&[ratios(cell, given)])?, cell, given))
+            })
             .collect();
         let outcomes = ratios.iter().map(|(ratio, ..)| outcome(*ratio, aim));
         let met = outcomes.clone().filter(|outcome| *outcome == Outcome::Met);
@@ -192,6 +203,11 @@ impl Results {
             measured,
         }
     }
+}
+
+/// The mean of ratios with its interval.
+pub(crate) fn mean_text(ratios: Vec<f64>) -> String {
+    ratio_text(geometric_mean(&[ratios]))
 }
 
 /// A ratio with its interval.
@@ -263,10 +279,23 @@ pub(super) mod tests {
     #[test]
     fn a_ratio_is_of_one_round() {
         let cell = &results(0.5, 0.8).cells[0];
-        let enforced = cell.enforced(Given::Start).unwrap();
-        assert!((enforced.value - 0.5).abs() < 1e-9 && enforced.high - enforced.low < 1e-9);
-        assert!((cell.observed(Given::Start).unwrap().value - 0.8).abs() < 1e-9);
-        assert_eq!(cell.enforced(Given::Reload), None);
+        let all = |ratios: Vec<f64>, is: f64| {
+            ratios.len() == 4 && ratios.iter().all(|ratio| (ratio - is).abs() < 1e-9)
+        };
+        assert!(all(cell.enforced(Given::Start), 0.5));
+        assert!(all(cell.observed(Given::Start), 0.8));
+        assert!(cell.enforced(Given::Reload).is_empty());
+    }
+
+    #[test]
+    fn rows_weigh_the_same() {
+        let mut both = results(0.5, 1.0);
+        both.cells.extend(results(0.32, 1.0).cells);
+        both.cells[1].runs.truncate(6);
+        let mean = both.over_rows(Cell::enforced).unwrap();
+        assert!((mean.value - 0.4).abs() < 1e-9, "{mean:?}");
+        both.cells[1].runs.clear();
+        assert_eq!(both.over_rows(Cell::enforced), None);
     }
 
     #[test]
@@ -274,8 +303,8 @@ pub(super) mod tests {
         let mut results = results(0.5, 0.8);
         results.cells[0].runs.pop();
         let cell = &results.cells[0];
-        assert_eq!(cell.enforced(Given::Start).unwrap().pairs, 3);
-        assert_eq!(cell.observed(Given::Start).unwrap().pairs, 4);
+        assert_eq!(cell.enforced(Given::Start).len(), 3);
+        assert_eq!(cell.observed(Given::Start).len(), 4);
     }
 
     #[test]

@@ -163,7 +163,7 @@ mod tests {
         results.cells[0].runs[2].figures.wait_seconds = 3.0;
         results.failures.push("it died".to_owned());
         let text = text(&results);
-        let throughput = "| JDK 25 G1 |      95 | at the start |          417 | 0.995 (0.995 to 0.995) | 0.500 (0.500 to 0.500) |    0.90 |";
+        let throughput = "| JDK 25 G1    |      95 | at the start |          417 | 0.995 (0.995 to 0.995) | 0.500 (0.500 to 0.500) |    0.90 |";
         assert!(text.contains(throughput), "{text}");
         assert!(
             text.contains("| enforce |  95.00 |   94.0 |    3.0 |"),

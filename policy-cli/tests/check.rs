@@ -83,7 +83,7 @@ fn an_accepted_policy_is_summed_up() {
 p.toml: ok
   Publishes on http://127.0.0.1:9464/metrics.
   Samples once in 64KiB on average, less often where samples take over 0.5% of the CPU time.
-  Answers requests of services over their limits 503; refuses allocations beyond a reserve of 12.5%.
+  Turns new work away from accounts over their limits; refuses allocations beyond a reserve that the heap can give.
   Collections that it asks for may take 2.5% of the time.
 
   ACCOUNT     MATCHES                       SOFT LIMIT  LIMIT   WHEN OVER

@@ -5,11 +5,14 @@ use std::ops::Range;
 
 use crate::admit;
 use crate::diagnostic::{Sink, is_invisible, quote};
+use crate::door;
 use crate::glob::{self, Glob};
 use crate::interrupt;
 use crate::parse::{limit, word};
 use crate::pattern::PackagePattern;
-use crate::schema::{Account, Charge, Door, Limit, MAX_NAME_BYTES, Matcher, Throw};
+use crate::schema::{
+    Account, Charge, DEFAULT_PRIORITY, Limit, MAX_NAME_BYTES, MAX_PRIORITY, Matcher, Tasks, Throw,
+};
 use crate::tree::{Located, Section};
 
 /// The keys of which an account has exactly one.
@@ -48,15 +51,20 @@ fn read(section: &Section<'_, '_>, rules: &mut Rules, sink: &mut Sink) -> Option
     let limit = limit(section, "limit", sink);
     check_order(soft_limit.as_ref(), limit.as_ref(), sink);
     let throw = word(section, "throw", Throw::WORDS, Throw::from_word, sink);
-    let door = word(section, "door", Door::WORDS, Door::from_word, sink);
+    let doors = door::read(section, sink);
     let admit = admit::read(section, sink);
-    check_door(section, door, sink);
+    let priority = read_priority(section, sink);
+    let tasks = word(section, "tasks", Tasks::WORDS, Tasks::from_word, sink);
     let interrupts = interrupt::read(section, sink);
     if charge == Some(Charge::Caller) {
         for key in [
             "soft-limit",
             "limit",
             "throw",
+            "door",
+            "refuse-with",
+            "priority",
+            "tasks",
             "interrupt-through",
             "never-interrupt",
             "work",
@@ -67,6 +75,14 @@ fn read(section: &Section<'_, '_>, rules: &mut Rules, sink: &mut Sink) -> Option
             }
         }
     }
+    if let (Some(span), None | Some(Limit::None), Some(Charge::SelfPays) | None) = (
+        section.key_span("priority"),
+        limit.as_ref().map(|limit| limit.value),
+        charge,
+    ) {
+        sink.warning(span, "`priority` has no effect without a `limit`")
+            .hint("add limit = \"…\", or remove it");
+    }
     Some(Account {
         name: name.map(|name| name.value.to_owned()),
         matcher: matcher?,
@@ -74,33 +90,25 @@ fn read(section: &Section<'_, '_>, rules: &mut Rules, sink: &mut Sink) -> Option
         soft_limit: soft_limit.map_or(Limit::None, |soft_limit| soft_limit.value),
         limit: limit.map_or(Limit::None, |limit| limit.value),
         throw: throw.unwrap_or_default(),
-        door: door.unwrap_or_default(),
+        door: doors.door,
+        refuse_with: doors.refuse_with,
+        status: doors.status,
+        priority: priority.unwrap_or(DEFAULT_PRIORITY),
+        tasks: tasks.unwrap_or_default(),
         admit,
         interrupts,
     })
 }
 
-/// Requests are for services: only an account of those has a door.
-fn check_door(section: &Section<'_, '_>, door: Option<Door>, sink: &mut Sink) {
-    let is_service = section.key_span("service").is_some();
-    for key in ["door", "admit"] {
-        if let Some(span) = section.key_span(key)
-            && !is_service
-        {
-            sink.error(
-                span,
-                format!("`{key}` applies only to an account with `service`"),
-            )
-            .hint("remove it: only requests for a service can be turned away");
-        }
+/// Reads `priority`.
+fn read_priority(section: &Section<'_, '_>, sink: &mut Sink) -> Option<f64> {
+    let hint = "write a number above 0, at most 1000: an account of 2.0 counts twice as much as one of 1.0";
+    let Located { value, span } = section.number("priority", hint, sink)?;
+    if value > 0.0 && value <= MAX_PRIORITY {
+        return Some(value);
     }
-    if let (Some(span), Some(Door::Off), true) = (section.key_span("admit"), door, is_service) {
-        sink.warning(
-            span,
-            "with door = \"off\", `admit` is only for a program that asks by the Java API",
-        )
-        .hint("remove it if yours does not, or use door = \"auto\"");
-    }
+    sink.error(span, "`priority` is out of range").hint(hint);
+    None
 }
 
 fn check_name(name: &Located<&str>, sink: &mut Sink) {

@@ -9,7 +9,7 @@ use std::fmt::Display;
 use crate::glob::Glob;
 use crate::interrupt::Listed;
 use crate::leak::AcknowledgedLeak;
-use crate::schema::{Account, Charge, Enforcement, LeakPaths, Limit, Matcher, Mode, Policy};
+use crate::schema::{Account, Charge, Enforcement, LeakPaths, Limit, Matcher, Mode, Policy, When};
 use crate::snapshots::Snapshots;
 use crate::thin::Thin;
 
@@ -199,6 +199,16 @@ fn diff_enforcement(lines: &mut Vec<String>, old: &Enforcement, new: &Enforcemen
             old.mode, new.mode
         ));
     }
+    if old.when != new.when {
+        let effect = match new.when {
+            When::Always => "from now on limits hold at any time",
+            When::HeapIsShort => "from now on limits hold only while the heap is short",
+        };
+        lines.push(format!(
+            "enforcement when {} -> {} ({effect})",
+            old.when, new.when
+        ));
+    }
     let percent = |enforcement: &Enforcement| format!("{}%", enforcement.evidence_budget_percent);
     change(
         lines,
@@ -207,8 +217,7 @@ fn diff_enforcement(lines: &mut Vec<String>, old: &Enforcement, new: &Enforcemen
         &percent(new),
     );
     change(lines, "enforcement mask", &old.mask, &new.mask);
-    let percent = |enforcement: &Enforcement| format!("{}%", enforcement.reserve_percent);
-    change(lines, "enforcement reserve", &percent(old), &percent(new));
+    change(lines, "enforcement reserve", &old.reserve, &new.reserve);
 }
 
 fn diff_accounts(lines: &mut Vec<String>, old: &[Account], new: &[Account]) {
@@ -391,7 +400,28 @@ fn diff_account(lines: &mut Vec<String>, old: &Account, new: &Account) {
     change_limit(&mut changes, "soft-limit", old.soft_limit, new.soft_limit);
     change_limit(&mut changes, "limit", old.limit, new.limit);
     change(&mut changes, "throw", &old.throw, &new.throw);
-    change(&mut changes, "door", &old.door, &new.door);
+    if old.door != new.door {
+        let (before, after) = (old.door.to_string(), new.door.to_string());
+        changes.push(if before == after {
+            // Both were cut at the same place.
+            "door changed".into()
+        } else {
+            format!("door {before} -> {after}")
+        });
+    }
+    let refuse_with = |account: &Account| match account.refuse_with {
+        Some(throw) => throw.as_str(),
+        None => "as throw",
+    };
+    change(
+        &mut changes,
+        "refuse-with",
+        &refuse_with(old),
+        &refuse_with(new),
+    );
+    change(&mut changes, "status", &old.status, &new.status);
+    change(&mut changes, "priority", &old.priority, &new.priority);
+    change(&mut changes, "tasks", &old.tasks, &new.tasks);
     change_list(&mut changes, "admit", &old.admit, &new.admit);
     let (before, after) = (&old.interrupts, &new.interrupts);
     for (key, before, after) in [

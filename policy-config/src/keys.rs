@@ -29,7 +29,7 @@ pub(crate) const SNAPSHOTS: &[&str] = &["directory", "every", "keep", "at-exit"]
 /// `[exact]`
 pub(crate) const EXACT: &[&str] = &["accounts", "contexts", "bytecodes"];
 /// `[enforcement]`
-pub(crate) const ENFORCEMENT: &[&str] = &["mode", "evidence-budget", "mask", "reserve"];
+pub(crate) const ENFORCEMENT: &[&str] = &["mode", "when", "evidence-budget", "mask", "reserve"];
 /// `[leaks]`
 pub(crate) const LEAKS: &[&str] = &["sites", "paths", "paths-per-day"];
 /// `[privacy]`
@@ -45,7 +45,11 @@ pub(crate) const ACCOUNT: &[&str] = &[
     "limit",
     "throw",
     "door",
+    "refuse-with",
+    "status",
     "admit",
+    "priority",
+    "tasks",
     "interrupt-through",
     "never-interrupt",
     "work",

@@ -26,6 +26,7 @@ mod admit;
 mod diagnostic;
 mod did_you_mean;
 mod diff;
+mod door;
 mod exact;
 mod glob;
 mod interrupt;
@@ -46,6 +47,7 @@ mod work;
 
 pub use admit::{Admit, AdmitError, MAX_METHOD_BYTES};
 pub use diagnostic::{Diagnostic, Label, Position, Severity};
+pub use door::{DEFAULT_DOOR_STATUS, Door, DoorError, DoorMethod, MAX_DOOR_METHODS};
 pub use exact::{Exact, MAX_CONTEXTS};
 pub use glob::{Glob, GlobError, MAX_GLOB_BYTES};
 pub use interrupt::{Interrupt, InterruptTable, Interrupts, NEVER_INTERRUPTED};
@@ -54,12 +56,13 @@ pub use listen::{Listen, ListenError};
 pub use parse::{MAX_ACCOUNTS, MAX_DIAGNOSTICS, MAX_FILE_BYTES, Parsed, parse, parse_bytes};
 pub use pattern::{MAX_PATTERN_BYTES, PackagePattern, PackageTable, PatternError};
 pub use schema::{
-    Account, AgentSection, Charge, DEFAULT_MASK_BYTES, DEFAULT_RESERVE_PERCENT, Door, Enforcement,
+    Account, AgentSection, Charge, DEFAULT_MASK_BYTES, DEFAULT_PRIORITY, Enforcement,
     FINEST_DEFAULT_INTERVAL_BYTES, Interval, LeakPaths, LeakSettings, Limit,
     MAX_CPU_BUDGET_PERCENT, MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES,
-    MAX_INTERVAL_DOUBLINGS, MAX_NAME_BYTES, MAX_PATHS_PER_DAY, MAX_RESERVE_PERCENT, MAX_SITES,
-    MAX_TRACKED, MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES,
-    MIN_RESERVE_PERCENT, MIN_TRACKED, Matcher, Mode, Policy, Principals, Privacy, Sampling, Throw,
+    MAX_INTERVAL_DOUBLINGS, MAX_NAME_BYTES, MAX_PATHS_PER_DAY, MAX_PRIORITY, MAX_RESERVE_PERCENT,
+    MAX_SITES, MAX_TRACKED, MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT,
+    MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT, MIN_TRACKED, Matcher, Mode, Policy, Principals,
+    Privacy, Reserve, Sampling, Tasks, Throw, When,
 };
 pub use snapshots::{MAX_SNAPSHOT_EVERY, MAX_SNAPSHOTS_KEPT, MIN_SNAPSHOT_EVERY, Snapshots};
 pub use thin::{MAX_THIN_RULES, MIN_KEEP_PERCENT, Thin, thin_rule};

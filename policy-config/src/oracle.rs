@@ -7,11 +7,12 @@ mod tests;
 use std::collections::HashSet;
 
 use crate::{
-    Account, Admit, Charge, Diagnostic, Door, Glob, Interval, Limit, MAX_ACCOUNTS,
-    MAX_CPU_BUDGET_PERCENT, MAX_DIAGNOSTICS, MAX_EVIDENCE_BUDGET_PERCENT, MAX_FILE_BYTES,
-    MAX_INTERVAL_BYTES, MAX_LEAKS, MAX_NAME_BYTES, MAX_RESERVE_PERCENT, MAX_SITES, MAX_TRACKED,
-    MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT,
-    MIN_TRACKED, Matcher, Policy, parse_bytes,
+    Account, Admit, Charge, DEFAULT_DOOR_STATUS, Diagnostic, Door, DoorMethod, Glob, Interval,
+    Limit, MAX_ACCOUNTS, MAX_CPU_BUDGET_PERCENT, MAX_DIAGNOSTICS, MAX_DOOR_METHODS,
+    MAX_EVIDENCE_BUDGET_PERCENT, MAX_FILE_BYTES, MAX_INTERVAL_BYTES, MAX_LEAKS, MAX_NAME_BYTES,
+    MAX_PRIORITY, MAX_RESERVE_PERCENT, MAX_SITES, MAX_TRACKED, MIN_CPU_BUDGET_PERCENT,
+    MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT, MIN_TRACKED, Matcher,
+    Policy, Reserve, parse_bytes,
 };
 
 /// Reads `bytes` as a policy file and checks everything that callers rely on.
@@ -71,9 +72,9 @@ fn check_policy(policy: &Policy) {
         (MIN_EVIDENCE_BUDGET_PERCENT..=MAX_EVIDENCE_BUDGET_PERCENT)
             .contains(&policy.enforcement.evidence_budget_percent)
     );
-    assert!(
-        (MIN_RESERVE_PERCENT..=MAX_RESERVE_PERCENT).contains(&policy.enforcement.reserve_percent)
-    );
+    if let Reserve::Share(share) = policy.enforcement.reserve {
+        assert!((MIN_RESERVE_PERCENT..=MAX_RESERVE_PERCENT).contains(&(share * 100.0)));
+    }
     assert_eq!(
         policy.agent.listen.to_string().parse(),
         Ok(policy.agent.listen.clone())
@@ -131,7 +132,20 @@ fn check_policy(policy: &Policy) {
 
 fn check_door(account: &Account) {
     if !matches!(account.matcher, Matcher::Service(_)) {
-        assert_eq!((account.door, account.admit.len()), (Door::Auto, 0));
+        assert_ne!(account.door, Door::Off);
+        assert!(account.admit.is_empty() && account.status == DEFAULT_DOOR_STATUS);
+    }
+    assert!([DEFAULT_DOOR_STATUS, 429].contains(&account.status));
+    assert!(account.priority > 0.0 && account.priority <= MAX_PRIORITY);
+    if let Door::Methods(methods) = &account.door {
+        assert!((1..=MAX_DOOR_METHODS).contains(&methods.len()));
+        let unique: HashSet<_> = methods.iter().collect();
+        assert_eq!(unique.len(), methods.len(), "methods are unique");
+        for method in methods {
+            assert_eq!(DoorMethod::new(&method.to_string()).as_ref(), Ok(method));
+        }
+    } else {
+        assert_eq!(account.refuse_with, None);
     }
     let mut seen = HashSet::new();
     for admit in &account.admit {

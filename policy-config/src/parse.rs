@@ -18,7 +18,7 @@ use crate::schema::{
     AgentSection, Enforcement, Interval, LeakPaths, LeakSettings, Limit, MAX_CPU_BUDGET_PERCENT,
     MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_PATHS_PER_DAY, MAX_RESERVE_PERCENT,
     MAX_TRACKED, MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES,
-    MIN_RESERVE_PERCENT, MIN_TRACKED, Mode, Policy, Principals, Privacy, Sampling,
+    MIN_RESERVE_PERCENT, MIN_TRACKED, Mode, Policy, Principals, Privacy, Reserve, Sampling, When,
 };
 use crate::snapshots;
 use crate::thin::{self, MAX_THIN_RULES};
@@ -260,7 +260,8 @@ fn read_enforcement(section: &Section<'_, '_>, sink: &mut Sink) -> Enforcement {
         evidence_budget_percent: evidence_budget(section, sink)
             .unwrap_or(default.evidence_budget_percent),
         mask: limit(section, "mask", sink).map_or(default.mask, |mask| mask.value),
-        reserve_percent: reserve(section, sink).unwrap_or(default.reserve_percent),
+        when: word(section, "when", When::WORDS, When::from_word, sink).unwrap_or(default.when),
+        reserve: reserve(section, sink).unwrap_or(default.reserve),
     }
 }
 
@@ -272,12 +273,15 @@ fn evidence_budget(section: &Section<'_, '_>, sink: &mut Sink) -> Option<f64> {
     percent("evidence-budget", &value, ALLOWED, hint, sink)
 }
 
-fn reserve(section: &Section<'_, '_>, sink: &mut Sink) -> Option<f64> {
+fn reserve(section: &Section<'_, '_>, sink: &mut Sink) -> Option<Reserve> {
     const ALLOWED: RangeInclusive<f64> = MIN_RESERVE_PERCENT..=MAX_RESERVE_PERCENT;
-    let value = section.string("reserve", "12.5%", sink)?;
+    let value = section.string("reserve", "auto", sink)?;
+    if value.value == "auto" {
+        return Some(Reserve::Auto);
+    }
     let hint = "write the share of a limit that an account may use beyond it while its door is shut, \
-                such as \"12.5%\"";
-    percent("reserve", &value, ALLOWED, hint, sink)
+                such as \"12.5%\", or \"auto\" for what the heap can give";
+    percent("reserve", &value, ALLOWED, hint, sink).map(|percent| Reserve::Share(percent / 100.0))
 }
 
 /// The inner `None` is `none`.

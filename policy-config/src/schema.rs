@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::admit::Admit;
+use crate::door::Door;
 use crate::exact::Exact;
 use crate::glob::Glob;
 use crate::interrupt::{Interrupts, Listed};
@@ -37,8 +38,10 @@ pub const FINEST_DEFAULT_INTERVAL_BYTES: u64 = 4 << 10;
 pub const MAX_INTERVAL_DOUBLINGS: u32 = 6;
 /// Default of `mask`, in bytes.
 pub const DEFAULT_MASK_BYTES: u64 = 8 << 20;
-/// Default of `reserve`, in percent of a limit.
-pub const DEFAULT_RESERVE_PERCENT: f64 = 12.5;
+/// The `priority` of an account whose policy names none.
+pub const DEFAULT_PRIORITY: f64 = 1.0;
+/// The largest `priority`.
+pub const MAX_PRIORITY: f64 = 1000.0;
 /// Smallest reserve, in percent of a limit: errors are thrown from the limit on.
 pub const MIN_RESERVE_PERCENT: f64 = 0.0;
 /// Largest reserve, in percent of a limit: with more, the limit would say little about what an account
@@ -240,10 +243,11 @@ pub struct Enforcement {
     /// `mask`: how much an account over its limit may allocate in sections of code in which its program
     /// asks not to be refused, until it has recovered; by default [`DEFAULT_MASK_BYTES`].
     pub mask: Limit,
-    /// `reserve`: what requests that are already inside, and background threads, may allocate beyond the
-    /// limit of their account while its door is shut. In percent of the limit, from
-    /// [`MIN_RESERVE_PERCENT`] to [`MAX_RESERVE_PERCENT`]; by default [`DEFAULT_RESERVE_PERCENT`].
-    pub reserve_percent: f64,
+    /// `when`: whether limits bind at any time; by default [`When::Always`].
+    pub when: When,
+    /// `reserve`: what work that is already inside, and background threads, may allocate beyond the limit of
+    /// their account while its door is shut; by default [`Reserve::Auto`].
+    pub reserve: Reserve,
 }
 
 impl Default for Enforcement {
@@ -252,7 +256,8 @@ impl Default for Enforcement {
             mode: Mode::default(),
             evidence_budget_percent: 5.0,
             mask: Limit::Bytes(DEFAULT_MASK_BYTES),
-            reserve_percent: DEFAULT_RESERVE_PERCENT,
+            when: When::default(),
+            reserve: Reserve::default(),
         }
     }
 }
@@ -267,6 +272,38 @@ pub enum Mode {
     Enforce,
 }
 words!(Mode { Observe = "observe", Enforce = "enforce" });
+
+/// Whether limits bind while there is room in the heap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum When {
+    /// A limit binds at any time.
+    #[default]
+    Always,
+    /// Limits bind only while the heap is short of memory.
+    HeapIsShort,
+}
+words!(When { Always = "always", HeapIsShort = "heap-is-short" });
+
+/// What an account may hold beyond its limit while its door is shut.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Reserve {
+    /// What the heap can give.
+    #[default]
+    Auto,
+    /// A share of the limit, from 0 to 1. A policy writes it in percent, from [`MIN_RESERVE_PERCENT`] to
+    /// [`MAX_RESERVE_PERCENT`].
+    Share(f64),
+}
+
+impl fmt::Display for Reserve {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reserve::Auto => formatter.write_str("auto"),
+            // Without the noise of the division by 100.
+            Reserve::Share(share) => write!(formatter, "{}%", (share * 1e8).round() / 1e6),
+        }
+    }
+}
 
 /// `[leaks]`: what is found out about what accounts hold, beyond what leak suspects need.
 #[derive(Debug, Clone, PartialEq)]
@@ -336,9 +373,18 @@ pub struct Account {
     pub limit: Limit,
     /// `throw`: what the refused thread gets; by default [`Throw::Oom`].
     pub throw: Throw,
-    /// `door`: whether new requests are turned away while it is over its limit; by default
-    /// [`Door::Auto`]. [`Door::Off`] is possible for services only.
+    /// `door`: where new work is turned away while it is over its limit; by default [`Door::Auto`].
+    /// [`Door::Off`] is possible for services only.
     pub door: Door,
+    /// `refuse-with`: what leaves the methods of its door; `None`: as `throw`. Only with [`Door::Methods`].
+    pub refuse_with: Option<Throw>,
+    /// `status`: what the servers' doors answer, 503 or 429; by default [`DEFAULT_DOOR_STATUS`](crate::DEFAULT_DOOR_STATUS).
+    pub status: u16,
+    /// `priority`: how much it counts where the heap is short: the account whose excess is the most, divided
+    /// by this, is refused first. Above 0, at most [`MAX_PRIORITY`]; by default [`DEFAULT_PRIORITY`].
+    pub priority: f64,
+    /// `tasks`: whether an error may end a task of an executor; by default [`Tasks::Spare`].
+    pub tasks: Tasks,
     /// `admit`: requests that the door always lets in; empty but for services.
     pub admit: Vec<Admit>,
     /// `interrupt-through`, `never-interrupt` and `work`: where its threads may be refused.
@@ -400,16 +446,17 @@ pub enum Throw {
 }
 words!(Throw { Oom = "oom", Error = "error", Exception = "exception" });
 
-/// Whether a service over its limit answers new requests itself.
+/// Whether a task of an executor is a unit of work that an error may end: a `FutureTask`, a stage of a
+/// `CompletableFuture`, a fork-join task, or one of a virtual thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Door {
-    /// New requests are answered 503 where the agent can do that in the service's container.
+pub enum Tasks {
+    /// It is not: nobody may look at how it ended.
     #[default]
-    Auto,
-    /// Requests are let in, and their allocations are refused.
-    Off,
+    Spare,
+    /// It is.
+    Interrupt,
 }
-words!(Door { Auto = "auto", Off = "off" });
+words!(Tasks { Spare = "spare", Interrupt = "interrupt" });
 
 /// A bound on the live bytes of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -481,7 +528,8 @@ mod tests {
         assert_eq!(policy.enforcement.mode, Mode::Observe);
         assert_eq!(policy.enforcement.evidence_budget_percent, 5.0);
         assert_eq!(policy.enforcement.mask, Limit::Bytes(8 << 20));
-        assert_eq!(policy.enforcement.reserve_percent, 12.5);
+        assert_eq!(policy.enforcement.when, When::Always);
+        assert_eq!(policy.enforcement.reserve, Reserve::Auto);
         assert_eq!(Door::default(), Door::Auto);
         assert!(policy.accounts.is_empty() && policy.leaks.is_empty());
         assert!(policy.leak_settings.sites.is_empty());
@@ -508,8 +556,16 @@ mod tests {
             assert_eq!(Throw::from_word(word).unwrap().as_str(), *word);
         }
         for word in Door::WORDS {
-            assert_eq!(Door::from_word(word).unwrap().as_str(), *word);
+            assert_eq!(Door::from_word(word).unwrap().to_string(), *word);
         }
+        for word in When::WORDS {
+            assert_eq!(When::from_word(word).unwrap().as_str(), *word);
+        }
+        for word in Tasks::WORDS {
+            assert_eq!(Tasks::from_word(word).unwrap().as_str(), *word);
+        }
+        assert_eq!(Reserve::Share(0.07).to_string(), "7%");
+        assert_eq!(Reserve::Share(0.125).to_string(), "12.5%");
         assert_eq!(Charge::from_word("self"), Some(Charge::SelfPays));
         assert_eq!(Charge::from_word("Self"), None);
     }

@@ -130,21 +130,58 @@ impl<'t, 'i> Section<'t, 'i> {
 
     /// The whole number at `key`, from `least` to `most`.
     pub(crate) fn integer(&self, key: &str, least: u32, most: u32, sink: &mut Sink) -> Option<u32> {
-        let value = self.value(key)?;
         let hint = format!("write a whole number from {least} to {most}");
+        let Located { value, span } = self.whole_number(key, &hint, sink)?;
+        let value = value.filter(|number| (least..=most).contains(number));
+        if value.is_none() {
+            sink.error(span, format!("`{key}` is out of range"))
+                .hint(hint);
+        }
+        value
+    }
+
+    /// Whether an array stands at `key`.
+    pub(crate) fn is_array(&self, key: &str) -> bool {
+        let value = self.value(key);
+        value.is_some_and(|value| matches!(value.get_ref(), DeValue::Array(_)))
+    }
+
+    /// The whole number at `key`, `None` in it if it does not fit; `None` if it is absent or, with an error
+    /// that has this hint, another type.
+    pub(crate) fn whole_number(
+        &self,
+        key: &str,
+        hint: &str,
+        sink: &mut Sink,
+    ) -> Option<Located<Option<u32>>> {
+        let value = self.value(key)?;
         let DeValue::Integer(number) = value.get_ref() else {
             wrong_type(key, "a whole number", value.get_ref(), value.span(), sink).hint(hint);
             return None;
         };
-        let parsed = u32::from_str_radix(number.as_str(), number.radix());
-        match parsed {
-            Ok(number) if (least..=most).contains(&number) => Some(number),
-            _ => {
-                sink.error(value.span(), format!("`{key}` is out of range"))
-                    .hint(hint);
-                None
+        Some(Located {
+            value: u32::from_str_radix(number.as_str(), number.radix()).ok(),
+            span: value.span(),
+        })
+    }
+
+    /// The number at `key`, with a fraction or without one; `None` if it is absent or, with an error that has
+    /// this hint, another type.
+    pub(crate) fn number(&self, key: &str, hint: &str, sink: &mut Sink) -> Option<Located<f64>> {
+        let value = self.value(key)?;
+        let number = match value.get_ref() {
+            DeValue::Float(number) => number.as_str().parse().unwrap_or(f64::NAN),
+            DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+                .map_or(f64::INFINITY, |number| number as f64),
+            other => {
+                wrong_type(key, "a number", other, value.span(), sink).hint(hint);
+                return None;
             }
-        }
+        };
+        Some(Located {
+            value: number,
+            span: value.span(),
+        })
     }
 
     /// The strings of the array at `key`; `None` if it is absent or, with an error,

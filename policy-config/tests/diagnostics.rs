@@ -1,8 +1,8 @@
 //! What a user reads: every rule of the policy file, its place and its hint.
 
 use policy_config::{
-    Charge, Door, Interrupt, Interval, Limit, Listen, MAX_CONTEXTS, MAX_SITES, Matcher, Mode,
-    Policy, Principals, Severity, Throw, parse, parse_bytes,
+    Charge, Door, Interrupt, Interval, Limit, Listen, MAX_CONTEXTS, MAX_DOOR_METHODS, MAX_SITES,
+    Matcher, Mode, Policy, Principals, Reserve, Severity, Tasks, Throw, When, parse, parse_bytes,
 };
 
 /// All diagnostics of `text`, one rendered line each.
@@ -118,15 +118,17 @@ fn every_setting_is_taken() {
     let policy = policy(
         "[agent]\nlisten = 'off'\nlisten-strict = true\n\
          [sampling]\ninterval = 'exact'\nprincipals = 'payer'\nmax-tracked = 4_096\n\
-         [enforcement]\nevidence-budget = '12.5%'\nreserve = '20%'\n\
+         [enforcement]\nevidence-budget = '12.5%'\nreserve = '20%'\nwhen = 'heap-is-short'\n\
          [[account]]\nservice = '/a*'\nlimit = 'none'\nthrow = 'exception'\n\
-         door = 'auto'\nadmit = ['DELETE *', '* /logout']\n\
-         [[account]]\nscope = '*'\n\
+         door = 'auto'\nadmit = ['DELETE *', '* /logout']\nstatus = 429\ntasks = 'interrupt'\n\
+         [[account]]\nscope = '*'\nlimit = '1MiB'\npriority = 2.5\n\
+         door = ['a.C#m', 'a.C$D#n']\nrefuse-with = 'exception'\n\
          [[account]]\nname = 'off'\nservice = '/off'\ndoor = 'off'\n\
          [[leak]]\naccount = 'shop'\nclass = 'com.acme.Catalogue$Entry'",
     );
     assert_eq!(policy.enforcement.evidence_budget_percent, 12.5);
-    assert_eq!(policy.enforcement.reserve_percent, 20.0);
+    assert_eq!(policy.enforcement.reserve, Reserve::Share(0.2));
+    assert_eq!(policy.enforcement.when, When::HeapIsShort);
     assert_eq!(policy.agent.listen, Listen::Off);
     assert!(policy.agent.listen_strict && !Policy::default().agent.listen_strict);
     assert_eq!(policy.sampling.interval, Interval::Exact);
@@ -138,11 +140,20 @@ fn every_setting_is_taken() {
     let admit = &policy.accounts[0].admit;
     assert_eq!(admit.len(), 2);
     assert!(admit[0].matches("delete", "/cart/7") && admit[1].matches("POST", "/logout"));
-    assert_eq!(
-        (policy.accounts[1].door, policy.accounts[1].admit.len()),
-        (Door::Auto, 0)
-    );
-    assert_eq!(policy.accounts[2].door, Door::Off);
+    let [first, second, third] = policy.accounts.as_slice() else {
+        panic!("{:?}", policy.accounts);
+    };
+    assert_eq!((first.status, first.tasks), (429, Tasks::Interrupt));
+    assert_eq!((first.priority, first.refuse_with), (1.0, None));
+    let methods: Vec<String> = (second.door.methods().iter())
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(methods, ["a.C#m", "a.C$D#n"]);
+    assert_eq!(second.door.methods()[1].class, "a.C$D");
+    assert_eq!(second.refuse_with, Some(Throw::Exception));
+    assert_eq!((second.priority, second.tasks), (2.5, Tasks::Spare));
+    assert_eq!((second.status, second.admit.len()), (503, 0));
+    assert_eq!(third.door, Door::Off);
     assert_eq!(policy.leaks.len(), 1);
     assert!(policy.leaks[0].matches("shop", "com.acme.Catalogue$Entry"));
 }
@@ -343,12 +354,17 @@ fn the_evidence_budget_has_bounds() {
 #[test]
 fn the_reserve_has_bounds() {
     let policy_with = |value: &str| format!("[enforcement]\nreserve = {value}");
-    for (value, percent) in [("'12.5%'", 12.5), ("'0%'", 0.0), ("'100%'", 100.0)] {
+    for (value, reserve) in [
+        ("'auto'", Reserve::Auto),
+        ("'12.5%'", Reserve::Share(0.125)),
+        ("'0%'", Reserve::Share(0.0)),
+        ("'100%'", Reserve::Share(1.0)),
+    ] {
         let read = policy(&policy_with(value)).enforcement;
-        assert_eq!(read.reserve_percent, percent);
+        assert_eq!(read.reserve, reserve);
     }
     let hint = "write the share of a limit that an account may use beyond it while its door is shut, \
-                such as \"12.5%\"";
+                such as \"12.5%\", or \"auto\" for what the heap can give";
     for value in ["100.1%", "200%"] {
         assert_lines(
             &policy_with(&format!("'{value}'")),
@@ -366,7 +382,7 @@ fn the_reserve_has_bounds() {
     }
     assert_lines(
         &policy_with("12.5"),
-        &["p:2:11: `reserve` must be a string, not a decimal number (write reserve = \"12.5%\")"],
+        &["p:2:11: `reserve` must be a string, not a decimal number (write reserve = \"auto\")"],
     );
     assert_lines(
         "[enforcement]\nreserved = '5%'\n[[account]]\nservice = '*'\nreserve = '5%'",
@@ -581,7 +597,7 @@ fn charge_is_for_packages() {
 }
 
 #[test]
-fn doors_are_for_services() {
+fn doors_without_methods_are_for_services() {
     assert_lines(
         &account("door = 'of'\nadmitt = ['GET *']"),
         &[
@@ -592,15 +608,144 @@ fn doors_are_for_services() {
     let text = "[[account]]\nname = 'x'\npackages = ['x']\ndoor = 'auto'\n\
                 [[account]]\nscope = 't'\nadmit = ['DELETE *']\ndoor = 'off'";
     let hint = "(remove it: only requests for a service can be turned away)";
+    let door = "a `door` without methods applies only to an account with `service` \
+                (remove it, or name the methods: door = [\"com.acme.Shop#order\"])";
     assert_lines(
         text,
         &[
-            &format!("p:4:1: `door` applies only to an account with `service` {hint}"),
+            &format!("p:4:1: {door}"),
             &format!("p:7:1: `admit` applies only to an account with `service` {hint}"),
-            &format!("p:8:1: `door` applies only to an account with `service` {hint}"),
+            &format!("p:8:1: {door}"),
         ],
     );
     assert_eq!(underlined(text), ["door", "admit", "door"]);
+}
+
+#[test]
+fn doors_of_methods_are_read_and_checked() {
+    for kind in [
+        "service = '/a'",
+        "scope = 't'",
+        "name = 'x'\npackages = ['x']",
+    ] {
+        let read = policy(&format!("[[account]]\n{kind}\ndoor = ['a.b.C#m']"));
+        let methods = read.accounts[0].door.methods();
+        assert_eq!((methods.len(), methods[0].method.as_str()), (1, "m"));
+    }
+    let form = "(write the full name of the class, a `#` and the method: \"com.acme.Shop#order\")";
+    assert_lines(
+        &account(
+            "door = ['a.b.C', '*.b.C#m', 'a.b.*', 'a.C.D#m', 7, 'a.C#m']\nrefuse-with = 'oom'",
+        ),
+        &[
+            &format!("p:3:9: `a.b.C` is not a method of a class {form}"),
+            &format!("p:3:18: `*.b.C#m` is not a method of a class {form}"),
+            &format!("p:3:29: `a.b.*` is not a method of a class {form}"),
+            "p:3:38: `a.C.D#m`: a class inside a class is written with a `$` (write \"a.C$D#m\")",
+            "p:3:49: `door` must hold strings, not a whole number (write door = [\"com.acme.Shop#order\"])",
+        ],
+    );
+    assert_lines(
+        &account("door = []"),
+        &["p:3:8: `door` is empty (write door = [\"com.acme.Shop#order\"])"],
+    );
+    assert_lines(
+        &account("door = 5"),
+        &["p:3:8: `door` must be a string, not a whole number (write door = \"auto\")"],
+    );
+    let methods = |count: usize| {
+        let names: Vec<String> = (0..count).map(|n| format!("'a.C#m{n}'")).collect();
+        account(&format!("door = [{}]", names.join(", ")))
+    };
+    let most = policy(&methods(MAX_DOOR_METHODS));
+    assert_eq!(most.accounts[0].door.methods().len(), MAX_DOOR_METHODS);
+    let too_many = lines(&methods(MAX_DOOR_METHODS + 3));
+    assert_eq!(too_many.len(), 1, "{too_many:?}");
+    assert!(too_many[0].contains("a `door` has at most 32 methods (name those"));
+}
+
+#[test]
+fn what_leaves_a_door_needs_a_door_of_methods() {
+    let message = "`refuse-with` applies only to a `door` of methods \
+                   (name them: door = [\"com.acme.Shop#order\"]; `throw` is for refusals elsewhere)";
+    for door in ["", "door = 'auto'\n"] {
+        let line = if door.is_empty() { 3 } else { 4 };
+        assert_lines(
+            &account(&format!("{door}refuse-with = 'exception'")),
+            &[&format!("p:{line}:1: {message}")],
+        );
+    }
+    assert_lines(
+        &account("door = ['a.C#m']\nrefuse-with = 'exeption'"),
+        &["p:4:15: `exeption` is no value of `refuse-with` (did you mean \"exception\"?)"],
+    );
+}
+
+#[test]
+fn a_status_is_503_or_429_and_for_services() {
+    for status in [503, 429] {
+        let read = policy(&account(&format!("status = {status}")));
+        assert_eq!(read.accounts[0].status, status);
+    }
+    let hint = "(write status = 503 or status = 429, without quotes)";
+    for number in ["500", "0", "-1", "99999999999"] {
+        assert_lines(
+            &account(&format!("status = {number}")),
+            &[&format!("p:3:10: `status` must be 503 or 429 {hint}")],
+        );
+    }
+    assert_lines(
+        &account("status = '429'"),
+        &[&format!(
+            "p:3:10: `status` must be a whole number, not a string {hint}"
+        )],
+    );
+    assert_lines(
+        "[[account]]\nscope = 't'\nstatus = 429",
+        &[
+            "p:3:1: `status` applies only to an account with `service` (remove it: only requests for a service can be turned away)",
+        ],
+    );
+}
+
+#[test]
+fn a_priority_is_a_number_above_zero() {
+    let limited = |priority: &str| account(&format!("limit = '1MiB'\npriority = {priority}"));
+    for (text, priority) in [
+        ("1", 1.0),
+        ("0.001", 0.001),
+        ("1000", 1000.0),
+        ("1e2", 100.0),
+    ] {
+        assert_eq!(policy(&limited(text)).accounts[0].priority, priority);
+    }
+    let hint = "(write a number above 0, at most 1000: an account of 2.0 counts twice as much as one of 1.0)";
+    for text in ["0", "-1.5", "1000.5", "nan", "inf", "99999999999999999999"] {
+        assert_lines(
+            &limited(text),
+            &[&format!("p:4:12: `priority` is out of range {hint}")],
+        );
+    }
+    assert_lines(
+        &limited("'high'"),
+        &[&format!(
+            "p:4:12: `priority` must be a number, not a string {hint}"
+        )],
+    );
+}
+
+#[test]
+fn words_of_calm_enforcement() {
+    assert_lines(
+        "[enforcement]\nwhen = 'heap_is_short'",
+        &["p:2:8: `heap_is_short` is no value of `when` (did you mean \"heap-is-short\"?)"],
+    );
+    assert_lines(
+        &account("tasks = 'interupt'"),
+        &["p:3:9: `interupt` is no value of `tasks` (did you mean \"interrupt\"?)"],
+    );
+    let named = policy("[enforcement]\nwhen = 'always'").enforcement;
+    assert_eq!(named.when, When::Always);
 }
 
 #[test]
@@ -684,6 +829,26 @@ fn warnings_do_not_reject() {
         (
             "[[account]]\nservice = '*'\ndoor = 'off'\nadmit = ['DELETE *']",
             "p:4:1: warning: with door = \"off\", `admit` is only for a program that asks by the Java API (remove it if yours does not, or use door = \"auto\")",
+        ),
+        (
+            "[[account]]\nservice = '*'\ndoor = 'off'\nstatus = 429",
+            "p:4:1: warning: with door = \"off\", `status` has no effect (remove it, or use door = \"auto\")",
+        ),
+        (
+            "[[account]]\nservice = '*'\ndoor = ['a.C#m', 'a.C#m']",
+            "p:3:18: warning: `a.C#m` is given twice (remove one)",
+        ),
+        (
+            "[[account]]\nservice = '*'\npriority = 2",
+            "p:3:1: warning: `priority` has no effect without a `limit` (add limit = \"…\", or remove it)",
+        ),
+        (
+            "[[account]]\nname = 'x'\npackages = ['x']\ncharge = 'caller'\ndoor = ['y.C#m']",
+            "p:5:1: warning: `door` has no effect where the callers pay (limit the callers' accounts, or use charge = \"self\")",
+        ),
+        (
+            "[[account]]\nname = 'x'\npackages = ['x']\ncharge = 'caller'\npriority = 2",
+            "p:5:1: warning: `priority` has no effect where the callers pay (limit the callers' accounts, or use charge = \"self\")",
         ),
         (
             "[[account]]\nservice = '*'\nadmit = ['* /*']",

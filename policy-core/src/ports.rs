@@ -319,6 +319,10 @@ pub trait CallingThread {
     fn cpu_time(&mut self) -> Duration;
     /// Whether this is a virtual thread, which holds a carrier that other threads need.
     fn is_virtual(&mut self) -> bool;
+    /// Whether its stack, judged last, has an event loop in it, which others need.
+    fn is_event_loop(&mut self) -> bool;
+    /// Whether it runs a request that a shut door has let in.
+    fn is_let_in(&mut self) -> bool;
     /// Judges the stack, and returns the place at which this account may be refused.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 use jvmti_bindings::sys::jni;
 
@@ -16,8 +16,13 @@ use crate::refs::{Handle, Ref};
 /// The VM of this process, set when an entry point is called. It outlives the agent.
 static VM: AtomicPtr<jni::JavaVM> = AtomicPtr::new(ptr::null_mut());
 
-/// Whether the function table has the entry for virtual threads, which came with JDK 21.
-static HAS_VIRTUAL_THREADS: AtomicBool = AtomicBool::new(false);
+/// Whether the function table has the entry for virtual threads, which came with JDK 21: one of the three below.
+/// Found out at the first question, on a thread that is attached: in `Agent_OnLoad` no thread is, and the VM gives no
+/// environment then, so an answer from there was "no" for good.
+static VIRTUAL_THREADS: AtomicU8 = AtomicU8::new(UNKNOWN);
+const UNKNOWN: u8 = 0;
+const MISSING: u8 = 1;
+const KNOWN: u8 = 2;
 
 /// The VM, for threads to attach to. Any thread.
 #[derive(Debug, Clone, Copy)]
@@ -41,8 +46,6 @@ impl Vm {
     /// `raw` must be the `JavaVM*` that the VM passed to an agent entry point.
     pub(crate) unsafe fn from_raw(raw: *mut jni::JavaVM) -> Vm {
         let vm = Vm { raw };
-        let has_virtual_threads = vm.environment(jni::JNI_VERSION_21).is_some();
-        HAS_VIRTUAL_THREADS.store(has_virtual_threads, Ordering::Relaxed);
         VM.store(raw, Ordering::Release);
         vm
     }
@@ -113,7 +116,19 @@ impl Vm {
 impl Ref<'_, Thread> {
     /// Whether this thread is a virtual one. No exception may be pending. One call; any thread.
     pub fn is_virtual(&self) -> bool {
-        HAS_VIRTUAL_THREADS.load(Ordering::Relaxed)
+        has_virtual_threads(self.jni())
             && crate::env::call!(self.jni(), IsVirtualThread, self.raw().0) != 0
     }
+}
+
+/// Whether the environment's table has the entry.
+fn has_virtual_threads(env: &Jni) -> bool {
+    let known = VIRTUAL_THREADS.load(Ordering::Relaxed);
+    if known != UNKNOWN {
+        return known == KNOWN;
+    }
+    let has_them = crate::env::call!(env, GetVersion) >= jni::JNI_VERSION_21;
+    let found = if has_them { KNOWN } else { MISSING };
+    VIRTUAL_THREADS.store(found, Ordering::Relaxed);
+    has_them
 }

@@ -3,11 +3,12 @@
 use policy_jvm::{HeldMethod, Jni, JvmTi, LiveMethod};
 
 use crate::agent::Agent;
-use crate::enforce::refused_places::{MethodName, PlaceName, Work};
+use crate::enforce::refused_places::{MethodName, PlaceName};
 use crate::enforce::throw_points::bytecode::Code;
-use crate::enforce::throw_points::judge::{MethodRule, Unit};
+use crate::enforce::throw_points::judge::MethodRule;
 use crate::enforce::throw_points::method_info::{MethodInfo, class_name, is_of_jdk};
 use crate::enforce::throw_points::methods::{Judged, Meant, MethodKey};
+use crate::enforce::throw_points::units::Begun;
 use crate::enforce::throw_points::{Reason, ThrowPoints};
 
 use crate::identity::names::printable;
@@ -44,8 +45,8 @@ fn judged(throw_points: &ThrowPoints, jvmti: &JvmTi, jni: &Jni, method: &LiveMet
         return Judged {
             method: MethodKey(method.id().key()),
             rule: MethodRule::Anywhere(Reason::Unresolved),
-            unit: Unit::None,
-            work: Work::default(),
+            begun: Begun::default(),
+            is_event_loop: false,
             passes_on: false,
             said: exceptions.of("", ""),
             native: false,
@@ -65,15 +66,14 @@ fn judged(throw_points: &ThrowPoints, jvmti: &JvmTi, jni: &Jni, method: &LiveMet
     } else {
         code
     };
-    let (unit, work) = throw_points
-        .units
-        .of(&method_info.class, &method_info.method);
+    let units = throw_points.units;
+    let (class, name) = (&method_info.class, &method_info.method);
     Judged {
         method: MethodKey(method.id().key()),
         rule: method_info.rule(throw_points.rules),
-        unit,
-        work,
-        passes_on: (throw_points.units).passes_on(&method_info.class, &method_info.method),
+        begun: units.of(class, name),
+        is_event_loop: units.is_event_loop(class, name),
+        passes_on: units.passes_on(class, name),
         said: exceptions.of(&method_info.class, &method_info.method),
         native: method_info.native,
         code,

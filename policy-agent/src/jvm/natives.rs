@@ -23,6 +23,7 @@ use crate::uncaught;
 
 use super::bridge::Bridge;
 use super::recognizer::Recognizer;
+use super::sampled_thread;
 
 /// The greatest age of a reading that a program gets.
 const READING_AGE: Duration = Duration::from_millis(250);
@@ -254,7 +255,11 @@ fn knock(
     let asked = payer.filter(|(agent, payer)| agent.core.is_asked(*payer));
     asked.map_or(IN, |(agent, payer)| {
         answer(method, path, |request| {
-            agent.core.knock(payer, request, agent.uptime_ms())
+            let answer = agent.core.knock(payer, request, agent.uptime_ms());
+            if let Answer::Probe(_) = answer {
+                sampled_thread::let_in();
+            }
+            answer
         })
     })
 }
@@ -282,7 +287,6 @@ fn answer(
     path: Option<Ref<'_, JavaString>>,
     ask: impl FnOnce(Request<'_>) -> Answer,
 ) -> i64 {
-    const WAIT: i64 = -1;
     let text = |text: Option<Ref<'_, JavaString>>| text.and_then(|text| text.text());
     let (method, path) = (
         text(method).unwrap_or_default(),
@@ -295,7 +299,6 @@ fn answer(
     match ask(request) {
         Answer::In => IN,
         Answer::Probe(ticket) => i64::try_from(ticket).unwrap_or(IN),
-        Answer::Wait => WAIT,
         // Whole seconds are what the header can say.
         Answer::Away { retry_after_ms } => {
             -i64::try_from(retry_after_ms).map_or(1_000, |ms| ms.clamp(1_000, 60_000))

@@ -57,7 +57,7 @@ pub(crate) fn charge(agent: &Agent, jni: &Jni, event: &SampledAllocation<'_>) {
         .unwrap_or(1);
     let started = turn.is_multiple_of(TIMED_ONE_IN).then(Began::now);
 
-    let charged = charge_untimed(agent, jni, event, interval, turn);
+    let charged = charge_untimed(agent, jni, event, interval);
 
     if let Some(took) = started.and_then(|started| agent.costs.since(started)) {
         agent.costs.samples_took(took, TIMED_ONE_IN);
@@ -72,7 +72,6 @@ fn charge_untimed<'a>(
     jni: &'a Jni,
     event: &'a SampledAllocation<'a>,
     interval: IntervalId,
-    turn: u64,
 ) -> Option<Due<'a>> {
     // JDK 28 may report value objects, which have no identity and cannot be tagged.
     let (Some(object), Some(class)) = (&event.object, &event.class) else {
@@ -164,7 +163,6 @@ fn charge_untimed<'a>(
         payer: attribution.payer,
         bytes,
         size_bytes: event.size_bytes,
-        turn,
     };
     Some(Due {
         recognizer,

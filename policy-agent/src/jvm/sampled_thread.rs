@@ -39,13 +39,14 @@ pub(super) struct Due<'a> {
 /// error may be pending afterwards.
 pub(super) fn pass(due: &Due<'_>, event: &SampledAllocation<'_>) {
     let core = &due.recognizer.agent.core;
+    let Some(mut admission) = Admission::begin(core, due.charged) else {
+        return;
+    };
     let mut thread = SampledThread {
         due,
         event,
         noted: None,
-    };
-    let Some(mut admission) = Admission::begin(core, due.charged, &mut thread) else {
-        return;
+        is_event_loop: false,
     };
     while let Step::Sleep(longest) = admission.step(core, &mut thread) {
         std::thread::sleep(longest);
@@ -58,6 +59,17 @@ struct SampledThread<'e, 'a> {
     event: &'e SampledAllocation<'e>,
     /// The refusal, for the log.
     noted: Option<Refused>,
+    /// The stack that was judged last has an event loop in it.
+    is_event_loop: bool,
+}
+
+/// A shut door lets a request in on the calling thread: it has its whole allowance.
+pub(super) fn let_in() {
+    let _ = GRACE.try_with(|cell| {
+        let mut grace = cell.get();
+        grace.let_in();
+        cell.set(grace);
+    });
 }
 
 impl SampledThread<'_, '_> {
@@ -103,7 +115,9 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
         let Due {
             recognizer, side, ..
         } = *self.due;
-        let judged = stack_judge::judge(recognizer, side, level.payer, level.above, self.event);
+        let (judged, is_event_loop) =
+            stack_judge::judge(recognizer, side, level.payer, level.above, self.event);
+        self.is_event_loop = is_event_loop;
         let place = judged.map_err(|blocked| {
             note_barring(recognizer.agent, level, &blocked);
             blocked.barred
@@ -116,6 +130,19 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
             });
         }
         Ok(place)
+    }
+
+    fn is_event_loop(&mut self) -> bool {
+        self.is_event_loop
+    }
+
+    fn is_let_in(&mut self) -> bool {
+        let agent = self.due.recognizer.agent;
+        let thread = self.event.thread.as_ref();
+        let scopes = agent.bridge().filter(|bridge| bridge.sees_scopes());
+        scopes.is_some_and(|bridge| {
+            thread.is_some_and(|thread| bridge.thread_scopes().is_let_in(thread))
+        })
     }
 
     fn is_masked(&mut self) -> bool {

@@ -82,7 +82,8 @@ impl From<Reason> for Blocked<'_> {
 }
 
 /// Judges the stack of the calling thread, whose allocation is charged to `payer`. `above`: the refusal
-/// is for the service around the payer, which is a scope.
+/// is for the service around the payer, which is a scope. Also returns whether the stack has an event loop in it, as
+/// far as it was looked at and its methods are known.
 ///
 /// # Errors
 /// The reason why no error may be thrown here. If something is not known yet, the metadata thread is asked
@@ -93,6 +94,19 @@ pub(super) fn judge<'a>(
     payer: PurseId,
     above: bool,
     event: &SampledAllocation<'_>,
+) -> (Result<Place<'a>, Blocked<'a>>, bool) {
+    let mut is_event_loop = false;
+    let judged = judge_stack(recognizer, side, payer, above, event, &mut is_event_loop);
+    (judged, is_event_loop)
+}
+
+fn judge_stack<'a>(
+    recognizer: Recognizer<'a>,
+    side: Side,
+    payer: PurseId,
+    above: bool,
+    event: &SampledAllocation<'_>,
+    is_event_loop: &mut bool,
 ) -> Result<Place<'a>, Blocked<'a>> {
     let agent = recognizer.agent;
     let service = agent.core.identity.above(payer);
@@ -127,11 +141,13 @@ pub(super) fn judge<'a>(
         unit: None,
         work: Work::Background,
         is_named_by_policy: false,
+        is_event_loop: false,
         too_deep: false,
         unknown: false,
         asked: false,
     };
     let ruled = judge_frames(&mut walk, object, in_unit);
+    *is_event_loop = walk.is_event_loop;
     if walk.asked {
         agent.metadata_thread.wake();
     }
@@ -178,6 +194,8 @@ struct Walk<'a, 't> {
     unit: Option<StackFrame<'a>>,
     work: Work,
     is_named_by_policy: bool,
+    /// A frame is the loop of a thread that serves many.
+    is_event_loop: bool,
     /// There are more frames than are looked at.
     too_deep: bool,
     /// Some method is not inspected yet.
@@ -218,6 +236,7 @@ impl<'a> Walk<'a, '_> {
             }
         };
         if let Some(judged) = judged {
+            self.is_event_loop |= judged.is_event_loop;
             self.follow_unit(frame, judged);
         }
         let (Some(judged), Some(rule)) = (judged, rule) else {
@@ -268,7 +287,7 @@ impl<'a> Walk<'a, '_> {
             self.unit = Some(frame);
             self.is_named_by_policy = judged.is_unit_by_policy(self.payer);
         }
-        if judged.work == Work::Request {
+        if judged.begun.work == Work::Request {
             self.work = Work::Request;
         }
     }

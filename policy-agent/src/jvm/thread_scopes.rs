@@ -59,6 +59,7 @@ pub(crate) struct ThreadScopes {
     value: Field<Entry, Anything>,
     cell: Slot<Cell>,
     masks: IntField<Cell>,
+    let_in: IntField<Cell>,
     inherited: Slot<Inherited>,
 }
 
@@ -137,6 +138,7 @@ impl ThreadScopes {
             table: (map.field(jni, "table")).ok_or_else(|| missing("table"))?,
             value: (entry.field(jni, "value")).ok_or_else(|| missing("value"))?,
             masks: int_field(jni, &cell.class, "masks")?,
+            let_in: int_field(jni, &cell.class, "letIn")?,
             cell,
             inherited: Slot::find(
                 jni,
@@ -178,6 +180,12 @@ impl ThreadScopes {
     pub(super) fn is_masked(&self, thread: &Ref<'_, Thread>) -> bool {
         self.find_value(thread, self.locals, &self.cell)
             .is_some_and(|cell| cell.int(self.masks) > 0)
+    }
+
+    /// Whether the calling thread is in a request that a shut door has let in.
+    pub(super) fn is_let_in(&self, thread: &Ref<'_, Thread>) -> bool {
+        self.find_value(thread, self.locals, &self.cell)
+            .is_some_and(|cell| cell.int(self.let_in) > 0)
     }
 
     /// The value of one of our thread-locals. `thread` must be the calling one: the map of another could be

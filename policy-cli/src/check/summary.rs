@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use policy_config::{
     Account, Charge, Door, Interval, LeakPaths, Limit, Listen, Matcher, Mode, Policy, Principals,
-    Snapshots, format_duration,
+    Reserve, Snapshots, When, format_duration,
 };
 
 /// Most accounts that are listed.
@@ -56,9 +56,15 @@ pub(crate) fn write(policy: &Policy, out: &mut dyn Write) -> io::Result<()> {
         Mode::Observe => writeln!(out, "  Refuses nothing, and counts what it would refuse.")?,
         Mode::Enforce => writeln!(
             out,
-            "  Answers requests of services over their limits 503; refuses allocations beyond a reserve of {}%.",
-            policy.enforcement.reserve_percent
+            "  Turns new work away from accounts over their limits; refuses allocations beyond a reserve {}.",
+            match policy.enforcement.reserve {
+                Reserve::Auto => "that the heap can give".to_owned(),
+                share @ Reserve::Share(_) => format!("of {share}"),
+            }
         )?,
+    }
+    if policy.enforcement.when == When::HeapIsShort {
+        writeln!(out, "  Limits bind only while the heap is short.")?;
     }
     writeln!(
         out,
@@ -145,10 +151,7 @@ fn row(account: &Account) -> [String; 5] {
     let when_over = match (account.charge, account.limit) {
         (Charge::Caller, _) => "callers pay".to_owned(),
         (Charge::SelfPays, Limit::None) => "-".to_owned(),
-        (Charge::SelfPays, _) => match (&account.matcher, account.door) {
-            (Matcher::Service(_), Door::Auto) => format!("503, then {}", account.throw),
-            _ => account.throw.to_string(),
-        },
+        (Charge::SelfPays, _) => when_over(account),
     };
     [
         cut(&name),
@@ -157,6 +160,25 @@ fn row(account: &Account) -> [String; 5] {
         account.limit.to_string(),
         when_over,
     ]
+}
+
+/// What a request gets, what leaves the methods of the door, and what a refused allocation gets.
+fn when_over(account: &Account) -> String {
+    let status = (matches!(account.matcher, Matcher::Service(_)) && account.door != Door::Off)
+        .then(|| account.status.to_string());
+    let at_methods = match account.door.methods().len() {
+        0 => None,
+        count => {
+            let refusal = account.refuse_with.unwrap_or(account.throw);
+            let methods = if count == 1 { "method" } else { "methods" };
+            Some(format!("{refusal} at {count} {methods}"))
+        }
+    };
+    let turned_away: Vec<String> = [status, at_methods].into_iter().flatten().collect();
+    match turned_away.is_empty() {
+        true => account.throw.to_string(),
+        false => format!("{}, then {}", turned_away.join(" and "), account.throw),
+    }
 }
 
 fn cut(text: &str) -> String {

@@ -27,9 +27,11 @@ fn every_setting_has_its_line() {
         "[agent]\nlisten = 'off'\nlisten-strict = true\n\
          [sampling]\ninterval = 'exact'\nprincipals = 'payer'\nmax-tracked = 2000\ncpu-budget = 'none'\n\
          [enforcement]\nmode = 'enforce'\nevidence-budget = '2.5%'\nmask = '1MiB'\nreserve = '0%'\n\
+         when = 'heap-is-short'\n\
          [exact]\naccounts = true\ncontexts = ['com.acme.*', 'org.lib']\nbytecodes = true\n\
          [[account]]\nname = 'shop'\nservice = '/shop*'\nlimit = '50%'\n\
-         soft-limit = '1.5GiB'\nthrow = 'error'\ndoor = 'off'\ninterrupt-through = ['a.*']\n\
+         soft-limit = '1.5GiB'\nthrow = 'error'\ndoor = ['a.C#m', 'b.D#n']\nrefuse-with = 'exception'\nstatus = 429\n\
+         priority = 2\ntasks = 'interrupt'\ninterrupt-through = ['a.*']\n\
          never-interrupt = ['b', 'c', 'd', 'e', 'f']\nwork = ['a.C#m', 'a.b.*']",
     );
     assert_eq!(
@@ -45,14 +47,19 @@ fn every_setting_has_its_line() {
             "exact contexts none -> com.acme.*, org.lib",
             "exact bytecodes false -> true",
             "enforcement mode observe -> enforce (from now on accounts over their limits are refused)",
+            "enforcement when always -> heap-is-short (from now on limits hold only while the heap is short)",
             "enforcement evidence-budget 5% -> 2.5%",
             "enforcement mask 8MiB -> 1MiB",
-            "enforcement reserve 12.5% -> 0%",
+            "enforcement reserve auto -> 0%",
             "account shop: service \"/shop\" -> service \"/shop*\"",
             "account shop: soft-limit none -> 1.5GiB (added)",
             "account shop: limit 256MiB -> 50% (of the maximum heap)",
             "account shop: throw oom -> error",
-            "account shop: door auto -> off",
+            "account shop: door auto -> a.C#m, b.D#n",
+            "account shop: refuse-with as throw -> exception",
+            "account shop: status 503 -> 429",
+            "account shop: priority 1 -> 2",
+            "account shop: tasks spare -> interrupt",
             "account shop: interrupt-through none -> a.*",
             "account shop: never-interrupt none -> b, c, d, e and 1 more",
             "account shop: work none -> a.C#m, a.b.*",

@@ -21,11 +21,12 @@ fn the_fuzz_corpus_holds() {
 /// Lines that make or break a policy, so that random files get past the TOML reader.
 fn line() -> impl Strategy<Value = String> {
     let value = prop_oneof![
-        r#"'(64KiB|1MiB|2MB|25%|50%|none|exact|0|9{25}GiB|self|caller|oom|full|off|auto|0%)'"#,
+        r#"'(64KiB|1MiB|2MB|25%|50%|none|exact|0|9{25}GiB|self|caller|oom|full|off|auto|0%|interrupt|heap-is-short)'"#,
         r#"'(a|b|\*|a\.b|a\.b\.\*|a\*|_x|/a|h:1|tenant-\?)'"#,
         r#"\["(a|a\.b|a\.\*|\*)"(, ?"(b|a\.b\.\*)")?\]"#,
+        r#"\["(a\.C#m|C\$D#m|a#m)"(, ?"(a\.C#m|a\.C#n)")?\]"#,
         r#"\["(DELETE \*|\* /a|\* \*|get /\*)"(, ?"(delete \*|GET a|X)")?\]"#,
-        r#"(4096|-1|1\.5|true|2024-01-01|\[\]|\{ *\}|\{x=1\}|""|'''|"\\u202e")"#,
+        r#"(4096|503|429|-1|1\.5|true|2024-01-01|\[\]|\{ *\}|\{x=1\}|""|'''|"\\u202e")"#,
     ];
     let key = prop::sample::select(vec![
         "name",
@@ -37,6 +38,11 @@ fn line() -> impl Strategy<Value = String> {
         "limit",
         "throw",
         "door",
+        "refuse-with",
+        "status",
+        "priority",
+        "tasks",
+        "when",
         "admit",
         "listen",
         "listen-strict",

@@ -13,17 +13,20 @@ use crate::ledger::{Epoch, Ledger, PurseId};
 use super::back_off::{BackOff, MOST_DOUBLINGS};
 use super::collection_planner::Need;
 use super::door::DoorRules;
+use super::duress::Figures;
 use super::enforcement_log::EnforcementLog;
 use super::gate::{Gate, Gates, Word};
 use super::limit_status::LimitStatus;
 use super::overdraft::{MarkInputs, Marks, marks};
-use super::state::{Estimate, Observation, Phase, Proof, next, soft};
+use super::state::{Estimate, Observation, Phase, Proof, next, next_of_reserve, soft};
 
 /// An account charged less than this share of its limit is not near it.
 const NEAR: f64 = 0.5;
-/// The enforcer asks for a young collection for a suspect account after this, or earlier if its
-/// charge has used up half of the overdraft.
+/// The enforcer asks for a young collection for a suspect account after this. Earlier if the account fills, or in
+/// duress if its charge has used up half of the overdraft.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// The same for an account that fills: a collection that comes anyway may be the evidence.
+const FILLING: Duration = Duration::from_millis(100);
 /// Waits of so many milliseconds in all are worth a line in the log.
 const LONG_WAITS_MS: u64 = 2_000;
 /// Between two checks whether an account that is over has freed memory.
@@ -48,6 +51,8 @@ pub struct LimitedAccount {
     pub door: Option<DoorRules>,
     /// Which requests are let in always: at the door, and when the program itself asks.
     pub admit: Arc<[Admit]>,
+    /// How much its excess counts when the heap is short: it is divided by this. More than zero.
+    pub priority: f64,
 }
 
 /// The inputs that all checks of one turn share.
@@ -58,10 +63,12 @@ pub struct CheckContext<'a> {
     pub gates: &'a Gates,
     /// Bytes of the maximum heap that the latest collection left free.
     pub free_heap_bytes: u64,
+    /// Whether the heap is short, and by which figures.
+    pub duress: Figures,
+    /// Limits bind in duress alone, and those of the accounts that are the furthest beyond.
+    pub only_in_duress: bool,
     /// The maximum heap in bytes.
     pub max_heap_bytes: u64,
-    /// The evidence budget is used up: no collection can be asked for now.
-    pub starved: bool,
     /// The policy's mode is `enforce`; otherwise refusals are only counted.
     pub enforced: bool,
     /// For tests only.
@@ -83,6 +90,12 @@ impl CheckContext<'_> {
         }
     }
 
+    /// What all requests that a shut door lets in may be charged until the next covering collection, in bytes: the
+    /// limit again at the most, and a quarter of what is free.
+    fn room_for_allowances(&self, limit_bytes: u64) -> u64 {
+        limit_bytes.min(self.free_heap_bytes / 4)
+    }
+
     /// The sampling interval in force, in bytes.
     pub fn interval_bytes(&self) -> u64 {
         let intervals = self.ledger.intervals();
@@ -97,9 +110,7 @@ impl CheckContext<'_> {
             left_bytes: status.survived.left.bytes.min(charged.bytes),
             survival: status.survival,
             free_heap_bytes: self.free_heap_bytes,
-            max_heap_bytes: self.max_heap_bytes,
             interval_bytes: self.interval_bytes(),
-            starved: self.starved,
         })
     }
 }
@@ -155,10 +166,13 @@ impl AccountCheck {
         let now = context.now;
         status.counts.waited_ms += gate.take_waited_ms();
         if status.counts.waited_ms >= status.waits_told_ms.saturating_add(LONG_WAITS_MS) {
-            log.waits(&limited.account, status, context.starved, now);
+            log.waits(&limited.account, status, now);
             status.waits_told_ms = status.counts.waited_ms;
         }
         let before = status.phase;
+        let covered_before = status.allowed_since;
+        status.follow_pace(self.spent, now);
+        status.binds = !context.only_in_duress || status.is_victim;
         self.move_state(context, epoch, limited, status, log);
         self.move_reserve(context, epoch, limited, status, log);
         self.check_soft_limit(now, limited, status, log);
@@ -170,7 +184,6 @@ impl AccountCheck {
             return (Need::None, RECHECK);
         };
         self.follow_effect(context, limited, gate, status, log);
-        gate.set_starved(context.starved);
         let marks = context.marks(limit_bytes, self.charged, status);
         // Beyond these the account's own threads are stopped. With a door, new requests stop at the marks of
         // the limit, and what is inside goes on within the reserve.
@@ -184,8 +197,13 @@ impl AccountCheck {
             over: status.is_refused(),
             enforced: context.enforced,
             naive: context.test_refuse == Some(TestRefuse::Naive),
-            shut: status.reserve.is_some() && matches!(status.phase, Phase::Over { .. }),
+            shut: status.is_shut(),
+            duress: context.duress.is_on,
         };
+        if covered_before != status.covered.upto {
+            status.allowed_since = status.covered.upto;
+            gate.set_allowances(context.room_for_allowances(limit_bytes));
+        }
         let closes = |now: Word, before: Word| now.shut && !before.shut;
         // Without a door, the program may ask: its breaker begins when errors do.
         let begins = |now: Word, before: Word| status.reserve.is_none() && now.over && !before.over;
@@ -197,7 +215,6 @@ impl AccountCheck {
         // go on waiting.
         let spent_at =
             |mark: u64| (self.spent.saturating_add(mark)).saturating_sub(self.charged.bytes);
-        gate.set_door_stop((status.reserve).map(|_| spent_at(marks.stop_bytes)));
         // The next mark to be crossed: that of the limit, then that of the reserve.
         let (trip_bytes, next_phase) = match status.reserve {
             Some(reserve) if matches!(status.phase, Phase::Over { .. }) => {
@@ -206,11 +223,12 @@ impl AccountCheck {
             Some(_) if status.phase != Phase::Open => (inside.trip_bytes, status.phase),
             _ => (marks.trip_bytes, status.phase),
         };
-        let crossed = gate.set_marks(
-            limit_bytes,
-            spent_at(trip_bytes),
-            spent_at(inside.stop_bytes),
-        );
+        // The reserve is for what is inside when the door shuts, not for suspects while the heap is short.
+        let stop_bytes = match status.phase {
+            Phase::Over { .. } => inside.stop_bytes,
+            Phase::Open | Phase::Suspect { .. } => marks.stop_bytes,
+        };
+        let crossed = gate.set_marks(limit_bytes, spent_at(trip_bytes), spent_at(stop_bytes));
         let is_new = !gate.word().0.limited;
         if before != status.phase || word.over != gate.word().0.over {
             if status.phase == Phase::Open {
@@ -228,8 +246,19 @@ impl AccountCheck {
         if context.test_refuse.is_some() {
             return (Need::None, RECHECK);
         }
-        let (need, again) = need(status, self.charged, limit_bytes, marks, epoch, now);
-        let Some((more, sooner)) = self.need_for_reserve(status, limit_bytes, inside, now) else {
+        let half_counts = context.duress.is_on;
+        let (need, again) = need(
+            status,
+            self.charged,
+            limit_bytes,
+            marks,
+            epoch,
+            half_counts,
+            now,
+        );
+        let Some((more, sooner)) =
+            self.need_for_reserve(status, limit_bytes, inside, half_counts, now)
+        else {
             return (need, again);
         };
         (need.max(more), again.min(sooner))
@@ -329,9 +358,8 @@ impl AccountCheck {
         // reserve belongs to requests that are inside, and ends with them. Where the heap itself is short, it
         // cannot wait for that.
         let is_drained = matches!(status.phase, Phase::Over { .. });
-        let is_short = reserve.bytes < door.reserve_bytes(limit_bytes, u64::MAX);
-        let after = if is_drained || is_short {
-            next(before, &observation)
+        let after = if is_drained || context.duress.is_on {
+            next_of_reserve(before, &observation)
         } else {
             Phase::Open
         };
@@ -353,6 +381,7 @@ impl AccountCheck {
         status: &LimitStatus,
         limit_bytes: u64,
         marks: Marks,
+        half_counts: bool,
         now: Instant,
     ) -> Option<(Need, Duration)> {
         let reserve = status.reserve.as_ref()?;
@@ -363,6 +392,7 @@ impl AccountCheck {
             since,
             age: reserve.age(now),
             back_off: reserve.back_off,
+            half_counts,
         };
         let limit_bytes = limit_bytes + reserve.bytes;
         Some(suspicion.need(status, self.charged, limit_bytes, marks, now))
@@ -396,6 +426,8 @@ struct Suspicion {
     since: Epoch,
     age: Duration,
     back_off: BackOff,
+    /// A charge beyond half of the overdraft counts as age.
+    half_counts: bool,
 }
 
 impl Suspicion {
@@ -416,8 +448,11 @@ impl Suspicion {
             };
         }
         let half = marks.trip_bytes + (marks.stop_bytes - marks.trip_bytes) / 2;
-        let patience = PATIENCE * (1 << self.back_off.acquittals.min(MOST_DOUBLINGS));
-        if charged.bytes > half || self.age >= patience {
+        let patience = match status.filling.is_seen(now) {
+            true => FILLING,
+            false => PATIENCE * (1 << self.back_off.acquittals.min(MOST_DOUBLINGS)),
+        };
+        if self.half_counts && charged.bytes > half || self.age >= patience {
             (Need::Young, Duration::from_millis(20))
         } else {
             (Need::None, patience - self.age)
@@ -432,6 +467,7 @@ fn need(
     limit_bytes: u64,
     marks: Marks,
     epoch: Epoch,
+    half_counts: bool,
     now: Instant,
 ) -> (Need, Duration) {
     match status.phase {
@@ -441,6 +477,7 @@ fn need(
                 since,
                 age: status.age(now),
                 back_off: status.back_off,
+                half_counts,
             };
             suspicion.need(status, charged, limit_bytes, marks, now)
         }

@@ -11,11 +11,11 @@
 //! begin ──▶ due ──grace, masked──────────────────────────────────────────▶ deferred
 //!            │
 //!            ▼ judge the stack
-//!         look up ──not known yet: sleep 1 ms, judge again──▶ …
+//!         look up ──not known yet, and one object alone: sleep 1 ms, judge again──▶ …
 //!            │ ──barred────────────────────────────────────────────────────▶ deferred
-//!            │ ──no unit of work: sleep, by what was charged───────────────▶ deferred
+//!            │ ──no unit of work, duress: sleep, by what was charged───────▶ deferred
 //!            ▼ safe
-//!         verdict ──overdraft used up and no verdict yet: sleep 1 ms──▶ …
+//!         verdict ──duress, overdraft used up and no verdict yet: sleep 1 ms──▶ …
 //!            │ ──not over────────────────────────────────────────────────▶ admitted
 //!            ▼ over, or one object larger than the limit
 //!         slowed  ──refused lately: sleep──▶ refuse, if it is still due and the gate still its own
@@ -26,13 +26,15 @@
 //!    whatever happens at the first. At most one error is thrown.
 //! 2. Before a refusal the gate's word is read, *then* whether the gate is still this account's (rule 6
 //!    of [`super::gate`]).
-//! 3. Waits are bounded by the thread's [`Grace`], and by [`CARRIER_MS`] on a virtual thread.
-//! 4. A thread that would be refused, but has no unit of work, is slowed and then goes on: at most
-//!    [`SLOWEST_MS`] at a charge, and [`CARRIER_MS`] on a virtual thread. It may hold locks of its
-//!    program, but only where it could also wait for a verdict.
-//!    While the evidence budget is used up, threads wait or are slowed for a verdict in turns
-//!    ([`super::waiting_turns`]).
-//! 5. The grace of the refusal is remembered before the error is thrown: its handlers allocate.
+//! 3. A thread of an account that is not over its limit waits in duress alone ([`super::duress`]). Waits are bounded
+//!    by the thread's [`Grace`]. A virtual thread and an event loop never wait: others need the carrier, or the loop.
+//!    One object larger than the whole limit waits until its stack is known, since it does not come again; other
+//!    charges go on and are counted, and a later one finds the stack known.
+//! 4. In duress a thread that would be refused, but has no unit of work, is slowed and then goes on: at most
+//!    [`SLOWEST_MS`] at a charge. It may hold locks of its program, but only where it could also wait for a
+//!    verdict. Without duress it just goes on, and is counted.
+//! 5. The grace of the refusal is remembered before the error is thrown: its handlers allocate. What a shut door has
+//!    let in has an allowance of its own ([`super::grace`], rule 10).
 //! 6. A deferral is counted where a refusal was due. Beyond the overdraft of an account that is not over, a
 //!    thread that cannot wait at its place goes on uncounted: its charges may all be garbage. (On generational
 //!    ZGC they pile up until a major collection; thousands were counted for accounts far below their limits.)
@@ -50,15 +52,11 @@ use super::gate::{Due, Gate};
 use super::grace::Grace;
 #[cfg(doc)]
 use super::grace::SLOWEST_MS;
-use super::grace::{CARRIER_MS, WAIT_MS};
 use super::refusal_details::RefusalDetails;
 use super::throw_points::Reason;
 
 /// How often a waiting thread looks at the gate.
 const LOOK: Duration = Duration::from_millis(1);
-/// If an account is near its limit, one in so many samples of a thread has its stack judged, so that
-/// unknown methods are looked up in advance: when a refusal is due, its stack is known.
-const JUDGED_AHEAD_ONE_IN: u64 = 4;
 
 /// A charged sample, on its way past the gates.
 #[derive(Debug, Clone, Copy)]
@@ -69,8 +67,6 @@ pub struct Charged {
     pub bytes: u64,
     /// The size of the object in bytes.
     pub size_bytes: u64,
-    /// Counts the samples of the native thread.
-    pub turn: u64,
 }
 
 /// An account that a charge counts for: the payer's own, or that of the service around a scope.
@@ -188,11 +184,7 @@ enum Left {
 impl<P: Copy> Admission<P> {
     /// Takes a charged sample to its gates; `None` if it is due at none of them. One load if there is
     /// no limit.
-    pub fn begin<T: CallingThread<Place = P>>(
-        core: &Core,
-        charged: Charged,
-        thread: &mut T,
-    ) -> Option<Admission<P>> {
+    pub fn begin(core: &Core, charged: Charged) -> Option<Admission<P>> {
         let account = core.identity.representative(charged.payer);
         let service = core
             .identity
@@ -204,8 +196,8 @@ impl<P: Copy> Admission<P> {
             above,
             outermost: service.unwrap_or(account),
         };
-        let own = pass(core, &charged, level(account, false), thread);
-        let around = service.and_then(|service| pass(core, &charged, level(service, true), thread));
+        let own = pass(core, &charged, level(account, false));
+        let around = service.and_then(|service| pass(core, &charged, level(service, true)));
         (own.is_some() || around.is_some()).then_some(Admission {
             charged,
             due: [around, own],
@@ -313,19 +305,11 @@ impl From<Left> for Result<Option<Duration>, Ended> {
 }
 
 /// Passes one gate; `Some` if the charge is due there.
-fn pass(
-    core: &Core,
-    charged: &Charged,
-    level: Level,
-    thread: &mut impl CallingThread,
-) -> Option<(Level, Due)> {
+fn pass(core: &Core, charged: &Charged, level: Level) -> Option<(Level, Due)> {
     let gate = core.enforcement.gates.get(level.account)?;
     let passage = gate.pass(charged.bytes, charged.size_bytes);
     if passage.wake_enforcer {
         core.enforcer.wake();
-    }
-    if passage.near && passage.due.is_none() && charged.turn.is_multiple_of(JUDGED_AHEAD_ONE_IN) {
-        let _ = thread.judge(level);
     }
     passage.due.map(|due| (level, due))
 }
@@ -355,8 +339,12 @@ impl<T: CallingThread> AtGate<'_, T> {
                     if let Err(barred) = found
                         && barred.passing
                         && word.enforced
+                        && self.due == Due::Alone
                     {
-                        let longest_ms = self.thread.grace().may_find_out_ms(serial);
+                        let longest_ms = match self.never_waits() {
+                            true => 0,
+                            false => self.thread.grace().may_find_out_ms(serial),
+                        };
                         let wait = self.wait(serial, longest_ms);
                         if wait.longest_ms == 0 || !self.goes_on_waiting() {
                             self.has_waited(wait, wait.since_ms);
@@ -389,7 +377,6 @@ impl<T: CallingThread> AtGate<'_, T> {
                     let now_ms = self.thread.uptime_ms();
                     if !wait.is_over(now_ms)
                         && self.gate.is_verdict_awaited()
-                        && !self.gate.goes_on_without_evidence(now_ms)
                         && self.goes_on_waiting()
                     {
                         return Ok(Some(LOOK));
@@ -416,9 +403,7 @@ impl<T: CallingThread> AtGate<'_, T> {
                     until_ms,
                 } => {
                     let now_ms = self.thread.uptime_ms();
-                    let goes_on = self.gate.is_verdict_awaited()
-                        && self.gate.goes_on_without_evidence(now_ms);
-                    if now_ms < until_ms && !goes_on && self.goes_on_waiting() {
+                    if now_ms < until_ms && self.goes_on_waiting() {
                         return Ok(Some(Duration::from_millis(until_ms - now_ms)));
                     }
                     self.gate.count_wait(now_ms.saturating_sub(since_ms));
@@ -447,7 +432,8 @@ impl<T: CallingThread> AtGate<'_, T> {
         }
         let is_due = self.gate.is_still_due(self.due, self.charged.size_bytes)
             || self.gate.is_verdict_awaited();
-        if !is_due || !self.gate.word().0.enforced || self.is_storm() {
+        let word = self.gate.word().0;
+        if !is_due || !word.enforced || !word.duress || self.is_storm() || self.never_waits() {
             return Err(reason);
         }
         let mut grace = self.thread.grace();
@@ -457,7 +443,7 @@ impl<T: CallingThread> AtGate<'_, T> {
             return Err(reason);
         }
         let since_ms = self.thread.uptime_ms();
-        let until_ms = since_ms + slowed_ms.min(self.longest_hold_ms());
+        let until_ms = since_ms + slowed_ms;
         Ok(Stage::Spared {
             reason,
             since_ms,
@@ -475,13 +461,10 @@ impl<T: CallingThread> AtGate<'_, T> {
             return self.decide_refusal(place);
         }
         let (word, serial) = self.gate.word();
-        if !word.enforced {
+        if !word.enforced || self.never_waits() {
             return Ok(None);
         }
-        let longest_ms = match self.gate.is_starved() {
-            true => WAIT_MS,
-            false => self.thread.grace().may_wait_ms(serial, self.charged.bytes),
-        };
+        let longest_ms = self.thread.grace().may_wait_ms(serial, self.charged.bytes);
         self.core.enforcer.wake();
         let wait = self.wait(serial, longest_ms);
         Ok(Some(Stage::Verdict { place, wait }))
@@ -499,8 +482,8 @@ impl<T: CallingThread> AtGate<'_, T> {
         if self.gate.word().0.enforced && !self.is_storm() {
             let grace = self.thread.grace();
             slowed_ms = grace.slowed_ms(self.level.outermost, now_ms);
-            if slowed_ms > 0 {
-                slowed_ms = slowed_ms.min(self.longest_hold_ms());
+            if slowed_ms > 0 && self.never_waits() {
+                slowed_ms = 0;
             }
         }
         self.gate.count_wait(slowed_ms);
@@ -580,6 +563,14 @@ impl<T: CallingThread> AtGate<'_, T> {
             self.thread.remember(grace);
             return Err(Reason::Grace);
         }
+        if self.due == Due::Over && self.thread.is_let_in() {
+            let mut grace = self.thread.grace();
+            let allows = grace.allows(self.level.outermost, bytes, self.gate.allowance_bytes());
+            if allows && self.gate.spend_allowance(bytes) {
+                self.thread.remember(grace);
+                return Err(Reason::Grace);
+            }
+        }
         if self.thread.is_masked()
             && self
                 .gate
@@ -598,7 +589,7 @@ impl<T: CallingThread> AtGate<'_, T> {
         Wait {
             serial,
             since_ms: self.thread.uptime_ms(),
-            longest_ms: longest_ms.min(self.longest_hold_ms()),
+            longest_ms,
         }
     }
 
@@ -610,13 +601,9 @@ impl<T: CallingThread> AtGate<'_, T> {
         self.thread.remember(grace);
     }
 
-    /// How long this thread may be held: a virtual thread holds a carrier that others need.
-    fn longest_hold_ms(&mut self) -> u64 {
-        if self.thread.is_virtual() {
-            CARRIER_MS
-        } else {
-            u64::MAX
-        }
+    /// Whether the thread is never held: it is a virtual one, on a carrier that others need, or an event loop.
+    fn never_waits(&mut self) -> bool {
+        self.thread.is_virtual() || self.thread.is_event_loop()
     }
 
     /// What the refusal says, as of now.

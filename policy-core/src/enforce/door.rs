@@ -24,6 +24,8 @@
 //!    is still inside its place.
 //! 4. The end of a probe counts only for the lease that it was given (by its ticket).
 //!
+//! 5. Nobody is made to wait at a door: it may be on an event loop, or hold a thread that others need.
+//!
 //! The same breaker answers programs that ask themselves ([`Core::ask`]), also for accounts without a door.
 //!
 //! Everything is one atomic word, so the rules hold whatever threads do (model: `one_probe_at_a_time`).
@@ -45,8 +47,6 @@ pub const LONGEST_PAUSE_MS: u64 = 1_600;
 pub const LIGHT_PAUSE_MS: u64 = 400;
 /// A light probe's charges are at most the limit divided by this.
 pub const LIGHT_SHARE: u64 = 1_024;
-/// How long a request that waits rests before it knocks again, in milliseconds: `PAUSE_MILLIS` of the Java half.
-pub const KNOCK_AGAIN_MS: u64 = 5;
 /// What a client is told to wait while a probe is inside, in milliseconds.
 const BUSY_RETRY_MS: u64 = 1_000;
 
@@ -65,8 +65,6 @@ pub enum Answer {
     In,
     /// It goes in as the probe with this ticket, which is never zero. [`Door::end`] wants it.
     Probe(u64),
-    /// A verdict about the account is awaited: knock again in [`KNOCK_AGAIN_MS`].
-    Wait,
     /// It is turned away, and may come again after so many milliseconds.
     Away {
         /// At least 1.
@@ -198,15 +196,14 @@ impl DoorRules {
 }
 
 impl Core {
-    /// Whether any request must [`Core::knock`]: some account's door is shut, or a verdict is awaited about
-    /// an account that has a door. One load. Any thread.
+    /// Whether any request must [`Core::knock`]: some account's door is shut. One load. Any thread.
     #[must_use]
     pub fn any_shut(&self) -> bool {
         self.enforcement.gates.is_any_asked()
     }
 
-    /// Whether a request for the service of `payer` must [`Core::knock`]: its own door is shut, or a verdict
-    /// about it is awaited. A few loads. Any thread.
+    /// Whether a request for the service of `payer` must [`Core::knock`]: its own door is shut. A few loads. Any
+    /// thread.
     #[must_use]
     pub fn is_asked(&self, payer: PurseId) -> bool {
         let account = self.identity.representative(payer);
@@ -221,8 +218,7 @@ impl Core {
     }
 
     /// What a program is answered that asks whether to take on new work for the account of `payer`; counts
-    /// it if it is turned away. `payer` is what [`Core::refuser`] found. Never [`Answer::Wait`]. Takes no
-    /// lock. Any thread.
+    /// it if it is turned away. `payer` is what [`Core::refuser`] found. Takes no lock. Any thread.
     pub fn ask(&self, payer: PurseId, request: Request<'_>, now_ms: u64) -> Answer {
         self.answer(payer, request, now_ms, Gate::refuses, Gate::ask)
     }

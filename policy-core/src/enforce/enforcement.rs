@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::snapshot::{DoorState, State};
 
+use super::duress::Figures;
 use super::effect::Ineffective;
 use super::gate::{Counts, Gates};
 use super::killed_threads::KilledThreads;
@@ -24,6 +25,7 @@ pub struct Enforcement {
     /// The routes of services, and what their requests cost.
     pub routes: Routes,
     statuses: Mutex<LimitStatuses>,
+    duress: Mutex<Figures>,
     mask_bytes: AtomicU64,
     /// A share of wall time, of 0 to 1, as the bits of an `f64`.
     evidence_share: AtomicU64,
@@ -61,10 +63,21 @@ impl Enforcement {
             killed_threads: KilledThreads::default(),
             routes: Routes::default(),
             statuses: Mutex::new(LimitStatuses::default()),
+            duress: Mutex::new(Figures::default()),
             mask_bytes: AtomicU64::new(0),
             evidence_share: AtomicU64::new(super::budget::SHARE.to_bits()),
             evidence_allowed_ms: AtomicU64::new(0),
         }
+    }
+
+    /// Whether the heap is short, and by which figures. Takes a lock: never on an allocating thread.
+    pub fn duress(&self) -> Figures {
+        *self.duress.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Sets [`Enforcement::duress`]. On the enforcer's thread.
+    pub fn set_duress(&self, figures: Figures) {
+        *self.duress.lock().unwrap_or_else(|e| e.into_inner()) = figures;
     }
 
     /// Bytes that all masked threads of one account together may be charged until the account has
@@ -135,10 +148,10 @@ impl Enforcement {
             state: status.state(),
             counts: status.counts,
             soft_events: status.soft_events,
-            door: match (status.reserve, status.state()) {
-                (None, _) => DoorState::None,
-                (Some(_), State::Over) => DoorState::Shut,
-                (Some(_), State::Open | State::Suspect) => DoorState::Open,
+            door: match status.reserve {
+                None => DoorState::None,
+                Some(_) if status.is_shut() => DoorState::Shut,
+                Some(_) => DoorState::Open,
             },
             reserve_bytes: status.reserve.map(|reserve| reserve.bytes),
             ineffective: status.effect.ineffective().cloned(),

@@ -110,16 +110,12 @@ impl EnforcementLog {
         }
     }
 
-    /// Logs that the threads and requests of an account were made to wait, and for what. `starved`: the
-    /// evidence budget is used up.
-    pub fn waits(&mut self, account: &Arc<str>, status: &LimitStatus, starved: bool, now: Instant) {
+    /// Logs that the threads and requests of an account were made to wait, and for what.
+    pub fn waits(&mut self, account: &Arc<str>, status: &LimitStatus, now: Instant) {
         let waited_ms = status.counts.waited_ms - status.waits_told_ms;
         let why = match status.state() {
             State::Over => "it is over its limit and goes on allocating",
-            _ if starved => {
-                "evidence about it is awaited, and the evidence budget is used up (see evidence-budget)"
-            }
-            _ => "evidence about it is awaited",
+            _ => "the heap is short, and evidence about it is awaited",
         };
         if let Some(left_out) = self.admits(account, Line::Waits, now) {
             tracing::warn!(

@@ -18,6 +18,8 @@
 
 use std::time::{Duration, Instant};
 
+use policy_config::format_rounded_bytes;
+
 use crate::core::Core;
 use crate::events;
 use crate::identity::cleaning::{self, Seen};
@@ -29,6 +31,7 @@ use crate::sampling::standard_error_bytes;
 use super::account_check::LimitedAccount;
 use super::collection_planner::Need;
 use super::coverage::Coverage;
+use super::duress::{self, Duress};
 use super::evidence::{Evidence, EvidenceNeed};
 use super::limited_accounts::LimitedAccounts;
 
@@ -49,6 +52,8 @@ const JANITOR_PAUSE: Duration = Duration::from_millis(500);
 const JANITOR_PAUSES_PER_PASS: u32 = 50;
 /// The same factor after a pass that freed much.
 const JANITOR_PAUSES_WHILE_BUSY: u32 = 4;
+/// The shortest time between two lines of the log that tell of duress.
+const DURESS_TOLD: Duration = Duration::from_secs(60);
 
 /// What the thread that enforces limits carries from turn to turn. Owned by that thread.
 pub struct Enforcer {
@@ -63,6 +68,11 @@ pub struct Enforcer {
     limited_accounts: LimitedAccounts,
     coverage: Coverage,
     evidence: Evidence,
+    duress: Duress,
+    /// The epoch in which the heap was last read as after a pause.
+    read_in: Option<Epoch>,
+    /// When the log told of duress.
+    told_duress: Option<Instant>,
 }
 
 impl Enforcer {
@@ -77,6 +87,9 @@ impl Enforcer {
             limited_accounts: LimitedAccounts::new(),
             coverage: Coverage::default(),
             evidence: Evidence::default(),
+            duress: Duress::default(),
+            read_in: None,
+            told_duress: None,
         }
     }
 
@@ -101,6 +114,8 @@ impl Enforcer {
     pub fn turn(&mut self, core: &Core, jvm: &dyn Jvm) -> Duration {
         let epochs = core.ledger.epochs();
         let epoch = epochs.current();
+        let after_pause = self.read_in != Some(epoch);
+        self.read_in = Some(epoch);
         if self.planted != Some(epoch) {
             // First of all, because threads go on allocating.
             let room = core.heap.read_after_pause(jvm);
@@ -119,11 +134,11 @@ impl Enforcer {
         // Before the accounts are checked: gates of purses that end go to other accounts then.
         self.clean(core, jvm);
         let now = jvm.now();
-        let starved = self.evidence.budget().is_used_up(now);
         let until_allowed = self.evidence.budget().wait(now);
         let allowed_ms = (jvm.uptime_ms()).saturating_add(until_allowed.as_millis() as u64);
         core.enforcement.set_evidence_allowed_ms(allowed_ms);
-        let (need, again) = self.limited_accounts.turn(core, jvm, now, starved);
+        let (duress, heap_again) = self.look_at_heap(core, jvm, after_pause);
+        let (need, again) = self.limited_accounts.turn(core, jvm, now, duress);
         let uncovered = (self.coverage).look(&core.directory(), &core.ledger, now);
         for line in uncovered {
             tracing::warn!("{line}");
@@ -154,7 +169,62 @@ impl Enforcer {
             interval_control::know_regions(core, collector.region_bytes);
         }
         self.ask_for_refunds(core, jvm);
-        again.min(sooner).min(LONGEST_SLEEP)
+        again.min(sooner).min(heap_again).min(LONGEST_SLEEP)
+    }
+
+    /// Whether the heap is short, and when to look again. Only accounts with limits can change that.
+    fn look_at_heap(
+        &mut self,
+        core: &Core,
+        jvm: &dyn Jvm,
+        after_pause: bool,
+    ) -> (duress::Figures, Duration) {
+        let used = jvm.used_bytes().filter(|_| !self.limited().is_empty());
+        let Some(used) = used else {
+            self.duress = Duress::default();
+            core.enforcement.set_duress(duress::Figures::default());
+            return (duress::Figures::default(), LONGEST_SLEEP);
+        };
+        let max_bytes = core.heap.max_bytes();
+        let is_low = core.heap.free_after_gc_bytes() < max_bytes / 2;
+        let kind = match self.evidence.known_kind() {
+            None if is_low => (self.evidence.collector(core, jvm)).map(|found| found.kind),
+            known => known,
+        };
+        let free_bytes = match after_pause {
+            true => core.heap.free_after_gc_bytes(),
+            false => max_bytes.saturating_sub(used),
+        };
+        let reading = duress::Reading {
+            now: jvm.now(),
+            free_bytes,
+            after_pause,
+        };
+        let wanted_bytes = self.limited_accounts.wanted_bytes();
+        let was_on = self.duress.figures().is_on;
+        let figures = self.duress.look(reading, kind, max_bytes, wanted_bytes);
+        core.enforcement.set_duress(figures);
+        if figures.is_on != was_on {
+            self.tell_duress(figures, jvm.now());
+        }
+        let again = self.duress.look_again(kind).unwrap_or(LONGEST_SLEEP);
+        (figures, again)
+    }
+
+    /// Tells that duress began or ended: once in a while, because it may come and go.
+    fn tell_duress(&mut self, figures: duress::Figures, now: Instant) {
+        let is_due = (self.told_duress).is_none_or(|then| now.duration_since(then) >= DURESS_TOLD);
+        if !is_due {
+            return;
+        }
+        if figures.is_on {
+            self.told_duress = Some(now);
+            tracing::warn!(
+                "the heap is short: {} free, and it is short below {}; accounts beyond their limits are refused, the furthest first, and suspects wait for evidence",
+                format_rounded_bytes(figures.free_bytes),
+                format_rounded_bytes(figures.short_below_bytes)
+            );
+        }
     }
 
     /// Waits until the batch of refunds that reported a canary's death has arrived: the canary's own

@@ -10,6 +10,7 @@ use crate::ledger::{Epoch, Ledger, PurseId};
 
 use super::account_check::{AccountCheck, CheckContext, LimitedAccount};
 use super::collection_planner::Need;
+use super::duress::{Beyond, Figures, victims};
 use super::enforcement::Enforcement;
 use super::enforcement_log::EnforcementLog;
 use super::gate::Gates;
@@ -46,6 +47,11 @@ pub struct Evaluation {
     is_any_filling: bool,
     /// The boundary at the latest turn.
     collected: Option<Epoch>,
+    /// The covering proof that was there when duress began, or when it last chose one account more, and how many more
+    /// it chose.
+    pressed: Option<(Option<Epoch>, usize)>,
+    /// What the suspects can take until the next evidence, in bytes.
+    wanted_bytes: u64,
     /// The log's rate limits.
     pub log: EnforcementLog,
 }
@@ -59,6 +65,48 @@ impl Evaluation {
     /// Whether an account that has a limit, and is not over it, grew lately, as of the latest turn.
     pub fn is_any_filling(&self) -> bool {
         self.is_any_filling
+    }
+
+    /// What the accounts that are suspect, or over and not refused, can take until the next evidence, in bytes, as of
+    /// the latest turn.
+    pub fn wanted_bytes(&self) -> u64 {
+        self.wanted_bytes
+    }
+
+    /// Chooses whom duress refuses first, by what each was found to hold.
+    fn choose_victims(&mut self, context: &CheckContext<'_>, statuses: &mut LimitStatuses) {
+        let Figures {
+            is_on,
+            free_bytes,
+            short_below_bytes,
+        } = context.duress;
+        let covered = context.ledger.epochs().covered();
+        self.pressed = match self.pressed {
+            _ if !is_on => None,
+            None => Some((covered, 0)),
+            Some((before, more)) if covered > before => Some((covered, more + 1)),
+            same => same,
+        };
+        let mut beyond = Vec::new();
+        for limited in &self.limited {
+            let status = statuses.status_mut(&limited.account);
+            status.is_victim = false;
+            if let (true, Some(excess_bytes)) = (is_on, status.excess_bytes()) {
+                beyond.push((
+                    &limited.account,
+                    Beyond {
+                        excess_bytes,
+                        priority: limited.priority,
+                    },
+                ));
+            }
+        }
+        let accounts: Vec<Beyond> = beyond.iter().map(|(_, beyond)| *beyond).collect();
+        let shortage_bytes = short_below_bytes.saturating_sub(free_bytes);
+        let more = self.pressed.map_or(0, |(_, more)| more);
+        for index in victims(&accounts, shortage_bytes, more) {
+            statuses.status_mut(beyond[index].0).is_victim = true;
+        }
     }
 
     /// Takes over a new list of accounts that have limits: closes the gates that have another
@@ -134,10 +182,13 @@ impl Evaluation {
         let mut need = Need::None;
         let mut again = Duration::from_secs(1);
         let (mut is_any_asked, mut is_any_filling) = (false, false);
+        let mut wanted_bytes = 0_u64;
         access.with(|statuses| {
             if let Some(sums) = sums {
                 self.prove(context, statuses, &checks, boundaries, sums);
             }
+            self.choose_victims(context, statuses);
+            wanted_bytes = 0;
             for (limited, check) in self.limited.iter().zip(&checks) {
                 let status = statuses.status_mut(&limited.account);
                 let (wanted, soon) =
@@ -151,12 +202,13 @@ impl Evaluation {
                     is_any_filling |= !matches!(status.phase, Phase::Over { .. })
                         && status.filling.is_seen(context.now);
                 }
-                is_any_asked |=
-                    context.enforced && limited.door.is_some() && status.phase != Phase::Open;
+                is_any_asked |= context.enforced && status.is_shut();
+                wanted_bytes = wanted_bytes.saturating_add(status.wanted_bytes());
             }
         });
         context.gates.set_any_asked(is_any_asked);
         self.is_any_filling = is_any_filling;
+        self.wanted_bytes = wanted_bytes;
         (need, again)
     }
 

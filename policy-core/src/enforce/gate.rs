@@ -16,8 +16,9 @@
 //!    thread's addition comes first, and the enforcer sees that the new mark is crossed already,
 //!    or it comes after, and the thread sees the new mark. So no crossing is overlooked
 //!    (model: `a_crossing_is_seen_by_one_of_the_two`).
-//! 3. Beyond the stop, or if the account is over its limit, the charge is *due*: its thread judges
-//!    its own stack, and is refused, or waits, or goes on and is counted.
+//! 3. If the account is over its limit, the charge is *due*: its thread judges its own stack, and is refused, or goes
+//!    on and is counted. Beyond the stop it is due too, but in duress alone: its thread waits for the verdict. Below
+//!    its limit, and while the heap has room, an account has no due charge.
 //! 4. When a pause ends, `spent` of the watched gates is noted with the epoch that begins
 //!    ([`Gates::begin`]), inside the pause. So the difference of two notes is exactly what was
 //!    charged in the epochs between. A gate has a ring of `NOTES` notes. The reader reads a note's
@@ -41,16 +42,16 @@
 use crate::ledger::{Chunks, Epoch};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, places};
 
-use super::door::{Answer, Door, KNOCK_AGAIN_MS, LIGHT_SHARE};
-use super::grace::account_grace_bytes;
-use super::waiting_turns::WaitingTurns;
+use super::door::{Answer, Door, LIGHT_SHARE};
+use super::grace::{account_grace_bytes, allowance_bytes};
 
 const LIMITED: u32 = 1;
 const OVER: u32 = 2;
 const ENFORCED: u32 = 4;
 const NAIVE: u32 = 8;
 const SHUT: u32 = 16;
-const SERIAL: u32 = 32;
+const DURESS: u32 = 32;
+const SERIAL: u32 = 64;
 
 /// Deferrals are counted by reason; there are at most so many reasons.
 #[cfg(not(loom))]
@@ -72,6 +73,9 @@ pub struct Word {
     pub naive: bool,
     /// The account has a door and is over its limit: new requests are turned away.
     pub shut: bool,
+    /// The heap itself is short ([`super::duress`]): a charge beyond the stop waits for the verdict, and threads
+    /// that cannot be refused are slowed. Otherwise nobody waits.
+    pub duress: bool,
 }
 
 impl Word {
@@ -82,6 +86,7 @@ impl Word {
             | bit(self.enforced, ENFORCED)
             | bit(self.naive, NAIVE)
             | bit(self.shut, SHUT)
+            | bit(self.duress, DURESS)
     }
 
     fn of(bits: u32) -> Word {
@@ -91,6 +96,7 @@ impl Word {
             enforced: bits & ENFORCED != 0,
             naive: bits & NAIVE != 0,
             shut: bits & SHUT != 0,
+            duress: bits & DURESS != 0,
         }
     }
 }
@@ -102,7 +108,7 @@ pub enum Due {
     Over,
     /// A single object is larger than the whole limit.
     Alone,
-    /// The overdraft is used up and the verdict is awaited.
+    /// The heap is short, the overdraft is used up and the verdict is awaited.
     Overdrawn,
 }
 
@@ -111,8 +117,6 @@ pub enum Due {
 pub struct Passage {
     /// This charge crossed the trip: wake the enforcer.
     pub wake_enforcer: bool,
-    /// The account is near its limit.
-    pub near: bool,
     /// Why the charge is due; `None` if it passes.
     pub due: Option<Due>,
 }
@@ -167,21 +171,20 @@ impl Counts {
 pub struct Gate {
     word: AtomicU32,
     spent: AtomicU64,
-    near: AtomicU64,
     trip: AtomicU64,
     stop: AtomicU64,
-    /// Beyond it new requests wait for the verdict; the largest number if there is no door.
-    door_stop: AtomicU64,
     limit_bytes: AtomicU64,
     masked_bytes: AtomicU64,
     graced_bytes: AtomicU64,
+    /// What requests that the door let in were charged since the latest covering collection, and what they may be.
+    allowed_bytes: AtomicU64,
+    most_allowed_bytes: AtomicU64,
     refusals: AtomicU64,
     would_refuse: AtomicU64,
     deferred: [AtomicU64; MOST_REASONS],
     admission_refusals: AtomicU64,
     waited_ms: AtomicU64,
     door: Door,
-    waiting_turns: WaitingTurns,
     /// `spent` when the latest probe was let in.
     probe_begun: AtomicU64,
     notes: [Note; NOTES],
@@ -221,14 +224,13 @@ impl Gate {
             Some(Due::Over)
         } else if size_bytes > self.limit_bytes.load(Ordering::Relaxed) {
             Some(Due::Alone)
-        } else if after > self.stop.load(Ordering::Acquire) {
+        } else if word.duress && after > self.stop.load(Ordering::Acquire) {
             Some(Due::Overdrawn)
         } else {
             None
         };
         Passage {
             wake_enforcer: before <= trip && after > trip,
-            near: after > self.near.load(Ordering::Relaxed),
             due,
         }
     }
@@ -260,24 +262,14 @@ impl Gate {
     /// Whether a new request must knock.
     pub fn asks(&self) -> bool {
         let (word, _) = self.word();
-        word.limited && word.enforced && (word.shut || self.is_verdict_awaited_at_door())
+        word.limited && word.enforced && word.shut
     }
 
     /// What a new request is answered. `lets_go`: its method says that it lets memory go. `now_ms` is the
     /// uptime. Counts it if it is turned away.
     pub fn knock(&self, now_ms: u64, lets_go: bool) -> Answer {
-        let (word, _) = self.word();
-        if !word.limited || !word.enforced {
-            return Answer::In;
-        }
-        if word.shut {
-            return self.probe_or_turn_away(now_ms, lets_go);
-        }
-        match self.is_verdict_awaited_at_door() && !self.waiting_turns.goes_on(now_ms) {
-            true => {
-                self.count_wait(KNOCK_AGAIN_MS);
-                Answer::Wait
-            }
+        match self.asks() {
+            true => self.probe_or_turn_away(now_ms, lets_go),
             false => Answer::In,
         }
     }
@@ -289,7 +281,7 @@ impl Gate {
     }
 
     /// As [`Gate::knock`], for a program that asks before it takes work on. The account needs no door for
-    /// that, and nobody waits: while a verdict is awaited, work is let in.
+    /// that.
     pub fn ask(&self, now_ms: u64, lets_go: bool) -> Answer {
         match self.refuses() {
             true => self.probe_or_turn_away(now_ms, lets_go),
@@ -318,10 +310,6 @@ impl Gate {
         (self.door).end(ticket, now_ms, charged <= limit_bytes / LIGHT_SHARE);
     }
 
-    fn is_verdict_awaited_at_door(&self) -> bool {
-        self.spent.load(Ordering::Relaxed) > self.door_stop.load(Ordering::Acquire)
-    }
-
     /// The breaker of the account's door.
     pub fn door(&self) -> &Door {
         &self.door
@@ -335,22 +323,7 @@ impl Gate {
     /// Whether a thread beyond the stop must wait for the verdict, or go on waiting.
     pub fn is_verdict_awaited(&self) -> bool {
         let (word, _) = self.word();
-        word.limited && word.enforced && !word.over && self.is_overdrawn()
-    }
-
-    /// Whether a thread that would wait for a verdict goes on, because there is no evidence to be had. Any thread.
-    pub fn goes_on_without_evidence(&self, now_ms: u64) -> bool {
-        self.waiting_turns.goes_on(now_ms)
-    }
-
-    /// Says whether the evidence budget is used up. Only for the enforcer.
-    pub fn set_starved(&self, starved: bool) {
-        self.waiting_turns.set(starved);
-    }
-
-    /// Whether the evidence budget is used up. Any thread.
-    pub fn is_starved(&self) -> bool {
-        self.waiting_turns.is_on()
+        word.limited && word.enforced && word.duress && !word.over && self.is_overdrawn()
     }
 
     /// Whether a charge that was due must still be refused: limits may change while its thread waits
@@ -372,18 +345,10 @@ impl Gate {
         self.stop.load(Ordering::Acquire)
     }
 
-    /// Sets the mark beyond which new requests wait for the verdict, on the scale of `spent`; `None` if the
-    /// account has no door. Only for the enforcer.
-    pub fn set_door_stop(&self, stop: Option<u64>) {
-        (self.door_stop).store(stop.unwrap_or(u64::MAX), Ordering::Release);
-    }
-
     /// Sets the marks, on the scale of `spent`; true if the trip is crossed already (rule 2).
     /// Only for the enforcer.
     pub fn set_marks(&self, limit_bytes: u64, trip: u64, stop: u64) -> bool {
         self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
-        // Near: from half of the limit before the trip.
-        (self.near).store(trip.saturating_sub(limit_bytes / 2), Ordering::Relaxed);
         self.stop.store(stop, Ordering::Release);
         self.trip.store(trip, Ordering::Release);
         self.spent.fetch_add(0, Ordering::AcqRel) > trip
@@ -409,7 +374,6 @@ impl Gate {
     /// enforcer.
     pub fn close(&self) {
         self.renew_word(Word::default());
-        self.set_door_stop(None);
         self.door.reset();
         self.forget_masked();
         for note in &self.notes {
@@ -456,6 +420,25 @@ impl Gate {
     pub fn spend_grace(&self, charged_bytes: u64) -> bool {
         let most_bytes = account_grace_bytes(self.limit_bytes.load(Ordering::Relaxed));
         spend(&self.graced_bytes, charged_bytes, most_bytes)
+    }
+
+    /// What one request that the door lets in may be charged before it can be refused, in bytes. Any thread.
+    pub fn allowance_bytes(&self) -> u64 {
+        allowance_bytes(self.limit_bytes.load(Ordering::Relaxed))
+    }
+
+    /// Takes `charged_bytes` from what all such requests may be charged until the next covering collection; false if
+    /// that is not enough. Any thread.
+    pub fn spend_allowance(&self, charged_bytes: u64) -> bool {
+        let most_bytes = self.most_allowed_bytes.load(Ordering::Relaxed);
+        spend(&self.allowed_bytes, charged_bytes, most_bytes)
+    }
+
+    /// A covering collection has shown what the heap has room for: such requests may be charged `most_bytes` until
+    /// the next. Only for the enforcer.
+    pub fn set_allowances(&self, most_bytes: u64) {
+        self.most_allowed_bytes.store(most_bytes, Ordering::Relaxed);
+        self.allowed_bytes.store(0, Ordering::Relaxed);
     }
 
     /// The account has recovered: masked threads and graces have the full amounts again. Only for the
@@ -542,7 +525,7 @@ pub struct Gates {
     gates: Chunks<Gate, GATES_PER_CHUNK>,
     /// Number + 1 of the gates whose `spent` is noted at each pause; 0 for none.
     watched: [AtomicU32; MOST_WATCHED],
-    /// Not 0 while some account with a door is suspect or over its limit.
+    /// Not 0 while the door of some account is shut.
     asked: AtomicU32,
     /// Number + 1 of the gate of which the frame that bars a refusal is wanted; 0 for none.
     frame_wanted: AtomicU32,
@@ -642,6 +625,7 @@ mod tests {
         enforced: true,
         naive: false,
         shut: false,
+        duress: false,
     };
 
     #[test]
@@ -699,15 +683,14 @@ mod tests {
         let gate = Gate::default();
         gate.set_word(OPEN);
         assert!(!gate.set_marks(1000, 100, 150));
-        let near = true;
-        let passage = |wake_enforcer, due| Passage {
-            wake_enforcer,
-            near,
-            due,
-        };
+        let passage = |wake_enforcer, due| Passage { wake_enforcer, due };
         assert_eq!(gate.pass(100, 8), passage(false, None));
         assert_eq!(gate.pass(1, 8), passage(true, None));
-        assert_eq!(gate.pass(49, 8), passage(false, None));
+        assert_eq!(gate.pass(50, 8), passage(false, None));
+        gate.set_word(Word {
+            duress: true,
+            ..OPEN
+        });
         assert_eq!(gate.pass(1, 8), passage(false, Some(Due::Overdrawn)));
         assert_eq!(gate.pass(1, 1001), passage(false, Some(Due::Alone)));
         gate.set_word(Word { over: true, ..OPEN });

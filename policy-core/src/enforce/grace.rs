@@ -8,10 +8,9 @@
 //! 3. From the second such refusal on the thread is also slowed before the throw, twice as long each
 //!    time up to [`SLOWEST_MS`]: code that catches every error and keeps what it allocates
 //!    between samples would otherwise fill the heap at full speed.
-//! 4. A thread waits for a verdict at most [`WAIT_MS`] at a time, and [`WAITS_MS`] for one
+//! 4. In duress a thread waits for a verdict at most [`WAIT_MS`] at a time, and [`WAITS_MS`] for one
 //!    suspicion. Then it goes on, slowed to [`SLOW_BYTES_PER_MS`]: if the evidence is late, a leak must
-//!    not fill the heap meanwhile. While the evidence budget is used up, the turns of
-//!    [`super::waiting_turns`] say instead who waits, and nobody is slowed.
+//!    not fill the heap meanwhile.
 //! 5. If a method on its stack is not known yet, a thread whose charge is due waits at most
 //!    [`FIND_OUT_MS`] at a time until it is looked up. These waits count for [`WAITS_MS`] too. The
 //!    thread may hold locks at that place, so the wait is short, and there is none once
@@ -28,14 +27,16 @@
 //!    samples are as heavy as requests, a program grew by two of them for each one refused. So what comes
 //!    later than [`ECHO_SOON`] counts by rule 8.
 //! 7. Threads without a unit of work are never refused (see [`super::throw_points`]). While they would
-//!    be, they are slowed to [`SLOW_BYTES_PER_MS`], at most [`SLOWEST_MS`] at a time: such a thread may
-//!    serve everybody, and hold locks that others need.
+//!    be, and the heap is short, they are slowed to [`SLOW_BYTES_PER_MS`], at most [`SLOWEST_MS`] at a time: such a
+//!    thread may serve everybody, and hold locks that others need.
 //! 8. All threads of an account that is over its limit together have [`account_grace_bytes`] for their
 //!    graces until it has recovered. The gate counts them. A leak that is refused again and again would
 //!    otherwise grow by its graces. What rule 6 lets through at once is not counted.
 //! 9. Each native thread has one such memory, for one account at a time. A virtual thread uses
-//!    its carrier's; it is slowed and made to wait at most [`CARRIER_MS`] at a time, because other
-//!    tenants need the carrier too.
+//!    its carrier's, and is never slowed or made to wait, because other tenants need the carrier too.
+//! 10. A request that a shut door has let in has an *allowance* of [`allowance_bytes`]: it is not refused before it has
+//!    used that up. The gate counts all of them; together they have as much as the latest collection has left room
+//!    for ([`super::gate::Gate::set_allowances`]), anew after each covering collection.
 
 use std::time::Duration;
 
@@ -67,8 +68,12 @@ pub const ECHO_OBJECT_BYTES: u64 = 8 << 10;
 pub const ECHO_SAMPLES: u32 = 2;
 /// More samples pass if they are light, up to this charge in total.
 pub const ECHO_BYTES: u64 = 16 << 10;
-/// The longest that a carrier of virtual threads is held.
-pub const CARRIER_MS: u64 = 10;
+
+/// What one request that a shut door has let in may be charged before it can be refused: 1 MiB, or a part of the
+/// limit if that is more.
+pub fn allowance_bytes(limit_bytes: u64) -> u64 {
+    (limit_bytes / 32).max(1 << 20)
+}
 
 /// What all graces of an account that is over its limit may let through until it has recovered: a
 /// sixteenth of its limit, but the graces of a few threads in any case.
@@ -93,6 +98,9 @@ pub struct Grace {
     waited_for: u32,
     /// Charges without a unit of work that the thread has not been slowed for yet.
     unpaid_bytes: u64,
+    /// What the request that a door let in has used of its allowance (rule 10), and of which account.
+    allowed_bytes: u64,
+    allowed_for: u32,
 }
 
 impl Grace {
@@ -108,7 +116,27 @@ impl Grace {
         waited_ms: 0,
         waited_for: 0,
         unpaid_bytes: 0,
+        allowed_bytes: 0,
+        allowed_for: 0,
     };
+
+    /// A door lets a request in on this thread: it has its whole allowance.
+    pub fn let_in(&mut self) {
+        self.allowed_bytes = 0;
+    }
+
+    /// Takes `charged_bytes` from the allowance of the request that the thread runs; false if that is used up.
+    pub fn allows(&mut self, account: u32, charged_bytes: u64, most_bytes: u64) -> bool {
+        if self.allowed_for != account {
+            (self.allowed_for, self.allowed_bytes) = (account, 0);
+        }
+        let sum = self.allowed_bytes.saturating_add(charged_bytes);
+        let may = sum <= most_bytes;
+        if may {
+            self.allowed_bytes = sum;
+        }
+        may
+    }
 
     /// Takes `charged_bytes` from the grace; false if not so much is left.
     pub fn spend(&mut self, account: u32, now_ms: u64, charged_bytes: u64) -> bool {

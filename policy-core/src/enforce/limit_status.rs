@@ -15,6 +15,7 @@ use crate::ledger::{Epoch, Ledger, PurseId};
 use crate::snapshot::State;
 
 use super::back_off::BackOff;
+use super::duress::{EVIDENCE, pace_bytes};
 use super::effect::Effect;
 use super::filling::Filling;
 use super::gate::{Counts, Gate, Gates};
@@ -22,6 +23,8 @@ use super::overdraft::Survival;
 use super::refused_places::RefusedPlaces;
 use super::state::{Estimate, Phase, Proof};
 
+/// Over how long a pace is measured.
+const PACE: Duration = Duration::from_millis(50);
 /// How many changes of state a status remembers.
 const MOST_HISTORY: usize = 6;
 /// How many statuses of accounts that are gone are kept, for their counters.
@@ -72,6 +75,16 @@ pub struct LimitStatus {
     pub places: RefusedPlaces,
     /// How much of [`Counts::waited_ms`] the log has told of.
     pub waits_told_ms: u64,
+    /// The heap is short, and the account is one of those that are refused first.
+    pub is_victim: bool,
+    /// Its limit binds: always, or in duress alone.
+    pub binds: bool,
+    /// The covering proof that allowances were last given for.
+    pub allowed_since: Option<Epoch>,
+    /// What its gate had counted, and when; and what it takes for good in a second, in bytes.
+    paced: Option<(Instant, u64)>,
+    /// What it takes for good in a second, in bytes.
+    pub pace_bytes: u64,
     history: VecDeque<Change>,
 }
 
@@ -163,6 +176,7 @@ impl LimitStatus {
             self.reserve = None;
             self.survived = Proof::default();
             self.covered = Proof::default();
+            self.allowed_since = None;
             self.survival = Survival::default();
         }
         has_lost
@@ -174,10 +188,49 @@ impl LimitStatus {
         before.is_some_and(|change| change.to == State::Over)
     }
 
-    /// Whether errors are thrown: it is over its limit, and over its reserve if it has one.
+    /// Whether errors are thrown: it is over its limit, which binds, and over its reserve if it has one. In duress
+    /// the first to be refused have no reserve.
     pub fn is_refused(&self) -> bool {
         let is_over = |phase| matches!(phase, Phase::Over { .. });
-        is_over(self.phase) && self.reserve.is_none_or(|reserve| is_over(reserve.phase))
+        self.binds
+            && is_over(self.phase)
+            && (self.is_victim || self.reserve.is_none_or(|reserve| is_over(reserve.phase)))
+    }
+
+    /// Whether new requests are turned away: it has a door, and is over its limit, which binds.
+    pub fn is_shut(&self) -> bool {
+        self.binds && self.reserve.is_some() && matches!(self.phase, Phase::Over { .. })
+    }
+
+    /// What it holds beyond its limit, in bytes; `None` if it is not over it.
+    pub fn excess_bytes(&self) -> Option<u64> {
+        let Phase::Over { limit_bytes } = self.phase else {
+            return None;
+        };
+        let held = self.survived.left.bytes.min(self.charged.bytes);
+        Some(held.saturating_sub(limit_bytes))
+    }
+
+    /// What it may take until the next evidence, in bytes, if nothing stops it: nothing of an account that is below
+    /// its limit, or is refused.
+    pub fn wanted_bytes(&self) -> u64 {
+        let is_free = self.phase != Phase::Open && !self.is_refused();
+        let wanted = self.pace_bytes as f64 * EVIDENCE.as_secs_f64();
+        if is_free { wanted as u64 } else { 0 }
+    }
+
+    /// Follows its pace: `spent` is what its gate has counted so far.
+    pub fn follow_pace(&mut self, spent: u64, now: Instant) {
+        let Some((then, before)) = self.paced else {
+            self.paced = Some((now, spent));
+            return;
+        };
+        let passed = now.saturating_duration_since(then);
+        if passed >= PACE {
+            let charged = spent.saturating_sub(before);
+            self.pace_bytes = pace_bytes(charged, passed, self.survival.share());
+            self.paced = Some((now, spent));
+        }
     }
 
     /// How long it has been in its present state.

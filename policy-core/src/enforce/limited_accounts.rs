@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use policy_config::Mode;
+use policy_config::{Door, Mode, Reserve, When};
 
 use crate::core::Core;
 use crate::ledger::PurseId;
@@ -20,6 +20,7 @@ use crate::snapshot::Kind;
 use super::account_check::{CheckContext, LimitedAccount};
 use super::collection_planner::Need;
 use super::door::DoorRules;
+use super::duress::Figures;
 use super::evaluation::Evaluation;
 use super::limit_status::LimitStatus;
 use super::refusal_details::RefusalDetails;
@@ -29,6 +30,7 @@ use super::state::Phase;
 pub struct LimitedAccounts {
     version: u64,
     enforced: bool,
+    only_in_duress: bool,
     evaluation: Evaluation,
 }
 
@@ -38,18 +40,19 @@ impl LimitedAccounts {
         LimitedAccounts {
             version: 0,
             enforced: false,
+            only_in_duress: false,
             evaluation: Evaluation::default(),
         }
     }
 
     /// Evaluates all accounts once. Returns which evidence they need, and when to look again at the
-    /// latest. `starved` says that the budget allows no collection now.
+    /// latest. `duress`: whether the heap is short.
     pub fn turn(
         &mut self,
         core: &Core,
         jvm: &dyn Jvm,
         now: Instant,
-        starved: bool,
+        duress: Figures,
     ) -> (Need, Duration) {
         self.read_directory(core, jvm);
         let context = CheckContext {
@@ -57,7 +60,8 @@ impl LimitedAccounts {
             gates: &core.enforcement.gates,
             free_heap_bytes: core.heap.free_after_gc_bytes(),
             max_heap_bytes: core.heap.max_bytes(),
-            starved,
+            duress,
+            only_in_duress: self.only_in_duress,
             enforced: self.enforced && !core.has_failed(),
             test_refuse: core.test_refuse,
             now,
@@ -101,6 +105,11 @@ impl LimitedAccounts {
         self.evaluation.is_any_filling()
     }
 
+    /// What suspects can take until the next evidence, in bytes, as of the latest turn.
+    pub fn wanted_bytes(&self) -> u64 {
+        self.evaluation.wanted_bytes()
+    }
+
     /// The smallest limit in bytes, if there is one.
     pub fn smallest_limit_bytes(&self) -> Option<u64> {
         let limits = self.evaluation.limited().iter();
@@ -133,6 +142,7 @@ impl LimitedAccounts {
             self.enforced = enforced;
             core.enforcement.statuses().restart_places();
         }
+        self.only_in_duress = policy.enforcement.when == When::HeapIsShort;
         let mask_bytes = policy.enforcement.mask.resolve(max_heap);
         (core.enforcement).set_mask_bytes(mask_bytes.unwrap_or(u64::MAX));
         (core.enforcement).set_evidence_share(policy.enforcement.evidence_budget_percent / 100.0);
@@ -150,11 +160,16 @@ impl LimitedAccounts {
                     limit_bytes: rule.limit.resolve(max_heap),
                     soft_limit_bytes: rule.soft_limit.resolve(max_heap),
                     throw: rule.throw,
-                    door: (rule.door == policy_config::Door::Auto && directory.has_door(entry))
-                        .then(|| DoorRules {
-                            reserve_share: policy.enforcement.reserve_percent / 100.0,
-                        }),
+                    door: (rule.door != Door::Off && directory.has_door(entry)).then(|| {
+                        DoorRules {
+                            reserve_share: match policy.enforcement.reserve {
+                                Reserve::Auto => 1.0,
+                                Reserve::Share(share) => share,
+                            },
+                        }
+                    }),
                     admit: rule.admit.as_slice().into(),
+                    priority: rule.priority,
                 };
                 (limited.limit_bytes.is_some() || limited.soft_limit_bytes.is_some())
                     .then_some(limited)

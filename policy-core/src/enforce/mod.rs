@@ -2,11 +2,11 @@
 //!
 //! Rules, without threads or JVM:
 //! * [`state`]: the state of an account (open, suspect, over), as a pure transition function.
-//! * [`overdraft`]: at which charge the enforcer must look, and at which charge threads wait.
+//! * [`duress`]: whether the heap itself is short, and who is refused first then.
+//! * [`overdraft`]: at which charge the enforcer must look, and at which charge threads wait in duress.
 //! * [`collection_planner`]: which collection to ask for next, within a [`budget`] of time.
 //! * [`back_off`]: how long an account that was acquitted is left alone.
-//! * [`grace`]: what a refused thread may allocate, and how long a thread may be kept waiting; [`waiting_turns`]: how
-//!   long while there is no evidence to be had.
+//! * [`grace`]: what a refused thread may allocate, and how long a thread may be kept waiting.
 //! * [`throw_points`]: where a throw is safe; [`effect`]: whether throws stop an account at all.
 //!
 //! On allocating threads, without locks:
@@ -37,6 +37,7 @@ pub mod canaries;
 pub mod collection_planner;
 pub mod coverage;
 pub mod door;
+pub mod duress;
 pub mod effect;
 mod enforcement;
 pub mod enforcement_log;
@@ -59,7 +60,6 @@ pub mod refused_places;
 pub mod routes;
 pub mod state;
 pub mod throw_points;
-pub mod waiting_turns;
 
 pub use enforcement::{Enforcement, Status};
 

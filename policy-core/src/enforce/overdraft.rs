@@ -1,11 +1,12 @@
-//! How much an account may be charged before the enforcer must look, and before its threads wait.
+//! How much an account may be charged before the enforcer must look, and before its threads wait in duress.
 //!
 //! # Rules
 //! Two marks on the charge of an account, both in bytes:
 //!
 //! * the **trip**: limit + 3 standard errors. A charge below it cannot clear the limit, so nobody
 //!   needs to look. The thread that crosses it wakes the enforcer.
-//! * the **stop**: beyond it threads wait for the verdict. The overdraft lies between trip and stop.
+//! * the **stop**: in duress ([`super::duress`]) threads wait for the verdict beyond it. The overdraft lies between
+//!   trip and stop.
 //!
 //! The overdraft depends on the account's behaviour so far. A share *r* of its allocations survives
 //! a collection: near 1 for a leak, near 0 for a program that makes garbage. If `left` bytes have
@@ -25,13 +26,6 @@
 //! those acquits it. `r` is at least 2 %: a service that starts to leak can take 50 times the room
 //! that it had left, once, and never more than three quarters of the free heap.
 //!
-//! If the evidence budget is used up, threads at the stop wait in turns ([`super::waiting_turns`]), for a
-//! collection that only allocation causes; with generational ZGC it may not come for a long time. An account of which hardly anything
-//! survived so far (`r` at most 5 %) may then go on, from check to check, by what the heap has free beyond a
-//! quarter of its size: if it is a leak after all, the heap fills up and a collection comes. An account
-//! that looks like a leak waits in its turns; an overdue verdict may overdraw the budget ([`super::budget`]). (A bound of
-//! one half let a triple store that was being loaded, of which a fifth survives, get to six times its limit.)
-//!
 //! `r` is measured between collections ([`Survival`]). It rises at once, and falls to no less than a
 //! quarter of its value per measurement. An account of which nothing is known counts as a leak.
 
@@ -45,10 +39,6 @@ const LEAST_SHARE: f64 = 0.01;
 const LEAST_SAMPLES: u64 = 4;
 /// The share of the free heap that an overdraft may take.
 const FREE_SHARE: f64 = 0.75;
-/// The share of the heap that stays free while the budget allows no evidence.
-const RESERVE: f64 = 0.25;
-/// An account of which at most this share survives does not look like a leak.
-const MOSTLY_GARBAGE: f64 = 0.05;
 /// Fewer samples between two collections say nothing about survival.
 const COHORT_SAMPLES: u64 = 32;
 /// The survival falls at most to this part of itself per measurement.
@@ -78,12 +68,8 @@ pub struct MarkInputs {
     pub survival: Survival,
     /// What the latest collection left free of the maximum heap.
     pub free_heap_bytes: u64,
-    /// The maximum heap.
-    pub max_heap_bytes: u64,
     /// The sampling interval.
     pub interval_bytes: u64,
-    /// The evidence budget is used up: no collection can be asked for now.
-    pub starved: bool,
 }
 
 /// Computes the marks by the rules of the module. Pure.
@@ -94,13 +80,8 @@ pub fn marks(inputs: &MarkInputs) -> Marks {
     let least = (limit * LEAST_SHARE).max((LEAST_SAMPLES * inputs.interval_bytes) as f64);
     let survival = inputs.survival.share();
     let free = inputs.free_heap_bytes as f64 * FREE_SHARE;
-    let stop = if inputs.starved && survival <= MOSTLY_GARBAGE {
-        let reserve = inputs.max_heap_bytes as f64 * RESERVE;
-        inputs.charged.bytes as f64 + (inputs.free_heap_bytes as f64 - reserve).max(0.0)
-    } else {
-        let room = limit * TARGET_SHARE - left;
-        left + (room.max(0.0) / survival).min(free) + room.min(0.0)
-    };
+    let room = limit * TARGET_SHARE - left;
+    let stop = left + (room.max(0.0) / survival).min(free) + room.min(0.0);
     Marks {
         trip_bytes: trip as u64,
         stop_bytes: stop.max(trip + least) as u64,
@@ -118,7 +99,8 @@ impl Default for Survival {
 }
 
 impl Survival {
-    fn share(self) -> f64 {
+    /// The share, between 2 % and 1.
+    pub fn share(self) -> f64 {
         self.0.clamp(LEAST_SURVIVAL, 1.0)
     }
 
@@ -147,9 +129,7 @@ mod tests {
             left_bytes: 230 * MIB,
             survival: Survival::default(),
             free_heap_bytes: 1024 * MIB,
-            max_heap_bytes: 2048 * MIB,
             interval_bytes: 64 << 10,
-            starved: false,
         }
     }
 
@@ -184,24 +164,6 @@ mod tests {
     }
 
     #[test]
-    fn without_evidence_garbage_goes_on_and_a_leak_does_not() {
-        let mut g = inputs();
-        g.starved = true;
-        assert_eq!(marks(&g), marks(&inputs()));
-        g.survival = Survival(0.2);
-        g.charged.bytes = 900 * MIB;
-        assert_eq!(
-            marks(&g).stop_bytes >> 20,
-            230 + 155,
-            "a store being loaded"
-        );
-        g.survival = Survival(0.05);
-        assert_eq!(marks(&g).stop_bytes, (900 + 512) * MIB);
-        g.free_heap_bytes = 500 * MIB;
-        assert_eq!(marks(&g).stop_bytes, 900 * MIB, "the reserve is kept");
-    }
-
-    #[test]
     fn survival_rises_at_once_and_falls_step_by_step() {
         let mut survival = Survival::default();
         survival.observe(100 * MIB, 0, 64 << 10);
@@ -221,12 +183,11 @@ mod tests {
             share in 0.0f64..=1.0,
             free in 0u64..1 << 40,
             interval in 0u64..1 << 26,
-            starved in any::<bool>(),
         ) {
             let charged = Estimate { bytes: left, variance };
             let inputs = MarkInputs {
                 limit_bytes: limit, charged, left_bytes: left, survival: Survival(share),
-                free_heap_bytes: free, max_heap_bytes: free, interval_bytes: interval, starved,
+                free_heap_bytes: free, interval_bytes: interval,
             };
             let marks = marks(&inputs);
             prop_assert!(marks.stop_bytes >= marks.trip_bytes);

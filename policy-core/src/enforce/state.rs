@@ -22,8 +22,9 @@
 //!    one that covers old memory too, and took its snapshot after the suspicion arose. If that does
 //!    not clear the limit but the charge still does, the suspicion begins anew.
 //! 5. An account that is over is admitted again at 95 % of its limit, so that its state does not
-//!    flicker. A limit raised above the one of the verdict frees it at once; if its charge clears
-//!    the new limit too, it becomes suspect like any other.
+//!    flicker; its charge proves that as well as what survived. Of limit + reserve, where errors begin, it is 100 %:
+//!    nobody within it gets an error. A limit raised above the one of the verdict frees it at once; if its charge
+//!    clears the new limit too, it becomes suspect like any other.
 //! 6. Without a limit an account is open. A limit lowered below what is held changes nothing
 //!    by itself: first comes suspicion, then evidence.
 //! 7. The soft limit does not change the state. Crossing it is an event ([`soft`]), with the same
@@ -38,6 +39,8 @@ use crate::sampling::standard_error_bytes;
 pub const MARGIN: f64 = Limit::MARGIN_STANDARD_ERRORS;
 /// The share of the limit at which an account is admitted again (rule 5).
 const READMISSION: f64 = Limit::READMISSION_SHARE;
+/// The same of limit + reserve.
+const READMISSION_TO_RESERVE: f64 = 1.0;
 
 /// An estimated number of bytes: a sum of charges and of their variances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -116,6 +119,15 @@ pub enum Phase {
 
 /// The phase after one more check. Pure; see the rules of the module.
 pub fn next(phase: Phase, observation: &Observation) -> Phase {
+    next_readmitted_at(READMISSION, phase, observation)
+}
+
+/// The same of limit + reserve, which the observation has as the limit.
+pub fn next_of_reserve(phase: Phase, observation: &Observation) -> Phase {
+    next_readmitted_at(READMISSION_TO_RESERVE, phase, observation)
+}
+
+fn next_readmitted_at(share: f64, phase: Phase, observation: &Observation) -> Phase {
     let Some(limit) = observation.limit_bytes else {
         return Phase::Open;
     };
@@ -139,11 +151,14 @@ pub fn next(phase: Phase, observation: &Observation) -> Phase {
             }
         }
         Phase::Suspect { .. } => phase,
-        Phase::Over { limit_bytes } if limit > limit_bytes => next(Phase::Open, observation),
+        Phase::Over { limit_bytes } if limit > limit_bytes => {
+            next_readmitted_at(share, Phase::Open, observation)
+        }
         Phase::Over { .. } => {
-            let readmitted = limit as f64 * READMISSION;
-            if observation.survived.left.bytes as f64 <= readmitted {
-                next(Phase::Open, observation)
+            let readmitted = limit as f64 * share;
+            let held = (observation.survived.left.bytes).min(observation.charged.bytes);
+            if held as f64 <= readmitted {
+                next_readmitted_at(share, Phase::Open, observation)
             } else {
                 Phase::Over { limit_bytes: limit }
             }

@@ -10,6 +10,7 @@ const OPEN: Word = Word {
     enforced: true,
     naive: false,
     shut: false,
+    duress: false,
 };
 
 /// Rule 2: of a thread that charges and the enforcer that sets a mark, one sees the crossing.

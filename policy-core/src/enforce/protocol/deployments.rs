@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use policy_config::{Account, Charge, Door, Glob, Interrupts, Limit, Matcher, Mode, Policy, Throw};
+use policy_config::{
+    Account, Charge, DEFAULT_DOOR_STATUS, DEFAULT_PRIORITY, Door, Glob, Interrupts, Limit, Matcher,
+    Mode, Policy, Tasks, Throw,
+};
 
 use crate::core::Core;
 use crate::identity::directory::LoaderIdentity;
@@ -78,6 +81,10 @@ fn rule(name: &str, matcher: Matcher, limit: Limit) -> Account {
         throw: Throw::default(),
         interrupts: Interrupts::default(),
         door: Door::Auto,
+        refuse_with: None,
+        status: DEFAULT_DOOR_STATUS,
+        priority: DEFAULT_PRIORITY,
+        tasks: Tasks::default(),
         admit: Vec::new(),
     }
 }

@@ -448,7 +448,7 @@ fn limited_views(core: &Core) -> Vec<LimitedView> {
             gate,
             limit_bytes,
             soft_limit_bytes,
-            has_door: rule.door == Door::Auto && directory.has_door(account),
+            has_door: rule.door != Door::Off && directory.has_door(account),
             charged_bytes: charged(core, &purses),
             spent,
             purses,

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use policy_config::{Interrupt, InterruptTable, Interrupts, Policy};
+use policy_config::{Interrupt, InterruptTable, Interrupts, Policy, Tasks};
 
 use crate::identity::directory::Directory;
 use crate::ledger::PurseId;
@@ -20,10 +20,25 @@ use super::reason::Reason;
 #[derive(Default)]
 pub struct Exceptions {
     generation: u32,
-    /// The positions of the account rules in the policy, and their exceptions; the index here is the
-    /// number.
-    rules: Arc<[(usize, Interrupts, InterruptTable)]>,
+    /// The account rules that say something; the index here is the number.
+    rules: Arc<[Rule]>,
     payers: HashMap<PurseId, u32>,
+}
+
+/// What an account rule says.
+struct Rule {
+    /// Its position in the policy.
+    position: usize,
+    interrupts: Interrupts,
+    table: InterruptTable,
+    tasks: Tasks,
+}
+
+impl Rule {
+    /// What tells two rules apart.
+    fn said(&self) -> (usize, &Interrupts, Tasks) {
+        (self.position, &self.interrupts, self.tasks)
+    }
 }
 
 /// A payer, as its exceptions are looked up.
@@ -33,6 +48,8 @@ pub struct Payer {
     pub number: Option<u32>,
     /// The generation of the policy that the number belongs to.
     pub generation: u32,
+    /// Tasks of the JDK's pools are units of work for it.
+    pub interrupts_tasks: bool,
 }
 
 /// The exceptions of all accounts for one method.
@@ -58,18 +75,21 @@ impl Exceptions {
             .accounts
             .iter()
             .enumerate()
-            .filter(|(_, account)| !account.interrupts.is_empty())
-            .map(|(rule, account)| {
-                let interrupts = account.interrupts.clone();
-                let table = interrupts.table();
-                (rule, interrupts, table)
+            .filter(|(_, account)| {
+                !account.interrupts.is_empty() || account.tasks == Tasks::Interrupt
+            })
+            .map(|(position, account)| Rule {
+                position,
+                table: account.interrupts.table(),
+                interrupts: account.interrupts.clone(),
+                tasks: account.tasks,
             })
             .collect();
-        let said = |rules: &[(usize, Interrupts, InterruptTable)]| {
-            let said = rules.iter().map(|(rule, says, _)| (*rule, says.clone()));
-            said.collect::<Vec<_>>()
-        };
-        (said(&rules) != said(&self.rules)).then(|| Exceptions {
+        let are_same = rules
+            .iter()
+            .map(Rule::said)
+            .eq(self.rules.iter().map(Rule::said));
+        (!are_same).then(|| Exceptions {
             generation: self.generation.wrapping_add(1),
             rules,
             payers: HashMap::new(),
@@ -89,7 +109,7 @@ impl Exceptions {
                 let number = self
                     .rules
                     .iter()
-                    .position(|(rule, ..)| Some(*rule) == account.rule);
+                    .position(|rule| Some(rule.position) == account.rule);
                 if let Some(number) = number {
                     payers.extend(account.purses.iter().map(|&purse| (purse, number as u32)));
                 }
@@ -104,26 +124,25 @@ impl Exceptions {
 
     /// The number of a payer's account. Two reads; any thread.
     pub fn payer(&self, payer: PurseId) -> Payer {
+        let number = self.payers.get(&payer).copied();
+        let rule = number.and_then(|number| self.rules.get(number as usize));
         Payer {
-            number: self.payers.get(&payer).copied(),
+            number,
             generation: self.generation,
+            interrupts_tasks: rule.is_some_and(|rule| rule.tasks == Tasks::Interrupt),
         }
     }
 
     /// The exceptions of all accounts for a method of a class, whose name is written as in Java.
     pub fn of(&self, class: &str, method: &str) -> Said {
         let package = class.rsplit_once('.').map_or("", |(package, _)| package);
-        let said = self
-            .rules
-            .iter()
-            .zip(0..)
-            .filter_map(|((_, _, table), number)| {
-                let says = Says {
-                    interrupt: table.lookup(package),
-                    is_work: table.is_work(class, method),
-                };
-                (says.interrupt.is_some() || says.is_work).then_some((number, says))
-            });
+        let said = self.rules.iter().zip(0..).filter_map(|(rule, number)| {
+            let says = Says {
+                interrupt: rule.table.lookup(package),
+                is_work: rule.table.is_work(class, method),
+            };
+            (says.interrupt.is_some() || says.is_work).then_some((number, says))
+        });
         Said {
             generation: self.generation,
             by_number: said.collect(),

@@ -16,7 +16,7 @@ use arc_swap::{ArcSwap, Guard};
 use super::bytecode::Code;
 use super::exceptions::{Payer, Said};
 use super::judge::{MethodRule, Unit};
-use crate::enforce::refused_places::Work;
+use super::units::Begun;
 
 /// The largest number of methods in the table, and the largest size of their entries.
 const MOST_METHODS: usize = 48 * 1024;
@@ -42,10 +42,10 @@ pub struct Judged {
     pub method: MethodKey,
     /// The rule for every account.
     pub rule: MethodRule,
-    /// Whether a unit of work begins with it, for every account.
-    pub unit: Unit,
-    /// What the thread of that unit does.
-    pub work: Work,
+    /// Whether a unit of work begins with it, for every account, and what its thread does.
+    pub begun: Begun,
+    /// Whether it is the loop of a thread that serves many.
+    pub is_event_loop: bool,
     /// Whether it only passes calls on to the code that does the work.
     pub passes_on: bool,
     /// The exceptions of single accounts.
@@ -67,16 +67,20 @@ impl Judged {
 
     /// Whether a unit of work of this payer begins with it. Only for an entry of the policy in force.
     pub fn unit_for(&self, payer: Payer) -> Unit {
+        let known = match self.begun.is_task && !payer.interrupts_tasks {
+            true => Unit::None,
+            false => self.begun.unit,
+        };
         match self.said.is_work(payer) {
-            true => self.unit.max(Unit::Begins),
-            false => self.unit,
+            true => known.max(Unit::Begins),
+            false => known,
         }
     }
 
     /// Whether a unit of work of this payer begins with it by the policy alone. Only for an entry of the policy
     /// in force.
     pub fn is_unit_by_policy(&self, payer: Payer) -> bool {
-        self.unit == Unit::None && self.said.is_work(payer)
+        self.begun.unit == Unit::None && self.said.is_work(payer)
     }
 
     fn bytes(&self) -> usize {
@@ -251,8 +255,8 @@ mod tests {
             } else {
                 MethodRule::Outside
             },
-            unit: Unit::None,
-            work: Work::default(),
+            begun: Begun::default(),
+            is_event_loop: false,
             passes_on: false,
             said: Said::default(),
             native: false,

@@ -20,9 +20,11 @@ struct File {
     unit: Vec<Row>,
     #[serde(default)]
     passes_on: Vec<Plumbing>,
+    #[serde(default)]
+    event_loop: Vec<Plumbing>,
 }
 
-/// One `[[passes_on]]`.
+/// One `[[passes_on]]` or `[[event_loop]]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Plumbing {
@@ -38,6 +40,8 @@ struct Row {
     thread: Thread,
     #[serde(default)]
     shields: bool,
+    #[serde(default)]
+    task: bool,
     why: String,
 }
 
@@ -63,8 +67,20 @@ pub enum UnitsError {
 /// The methods with which units of work begin, compiled.
 #[derive(Debug, Default)]
 pub struct Units {
-    rows: Places<(Unit, Work)>,
+    rows: Places<Begun>,
     passes_on: Places<()>,
+    event_loops: Places<()>,
+}
+
+/// What begins with a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Begun {
+    /// Whether a unit of work does.
+    pub unit: Unit,
+    /// What its thread does.
+    pub work: Work,
+    /// It is a task of one of the JDK's pools: a unit only for accounts whose policy says `tasks = "interrupt"`.
+    pub is_task: bool,
 }
 
 impl Units {
@@ -103,20 +119,20 @@ impl Units {
                     Thread::Request => Work::Request,
                     Thread::Background => Work::Background,
                 };
-                rows.enter(at, (unit, work)).map_err(bad)?;
+                let is_task = row.task;
+                let begun = Begun {
+                    unit,
+                    work,
+                    is_task,
+                };
+                rows.enter(at, begun).map_err(bad)?;
             }
         }
-        let mut passes_on = Places::default();
-        for row in &file.passes_on {
-            for at in &row.at {
-                let bad = |why| UnitsError::Row(at.clone(), why);
-                if row.why.trim().is_empty() {
-                    return Err(bad("a row says why"));
-                }
-                passes_on.enter(at, ()).map_err(bad)?;
-            }
-        }
-        Ok(Units { rows, passes_on })
+        Ok(Units {
+            rows,
+            passes_on: places(&file.passes_on)?,
+            event_loops: places(&file.event_loop)?,
+        })
     }
 
     /// Whether a method of a class only passes calls on to the code that does the work.
@@ -124,12 +140,32 @@ impl Units {
         self.passes_on.find(class, method).is_some()
     }
 
+    /// Whether a method is the loop of a thread that serves many, and must never be held.
+    pub fn is_event_loop(&self, class: &str, method: &str) -> bool {
+        self.event_loops.find(class, method).is_some()
+    }
+
     /// Whether a unit of work begins with a method of a class, whose name is written as in Java, and what its
     /// thread does.
-    pub fn of(&self, class: &str, method: &str) -> (Unit, Work) {
+    pub fn of(&self, class: &str, method: &str) -> Begun {
         let found = self.rows.find(class, method);
         found.map_or_else(Default::default, |(row, _)| *row)
     }
+}
+
+/// The places of such rows.
+fn places(rows: &[Plumbing]) -> Result<Places<()>, UnitsError> {
+    let mut places = Places::default();
+    for row in rows {
+        for at in &row.at {
+            let bad = |why| UnitsError::Row(at.clone(), why);
+            if row.why.trim().is_empty() {
+                return Err(bad("a row says why"));
+            }
+            places.enter(at, ()).map_err(bad)?;
+        }
+    }
+    Ok(places)
 }
 
 #[cfg(test)]
@@ -194,7 +230,7 @@ mod tests {
             ("java.util.concurrent.ForkJoinWorkerThread", "run", None),
             ("java.util.TimerThread", "mainLoop", None),
         ] {
-            assert_eq!(units.of(class, method).0, expected, "{class}#{method}");
+            assert_eq!(units.of(class, method).unit, expected, "{class}#{method}");
         }
     }
 
@@ -218,7 +254,52 @@ mod tests {
             ("java.util.concurrent.FutureTask", "run", Work::Background),
             ("java.lang.VirtualThread", "run", Work::Background),
         ] {
-            assert_eq!(units.of(class, method).1, expected, "{class}#{method}");
+            assert_eq!(units.of(class, method).work, expected, "{class}#{method}");
+        }
+    }
+
+    #[test]
+    fn tasks_of_the_jdks_pools_are_told_from_requests_and_jobs() {
+        let units = Units::parse(REVIEWED).unwrap();
+        for (class, method, is_task) in [
+            ("java.util.concurrent.FutureTask", "run", true),
+            (
+                "java.util.concurrent.CompletableFuture$Completion",
+                "run",
+                true,
+            ),
+            ("java.util.concurrent.RecursiveAction", "exec", true),
+            ("java.lang.VirtualThread", "run", true),
+            ("org.quartz.core.JobRunShell", "run", false),
+            ("jakarta.servlet.http.HttpServlet", "service", false),
+        ] {
+            assert_eq!(units.of(class, method).is_task, is_task, "{class}#{method}");
+        }
+    }
+
+    #[test]
+    fn event_loops_are_known_also_in_shaded_copies() {
+        let units = Units::parse(REVIEWED).unwrap();
+        for (class, method, is_loop) in [
+            ("io.netty.channel.nio.NioEventLoop", "run", true),
+            (
+                "shaded.io.netty.util.concurrent.SingleThreadEventExecutor$4",
+                "run",
+                true,
+            ),
+            ("org.apache.tomcat.util.net.NioEndpoint$Poller", "run", true),
+            ("org.xnio.nio.WorkerThread", "run", true),
+            (
+                "java.util.concurrent.ThreadPoolExecutor",
+                "runWorker",
+                false,
+            ),
+        ] {
+            assert_eq!(
+                units.is_event_loop(class, method),
+                is_loop,
+                "{class}#{method}"
+            );
         }
     }
 

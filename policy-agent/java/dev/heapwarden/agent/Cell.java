@@ -4,7 +4,7 @@ import java.lang.ref.WeakReference;
 
 /**
  * One thread's open scopes, and the scope it entered last. Confined to its thread, but for the
- * agent, which reads {@link #purse} and {@link #masks} of a stopped or of its own thread.
+ * agent, which reads {@link #purse}, {@link #masks} and {@link #letIn} of a stopped or of its own thread.
  *
  * <p>Its only place among the values of thread-locals is {@link Cells#CELLS}: the agent looks for the
  * class.
@@ -26,6 +26,9 @@ public final class Cell {
 
     /** How many masked sections are open. */
     int masks;
+
+    /** In how many requests the thread is that a shut door has let in. */
+    int letIn;
 
     /** Tells this thread's scopes from others'. Not 0. */
     final int number;

@@ -18,6 +18,12 @@ public final class Cells {
 
     private Cells() {}
 
+    /** The calling thread's cell, made if there is none. */
+    static Cell own() {
+        Cell cell = CELLS.get();
+        return cell == null ? make() : cell;
+    }
+
     /** Makes the calling thread's cell. */
     static Cell make() {
         Inherited inherited = inherited();

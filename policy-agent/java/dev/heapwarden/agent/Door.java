@@ -1,28 +1,14 @@
 package dev.heapwarden.agent;
 
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 
 /**
  * The door of the services in one container: decides whether a request comes in, and answers it if not.
  *
  * <p>It runs on the container's thread, before the container hands the request over. It takes part only
- * while some account is shut. Whatever goes wrong before the decision lets the request in. Thread-safe.
+ * while some account is shut, and never makes its thread wait. Whatever goes wrong before the decision lets the request in. Thread-safe.
  */
 abstract class Door implements Predicate<Object> {
-    /** {@link Natives#knock}: the verdict is not there yet. Less than that: turned away. */
-    private static final long AWAITED = -1;
-
-    /** How long a request waits for a verdict in all; then it goes in. On a busy machine it takes seconds. */
-    private static final long PATIENCE_NANOS = 6_000_000_000L;
-
-    /** How many requests of the whole JVM wait at a time: they hold threads that its neighbours need. */
-    private static final int MOST_WAITING = 16;
-
-    private static final AtomicInteger WAITING = new AtomicInteger();
-
-    private static final long PAUSE_MILLIS = 5;
-
     /** Set while the thread runs a probe: it is inside, and is not asked again. */
     private static final ThreadLocal<Boolean> PROBING = new ThreadLocal<>();
 
@@ -43,7 +29,7 @@ abstract class Door implements Predicate<Object> {
             if (loader == 0) {
                 return false;
             }
-            answer = knock(loader, known(method(call)), known(path(call)));
+            answer = Natives.knock(loader, known(method(call)), known(path(call)));
         } catch (Throwable failure) {
             // Ours, or the container's in a getter. Nothing was decided, and nothing was written.
             return false;
@@ -51,7 +37,7 @@ abstract class Door implements Predicate<Object> {
         if (answer > 0) {
             return Door.<RuntimeException>probe(this, call, loader, answer);
         }
-        if (answer < AWAITED) {
+        if (answer < 0) {
             turnAway(call, Math.max(1, -answer / 1_000));
             return true;
         }
@@ -97,35 +83,6 @@ abstract class Door implements Predicate<Object> {
         return Loaders.plain(service) ? 0 : LoaderNumbers.of(service);
     }
 
-    /** Asks until there is a verdict, for a bounded time. If too many wait already, it goes in. */
-    private static long knock(int loader, String method, String path) {
-        long answer = Natives.knock(loader, method, path);
-        if (answer != AWAITED) {
-            return answer;
-        }
-        try {
-            return WAITING.incrementAndGet() > MOST_WAITING ? 0 : await(loader, method, path);
-        } finally {
-            WAITING.decrementAndGet();
-        }
-    }
-
-    private static long await(int loader, String method, String path) {
-        long answer;
-        long start = System.nanoTime();
-        do {
-            try {
-                Thread.sleep(PAUSE_MILLIS);
-            } catch (InterruptedException interrupted) {
-                // Somebody wants the thread: it waits no longer, and the application may find out.
-                Thread.currentThread().interrupt();
-                return 0;
-            }
-            answer = Natives.knock(loader, method, path);
-        } while (answer == AWAITED && System.nanoTime() - start < PATIENCE_NANOS);
-        return answer;
-    }
-
     /**
      * Runs the request inside, and says when it has ended. If it goes on asynchronously it has ended
      * for us when the method returns: what it takes afterwards is judged with the next evidence.
@@ -133,14 +90,22 @@ abstract class Door implements Predicate<Object> {
     @SuppressWarnings("unchecked")
     private static <T extends Throwable> boolean probe(
             Door door, Object[] call, int loader, long ticket) throws T {
+        Cell cell = null;
+        int letIn = 0;
         try {
             PROBING.set(Boolean.TRUE);
+            cell = Cells.own();
+            letIn = cell.letIn;
+            cell.letIn = letIn + 1;
             return door.again(call);
         } catch (Throwable thrown) {
             // The caller of the guarded method gets what it would get without us, checked or not.
             throw (T) thrown;
         } finally {
             try {
+                if (cell != null) {
+                    cell.letIn = letIn;
+                }
                 PROBING.remove();
             } finally {
                 Natives.probeEnded(loader, ticket);

@@ -72,7 +72,7 @@ final class Natives {
     /** See {@link Bridge#sites}. */
     static native Object[] sites(int purse, String type, int most);
 
-    /** Whether the door of any account is shut, or a verdict about one is awaited. */
+    /** Whether the door of any account is shut. */
     static native boolean anyShut();
 
     /**
@@ -82,8 +82,7 @@ final class Natives {
      * @param method the request's method
      * @param path its path inside the application
      * @return 0: let in. More than 0: let in as the probe with this ticket, see {@link #probeEnded}.
-     *     -1: a verdict is awaited; ask again in some milliseconds. Less than -1: turned away; to be
-     *     tried again in as many milliseconds
+     *     Less than 0: turned away; to be tried again in as many milliseconds
      */
     static native long knock(int loader, String method, String path);
 
@@ -103,7 +102,7 @@ final class Natives {
      * @param purse from {@link #refuser}
      * @param method the method of the request
      * @param path its path inside the application
-     * @return as {@link #knock}, never -1; a ticket is for {@link #askedEnded}
+     * @return as {@link #knock}; a ticket is for {@link #askedEnded}
      */
     static native long ask(int purse, String method, String path);
 

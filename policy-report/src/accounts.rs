@@ -26,6 +26,9 @@ pub struct Accounts<'a> {
     /// The collections that the agent asks for.
     #[serde(default)]
     pub evidence: Evidence,
+    /// What holds for the limits of all accounts.
+    #[serde(default)]
+    pub enforcement: Enforcement,
     /// What the agent itself uses.
     #[serde(default)]
     pub costs: Costs<'a>,
@@ -100,6 +103,15 @@ pub struct Evidence {
     /// For how long the evidence budget allows none, in seconds. `None`: it allows one within a second, or
     /// the agent does not say.
     pub budget_used_up_seconds: Option<f64>,
+}
+
+/// What holds for the limits of all accounts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Enforcement {
+    /// Whether the heap is short: what the latest collection left free is less than what the accounts that are
+    /// suspect can take until the next evidence. False where the agent does not say (an older one).
+    pub duress: bool,
 }
 
 /// The heap as a whole.
@@ -248,6 +260,36 @@ pub struct Place<'a> {
     pub never_interrupt: Option<Cow<'a, str>>,
 }
 
+/// A route of an account: what begins a unit of its work, and what such units allocate and keep.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Route<'a> {
+    /// The method and the first segments of the path, `POST /statements`; or the entry method,
+    /// `org.h2.command.Command#executeUpdate`.
+    pub route: Cow<'a, str>,
+    /// Calls let in.
+    #[serde(deserialize_with = "whole")]
+    pub calls_total: u64,
+    /// Calls turned away.
+    #[serde(deserialize_with = "whole")]
+    pub refused_total: u64,
+    /// Bytes that its calls allocated and that had survived the latest collection.
+    #[serde(deserialize_with = "whole")]
+    pub live_bytes: u64,
+    /// Standard error of `live_bytes`.
+    #[serde(deserialize_with = "whole")]
+    pub standard_error_bytes: u64,
+    /// What stays of what a call allocates, in bytes.
+    #[serde(deserialize_with = "whole")]
+    pub kept_bytes_per_call: u64,
+    /// What a call allocates, in bytes.
+    #[serde(deserialize_with = "whole")]
+    pub allocated_bytes_per_call: u64,
+    /// What a call holds at most while it runs, in bytes.
+    #[serde(deserialize_with = "whole")]
+    pub peak_bytes_per_call: u64,
+}
+
 /// One account. All amounts but those of [`Account::tree`] are without the scopes inside it, so
 /// that a sum over accounts counts nothing twice; its limits and its state are about the tree.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -346,6 +388,9 @@ pub struct Account<'a> {
     /// How many errors were, or would have been, thrown at places that are not listed.
     #[serde(deserialize_with = "whole")]
     pub places_other: u64,
+    /// By what its work begins, largest live bytes first: at most 64 routes, and one for the rest. Empty: it has no
+    /// door, or the agent does not know routes (an older one).
+    pub routes: Vec<Route<'a>>,
     /// Undeployed services of this account whose class loader still lives and holds bytes.
     #[serde(deserialize_with = "whole")]
     pub retired_loaders: u64,

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use policy_report::{
-    Account, AccountSites, Accounts, Class, ClassSites, Costs, Counts, Door, Evidence, Exact, Heap,
-    Ineffective, Jvm, Place, Policy, Principal, RunFile, Sampling, Site, Sites, State, Tree,
-    metric_names,
+    Account, AccountSites, Accounts, Class, ClassSites, Costs, Counts, Door, Enforcement, Evidence,
+    Exact, Heap, Ineffective, Jvm, Place, Policy, Principal, Route, RunFile, Sampling, Site, Sites,
+    State, Tree, metric_names,
 };
 use proptest::prelude::*;
 
@@ -28,6 +28,7 @@ fn the_document_is_written_as_the_contract_says() {
         evidence: Evidence {
             budget_used_up_seconds: Some(2.5),
         },
+        enforcement: Enforcement { duress: true },
         costs: Costs {
             cpu_milliseconds: Counts::of(&[("http", 1500)]),
             memory_bytes: Counts::of(&[("sites", 7)]),
@@ -85,6 +86,16 @@ fn the_document_is_written_as_the_contract_says() {
                 never_interrupt: Some("never-interrupt = [\"a.jobs\"]".into()),
             }],
             places_other: 2,
+            routes: vec![Route {
+                route: "POST /statements".into(),
+                calls_total: 9,
+                refused_total: 8,
+                live_bytes: 7,
+                standard_error_bytes: 6,
+                kept_bytes_per_call: 5,
+                allocated_bytes_per_call: 4,
+                peak_bytes_per_call: 3,
+            }],
             principals: vec![Principal {
                 name: "_unaccounted".into(),
                 live_bytes: 10,
@@ -110,7 +121,7 @@ fn the_document_is_written_as_the_contract_says() {
         r#""callback_p50_ns":900,"callback_p99_ns":4000},"#,
         r#""policy":{"generation":1,"mode":"enforce","last_reload_successful":true,"#,
         r#""last_error":null},"#,
-        r#""evidence":{"budget_used_up_seconds":2.5},"#,
+        r#""evidence":{"budget_used_up_seconds":2.5},"enforcement":{"duress":true},"#,
         r#""costs":{"cpu_milliseconds":{"http":1500},"memory_bytes":{"sites":7}},"#,
         r#""accounts":[{"name":"shop","kind":"service","service":"/shop","parent":null,"#,
         r#""tree":{"live_bytes":1,"live_at_most_bytes":null,"charged_bytes":2,"standard_error_bytes":3},"#,
@@ -126,7 +137,10 @@ fn the_document_is_written_as_the_contract_says() {
         r#""deferred_total":0,"deferred_by_reason":{},"ineffective":null,"#,
         r#""places":[{"frame":"a.Map#put","entry":"a.jobs.Cleaner#run","thread":"background","#,
         r#""unit":"java.util.concurrent.FutureTask#run","count":3,"#,
-        r#""never_interrupt":"never-interrupt = [\"a.jobs\"]"}],"places_other":2,"retired_loaders":0,"#,
+        r#""never_interrupt":"never-interrupt = [\"a.jobs\"]"}],"places_other":2,"#,
+        r#""routes":[{"route":"POST /statements","calls_total":9,"refused_total":8,"live_bytes":7,"#,
+        r#""standard_error_bytes":6,"kept_bytes_per_call":5,"allocated_bytes_per_call":4,"#,
+        r#""peak_bytes_per_call":3}],"retired_loaders":0,"#,
         r#""left_behind_bytes":0,"#,
         r#""principals":[{"name":"_unaccounted","live_bytes":10}],"principals_omitted":0,"#,
         r#""classes":[{"class":"byte[]","live_bytes":10,"live_objects":1,"#,
@@ -407,6 +421,21 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn route()(route in text(), amounts in any::<[u64; 7]>()) -> Route<'static> {
+        Route {
+            route,
+            calls_total: amounts[0],
+            refused_total: amounts[1],
+            live_bytes: amounts[2],
+            standard_error_bytes: amounts[3],
+            kept_bytes_per_call: amounts[4],
+            allocated_bytes_per_call: amounts[5],
+            peak_bytes_per_call: amounts[6],
+        }
+    }
+}
+
+prop_compose! {
     fn account()(
         names in [text(), text(), text()],
         parent in prop::option::of(text()),
@@ -422,6 +451,7 @@ prop_compose! {
             |(reason, frame)| Ineffective { reason, frame },
         )),
         places in prop::collection::vec(place(), 0..3),
+        routes in prop::collection::vec(route(), 0..3),
     ) -> Account<'static> {
         let [name, kind, service] = names;
         Account {
@@ -458,6 +488,7 @@ prop_compose! {
             ineffective,
             places,
             places_other: amounts[17],
+            routes,
             retired_loaders: amounts[10],
             left_behind_bytes: amounts[16],
             principals,
@@ -493,6 +524,7 @@ prop_compose! {
             evidence: Evidence {
                 budget_used_up_seconds: budget_eighths.map(|eighths| f64::from(eighths) / 8.0),
             },
+            enforcement: Enforcement { duress: last_reload_successful },
             costs: Costs { cpu_milliseconds: dropped_by_reason.clone(), memory_bytes: Counts::default() },
             exact: exact.map(|(counting, figures, remainder_bytes, lost_objects_total)| Exact {
                 counting,

@@ -94,6 +94,7 @@ pub(crate) fn accounts(snapshot: &Snapshot, classes: Classes) -> Accounts<'_> {
         evidence: document::Evidence {
             budget_used_up_seconds: snapshot.evidence_budget_used_up_seconds,
         },
+        enforcement: document::Enforcement::default(),
         costs: document::Costs {
             cpu_milliseconds: Counts(
                 (snapshot.cpu_seconds.iter())
@@ -187,6 +188,7 @@ fn account<'a>(
         places_other: (account.places.iter().skip(places.len()))
             .fold(account.places_elsewhere, |sum, place| sum + place.count),
         places: places.iter().map(place).collect(),
+        routes: Vec::new(),
         retired_loaders: account.retired_loaders,
         left_behind_bytes: account.left_behind_bytes,
         principals_omitted: (account.principals.len() - principals.len()) as u64,

@@ -144,6 +144,8 @@ fn the_document_is_the_contract_s() {
         "thread": "background", "unit": "scope", "count": 3,
         "never_interrupt": "never-interrupt = [\"a.jobs\"]"}]);
     expected["accounts"][0]["places_other"] = json!(2);
+    expected["accounts"][0]["routes"] = json!([]);
+    expected["enforcement"] = json!({"duress": false});
     expected["accounts"][0]["classes"][0] = json!({"class": "byte[]", "live_bytes": 10,
         "live_objects": 1, "allocated_bytes_total": 10, "live_standard_error_bytes": 0,
         "allocated_objects_total": 0, "freed_bytes_total": 0, "freed_objects_total": 0,

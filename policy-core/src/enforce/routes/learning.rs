@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::core::Core;
+use crate::enforce::gate::Gate;
 use crate::ledger::{Epoch, PurseId};
 use crate::sampling::standard_error_bytes;
 use crate::sync::Ordering;
@@ -104,7 +105,8 @@ impl Routes {
         let (found, live) = self.pass(core, &proved);
         let took_ms = begun.elapsed().as_millis() as u64;
         let pause_ms = PAUSE_MS.max(took_ms * PAUSE_SHARE);
-        self.next_pass_ms.store(now_ms + pause_ms, Ordering::Relaxed);
+        self.next_pass_ms
+            .store(now_ms + pause_ms, Ordering::Relaxed);
         self.apply(core, &proved, &found, &live);
     }
 
@@ -172,7 +174,9 @@ impl Routes {
                 let Some((entry, routes)) = entry.zip(routes) else {
                     continue;
                 };
-                let Some(marks) = &entry.pending else { continue };
+                let Some(marks) = &entry.pending else {
+                    continue;
+                };
                 for at in 0..PLACES {
                     let purse = routes.routes[at].purse();
                     let Some((name, purse)) = entry.names[at].as_ref().zip(purse) else {
@@ -206,7 +210,7 @@ impl Routes {
                 return;
             };
             let birth = record.birth.get();
-            let mut add = |kept: &mut Kept| {
+            let add = |kept: &mut Kept| {
                 kept.bytes = kept.bytes.saturating_add(record.live.bytes);
                 kept.variance = kept.variance.saturating_add(record.live.variance);
             };
@@ -220,14 +224,11 @@ impl Routes {
         (found, live)
     }
 
-    fn apply(
-        &self,
-        core: &Core,
-        proved: &[Proved],
-        found: &[Found],
-        live: &HashMap<u32, u64>,
-    ) {
-        let terms: Vec<Terms> = proved.iter().map(|one| Terms::of(core, one, live)).collect();
+    fn apply(&self, core: &Core, proved: &[Proved], found: &[Found], live: &HashMap<u32, u64>) {
+        let terms: Vec<Terms> = proved
+            .iter()
+            .map(|one| Terms::of(core, one, live))
+            .collect();
         let mut book = self.book();
         for (service, terms) in proved.iter().zip(terms) {
             let Some(routes) = self.services[service.place].get() else {
@@ -283,7 +284,9 @@ impl Routes {
                 let cheap = learned.price.is_cheap() && !learned.dismissed;
                 learned.was_free |= cheap;
                 let price = learned.price;
-                route.allocated_bytes.store(price.allocated_bytes, Ordering::Relaxed);
+                route
+                    .allocated_bytes
+                    .store(price.allocated_bytes, Ordering::Relaxed);
                 route.peak_bytes.store(price.peak_bytes, Ordering::Relaxed);
                 let charged = core.ledger.totals(purse).charged.bytes;
                 route.base_charged.store(charged, Ordering::Relaxed);
@@ -305,9 +308,8 @@ struct Terms {
 impl Terms {
     fn of(core: &Core, service: &Proved, live: &HashMap<u32, u64>) -> Terms {
         let account = u32::from(service.account.get());
-        let details = core.enforcement.details.get(account);
-        let limit_bytes = details.and_then(|details| Some(details.as_ref()?.limit_bytes));
-        let limit_bytes = limit_bytes.unwrap_or(0);
+        let gate = core.enforcement.gates.get(account);
+        let limit_bytes = gate.map_or(0, Gate::limit_bytes);
         let reserve = core.enforcement.status(&service.name).reserve_bytes;
         let live = live.get(&account).copied().unwrap_or(0);
         let most = limit_bytes.saturating_add(reserve.unwrap_or(0));

@@ -307,7 +307,11 @@ impl Routes {
         };
         let route = fold::fold(method, path);
         if let Some(&place) = book.places.get(&loader) {
-            if let Some(found) = book.services.get(&place).and_then(|entry| entry.find(place, &route)) {
+            if let Some(found) = book
+                .services
+                .get(&place)
+                .and_then(|entry| entry.find(place, &route))
+            {
                 return found;
             }
         } else if book.services.len() >= MOST_SERVICES {
@@ -323,7 +327,8 @@ impl Routes {
     pub fn let_in(&self, core: &Core, number: u32, account: u32) -> Option<u64> {
         let (service, route) = self.route(number)?;
         let purse = route.purse()?;
-        if route.cheap.load(Ordering::Acquire) == 0 || core.identity.representative(purse) != account
+        if route.cheap.load(Ordering::Acquire) == 0
+            || core.identity.representative(purse) != account
         {
             return None;
         }
@@ -344,7 +349,9 @@ impl Routes {
     pub fn ended(&self, ticket: u64) {
         let number = (ticket & ((1 << NUMBER_BITS) - 1)) as u32;
         if let Some((service, _)) = self.route(number) {
-            service.room.leave((ticket >> NUMBER_BITS) * PEAK_UNIT_BYTES);
+            service
+                .room
+                .leave((ticket >> NUMBER_BITS) * PEAK_UNIT_BYTES);
         }
     }
 
@@ -443,7 +450,10 @@ impl Routes {
 
     /// Native bytes held.
     pub fn committed_bytes(&self) -> u64 {
-        let made = self.services.iter().filter(|service| service.get().is_some());
+        let made = self
+            .services
+            .iter()
+            .filter(|service| service.get().is_some());
         let places = MOST_SERVICES * size_of::<OnceLock<Box<Service>>>();
         let queue = MOST_WANTED * size_of::<Wanted>();
         (made.count() * size_of::<Service>() + places + queue) as u64

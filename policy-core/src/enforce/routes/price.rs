@@ -102,7 +102,8 @@ impl Windows {
             return Price::default();
         }
         let unseen = UNSEEN_INTERVALS * interval_bytes as f64;
-        let most = |bytes: u64, variance| bytes as f64 + UPPER * standard_error_bytes(variance) + unseen;
+        let most =
+            |bytes: u64, variance| bytes as f64 + UPPER * standard_error_bytes(variance) + unseen;
         let each = |bytes: f64| (bytes / calls as f64).ceil() as u64;
         let allocated = (upto.allocated_bytes).saturating_sub(from.allocated_bytes);
         let variance = (upto.allocated_variance).saturating_sub(from.allocated_variance);

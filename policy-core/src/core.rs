@@ -325,6 +325,7 @@ mod tests {
                 enforced,
                 naive: false,
                 shut: false,
+                duress: false,
             });
         };
         let refuses = || [service, tenant, other].map(|purse| core.refuses(purse));

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use policy_config::Throw;
 
 use super::*;
-use crate::enforce::door::{Answer, DoorRules, KNOCK_AGAIN_MS, LIGHT_SHARE};
+use crate::enforce::door::{Answer, DoorRules, LIGHT_SHARE};
+use crate::enforce::duress::Figures;
 use crate::enforce::gate::{Due, Gate};
 use crate::ledger::watched::during_scans;
 use crate::ledger::{Capacity, ObjectTag, Sample, SiteId, UNKNOWN_CLASS};
@@ -44,6 +45,7 @@ fn the_statuses_are_not_locked_while_records_are_passed_over() {
         throw: Throw::Oom,
         door: None,
         admit: Arc::default(),
+        priority: 1.0,
     };
     let mut evaluation = Evaluation::default();
     evaluation.adopt(
@@ -58,7 +60,8 @@ fn the_statuses_are_not_locked_while_records_are_passed_over() {
         gates: &enforcement.gates,
         free_heap_bytes: 1 << 30,
         max_heap_bytes: 1 << 30,
-        starved: false,
+        duress: Figures::default(),
+        only_in_duress: false,
         enforced: true,
         test_refuse: None,
         now: Instant::now(),
@@ -93,6 +96,8 @@ struct Doored {
     now: Instant,
     free_heap_bytes: u64,
     enforced: bool,
+    is_duress: bool,
+    only_in_duress: bool,
 }
 
 const MIB: u64 = 1 << 20;
@@ -126,6 +131,7 @@ impl Doored {
             throw: Throw::Oom,
             door,
             admit: Arc::default(),
+            priority: 1.0,
         };
         let mut evaluation = Evaluation::default();
         evaluation.adopt(
@@ -144,6 +150,8 @@ impl Doored {
             now: Instant::now(),
             free_heap_bytes: 1 << 29,
             enforced: true,
+            is_duress: false,
+            only_in_duress: false,
         }
     }
 
@@ -153,7 +161,12 @@ impl Doored {
             gates: &self.enforcement.gates,
             free_heap_bytes: self.free_heap_bytes,
             max_heap_bytes: 1 << 30,
-            starved: false,
+            duress: Figures {
+                is_on: self.is_duress,
+                free_bytes: self.free_heap_bytes,
+                short_below_bytes: self.free_heap_bytes + u64::from(self.is_duress),
+            },
+            only_in_duress: self.only_in_duress,
             enforced: self.enforced,
             test_refuse: None,
             now: self.now,
@@ -230,13 +243,14 @@ fn the_door_shuts_at_the_limit_and_errors_begin_at_the_reserve() {
     assert_eq!(account.word(), (false, false));
     assert!(!account.enforcement.gates.is_any_asked());
     assert_eq!(account.gate().knock(0, false), Answer::In);
-    // Beyond the limit nobody inside is stopped, and a new request waits for the verdict.
+    // Beyond the limit nobody is stopped or waits before there is a verdict.
     assert_eq!(account.keep(8), None);
     account.turn();
-    assert!(account.enforcement.gates.is_any_asked());
-    assert_eq!(account.gate().knock(0, false), Answer::Wait);
+    assert!(!account.enforcement.gates.is_any_asked());
+    assert_eq!(account.gate().knock(0, false), Answer::In);
     account.decide();
     assert_eq!(account.word(), (true, false));
+    assert!(account.enforcement.gates.is_any_asked());
     let Answer::Probe(ticket) = account.gate().knock(5, false) else {
         panic!("the first goes in as a probe");
     };
@@ -245,19 +259,52 @@ fn the_door_shuts_at_the_limit_and_errors_begin_at_the_reserve() {
     assert_eq!(account.keep(3), None, "the reserve is 8 MiB");
     account.decide();
     assert_eq!(account.word(), (true, false));
-    // Beyond the reserve threads wait for the verdict about it, and are refused then.
-    assert_eq!(account.keep(3), Some(Due::Overdrawn));
+    assert_eq!(account.keep(3), None, "no verdict about the reserve yet");
     account.decide();
     assert_eq!(account.word(), (true, true));
     assert_eq!(account.keep(1), Some(Due::Over));
+    // Errors end as soon as it is within limit and reserve.
+    account.let_go(4);
+    account.decide();
+    assert_eq!(account.word(), (true, false));
     let counts = account.gate().drain();
     assert_eq!(counts.admission_refusals, 1);
     let statuses = account.enforcement.statuses();
     let status = statuses.status("a").expect("it has a limit");
-    assert_eq!(
-        status.counts.waited_ms, KNOCK_AGAIN_MS,
-        "one request waited once"
-    );
+    assert_eq!(status.counts.waited_ms, 0, "nobody waited");
+}
+
+#[test]
+fn in_duress_suspects_wait_and_the_first_to_be_refused_has_no_reserve() {
+    let mut account = Doored::new();
+    account.turn();
+    account.keep(60);
+    account.decide();
+    account.is_duress = true;
+    account.turn();
+    assert_eq!(account.keep(8), Some(Due::Overdrawn));
+    account.decide();
+    assert_eq!(account.word(), (true, true), "errors at its limit");
+    account.is_duress = false;
+    account.decide();
+    assert_eq!(account.word(), (true, false), "it has its reserve again");
+}
+
+#[test]
+fn limits_that_bind_in_duress_alone_refuse_nobody_before() {
+    let mut account = Doored::new();
+    account.only_in_duress = true;
+    account.turn();
+    account.keep(90);
+    account.decide();
+    assert_eq!(account.word(), (false, false));
+    assert_eq!(account.gate().knock(0, false), Answer::In);
+    account.is_duress = true;
+    account.decide();
+    assert_eq!(account.word(), (true, true));
+    account.is_duress = false;
+    account.decide();
+    assert_eq!(account.word(), (false, false));
 }
 
 /// A load that passes limit and reserve before there is a verdict: the door comes first, and only a collection
@@ -358,6 +405,7 @@ fn the_reserve_shrinks_with_the_free_heap() {
     account.free_heap_bytes = 0;
     account.turn();
     account.keep(68);
+    account.decide();
     account.decide();
     assert_eq!(account.word(), (true, true), "there is no room for it");
 }

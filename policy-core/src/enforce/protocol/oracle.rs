@@ -11,10 +11,8 @@ use policy_config::Door;
 
 use crate::core::Core;
 use crate::enforce::admission::Level;
-use crate::enforce::door::{Answer, KNOCK_AGAIN_MS, LEASE_MS, LONGEST_PAUSE_MS};
-use crate::enforce::grace::{
-    CARRIER_MS, GRACE_BYTES, SLOW_BYTES_PER_MS, SLOWEST_MS, WAIT_MS, WAITS_MS,
-};
+use crate::enforce::door::{Answer, LEASE_MS, LONGEST_PAUSE_MS};
+use crate::enforce::grace::{GRACE_BYTES, SLOW_BYTES_PER_MS, SLOWEST_MS, WAIT_MS, WAITS_MS};
 use crate::enforce::overdraft::Survival;
 use crate::enforce::state::Phase;
 use crate::ledger::{Epoch, Ledger, PurseId};
@@ -133,10 +131,6 @@ impl Oracle {
         let has_door = account.is_some_and(|account| account.enforced && account.has_door);
         match answer {
             Answer::In => {}
-            Answer::Wait => assert!(
-                has_door && account.is_some_and(|account| account.limit_bytes.is_some()),
-                "a request waits for nothing"
-            ),
             Answer::Probe(_) | Answer::Away { .. } => assert!(
                 has_door && account.is_some_and(|account| account.conviction.is_some()),
                 "{answer:?} without a verdict"
@@ -154,7 +148,6 @@ impl Oracle {
                     "two probes are inside"
                 );
             }
-            Answer::Wait => self.waited_ms += KNOCK_AGAIN_MS,
             Answer::In => {}
         }
     }
@@ -177,8 +170,15 @@ impl Oracle {
         }
     }
 
-    /// A charge has passed its gates; `is_due` tells at which it was due.
-    pub(super) fn passed(&mut self, payer: PurseId, bytes: u64, is_due: impl Fn(u32) -> bool) {
+    /// A charge has passed its gates; `is_due` tells at which it was due. Below its limit nobody is held while the
+    /// heap has room; in duress nobody passes the stop.
+    pub(super) fn passed(
+        &mut self,
+        core: &Core,
+        payer: PurseId,
+        (bytes, size_bytes): (u64, u64),
+        is_due: impl Fn(u32) -> bool,
+    ) {
         if self.turn.is_some() {
             *self.charged_in_turn.entry(payer).or_default() += bytes;
             return;
@@ -188,8 +188,17 @@ impl Oracle {
                 continue;
             }
             account.charged_bytes += bytes;
+            let gate = core.enforcement.gates.get(account.gate);
+            let is_duress = gate.is_some_and(|gate| gate.word().0.duress);
+            let is_alone = account.limit_bytes.is_some_and(|limit| size_bytes > limit);
+            assert!(
+                is_duress || is_alone || account.refused.is_some() || !is_due(account.gate),
+                "{} is held below its limit",
+                account.account
+            );
             assert!(
                 account.limit_bytes.is_none()
+                    || !is_duress
                     || is_due(account.gate)
                     || account.charged_bytes <= account.stop_bytes,
                 "{} goes on at {} bytes, the stop is at {}",
@@ -204,7 +213,8 @@ impl Oracle {
     pub(super) fn released(&mut self, core: &Core, level: Level) {
         let gate = core.enforcement.gates.get(level.account).expect("a gate");
         let word = gate.word().0;
-        if !word.limited || !word.enforced || word.over || self.turn.is_some() {
+        let is_awaited = word.limited && word.enforced && word.duress && !word.over;
+        if !is_awaited || self.turn.is_some() {
             return;
         }
         if let Some(account) = self.at_gate(level.account, level.payer) {
@@ -231,9 +241,8 @@ impl Oracle {
     }
 
     /// A thread without a unit of work is made to sleep.
-    pub(super) fn slowed(&self, ms: u64, is_virtual: bool) {
-        let longest_ms = if is_virtual { CARRIER_MS } else { SLOWEST_MS };
-        assert!(ms <= longest_ms, "a thread's own loop sleeps {ms} ms");
+    pub(super) fn slowed(&self, ms: u64) {
+        assert!(ms <= SLOWEST_MS, "a thread's own loop sleeps {ms} ms");
     }
 
     pub(super) fn granted(&mut self, thread: usize, bytes: u64) {
@@ -325,10 +334,13 @@ impl Oracle {
                 let conviction =
                     over.map(|limit| self.convict(&core.ledger, limited, limit, covered));
                 let beyond_reserve = match status.reserve.map(|reserve| reserve.phase) {
+                    _ if status.is_victim => over,
                     Some(Phase::Over { limit_bytes }) => Some(limit_bytes),
                     Some(Phase::Open | Phase::Suspect { .. }) => None,
                     None => over,
                 };
+                let is_duress = core.enforcement.duress().is_on;
+                assert!(is_duress || !status.is_victim, "a victim without duress");
                 let refused = (beyond_reserve.filter(|_| over.is_some()))
                     .map(|limit| self.convict(&core.ledger, limited, limit, covered));
                 assert_eq!(refused.is_some(), status.is_refused());

@@ -22,6 +22,8 @@ use super::world::Allocation;
 
 /// The maximum heap.
 pub(super) const MAX_HEAP_BYTES: u64 = 16 << 20;
+/// What a heap that is short has free: less than a tenth, and more than what canaries need.
+const SHORT_BYTES: u64 = 1300 << 10;
 /// Purses there can be.
 const MOST_PURSES: u32 = 64;
 /// A batch of refunds is reported at this pace once it has begun, while its thread is not set
@@ -73,6 +75,8 @@ pub(super) struct State {
     pub(super) oracle: Oracle,
     /// The VM refuses what the agent asks for.
     pub(super) refuses: bool,
+    /// The heap is short: others hold nearly all of it.
+    pub(super) is_pressed: bool,
     /// How long a collection of all memory takes.
     covering_ms: u64,
     /// G1's flag, and when its service thread looks at it next.
@@ -111,6 +115,7 @@ impl Simulation {
             deployments,
             oracle: Oracle::default(),
             refuses: false,
+            is_pressed: false,
             covering_ms,
             flag: false,
             service_at_ms: 0,
@@ -247,7 +252,12 @@ impl ports::Heap for Simulation {
     fn used_bytes(&self) -> Option<u64> {
         let state = self.state.borrow();
         // As the collector left it; what came since counts with the next.
-        Some(state.heap.used_after_gc)
+        let used = state.heap.used_after_gc;
+        Some(if state.is_pressed {
+            used.max(MAX_HEAP_BYTES - SHORT_BYTES)
+        } else {
+            used
+        })
     }
 }
 

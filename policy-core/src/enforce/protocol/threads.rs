@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::core::Core;
 use crate::enforce::admission::{Admission, Barred, Charged, Level, Step};
 use crate::enforce::gate::Due;
-use crate::enforce::grace::{CARRIER_MS, Grace, WAIT_MS};
+use crate::enforce::grace::Grace;
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::enforce::refusal_details::RefusalDetails;
 use crate::enforce::throw_points::Reason;
@@ -39,6 +39,8 @@ pub(super) struct Place {
     pub(super) is_loop: bool,
     /// Its program has asked not to be refused.
     pub(super) is_masked: bool,
+    /// A shut door has let in what it runs.
+    pub(super) is_let_in: bool,
     /// Its stack is not known before then.
     pub(super) known_at_ms: u64,
 }
@@ -154,6 +156,14 @@ impl CallingThread for Caller<'_> {
         Ok(())
     }
 
+    fn is_event_loop(&mut self) -> bool {
+        false
+    }
+
+    fn is_let_in(&mut self) -> bool {
+        self.place.is_let_in
+    }
+
     fn is_masked(&mut self) -> bool {
         self.place.is_masked
     }
@@ -266,17 +276,15 @@ impl State {
             payer,
             bytes: charge.bytes,
             size_bytes,
-            turn: 1,
         };
-        let begun = self.with_caller(core, index, charged, |caller| {
-            Admission::begin(core, charged, caller)
-        });
+        let begun = Admission::begin(core, charged);
         let due = |gate| {
             begun
                 .as_ref()
                 .is_some_and(|admission| admission.is_due_at(gate))
         };
-        self.oracle.passed(payer, charge.bytes, due);
+        self.oracle
+            .passed(core, payer, (charge.bytes, size_bytes), due);
         let Some(admission) = begun else {
             return self.allocated(payer, object, is_kept);
         };
@@ -350,9 +358,10 @@ impl State {
         self.follow_wait(core, index, &mut hold);
         match step {
             Step::Sleep(longest) => {
+                assert!(!self.threads[index].is_virtual, "a carrier is held");
                 let ms = u64::try_from(longest.as_millis()).expect("a short sleep");
                 if hold.admission.is_spared() {
-                    self.oracle.slowed(ms, self.threads[index].is_virtual);
+                    self.oracle.slowed(ms);
                 }
                 hold.wakes_at_ms = self.now_ms + ms;
                 self.threads[index].hold = Some(hold);
@@ -376,22 +385,13 @@ impl State {
                 assert_eq!(due, Due::Overdrawn);
                 let gate = core.enforcement.gates.get(level.account).expect("a gate");
                 let thread = &self.threads[index];
-                let may = match gate.is_starved() {
-                    true => WAIT_MS,
-                    false => (thread.grace).may_wait_ms(gate.word().1, hold.charged.bytes),
-                };
-                let longest_ms = if thread.is_virtual {
-                    may.min(CARRIER_MS)
-                } else {
-                    may
-                };
+                assert!(!thread.is_virtual, "a carrier is held");
+                let longest_ms = (thread.grace).may_wait_ms(gate.word().1, hold.charged.bytes);
                 hold.verdict = Some((now_ms, longest_ms, level));
             }
             (Some((since_ms, longest_ms, level)), false) => {
                 hold.verdict = None;
-                let gate = core.enforcement.gates.get(level.account);
-                let goes_on = gate.is_some_and(|gate| gate.goes_on_without_evidence(now_ms));
-                if now_ms - since_ms < longest_ms && !goes_on {
+                if now_ms - since_ms < longest_ms {
                     self.oracle.released(core, level);
                 }
             }

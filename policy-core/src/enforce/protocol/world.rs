@@ -79,6 +79,13 @@ pub(super) enum Event {
     },
     /// The VM refuses what the agent asks for, or no longer.
     Refuses(bool),
+    /// The heap becomes short, or no longer is.
+    Presses(bool),
+    /// A thread comes to run a request that a shut door has let in, or not.
+    LetIn {
+        thread: u8,
+        is_let_in: bool,
+    },
     Redeploy(u8),
     NameLoaders,
     /// Reports are read: the gates' counts are taken in.
@@ -216,6 +223,10 @@ impl World {
                 state.threads[place(thread)].place.known_at_ms = known_at_ms;
             }
             Event::Refuses(refuses) => state.refuses = refuses,
+            Event::Presses(is_pressed) => state.is_pressed = is_pressed,
+            Event::LetIn { thread, is_let_in } => {
+                state.threads[place(thread)].goes_to(|place| place.is_let_in = is_let_in);
+            }
             Event::NameLoaders => {
                 state.deployments.name_loaders(core);
                 self.jvm.publish_at_once();
@@ -430,6 +441,9 @@ pub(super) fn event() -> impl Strategy<Value = Event> {
         2 => (0u8..4, prop::option::weighted(0.7, 0u8..3))
             .prop_map(|(thread, name)| Event::Scope { thread, name }),
         1 => any::<bool>().prop_map(Event::Refuses),
+        2 => any::<bool>().prop_map(Event::Presses),
+        1 => (0u8..4, any::<bool>())
+            .prop_map(|(thread, is_let_in)| Event::LetIn { thread, is_let_in }),
         1 => (0u8..3).prop_map(Event::Redeploy),
         2 => Just(Event::NameLoaders),
         1 => Just(Event::Read),

@@ -204,6 +204,7 @@ mod tests {
         Payer {
             number: Some(number),
             generation: exceptions.generation,
+            interrupts_tasks: false,
         }
     }
 
@@ -270,6 +271,20 @@ mod tests {
             };
             assert!(!said.is_work(later), "judged under another policy");
         }
+    }
+
+    #[test]
+    fn tasks_are_interrupted_where_the_account_says_so() {
+        let text = "[[account]]\nname = 'b'\npackages = ['b.*']\ntasks = 'interrupt'\n\
+            [[account]]\nname = 'c'\npackages = ['c.*']\nwork = ['c.jobs.*']";
+        let policy = Arc::new(policy(text));
+        let mut directory = Directory::new(policy.clone());
+        directory.enter_packages(PurseId::new(3), 0);
+        directory.enter_packages(PurseId::new(4), 1);
+        let exceptions = Exceptions::default().follow(&policy).unwrap();
+        let exceptions = exceptions.with_payers(&directory);
+        let interrupts = |purse| exceptions.payer(PurseId::new(purse)).interrupts_tasks;
+        assert_eq!([3, 4, 5].map(interrupts), [true, false, false]);
     }
 
     #[test]

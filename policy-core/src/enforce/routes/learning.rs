@@ -130,17 +130,11 @@ impl Routes {
                 service.room.empty();
             }
             entry.follow(is_shut, current, now_ms);
-            if let Some(marks) = &entry.pending {
-                let decided = marks.iter().map(|mark| mark.epoch).max().unwrap_or(0);
-                if boundary.is_some_and(|boundary| boundary.get() + 1 >= decided) {
-                    proved.push(Proved {
-                        place,
-                        account: PurseId::new(account as u16),
-                        shut_from: entry.shut.map(|shut| shut.from),
-                        name: "".into(),
-                    });
-                }
-            } else if current.get() > entry.decided {
+            let is_decided = |epoch: u32| boundary.is_some_and(|upto| upto.get() + 1 >= epoch);
+            // The mark that is waiting, unless a later one is decided already.
+            if current.get() > entry.decided
+                && (entry.pending.is_none() || is_decided(current.get()))
+            {
                 let changes = core.ledger.intervals().changes();
                 let marks = service.routes.iter().map(|route| {
                     let totals = route.purse().map(|purse| core.ledger.totals(purse));
@@ -155,6 +149,15 @@ impl Routes {
                     }
                 });
                 entry.pending = Some(marks.collect());
+            }
+            let marks = entry.pending.as_ref().and_then(|marks| marks.first());
+            if marks.is_some_and(|mark| is_decided(mark.epoch)) {
+                proved.push(Proved {
+                    place,
+                    account: PurseId::new(account as u16),
+                    shut_from: entry.shut.map(|shut| shut.from),
+                    name: "".into(),
+                });
             }
         }
         proved
@@ -247,7 +250,7 @@ impl Routes {
             let Some(marks) = entry.pending.take() else {
                 continue;
             };
-            entry.decided = marks.iter().map(|mark| mark.epoch).max().unwrap_or(0);
+            entry.decided = marks.first().map_or(0, |mark| mark.epoch);
             let most_inside = routes.room.take_most_inside();
             let of_service = found.iter().filter(|found| found.at.0 == service.place);
             let mut all_kept = 0u64;
@@ -272,6 +275,7 @@ impl Routes {
                     learned.dismissed |= kept > terms.limit_bytes / KEPT_SHARE;
                 }
             }
+            let mut shown = 0u64;
             let none_is_cheap = all_kept > ALL_KEPT * (terms.limit_bytes / KEPT_SHARE);
             for found in of_service {
                 let at = found.at.1;
@@ -288,13 +292,24 @@ impl Routes {
                     .allocated_bytes
                     .store(price.allocated_bytes, Ordering::Relaxed);
                 route.peak_bytes.store(price.peak_bytes, Ordering::Relaxed);
-                let charged = core.ledger.totals(purse).charged.bytes;
-                route.base_charged.store(charged, Ordering::Relaxed);
+                let totals = core.ledger.totals(purse);
+                let charged_before = route
+                    .base_charged
+                    .swap(totals.charged.bytes, Ordering::Relaxed);
+                let allocated_before =
+                    (route.base_allocated).swap(totals.allocated_bytes, Ordering::Relaxed);
+                if cheap {
+                    let allocated = totals.allocated_bytes.saturating_sub(allocated_before);
+                    let freed = (allocated + charged_before).saturating_sub(totals.charged.bytes);
+                    shown = shown.saturating_add(freed);
+                }
                 route.base_calls.store(route.came_in(), Ordering::Relaxed);
                 route.cheap.store(cheap.into(), Ordering::Release);
             }
             let budget = terms.limit_bytes / BUDGET_SHARE / of_account;
-            routes.room.set(terms.left_bytes / of_account, budget);
+            routes
+                .room
+                .set(terms.left_bytes / of_account, budget, shown);
         }
     }
 }

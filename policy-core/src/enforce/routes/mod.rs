@@ -30,6 +30,8 @@
 //!   evidence finds what was kept, and the route is dismissed. Gained: L/32, what chance allows (two deviations,
 //!   a few sampling intervals), and what the requests have that went in until the charges showed (as many as fit by
 //!   the known peak).
+//! * *Requests that keep what they threw away before.* No excess shows before the next evidence. Gained: what is left
+//!   of the reserve and what the latest evidence has shown to be garbage of these routes, at the most.
 //! * *Requests that keep just below 1 KiB.* They are cheap, and go in: until they have kept L/64, then the route is
 //!   dismissed; by all routes together L/16.
 //! * *Many cheap reads that hide a growing use of the same route.* The price is a mean over at most two windows, and
@@ -65,7 +67,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 use learning::Learned;
 use price::{Mark, Price};
-use room::{Room, Spent};
+use room::{Charged, Room, Spent};
 
 /// Routes of a service that have a name.
 pub const MOST_NAMED: usize = 63;
@@ -123,6 +125,8 @@ struct Route {
     /// The charge and the requests at the latest evidence.
     base_charged: AtomicU64,
     base_calls: AtomicU64,
+    /// What it had ever allocated then.
+    base_allocated: AtomicU64,
 }
 
 /// What the agent's threads know.
@@ -226,9 +230,11 @@ impl Route {
         }
     }
 
-    /// Charged bytes since the latest evidence beyond what is expected.
-    fn excess_bytes(&self, ledger: &Ledger, interval_bytes: u64) -> u64 {
-        let Some(purse) = self.purse() else { return 0 };
+    /// What it was charged since the latest evidence.
+    fn charged(&self, ledger: &Ledger, interval_bytes: u64) -> Charged {
+        let Some(purse) = self.purse() else {
+            return Charged::default();
+        };
         let charged = ledger.totals(purse).charged.bytes;
         let since = |now: u64, base: &AtomicU64| now.saturating_sub(base.load(Ordering::Relaxed));
         let spent = Spent {
@@ -237,12 +243,17 @@ impl Route {
             allocated_bytes: self.allocated_bytes.load(Ordering::Relaxed),
             interval_bytes,
         };
-        spent.excess_bytes()
+        Charged {
+            excess_bytes: spent.excess_bytes(),
+            all_bytes: spent.charged_bytes,
+        }
     }
 
     /// Takes the place for a route of this purse.
     fn begin(&self, purse: PurseId) {
-        for counter in [&self.calls, &self.refused, &self.marked, &self.before] {
+        let counters = [&self.calls, &self.refused, &self.marked, &self.before];
+        let bases = [&self.base_charged, &self.base_calls, &self.base_allocated];
+        for counter in counters.into_iter().chain(bases) {
             counter.store(0, Ordering::Relaxed);
         }
         self.cheap.store(0, Ordering::Relaxed);
@@ -334,14 +345,18 @@ impl Routes {
         }
         let intervals = core.ledger.intervals();
         let interval_bytes = intervals.bytes(intervals.current());
-        let excess = (service.routes.iter())
-            .filter(|route| route.cheap.load(Ordering::Relaxed) != 0)
-            .map(|route| route.excess_bytes(&core.ledger, interval_bytes))
-            .fold(0, u64::saturating_add);
+        let mut charged = Charged::default();
+        for route in &service.routes {
+            if route.cheap.load(Ordering::Relaxed) != 0 {
+                let more = route.charged(&core.ledger, interval_bytes);
+                charged.excess_bytes = charged.excess_bytes.saturating_add(more.excess_bytes);
+                charged.all_bytes = charged.all_bytes.saturating_add(more.all_bytes);
+            }
+        }
         let peak = route.peak_bytes.load(Ordering::Relaxed);
         let units = peak.div_ceil(PEAK_UNIT_BYTES).clamp(1, MOST_PEAK);
         (service.room)
-            .enter(units * PEAK_UNIT_BYTES, excess)
+            .enter(units * PEAK_UNIT_BYTES, charged)
             .then_some(units << NUMBER_BITS | u64::from(number))
     }
 

@@ -6,7 +6,9 @@
 //!   what is left of the reserve;
 //! * what the cheap routes were charged since the latest evidence, beyond what so many of their requests
 //!   allocate as a rule, fits into the budget: 1/[`BUDGET_SHARE`] of the limit. What a request allocates as a
-//!   rule is garbage, as evidence has shown; what goes beyond may be kept.
+//!   rule is garbage, as evidence has shown; what goes beyond may be kept;
+//! * all that they were charged since the latest evidence fits into what is left of the reserve and as much again
+//!   as that evidence has shown to be garbage.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -18,28 +20,38 @@ pub const BUDGET_SHARE: u64 = 32;
 #[derive(Debug, Default)]
 pub struct Room {
     left_bytes: AtomicU64,
+    shown_bytes: AtomicU64,
     budget_bytes: AtomicU64,
     inside_bytes: AtomicU64,
     most_inside_bytes: AtomicU64,
 }
 
 impl Room {
-    /// Sets what is left of the reserve, and the budget until the next evidence. The enforcer's thread.
-    pub fn set(&self, left_bytes: u64, budget_bytes: u64) {
+    /// Sets what is left of the reserve, the budget until the next evidence, and what the latest has shown to be
+    /// garbage. The enforcer's thread.
+    pub fn set(&self, left_bytes: u64, budget_bytes: u64, shown_bytes: u64) {
+        self.shown_bytes.store(shown_bytes, Ordering::Relaxed);
         self.budget_bytes.store(budget_bytes, Ordering::Relaxed);
         self.left_bytes.store(left_bytes, Ordering::Relaxed);
     }
 
-    /// Takes room for a request that has `peak_bytes` at a time. `excess_bytes`: what was charged beyond what is
-    /// expected, see [`Spent::excess_bytes`]. False: there is no room. Two threads never get the same bytes.
-    pub fn enter(&self, peak_bytes: u64, excess_bytes: u64) -> bool {
+    /// Takes room for a request that has `peak_bytes` at a time. `charged`: what the cheap routes were charged since
+    /// the latest evidence. False: there is no room. Two threads never get the same bytes.
+    pub fn enter(&self, peak_bytes: u64, charged: Charged) -> bool {
+        let Charged {
+            excess_bytes,
+            all_bytes,
+        } = charged;
         if excess_bytes > self.budget_bytes.load(Ordering::Relaxed) {
             return false;
         }
         let left = self.left_bytes.load(Ordering::Relaxed);
+        let with_shown = left.saturating_add(self.shown_bytes.load(Ordering::Relaxed));
         let fits = |inside: u64| {
             let after = inside.checked_add(peak_bytes)?;
-            (after.saturating_add(excess_bytes) <= left).then_some(after)
+            let fits = after.saturating_add(excess_bytes) <= left
+                && after.saturating_add(all_bytes) <= with_shown;
+            fits.then_some(after)
         };
         let order = (Ordering::AcqRel, Ordering::Relaxed);
         let entered = self.inside_bytes.fetch_update(order.0, order.1, fits);
@@ -67,6 +79,15 @@ impl Room {
     pub fn empty(&self) {
         self.inside_bytes.store(0, Ordering::Relaxed);
     }
+}
+
+/// What the cheap routes of a service were charged since the latest evidence, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Charged {
+    /// Beyond what is expected: see [`Spent::excess_bytes`].
+    pub excess_bytes: u64,
+    /// In all.
+    pub all_bytes: u64,
 }
 
 /// What a route was charged since the latest evidence.
@@ -98,22 +119,54 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn excess(excess_bytes: u64) -> Charged {
+        Charged {
+            excess_bytes,
+            all_bytes: excess_bytes,
+        }
+    }
+
+    #[test]
+    fn what_was_charged_in_all_fits_into_the_reserve_and_what_was_garbage() {
+        let room = Room::default();
+        room.set(1_000, 100, 500);
+        let all = |all_bytes| Charged {
+            excess_bytes: 0,
+            all_bytes,
+        };
+        assert!(!room.enter(100, all(1_401)));
+        assert!(room.enter(100, all(1_400)));
+        assert!(!room.enter(100, all(1_400)));
+    }
+
     #[test]
     fn as_many_go_in_as_fit_and_each_makes_room_again() {
         let room = Room::default();
-        assert!(!room.enter(1, 0), "nothing is left before it is set");
-        room.set(1_000, 100);
-        assert!(room.enter(400, 0) && room.enter(400, 0));
-        assert!(!room.enter(400, 0));
-        assert!(!room.enter(200, 1), "the excess takes from what is left");
-        assert!(room.enter(200, 0));
+        assert!(
+            !room.enter(1, excess(0)),
+            "nothing is left before it is set"
+        );
+        room.set(1_000, 100, 1_000);
+        assert!(room.enter(400, excess(0)) && room.enter(400, excess(0)));
+        assert!(!room.enter(400, excess(0)));
+        assert!(
+            !room.enter(200, excess(1)),
+            "the excess takes from what is left"
+        );
+        assert!(room.enter(200, excess(0)));
         assert_eq!(room.take_most_inside(), 1_000);
         room.leave(400);
-        assert!(!room.enter(1, 101), "beyond the budget nobody goes in");
-        assert!(room.enter(300, 100));
+        assert!(
+            !room.enter(1, excess(101)),
+            "beyond the budget nobody goes in"
+        );
+        assert!(room.enter(300, excess(100)));
         room.empty();
         room.leave(300);
-        assert!(room.enter(1_000, 0), "an end that comes late takes no room");
+        assert!(
+            room.enter(1_000, excess(0)),
+            "an end that comes late takes no room"
+        );
     }
 
     #[test]
@@ -150,10 +203,10 @@ mod tests {
         #[test]
         fn those_inside_fit(steps in proptest::collection::vec((1u64..500, any::<bool>()), 1..60)) {
             let room = Room::default();
-            room.set(1_000, 0);
+            room.set(1_000, 0, 0);
             let mut inside: Vec<u64> = Vec::new();
             for (peak, enters) in steps {
-                if enters && room.enter(peak, 0) {
+                if enters && room.enter(peak, excess(0)) {
                     inside.push(peak);
                 } else if let Some(peak) = inside.pop() {
                     room.leave(peak);

@@ -194,6 +194,7 @@ pub(super) fn deploy(core: &Core, name: &str) -> (PurseId, LoaderId) {
         aliases: vec![name.to_owned()],
         server: Server::Tomcat,
         one_loader: true,
+        tells_stop: false,
     };
     directory.set_identity(loader, LoaderIdentity::Service(name));
     loaders.set_owner(loader, LoaderOwner::Service(purse));
@@ -277,7 +278,6 @@ fn names_are_bounded_and_the_rest_is_one_route() {
         numbers[5],
         "who has a name keeps it"
     );
-    world.request(0, 0, 0);
 }
 
 #[test]

@@ -193,6 +193,7 @@ impl MethodDoor {
         let request = Request {
             method: "",
             path: "",
+            route: 0,
         };
         match agent.core.ask(payer, request, agent.uptime_ms()) {
             Answer::Probe(ticket) => return Some(ticket),

@@ -37,7 +37,7 @@ struct Place {
 fn policy(mode: &str, more: &str) -> String {
     format!(
         "[sampling]\ninterval = \"exact\"\n\n[enforcement]\nmode = \"{mode}\"\n\n[[account]]\nname = \"shop\"\n\
-         packages = [\"com.acme.place.*\"]\nlimit = \"16MiB\"\n{more}"
+         packages = [\"com.acme.place.*\"]\nlimit = \"16MiB\"\ntasks = \"interrupt\"\n{more}"
     )
 }
 

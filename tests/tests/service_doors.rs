@@ -538,116 +538,26 @@ fn another_agent_does_not_take_the_door_out() {
 /// While a verdict is awaited, requests wait at the door, but not so many that the container has no thread left
 /// for the neighbours. The verdict does not come at once here: the budget for evidence is used up.
 #[test]
-fn at_most_sixteen_requests_wait_for_a_verdict() {
-    const MOST_WAITING: usize = 16;
-    const REQUESTS: usize = 40;
-    /// A request waits for two seconds at the beginning, and one that does not wait is answered at once.
-    const WAITED: Duration = Duration::from_millis(1_500);
-    /// Long enough that the next request that waits is the first.
-    const CALM: Duration = Duration::from_millis(4_500);
-    /// The batch that comes first may itself take the account to where it has to wait.
-    const TRIES: u32 = 8;
+fn no_request_waits_at_a_door_whatever_is_not_known_yet() {
+    // There is hardly a verdict: the budget is used up at once.
     let mode = "enforce\"\nevidence-budget = \"0.01%";
     let server = tomcat_with(&["/slow", "/other"], mode, &account("/slow", ""));
     let mut client = Client::new(&server, "/slow/shelf", "/slow");
     client.wait_for_door();
-    // A verdict and its end, which collections of others prove too, use the budget up.
-    let suspect = (0..10).any(|_| {
-        // What survives a collection before shows that this is no garbage: else it might go on.
-        for _ in 0..FILLED_BYTES / STEP_BYTES / 2 {
-            assert!(client.comes_in(HOLD));
-        }
-        client.fill();
-        let state =
-            |state: &'static str| move |account: &serde_json::Value| account["state"] == state;
-        let reached = command::poll(Duration::from_secs(3), || {
-            thread::sleep(REST);
-            let accounts = server.accounts();
-            accounts
-                .find("/slow")
-                .is_some_and(state("over"))
-                .then_some(())
-        });
-        if reached.is_none() {
-            return true;
-        }
-        client.persist("do=drop", true);
-        client.persist("do=gc", true);
-        client.wait_for("it is open", state("open"));
-        false
-    });
-    assert!(
-        suspect,
-        "the budget is never used up: {}",
-        client.described()
-    );
-    // `None`: the verdict came after all, as an overdue one does after 15 s.
-    let waits_of_a_batch = |client: &Client<'_>| -> Option<Vec<Duration>> {
-        thread::scope(|scope| {
-            let one = || {
-                let begun = Instant::now();
-                match client.get(LIGHT).status {
-                    503 => None,
-                    status => {
-                        assert_eq!(status, 200);
-                        Some(begun.elapsed())
-                    }
-                }
-            };
-            let all: Vec<_> = (0..REQUESTS).map(|_| scope.spawn(one)).collect();
-            server.ask(NEIGHBOUR);
-            all.into_iter()
-                .map(|one| one.join().expect("it does not panic"))
-                .collect()
-        })
-    };
-    let mut seen = Vec::new();
-    for _ in 0..TRIES {
-        client.persist("do=drop", true);
-        client.persist("do=gc", true);
-        client.wait_for("it is open", |account| account["state"] == "open");
-        let steps = FILLED_BYTES / STEP_BYTES;
-        for _ in 0..steps / 2 {
-            assert!(client.comes_in(HOLD));
-        }
-        assert!(client.comes_in("do=gc"));
-        thread::sleep(CALM);
-        let mut waited = 0;
-        for step in steps / 2..steps * 2 {
-            if !client.comes_in(HOLD) {
-                break;
-            }
-            if step * STEP_BYTES < (LIMIT_MIB << 20) / 10 * 9 {
-                continue;
-            }
-            let Some(waits) = waits_of_a_batch(&client) else {
-                let accounts = server.accounts();
-                let slow = accounts.find("/slow").expect("listed");
-                assert_eq!(slow["state"], "over", "turned away without a verdict");
-                break;
-            };
-            waited = waits.iter().filter(|wait| **wait >= WAITED).count();
-            assert!(
-                waited <= MOST_WAITING,
-                "{waits:?}: {}\n{}",
-                client.described(),
-                server.log()
-            );
-            if waited > 0 {
-                break;
-            }
-        }
-        seen.push(waited);
-        if waited == MOST_WAITING {
+    let mut was_suspect = false;
+    for _ in 0..2 * FILLED_BYTES / STEP_BYTES {
+        if !client.comes_in(HOLD) {
             break;
         }
+        let accounts = server.accounts();
+        let slow = accounts.find("/slow").expect("it is listed");
+        was_suspect |= slow["state"] == "suspect";
+        server.ask(NEIGHBOUR);
     }
-    assert_eq!(
-        seen.last(),
-        Some(&MOST_WAITING),
-        "{seen:?}: {}\n{}",
-        client.described(),
-        server.log()
-    );
+    assert!(was_suspect, "{}", client.described());
+    let waited = server
+        .metrics()
+        .sum("heapwarden_account_wait_seconds_total");
+    assert_eq!(waited, 0.0, "{}", client.described());
     server.finish();
 }

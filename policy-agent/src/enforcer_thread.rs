@@ -41,6 +41,8 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
     agent.core.heap.read_after_pause(&turns.jvm);
     while !agent.stopping() {
         let sleep = turns.enforcer.turn(&agent.core, &turns.jvm);
+        let core = &agent.core;
+        core.enforcement.routes.learn(core, turns.jvm.uptime_ms());
         agent.enforcer_turns.finished();
         agent.api.enforcer_took_turn();
         if agent.options().test_panic == Some(TestPanic::Enforcer)

@@ -31,8 +31,8 @@ use crate::sites::Skip;
 use crate::uncertainty::Survivors;
 
 use crate::snapshot::{
-    Account, Class, Heap, Held, Ineffective, Kind, OTHER, Place, PolicyStatus, Principal, Sampling,
-    Snapshot, State, Tree, UNACCOUNTED,
+    Account, Class, Heap, Held, Ineffective, Kind, OTHER, Place, PolicyStatus, Principal, Route,
+    Sampling, Snapshot, State, Tree, UNACCOUNTED,
 };
 
 mod classes;
@@ -350,6 +350,7 @@ fn look<G>(
         account.exact = core.exact.counts_accounts().then_some(exact);
         account.retired_loaders =
             directory.retired_loaders(entry, |purse| core.ledger.totals(purse).charged.bytes > 0);
+        account.routes = routes(core, &purses, &counted.survivors);
         let rule = entry.rule.and_then(|index| policy.accounts.get(index));
         // A library has no charges of its own to limit.
         if let Some(rule) = rule.filter(|_| entry.kind != Kind::Library) {
@@ -371,6 +372,36 @@ fn look<G>(
         classes,
         names: directory.names(),
     }
+}
+
+/// The routes of these purses, by name: several versions of a service are one.
+fn routes(core: &Core, purses: &[PurseId], survivors: &Survivors) -> Vec<Route> {
+    let mut by_name: BTreeMap<String, (Route, Vec<PurseId>)> = BTreeMap::new();
+    let mut most_calls: HashMap<String, u64> = HashMap::new();
+    for (purse, row) in core.enforcement.routes.rows(purses) {
+        let (route, of_route) = by_name.entry(row.route.clone()).or_default();
+        route.calls_total += row.calls.saturating_sub(row.refused);
+        route.refused_total += row.refused;
+        let most = most_calls.entry(row.route).or_default();
+        if row.price.calls >= *most {
+            *most = row.price.calls;
+            route.kept_bytes = row.price.kept_bytes;
+            route.allocated_bytes = row.price.allocated_bytes;
+            route.peak_bytes = row.price.peak_bytes;
+        }
+        of_route.push(purse);
+    }
+    let mut routes: Vec<Route> = (by_name.into_iter())
+        .map(|(name, (mut route, purses))| {
+            route.route = name;
+            route.live_bytes = survivors.live(&purses).bytes;
+            let uncertainty = survivors.uncertainty(&core.ledger, &purses);
+            route.standard_error_bytes = uncertainty.live_error_bytes.ceil() as u64;
+            route
+        })
+        .collect();
+    routes.sort_by_key(|route| std::cmp::Reverse(route.live_bytes));
+    routes
 }
 
 /// The charges of a service with the scopes inside it.

@@ -298,6 +298,8 @@ pub struct Account {
     pub places: Vec<Place>,
     /// How many errors were, or would have been, thrown at places that are not listed.
     pub places_elsewhere: u64,
+    /// What its requests cost by route, largest live bytes first. Empty if it has no door.
+    pub routes: Vec<Route>,
     /// Undeployed services of this account whose class loader still lives and holds bytes.
     pub retired_loaders: u64,
     /// The part of `live_bytes` that undeployed versions have left: their class loader is gone.
@@ -306,6 +308,27 @@ pub struct Account {
     pub principals: Vec<Principal>,
     /// What it holds, by class, largest live bytes first.
     pub classes: Vec<Class>,
+}
+
+/// What the requests of one route cost.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Route {
+    /// The method and the first segments of the path, or `_other`.
+    pub route: String,
+    /// Requests that came in.
+    pub calls_total: u64,
+    /// Requests that were turned away.
+    pub refused_total: u64,
+    /// What they allocated that has survived the latest collection.
+    pub live_bytes: u64,
+    /// Standard error of `live_bytes`.
+    pub standard_error_bytes: u64,
+    /// What a request keeps, by the latest requests.
+    pub kept_bytes: u64,
+    /// What a request allocates, by the latest requests.
+    pub allocated_bytes: u64,
+    /// The most that a request is taken to hold while it runs.
+    pub peak_bytes: u64,
 }
 
 /// Where errors were thrown in an account, or would have been.

@@ -39,6 +39,9 @@ metric_names! {
     ACCOUNT_ADMISSION_REFUSALS = "heapwarden_account_admission_refusals_total";
     ACCOUNT_THREADS_KILLED = "heapwarden_account_threads_killed_total";
     ACCOUNT_WAIT = "heapwarden_account_wait_seconds_total";
+    ROUTE_LIVE_BYTES = "heapwarden_route_live_bytes";
+    ROUTE_CALLS = "heapwarden_route_calls_total";
+    ROUTE_REFUSALS = "heapwarden_route_refusals_total";
     ACCOUNT_DEFERRED_REFUSALS = "heapwarden_account_deferred_refusals_total";
     ACCOUNT_OVER_LIMIT = "heapwarden_account_over_limit";
     ACCOUNT_INEFFECTIVE = "heapwarden_account_ineffective";

@@ -17,9 +17,10 @@ use super::thread_scopes::ThreadScopes;
 
 /// All classes but [`NATIVES`], which comes first: its native methods are bound before another class can be
 /// initialised. Superclasses and interfaces come before the classes that need them.
-const CLASSES: [ClassFile; 29] = [
+const CLASSES: [ClassFile; 32] = [
     class_file!("agent/Agent"),
     class_file!("agent/NativeAgent"),
+    class_file!("agent/RoutePath"),
     class_file!("agent/Inherited"),
     class_file!("agent/Context"),
     class_file!("agent/Cell"),
@@ -27,11 +28,13 @@ const CLASSES: [ClassFile; 29] = [
     class_file!("agent/Loaders"),
     class_file!("agent/LoaderKey"),
     class_file!("agent/LoaderProbe"),
+    class_file!("agent/ServiceRoutes$Route"),
+    class_file!("agent/ServiceRoutes"),
     class_file!("agent/LoaderNumbers$Known"),
     class_file!("agent/LoaderNumbers"),
-    class_file!("agent/AnyShut"),
     class_file!("agent/Container"),
     class_file!("agent/Door"),
+    class_file!("agent/Entry"),
     class_file!("agent/AskedProbe"),
     class_file!("agent/TomcatDoor"),
     class_file!("agent/JettyDoor"),
@@ -49,7 +52,7 @@ const CLASSES: [ClassFile; 29] = [
     class_file!("agent/Bridge"),
 ];
 /// The place after `Cells`.
-const CELLS_END: usize = 6;
+const CELLS_END: usize = 7;
 const NATIVES: ClassFile = class_file!("agent/Natives");
 
 /// `java.lang.Long`.

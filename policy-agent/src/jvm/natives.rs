@@ -14,6 +14,7 @@ use policy_jvm::{Jni, Local, NativeMethod, Ref};
 
 use crate::agent::Agent;
 use crate::enforce::door::{Answer, Request};
+use crate::enforce::routes::Found;
 use crate::identity::loaders::LoaderId;
 use crate::identity::scopes::{Misuse, NewScope};
 use crate::ledger::{PurseId, Tag};
@@ -53,7 +54,9 @@ pub(super) fn bind(jni: &Jni, class: &Ref<'_, Class>) -> Result<(), String> {
         NativeMethod::of2::<i32, i32, bool, _>("refuses", refuses),
         NativeMethod::of1::<ClassLoader, i32, _>("number", number),
         NativeMethod::of0::<bool, _>("anyShut", any_shut),
-        NativeMethod::of3::<i32, JavaString, JavaString, i64, _>("knock", knock),
+        NativeMethod::of1::<i32, bool, _>("came", came),
+        NativeMethod::of3::<i32, JavaString, JavaString, i32, _>("route", route),
+        NativeMethod::of4::<i32, i32, JavaString, JavaString, i64, _>("knock", knock),
         NativeMethod::of2::<i32, i64, (), _>("probeEnded", probe_ended),
         NativeMethod::of2::<i32, i32, i32, _>("refuser", refuser),
         NativeMethod::of3::<i32, JavaString, JavaString, i64, _>("ask", ask),
@@ -235,6 +238,44 @@ fn any_shut(_: &Jni) -> bool {
     Agent::get().is_some_and(|agent| agent.core.any_shut())
 }
 
+fn came(_: &Jni, route: i32) -> bool {
+    let Some(agent) = Agent::get() else {
+        return false;
+    };
+    if let Ok(route @ 1..) = u32::try_from(route) {
+        let current = agent.core.ledger.epochs().current();
+        agent.core.enforcement.routes.came(route, current);
+    }
+    agent.core.any_shut()
+}
+
+fn route(
+    _: &Jni,
+    loader: i32,
+    method: Option<Ref<'_, JavaString>>,
+    path: Option<Ref<'_, JavaString>>,
+) -> i32 {
+    const LATER: i32 = 0;
+    const NONE: i32 = -1;
+    let loader = u32::try_from(loader).ok().map(LoaderId);
+    let text = |text: Option<Ref<'_, JavaString>>| text.and_then(|text| text.text());
+    let (Some(agent), Some(loader), Some(method), Some(path)) =
+        (Agent::get(), loader, text(method), text(path))
+    else {
+        return LATER;
+    };
+    let number = |number: u32| i32::try_from(number).unwrap_or(0);
+    match agent.core.enforcement.routes.find(loader, &method, &path) {
+        Found::Known(known) => number(known),
+        Found::Rest(rest) => NONE - number(rest),
+        Found::None => NONE,
+        Found::Later => {
+            agent.metadata_thread.wake();
+            LATER
+        }
+    }
+}
+
 /// The purse of the service, or of the program, that the loader with this number belongs to.
 fn service_of(agent: &Agent, loader: i32) -> Option<PurseId> {
     let loader = u32::try_from(loader).ok().filter(|&number| number != 0)?;
@@ -249,6 +290,7 @@ fn service_of(agent: &Agent, loader: i32) -> Option<PurseId> {
 fn knock(
     _: &Jni,
     loader: i32,
+    route: i32,
     method: Option<Ref<'_, JavaString>>,
     path: Option<Ref<'_, JavaString>>,
 ) -> i64 {
@@ -256,9 +298,10 @@ fn knock(
     // Its neighbours' requests come by here while a service is shut: nothing is copied for them.
     let asked = payer.filter(|(agent, payer)| agent.core.is_asked(*payer));
     asked.map_or(IN, |(agent, payer)| {
-        answer(method, path, |request| {
+        let route = u32::try_from(route).unwrap_or(0);
+        answer(route, method, path, |request| {
             let answer = agent.core.knock(payer, request, agent.uptime_ms());
-            if let Answer::Probe(_) = answer {
+            if let Answer::Probe(_) | Answer::Free(_) = answer {
                 sampled_thread::let_in();
             }
             answer
@@ -275,7 +318,7 @@ fn ask(
     Agent::get()
         .zip(purse_of(purse))
         .map_or(IN, |(agent, payer)| {
-            answer(method, path, |request| {
+            answer(0, method, path, |request| {
                 agent.core.ask(payer, request, agent.uptime_ms())
             })
         })
@@ -285,6 +328,7 @@ fn ask(
 const IN: i64 = 0;
 
 fn answer(
+    route: u32,
     method: Option<Ref<'_, JavaString>>,
     path: Option<Ref<'_, JavaString>>,
     ask: impl FnOnce(Request<'_>) -> Answer,
@@ -297,10 +341,11 @@ fn answer(
     let request = Request {
         method: &method,
         path: &path,
+        route,
     };
     match ask(request) {
         Answer::In => IN,
-        Answer::Probe(ticket) => i64::try_from(ticket).unwrap_or(IN),
+        Answer::Probe(ticket) | Answer::Free(ticket) => i64::try_from(ticket).unwrap_or(IN),
         // Whole seconds are what the header can say.
         Answer::Away { retry_after_ms } => {
             -i64::try_from(retry_after_ms).map_or(1_000, |ms| ms.clamp(1_000, 60_000))

@@ -3,7 +3,7 @@
 //! Runs on the allocating thread. It asks the VM only for what the rule in
 //! [`crate::identity::attribution`] needs: the context class loader (a field read and a tag), the class
 //! (a tag), frames if the policy needs them or somebody wants its stack, and the tag that brings the refund.
-//! Large arrays are thinned before they are charged. It takes no lock, looks up no name and formats nothing. New loaders and
+//! If the thread serves a request, its route's purse is charged instead of the service's. Large arrays are thinned before they are charged. It takes no lock, looks up no name and formats nothing. New loaders and
 //! classes get a number and a tag; the agent's threads name them later.
 
 use std::cell::Cell;
@@ -84,55 +84,43 @@ fn charge_untimed<'a>(
     let mut thread = JavaThread::new(recognizer, event.thread.as_ref(), side);
     let attribution = attribute(needs, &mut thread);
     thread.remember();
+    let payer = match agent.core.enforcement.routes.in_use() {
+        true => routed(agent, event, attribution.payer),
+        false => attribution.payer,
+    };
     let mut interval = interval;
     let is_large =
         agent.core.thinning.may_be_large(event.size_bytes) && tag_delays_free(&agent.core, class);
     if is_large {
-        match thinned(&agent.core, attribution.payer, event.size_bytes, interval) {
+        match thinned(&agent.core, payer, event.size_bytes, interval) {
             Decision::Keep(wider) => {
                 if wider != interval {
-                    (agent.core.ledger).thin(
-                        attribution.payer,
-                        event.size_bytes,
-                        (interval, wider),
-                        true,
-                    );
+                    (agent.core.ledger).thin(payer, event.size_bytes, (interval, wider), true);
                 }
                 interval = wider;
             }
             Decision::PassOver(wider) => {
-                (agent.core.ledger).thin(
-                    attribution.payer,
-                    event.size_bytes,
-                    (interval, wider),
-                    false,
-                );
+                (agent.core.ledger).thin(payer, event.size_bytes, (interval, wider), false);
                 return None;
             }
         }
     } else if agent.core.class_thinning.is_on() {
-        match thinned_by_class(
-            &agent.core,
-            class,
-            attribution.payer,
-            event.size_bytes,
-            interval,
-        ) {
+        match thinned_by_class(&agent.core, class, payer, event.size_bytes, interval) {
             Decision::Keep(wider) => interval = wider,
             Decision::PassOver(wider) => {
-                agent.core.ledger.pass_over(attribution.payer, wider);
+                agent.core.ledger.pass_over(payer, wider);
                 return None;
             }
         }
     }
     // Held until the record is in the ledger: the sites keep what records name.
     let visit = if agent.core.sites.any_wanted() {
-        site_stack::take(recognizer, attribution.payer, class)
+        site_stack::take(recognizer, payer, class)
     } else {
         None
     };
     let sample = Sample {
-        payer: attribution.payer,
+        payer,
         agent_account: attribution.agent_account,
         principal: attribution.principal,
         class: class.0,
@@ -156,11 +144,11 @@ fn charge_untimed<'a>(
     }
     drop(visit);
     if is_large && bytes > 0 {
-        let account = agent.core.identity.representative(attribution.payer);
+        let account = agent.core.identity.representative(payer);
         (agent.core.thinning).kept(account, event.size_bytes, bytes);
     }
     let charged = Charged {
-        payer: attribution.payer,
+        payer,
         bytes,
         size_bytes: event.size_bytes,
     };
@@ -169,6 +157,24 @@ fn charge_untimed<'a>(
         side,
         charged,
     })
+}
+
+/// The purse of the route that the thread serves, if it belongs to the account that pays; otherwise `payer`. A
+/// route never changes which account pays.
+fn routed(agent: &Agent, event: &SampledAllocation<'_>, payer: PurseId) -> PurseId {
+    let thread = event.thread.as_ref();
+    let number = agent
+        .bridge()
+        .zip(thread)
+        .map_or(0, |(bridge, thread)| bridge.thread_scopes().route(thread));
+    let identity = &agent.core.identity;
+    let route = agent.core.enforcement.routes.purse(number);
+    let of_account = |purse: &PurseId| {
+        let account = identity.representative(*purse);
+        account == identity.representative(payer)
+            && account != u32::from(PurseId::UNACCOUNTED.get())
+    };
+    route.filter(of_account).unwrap_or(payer)
 }
 
 /// Whether a tag keeps G1 from freeing a large object of this class early: it is an array of primitives.

@@ -60,6 +60,7 @@ pub(crate) struct ThreadScopes {
     cell: Slot<Cell>,
     masks: IntField<Cell>,
     let_in: IntField<Cell>,
+    route: IntField<Cell>,
     inherited: Slot<Inherited>,
 }
 
@@ -139,6 +140,7 @@ impl ThreadScopes {
             value: (entry.field(jni, "value")).ok_or_else(|| missing("value"))?,
             masks: int_field(jni, &cell.class, "masks")?,
             let_in: int_field(jni, &cell.class, "letIn")?,
+            route: int_field(jni, &cell.class, "route")?,
             cell,
             inherited: Slot::find(
                 jni,
@@ -180,6 +182,13 @@ impl ThreadScopes {
     pub(super) fn is_masked(&self, thread: &Ref<'_, Thread>) -> bool {
         self.find_value(thread, self.locals, &self.cell)
             .is_some_and(|cell| cell.int(self.masks) > 0)
+    }
+
+    /// The number of the route of the request that the calling thread serves, or served last; 0 for none.
+    pub(super) fn route(&self, thread: &Ref<'_, Thread>) -> u32 {
+        let cell = self.find_value(thread, self.locals, &self.cell);
+        let number = cell.map_or(0, |cell| cell.int(self.route));
+        u32::try_from(number).unwrap_or(0)
     }
 
     /// Whether the calling thread is in a request that a shut door has let in.

@@ -1,6 +1,6 @@
 //! The metadata thread: names classes, inspects methods and puts policies in force.
 //!
-//! It enters new scopes, names the classes that samples have met, inspects the methods that due threads
+//! It enters new scopes, makes routes, names the classes that samples have met, inspects the methods that due threads
 //! have met, and names those on the stacks of sites, which it also clears. When a policy with package accounts comes, it classifies all loaded classes, which only an
 //! attached thread can do. It calls no Java code.
 
@@ -43,6 +43,7 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
                 .directory()
                 .enter_scope(new.purse, new.name, new.loader);
         }
+        agent.core.enforcement.routes.make_wanted(&agent.core);
         let mut named = 0;
         while named < MOST_AT_A_TIME
             && let Some(new) = agent.references.new_classes.pop()

@@ -138,6 +138,12 @@ catalog! {
         "Threads that ended with an uncaught refusal.";
     ACCOUNT_WAIT = Counter Seconds ["account"]
         "What enforcement made the account's threads and requests wait, in seconds.";
+    ROUTE_LIVE_BYTES = Gauge Bytes ["account", "route"]
+        "Estimated bytes allocated by the requests of one route of the account that had survived the latest collection; at most 1,000 routes.";
+    ROUTE_CALLS = Counter None ["account", "route"]
+        "Requests of the route that came in, since its service was deployed.";
+    ROUTE_REFUSALS = Counter None ["account", "route"]
+        "Requests of the route that were turned away at the door, since its service was deployed.";
     ACCOUNT_DEFERRED_REFUSALS = Counter None ["account", "reason"]
         "Refusals due where throwing was not safe, by reason.";
     ACCOUNT_OVER_LIMIT = Gauge None ["account"]

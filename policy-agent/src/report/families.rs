@@ -2,7 +2,7 @@
 
 use super::catalog::{self, Metric};
 use super::fold::{Folded, clip};
-use super::{Account, Mode, OTHER, Snapshot, State};
+use super::{Account, Mode, OTHER, Route, Snapshot, State};
 use policy_core::exact::ContextOverflow;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -165,6 +165,7 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
     each(&catalog::ACCOUNT_WAIT, |a| {
         Some(Value::from(a.waited_ms_total as f64 / 1e3))
     });
+    routes(list, accounts);
     list.many(
         &catalog::ACCOUNT_DEFERRED_REFUSALS,
         accounts.iter().flat_map(|account| {
@@ -213,6 +214,35 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
             }
         }),
     );
+}
+
+/// Routes that are published, over all accounts.
+const MAX_ROUTES: usize = 1_000;
+
+/// The routes of accounts with a limit come first, then by name of the account: an order that does not change
+/// from scrape to scrape. Accounts whose routes find no room have none.
+fn routes<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
+    let mut with_routes: Vec<&Cow<'a, Account>> =
+        accounts.iter().filter(|a| !a.routes.is_empty()).collect();
+    with_routes.sort_by_key(|account| account.limit_bytes.is_none());
+    let mut room = MAX_ROUTES;
+    with_routes.retain(|account| {
+        let fits = account.routes.len() <= room;
+        room -= if fits { account.routes.len() } else { 0 };
+        fits
+    });
+    let mut each = |metric, value: fn(&Route) -> u64| {
+        let routes = with_routes.iter().flat_map(|account| {
+            account.routes.iter().map(|route| Sample {
+                labels: vec![account_label(account), ("route", clip(&route.route))],
+                value: value(route).into(),
+            })
+        });
+        list.many(metric, routes);
+    };
+    each(&catalog::ROUTE_LIVE_BYTES, |route| route.live_bytes);
+    each(&catalog::ROUTE_CALLS, |route| route.calls_total);
+    each(&catalog::ROUTE_REFUSALS, |route| route.refused_total);
 }
 
 fn account_label<'a>(account: &'a Cow<'a, Account>) -> (&'static str, Cow<'a, str>) {

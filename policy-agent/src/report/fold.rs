@@ -195,6 +195,7 @@ fn without_details(account: &Account) -> Account {
         ineffective: account.ineffective.clone(),
         deferred: account.deferred.clone(),
         places: Vec::new(),
+        routes: Vec::new(),
         principals: Vec::new(),
         classes: Vec::new(),
         ..*account

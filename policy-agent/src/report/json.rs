@@ -2,7 +2,7 @@
 //! [`policy_report::Accounts`]; this fills it from a snapshot.
 //!
 //! Accounts are not folded here, but the document is bounded: [`MAX_ACCOUNTS`] accounts,
-//! [`MAX_PRINCIPALS`] principals an account and [`MAX_DETAIL_ROWS`] rows of classes, principals and
+//! [`MAX_PRINCIPALS`] principals and [`MAX_ROUTES`] routes an account, and [`MAX_DETAIL_ROWS`] rows of classes, principals, routes and
 //! places in all, largest accounts first. The document says how many are left out
 //! (`accounts_omitted`, and `classes_omitted`, `principals_omitted`, `places_other` in the account).
 
@@ -14,13 +14,15 @@ use policy_core::sampling::weight::OBJECT_UNIT;
 use policy_core::snapshot::Held;
 
 use super::fold::clip;
-use super::{Account, Class, DoorState, Place, Principal, Snapshot, State, Tree};
+use super::{Account, Class, DoorState, Place, Principal, Route, Snapshot, State, Tree};
 
 /// Most accounts in one document.
 pub const MAX_ACCOUNTS: usize = 10_000;
 /// Most principals of one account.
 pub const MAX_PRINCIPALS: usize = 200;
-/// Most classes, principals and places in one document, over all accounts.
+/// Most routes of one account.
+pub const MAX_ROUTES: usize = 64;
+/// Most classes, principals, routes and places in one document, over all accounts.
 pub const MAX_DETAIL_ROWS: usize = 100_000;
 /// Classes of one account unless all are asked for.
 pub const TOP_CLASSES: usize = 20;
@@ -137,6 +139,9 @@ fn account<'a>(
     // They are sorted already, and bounded for each account.
     let places = &account.places[..account.places.len().min(*rows_left)];
     *rows_left -= places.len();
+    let most_routes = (*rows_left).min(MAX_ROUTES);
+    let routes = &account.routes[..account.routes.len().min(most_routes)];
+    *rows_left -= routes.len();
     let principals = largest(
         &account.principals,
         |p| (p.live_bytes, &p.name),
@@ -192,7 +197,7 @@ fn account<'a>(
         places_other: (account.places.iter().skip(places.len()))
             .fold(account.places_elsewhere, |sum, place| sum + place.count),
         places: places.iter().map(place).collect(),
-        routes: Vec::new(),
+        routes: routes.iter().map(route).collect(),
         retired_loaders: account.retired_loaders,
         left_behind_bytes: account.left_behind_bytes,
         principals_omitted: (account.principals.len() - principals.len()) as u64,
@@ -232,6 +237,19 @@ fn principal(principal: &Principal) -> document::Principal<'_> {
     document::Principal {
         name: clip(&principal.name),
         live_bytes: principal.live_bytes,
+    }
+}
+
+fn route(route: &Route) -> document::Route<'_> {
+    document::Route {
+        route: clip(&route.route),
+        calls_total: route.calls_total,
+        refused_total: route.refused_total,
+        live_bytes: route.live_bytes,
+        standard_error_bytes: route.standard_error_bytes,
+        kept_bytes_per_call: route.kept_bytes,
+        allocated_bytes_per_call: route.allocated_bytes,
+        peak_bytes_per_call: route.peak_bytes,
     }
 }
 

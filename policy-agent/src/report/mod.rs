@@ -18,6 +18,7 @@ pub mod sites_json;
 pub use policy_core::sites::reading::SitesReading;
 pub use policy_core::snapshot::{
     Account, Class, DoorState, Evidence, Heap, Ineffective, Kind, Mode, OTHER, Place, PolicyStatus,
-    Principal, Process, Requested, Sampling, Snapshot, Source, State, Tree, UNACCOUNTED, Wanted,
+    Principal, Process, Requested, Route, Sampling, Snapshot, Source, State, Tree, UNACCOUNTED,
+    Wanted,
 };
 pub use recorder::EventRecorder;

@@ -28,6 +28,9 @@
 //!
 //! The same breaker answers programs that ask themselves ([`Core::ask`]), also for accounts without a door.
 //!
+//! Before it is asked, a request of a route that keeps next to nothing goes in freely while there is room for it
+//! ([`super::routes`]).
+//!
 //! Everything is one atomic word, so the rules hold whatever threads do (model: `one_probe_at_a_time`).
 
 use policy_config::{Admit, DoorMethod};
@@ -65,6 +68,8 @@ pub enum Answer {
     In,
     /// It goes in as the probe with this ticket, which is never zero. [`Door::end`] wants it.
     Probe(u64),
+    /// It goes in freely, because its route is cheap. [`Core::probe_ended`] wants the ticket.
+    Free(u64),
     /// It is turned away, and may come again after so many milliseconds.
     Away {
         /// At least 1.
@@ -79,6 +84,8 @@ pub struct Request<'a> {
     pub method: &'a str,
     /// The path inside the application, from `/` on.
     pub path: &'a str,
+    /// The number of its route ([`super::routes`]); 0 if it has none.
+    pub route: u32,
 }
 
 impl Request<'_> {
@@ -265,10 +272,17 @@ impl Core {
         if is_listed {
             return Answer::In;
         }
+        let routes = &self.enforcement.routes;
+        if let Some(ticket) = routes.let_in(self, request.route, account) {
+            return Answer::Free(ticket);
+        }
         let answer = ask(gate, now_ms, request.lets_go());
         // The gate may have got another account meanwhile: its word first, then whether it is still this
         // one's (rule 6 of the gates).
         if self.identity.representative(payer) == account {
+            if matches!(answer, Answer::Away { .. }) {
+                routes.turned_away(request.route);
+            }
             return answer;
         }
         if let Answer::Probe(ticket) = answer {
@@ -277,8 +291,13 @@ impl Core {
         Answer::In
     }
 
-    /// The probe with this ticket, let into the service of `payer`, has ended. Any thread.
+    /// The request with this ticket, let into the service of `payer` as a probe or freely, has ended. Any thread.
     pub fn probe_ended(&self, payer: PurseId, ticket: u64, now_ms: u64) {
+        // A probe's ticket is a busy word.
+        if ticket & BUSY == 0 {
+            self.enforcement.routes.ended(ticket);
+            return;
+        }
         let account = self.identity.representative(payer);
         if let Some(gate) = self.enforcement.gates.get(account) {
             gate.probe_ended(ticket, now_ms);

@@ -12,6 +12,7 @@ use super::killed_threads::KilledThreads;
 use super::limit_status::LimitStatuses;
 use super::refusal_details::RefusalDetailsTable;
 use super::refused_places::RefusedPlace;
+use super::routes::Routes;
 
 /// What the enforcement of limits shares between threads. See each field for who may use it.
 pub struct Enforcement {
@@ -21,6 +22,8 @@ pub struct Enforcement {
     pub details: RefusalDetailsTable,
     /// How often the log told of threads that a refusal ended. Any thread that ends.
     pub killed_threads: KilledThreads,
+    /// The routes of services, and what their requests cost.
+    pub routes: Routes,
     statuses: Mutex<LimitStatuses>,
     duress: Mutex<Figures>,
     mask_bytes: AtomicU64,
@@ -58,6 +61,7 @@ impl Enforcement {
             gates: Gates::new(),
             details: RefusalDetailsTable::new(),
             killed_threads: KilledThreads::default(),
+            routes: Routes::default(),
             statuses: Mutex::new(LimitStatuses::default()),
             duress: Mutex::new(Figures::default()),
             mask_bytes: AtomicU64::new(0),
@@ -159,6 +163,9 @@ impl Enforcement {
     /// Native memory held, in bytes.
     pub fn committed_bytes(&self) -> u64 {
         let places = self.statuses().places_bytes();
-        self.gates.committed_bytes() + self.details.committed_bytes() + places
+        self.gates.committed_bytes()
+            + self.details.committed_bytes()
+            + self.routes.committed_bytes()
+            + places
     }
 }

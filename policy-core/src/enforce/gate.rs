@@ -210,6 +210,11 @@ const MOST_WATCHED: usize = 64;
 const MOST_WATCHED: usize = 1;
 
 impl Gate {
+    /// The limit of the account at the latest check, in bytes. One load; any thread.
+    pub fn limit_bytes(&self) -> u64 {
+        self.limit_bytes.load(Ordering::Relaxed)
+    }
+
     /// Adds a charge, on the allocating thread, after its purse was charged. `charged_bytes` is the
     /// weight of the sample, `size_bytes` the size of the object. One load if there is no limit.
     pub fn pass(&self, charged_bytes: u64, size_bytes: u64) -> Passage {

@@ -167,7 +167,7 @@ impl LimitedAccounts {
                     .flatten()?;
                 let limited = LimitedAccount {
                     account: account.clone(),
-                    gate: u32::from(entry.purses.first()?.get()),
+                    gate: u32::from(directory.standing_for(entry)?.get()),
                     purses: entry.tree().collect(),
                     limit_bytes: rule.limit.resolve(max_heap),
                     soft_limit_bytes: rule.soft_limit.resolve(max_heap),

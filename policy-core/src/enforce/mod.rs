@@ -12,6 +12,7 @@
 //! On allocating threads, without locks:
 //! * [`gate`]: what they see of an account's limit.
 //! * [`door`]: what a new request is answered where it would enter a service.
+//! * [`routes`]: what requests of each kind cost, and which go in at a shut door because they keep nothing.
 //! * [`admission`]: the path of one charge past its gates: admitted, delayed, deferred or refused.
 //! * [`refusal_details`]: what a refusal's error says, made ready by the enforcer.
 //! * [`place_counts`]: refusals by the place of the throw; [`refused_places`]: the same by name, for reports.
@@ -56,6 +57,7 @@ mod protocol;
 pub mod refund_wait;
 pub mod refusal_details;
 pub mod refused_places;
+pub mod routes;
 pub mod state;
 pub mod throw_points;
 

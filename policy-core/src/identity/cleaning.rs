@@ -16,7 +16,8 @@
 //!    the classifier of neither side names the purse. A reload overwrites the side that is not in
 //!    force, so the second reload after the account's removal frees its purse. At any time there are
 //!    at most the package purses of two policies, and those that hold bytes.
-//! 5. The purse of a scope is closed when the object that stood for the scope is gone.
+//! 5. The purse of a scope is closed when the object that stood for the scope is gone, and that of a route when
+//!    the loader of its service is.
 //! 6. The directory, the table of loaders and the representatives forget the owner of a purse before
 //!    its number is given back. This happens under the directory's lock. A reload takes the same lock
 //!    when package accounts that come back get their purses.
@@ -155,17 +156,23 @@ fn close_purses(core: &Core, dead: &[LoaderId]) -> (usize, bool) {
         core.identity.set_representative(purse, purse);
         core.identity.set_above(purse, None);
         core.counted_since.closed(purse);
+        core.enforcement.routes.closed(purse);
         closed.push(last);
         true
     };
     let mut left = false;
-    // Scopes first, because they keep their loaders.
+    // Scopes and routes first, because they keep their loaders.
     for purse in ended(&directory) {
         let is_closed = close(&mut directory, purse);
         if is_closed {
             core.identity.scopes.recycle(purse);
         }
         left |= !is_closed;
+    }
+    for &id in dead {
+        for purse in directory.route_purses(id) {
+            left |= !close(&mut directory, purse);
+        }
     }
     for &id in dead {
         // The next pass handles a loader that the loader thread is just entering.

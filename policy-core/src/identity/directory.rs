@@ -8,6 +8,7 @@
 //!   loader of a JSP belongs to its web application),
 //! * of every package rule of that name,
 //! * of every scope of that name inside one service (`shop/tenant-42`), or outside any,
+//! * of every route of such a service (see [`crate::enforce::routes`]),
 //! * for `_unaccounted`: the reserved purse, and every purse whose owner is not known yet or is no
 //!   longer in the policy.
 //!
@@ -82,6 +83,8 @@ enum Owner {
         name: String,
         loader: LoaderId,
     },
+    /// A route of the service that this loader belongs to.
+    Route(LoaderId),
 }
 
 /// An account: a name with purses.
@@ -134,6 +137,8 @@ pub struct Directory {
     above: HashMap<PurseId, Arc<str>>,
     /// The purses of scopes, by the loader that determines their service.
     scopes: HashMap<LoaderId, BTreeSet<PurseId>>,
+    /// The purses of routes, by the loader of their service.
+    routes: HashMap<LoaderId, BTreeSet<PurseId>>,
     departed: HashMap<Arc<str>, Departed>,
     doors: Doors,
     /// Methods that have a door in at least one class.
@@ -223,9 +228,14 @@ impl Directory {
         self.assign_scopes(id);
     }
 
+    /// Assigns the purses of the scopes and routes whose service this loader determines.
     fn assign_scopes(&mut self, loader: LoaderId) {
-        for purse in self.scopes.get(&loader).cloned().unwrap_or_default() {
-            self.assign(purse);
+        for purses in
+            [self.routes.get(&loader), self.scopes.get(&loader)].map(Option::<&BTreeSet<_>>::cloned)
+        {
+            for purse in purses.unwrap_or_default() {
+                self.assign(purse);
+            }
         }
     }
 
@@ -243,10 +253,12 @@ impl Directory {
         }
     }
 
-    /// Whether no other loader and no scope belongs to this loader. Its children must be forgotten
+    /// Whether no other loader, no scope and no route belongs to this loader. Its children must be forgotten
     /// before it; otherwise they would belong to the next loader with its id.
     pub fn is_childless(&self, id: LoaderId) -> bool {
-        self.children.get(&id).is_none_or(Vec::is_empty) && !self.scopes.contains_key(&id)
+        self.children.get(&id).is_none_or(Vec::is_empty)
+            && !self.scopes.contains_key(&id)
+            && !self.routes.contains_key(&id)
     }
 
     /// Forgets a loader, which must be childless.
@@ -281,7 +293,7 @@ impl Directory {
     /// the account before its purse is closed, the account gets its charges back.
     pub fn disowned_purses(&self) -> Vec<PurseId> {
         let disowned = |owner: &Owner| match owner {
-            Owner::Loader(_) | Owner::Scope { .. } => false,
+            Owner::Loader(_) | Owner::Scope { .. } | Owner::Route(_) => false,
             Owner::Packages { account, .. } => self.package_account(account).is_none(),
         };
         self.owners
@@ -305,6 +317,25 @@ impl Directory {
         let is_scope = |owner: &Owner| matches!(owner, Owner::Scope { .. });
         let scopes = self.owners.iter().filter(|(_, owner)| is_scope(owner));
         scopes.map(|(&purse, _)| purse).collect()
+    }
+
+    /// Whether a loader that lives is known to belong to a service, or to the program.
+    pub fn has_service(&self, id: LoaderId) -> bool {
+        let lives = self.loaders.get(&id).is_some_and(|loader| !loader.gone);
+        lives && self.service_of(id, MOST_PARENTS).is_some()
+    }
+
+    /// Enters the purse of a route of the service that this loader belongs to.
+    pub fn enter_route(&mut self, purse: PurseId, loader: LoaderId) {
+        self.owners.insert(purse, Owner::Route(loader));
+        self.routes.entry(loader).or_default().insert(purse);
+        self.assign(purse);
+    }
+
+    /// The purses of the routes of the service that this loader belongs to.
+    pub fn route_purses(&self, loader: LoaderId) -> Vec<PurseId> {
+        let purses = self.routes.get(&loader);
+        purses.map_or_else(Vec::new, |purses| purses.iter().copied().collect())
     }
 
     /// Whether the owner of a purse is known.
@@ -351,6 +382,7 @@ impl Directory {
         fit(&mut self.of_purse);
         fit(&mut self.above);
         fit(&mut self.scopes);
+        fit(&mut self.routes);
         fit(&mut self.departed);
     }
 
@@ -366,6 +398,7 @@ impl Directory {
         match self.owners.remove(&purse) {
             Some(Owner::Loader(id)) => self.remove_loader(id),
             Some(Owner::Scope { loader, .. }) => self.forget_scope(purse, loader),
+            Some(Owner::Route(loader)) => self.forget_route(purse, loader),
             Some(Owner::Packages { .. }) | None => {}
         }
         let name = self.of_purse.remove(&purse)?;
@@ -390,6 +423,15 @@ impl Directory {
             }
         }
         self.detach(purse);
+    }
+
+    fn forget_route(&mut self, purse: PurseId, loader: LoaderId) {
+        if let Some(routes) = self.routes.get_mut(&loader) {
+            routes.remove(&purse);
+            if routes.is_empty() {
+                self.routes.remove(&loader);
+            }
+        }
     }
 
     /// Forgets the counters of the accounts that ended first. Keeps those of `MOST_DEPARTED`
@@ -511,21 +553,29 @@ impl Directory {
         self.of_purse
             .get(&purse)
             .and_then(|name| self.accounts.get(name))
-            .and_then(|account| account.purses.first().copied())
+            .and_then(|account| self.standing_for(account))
             .unwrap_or(PurseId::UNACCOUNTED)
+    }
+
+    /// The purse that stands for this account, which is also the number of its gate. Not a route's, if it has
+    /// another: routes come and go while it has a verdict.
+    pub fn standing_for(&self, account: &Account) -> Option<PurseId> {
+        let is_route = |purse: &PurseId| matches!(self.owners.get(purse), Some(Owner::Route(_)));
+        let mut others = account.purses.iter().filter(|purse| !is_route(purse));
+        others.next().or(account.purses.first()).copied()
     }
 
     /// Every purse with the purse that stands for its account (see [`Directory::representative`]).
     pub fn representatives(&self) -> impl Iterator<Item = (PurseId, PurseId)> {
         (self.accounts.values())
-            .filter_map(|account| Some((&account.purses, *account.purses.first()?)))
+            .filter_map(|account| Some((&account.purses, self.standing_for(account)?)))
             .flat_map(|(purses, first)| purses.iter().map(move |&purse| (purse, first)))
     }
 
     /// The purse of every scope inside a service, with the purse that stands for the service.
     pub fn aboves(&self) -> impl Iterator<Item = (PurseId, PurseId)> {
         (self.accounts.values())
-            .filter_map(|account| Some((&account.beneath, *account.purses.first()?)))
+            .filter_map(|account| Some((&account.beneath, self.standing_for(account)?)))
             .flat_map(|(beneath, first)| beneath.iter().map(move |&purse| (purse, first)))
     }
 
@@ -553,10 +603,16 @@ impl Directory {
         let is_leak = |loader: &Loader| {
             loader.retired && !loader.gone && matches!(loader.identity, LoaderIdentity::Service(_))
         };
-        let purses = account.purses.iter();
-        purses
-            .filter(|&&purse| self.loader_of(purse).is_some_and(is_leak) && holds(purse))
-            .count() as u64
+        let mut retired = BTreeSet::new();
+        for &purse in &account.purses {
+            if let Some(id) = self.loader_id_of(purse)
+                && self.loaders.get(&id).is_some_and(is_leak)
+                && holds(purse)
+            {
+                retired.insert(id);
+            }
+        }
+        retired.len() as u64
     }
 
     /// The purses of the account whose loader is gone: what they hold was left by undeployed versions.
@@ -566,8 +622,13 @@ impl Directory {
     }
 
     fn loader_of(&self, purse: PurseId) -> Option<&Loader> {
+        self.loaders.get(&self.loader_id_of(purse)?)
+    }
+
+    /// The loader of the deployment that the purse, or the route with this purse, belongs to.
+    fn loader_id_of(&self, purse: PurseId) -> Option<LoaderId> {
         match self.owners.get(&purse)? {
-            Owner::Loader(id) => self.loaders.get(id),
+            Owner::Loader(id) | Owner::Route(id) => Some(*id),
             Owner::Packages { .. } | Owner::Scope { .. } => None,
         }
     }

@@ -131,6 +131,7 @@ impl Oracle {
         let has_door = account.is_some_and(|account| account.enforced && account.has_door);
         match answer {
             Answer::In => {}
+            Answer::Free(_) => panic!("the model has no routes"),
             Answer::Probe(_) | Answer::Away { .. } => assert!(
                 has_door && account.is_some_and(|account| account.conviction.is_some()),
                 "{answer:?} without a verdict"
@@ -148,7 +149,7 @@ impl Oracle {
                     "two probes are inside"
                 );
             }
-            Answer::In => {}
+            Answer::In | Answer::Free(_) => {}
         }
     }
 

@@ -238,6 +238,7 @@ impl World {
                 let request = Request {
                     method,
                     path: "/shelf",
+                    route: 0,
                 };
                 let answer = core.knock(payer, request, state.now_ms);
                 (state.oracle).answered(core, payer, answer, state.now_ms);

@@ -48,7 +48,7 @@ impl Directory {
             return;
         }
         let name = match self.owners.get(&purse) {
-            Some(Owner::Loader(id)) => self
+            Some(Owner::Loader(id) | Owner::Route(id)) => self
                 .service_of(*id, MOST_PARENTS)
                 .cloned()
                 .map(|s| self.service_account(&s)),

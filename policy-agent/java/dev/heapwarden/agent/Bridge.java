@@ -8,9 +8,9 @@ import java.util.function.Consumer;
  * Only types of the JDK pass through, so that no loader has to agree with another.
  *
  * <p>The agent defines the classes in this order, superclasses first: Natives, Agent, NativeAgent,
- * Inherited, Context, Cell, Cells, Loaders, LoaderKey, LoaderProbe, LoaderNumbers, AnyShut, Container,
- * Door, AskedProbe, TomcatDoor, JettyDoor, UndertowDoor, Doors, Uncaught, Home, ScopeName, Names, Services,
- * Misuse, Subscription, Delivery, Subscriptions, Bridge.
+ * RoutePath, Inherited, Context, Cell, Cells, Loaders, LoaderKey, LoaderProbe, ServiceRoutes,
+ * LoaderNumbers, Container, Door, Entry, AskedProbe, TomcatDoor, JettyDoor, UndertowDoor, Doors, Uncaught,
+ * Home, ScopeName, Names, Services, Misuse, Subscription, Delivery, Subscriptions, Bridge.
  *
  * <p>Anybody in the JVM can call these methods. None gives power over another's account: what is
  * handed in is checked, and tokens are good on the thread alone that got them.

@@ -4,7 +4,7 @@ import java.lang.ref.WeakReference;
 
 /**
  * One thread's open scopes, and the scope it entered last. Confined to its thread, but for the
- * agent, which reads {@link #purse}, {@link #masks} and {@link #letIn} of a stopped or of its own thread.
+ * agent, which reads {@link #purse}, {@link #masks}, {@link #letIn} and {@link #route} of a stopped or of its own thread.
  *
  * <p>Its only place among the values of thread-locals is {@link Cells#CELLS}: the agent looks for the
  * class.
@@ -29,6 +29,16 @@ public final class Cell {
 
     /** In how many requests the thread is that a shut door has let in. */
     int letIn;
+
+    /**
+     * The number of the route of the request that the thread serves, or served last; 0 for none. The next
+     * request of any service writes it anew, and nobody at the end: outside of requests the service's
+     * code rarely runs on such a thread, and the agent looks whether the route is of the account that pays.
+     */
+    int route;
+
+    /** Where the thread's requests are folded; made for the first. */
+    private RoutePath path;
 
     /** Tells this thread's scopes from others'. Not 0. */
     final int number;
@@ -59,6 +69,14 @@ public final class Cell {
         this.number = number;
         this.base = base;
         this.purse = base == null ? 0 : base.purse;
+    }
+
+    /** Where the thread's requests are folded. */
+    RoutePath path() {
+        if (path == null) {
+            path = new RoutePath();
+        }
+        return path;
     }
 
     /**

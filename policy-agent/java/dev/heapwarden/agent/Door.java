@@ -6,10 +6,11 @@ import java.util.function.Predicate;
  * The door of the services in one container: decides whether a request comes in, and answers it if not.
  *
  * <p>It runs on the container's thread, before the container hands the request over. It takes part only
- * while some account is shut, and never makes its thread wait. Whatever goes wrong before the decision lets the request in. Thread-safe.
+ * while some account is shut, but for the request's route, and never makes its thread wait. Whatever goes
+ * wrong before the decision lets the request in. Thread-safe.
  */
 abstract class Door implements Predicate<Object> {
-    /** Set while the thread runs a probe: it is inside, and is not asked again. */
+    /** Set while the thread runs a request that a shut door has let in: it is inside, and is not asked again. */
     private static final ThreadLocal<Boolean> PROBING = new ThreadLocal<>();
 
     /**
@@ -29,7 +30,7 @@ abstract class Door implements Predicate<Object> {
             if (loader == 0) {
                 return false;
             }
-            answer = Natives.knock(loader, known(method(call)), known(path(call)));
+            answer = knock(call, loader);
         } catch (Throwable failure) {
             // Ours, or the container's in a getter. Nothing was decided, and nothing was written.
             return false;
@@ -44,22 +45,70 @@ abstract class Door implements Predicate<Object> {
         return false;
     }
 
+    /**
+     * A request comes: finds its route, writes it into the thread's cell, and counts it. Allocates nothing
+     * once its route and its thread are known. Never throws.
+     *
+     * @return whether any door is shut
+     */
+    final boolean comes(Object at, Object request) {
+        int route = 0;
+        try {
+            Cell cell = Cells.own();
+            if (cell.letIn != 0) {
+                // It was let in, and has been counted.
+                return false;
+            }
+            cell.route = 0;
+            route = isNew(at, request) ? route(cell.path(), at, request) : 0;
+            cell.route = route;
+        } catch (Throwable failure) {
+            // Ours, or the container's in a getter: it has no route.
+        }
+        return Natives.came(route);
+    }
+
+    private int route(RoutePath folded, Object at, Object request) throws Throwable {
+        ClassLoader service = service(at, request);
+        LoaderNumbers.Known known = Loaders.plain(service) ? null : LoaderNumbers.known(service);
+        if (known == null) {
+            return 0;
+        }
+        CharSequence path = path(at, request);
+        if (path == null) {
+            path = "";
+        }
+        folded.fold(method(at, request), path, begin(at, path));
+        return known.routes().number(known.number, folded);
+    }
+
     /** Whether the calling thread runs a probe that a door let in. */
     static boolean isProbing() {
         return PROBING.get() != null;
     }
 
+    /** Of a call of the guarded method: the object that says what service it is for. */
+    abstract Object at(Object[] call);
+
+    /** Of a call of the guarded method: the object that says what is asked. */
+    abstract Object request(Object[] call);
+
     /** Whether the request comes from outside, and to this service: not if it was asked before. */
-    abstract boolean isNew(Object[] call) throws Throwable;
+    abstract boolean isNew(Object at, Object request) throws Throwable;
 
     /** The service's class loader. May be null. */
-    abstract ClassLoader service(Object[] call) throws Throwable;
+    abstract ClassLoader service(Object at, Object request) throws Throwable;
 
     /** The request's method. */
-    abstract String method(Object[] call) throws Throwable;
+    abstract String method(Object at, Object request) throws Throwable;
 
-    /** The request's path inside the application: what the container finds servlets with. */
-    abstract String path(Object[] call) throws Throwable;
+    /** The request's path, of which the part inside the application is what the container finds servlets with. */
+    abstract CharSequence path(Object at, Object request) throws Throwable;
+
+    /** Where the part of a path that is inside the application begins. */
+    int begin(Object at, CharSequence path) throws Throwable {
+        return 0;
+    }
 
     /**
      * Answers 503, so that no code of the application runs. The container ends the request when the
@@ -76,11 +125,21 @@ abstract class Door implements Predicate<Object> {
 
     /** The number of the service's loader; 0 if the request is not asked. */
     private int asking(Object[] call) throws Throwable {
-        if (!isNew(call)) {
+        Object at = at(call);
+        Object request = request(call);
+        if (!isNew(at, request)) {
             return 0;
         }
-        ClassLoader service = service(call);
+        ClassLoader service = service(at, request);
         return Loaders.plain(service) ? 0 : LoaderNumbers.of(service);
+    }
+
+    private long knock(Object[] call, int loader) throws Throwable {
+        Object at = at(call);
+        Object request = request(call);
+        CharSequence path = path(at, request);
+        String inside = path == null ? "" : path.toString().substring(begin(at, path));
+        return Natives.knock(loader, Cells.own().route, known(method(at, request)), known(inside));
     }
 
     /**

@@ -58,27 +58,37 @@ final class JettyDoor extends Door {
         failed = jetty.method(CALLBACK, "void", "failed", "java.lang.Throwable");
     }
 
+    @Override
+    Object at(Object[] call) {
+        return call[0];
+    }
+
+    @Override
+    Object request(Object[] call) {
+        return call[1];
+    }
+
     /**
      * Jetty may offer a request to one context after the other: only the one that would take it is
      * asked. One that comes from inside another context is not new.
      */
     @Override
-    boolean isNew(Object[] call) throws Throwable {
-        return (boolean) isStarted.invokeExact(call[0])
-                && (boolean) checkVirtualHost.invokeExact(call[0], call[1])
-                && path(call) != null
-                && (Object) getAttribute.invokeExact(call[1], CROSS_CONTEXT) == null;
+    boolean isNew(Object at, Object request) throws Throwable {
+        return (boolean) isStarted.invokeExact(at)
+                && (boolean) checkVirtualHost.invokeExact(at, request)
+                && path(at, request) != null
+                && (Object) getAttribute.invokeExact(request, CROSS_CONTEXT) == null;
     }
 
     /** Null for a context that is no web application. */
     @Override
-    ClassLoader service(Object[] call) throws Throwable {
-        return (ClassLoader) getClassLoader.invokeExact(call[0]);
+    ClassLoader service(Object at, Object request) throws Throwable {
+        return (ClassLoader) getClassLoader.invokeExact(at);
     }
 
     @Override
-    String method(Object[] call) throws Throwable {
-        return (String) getMethod.invokeExact(call[1]);
+    String method(Object at, Object request) throws Throwable {
+        return (String) getMethod.invokeExact(request);
     }
 
     /**
@@ -86,20 +96,27 @@ final class JettyDoor extends Door {
      * not the context's.
      */
     @Override
-    String path(Object[] call) throws Throwable {
-        Object uri = (Object) getHttpUri.invokeExact(call[1]);
+    CharSequence path(Object at, Object request) throws Throwable {
+        Object uri = (Object) getHttpUri.invokeExact(request);
         String path = (String) getCanonicalPath.invokeExact(uri);
-        String context = (String) getContextPath.invokeExact(call[0]);
-        return path == null || context == null ? null : within(context, path);
+        String context = (String) getContextPath.invokeExact(at);
+        return path != null && context != null && isWithin(context, path) ? path : null;
     }
 
-    /** The rest of a path below a context's; null if it is not below it. */
-    static String within(String context, String path) {
-        int length = context.equals("/") ? 0 : context.length();
-        if (!path.startsWith(context) || path.length() > length && path.charAt(length) != '/') {
-            return null;
-        }
-        return path.substring(length);
+    @Override
+    int begin(Object at, CharSequence path) throws Throwable {
+        return Math.min(length((String) getContextPath.invokeExact(at)), path.length());
+    }
+
+    /** Whether a path is a context's, or below it. */
+    static boolean isWithin(String context, String path) {
+        int length = length(context);
+        return path.startsWith(context) && (path.length() == length || path.charAt(length) == '/');
+    }
+
+    /** How much of a path is the context's. */
+    private static int length(String context) {
+        return context == null || context.equals("/") ? 0 : context.length();
     }
 
     /**

@@ -76,15 +76,35 @@ final class Natives {
     static native boolean anyShut();
 
     /**
+     * A request has come to a door.
+     *
+     * @param route the number of its route; 0 for none
+     * @return {@link #anyShut}
+     */
+    static native boolean came(int route);
+
+    /**
+     * The number of a route.
+     *
+     * @param loader from {@link #number}, of the service's loader
+     * @param method the request's method
+     * @param path its path, folded
+     * @return its number; 0: not yet, ask again at the next request; -1: the service has no routes; less: there
+     *     is no room for it, and the number of the route of the rest is -1 less this
+     */
+    static native int route(int loader, String method, String path);
+
+    /**
      * Asks whether a request may come in.
      *
      * @param loader from {@link #number}, of the service's loader
+     * @param route the number of its route; 0 for none
      * @param method the request's method
      * @param path its path inside the application
      * @return 0: let in. More than 0: let in as the probe with this ticket, see {@link #probeEnded}.
      *     Less than 0: turned away; to be tried again in as many milliseconds
      */
-    static native long knock(int loader, String method, String path);
+    static native long knock(int loader, int route, String method, String path);
 
     /** The request that was let in with this ticket has ended. */
     static native void probeEnded(int loader, long ticket);

@@ -14,12 +14,18 @@ final class TomcatDoor extends Door {
     private static final String REQUEST = "org.apache.catalina.connector.Request";
     private static final String RESPONSE = "org.apache.catalina.connector.Response";
     private static final String BYTES = "org.apache.tomcat.util.buf.MessageBytes";
+    private static final String CHARS = "org.apache.tomcat.util.buf.CharChunk";
     private static final String STRING = "java.lang.String";
+
+    /** {@code MessageBytes.T_CHARS}: its text is in the chunk of characters. */
+    private static final int CHARACTERS = 3;
 
     private final MethodHandle invoke;
     private final MethodHandle isAsyncDispatching;
     private final MethodHandle getMethod;
     private final MethodHandle getRequestPath;
+    private final MethodHandle getType;
+    private final MethodHandle getCharChunk;
     private final MethodHandle setStatus;
     private final MethodHandle setHeader;
     private final MethodHandle setContentType;
@@ -30,33 +36,51 @@ final class TomcatDoor extends Door {
         isAsyncDispatching = tomcat.method(REQUEST, "boolean", "isAsyncDispatching");
         getMethod = tomcat.method(REQUEST, STRING, "getMethod");
         getRequestPath = tomcat.method(REQUEST, BYTES, "getRequestPathMB");
+        getType = tomcat.method(BYTES, "int", "getType");
+        getCharChunk = tomcat.method(BYTES, CHARS, "getCharChunk");
         setStatus = tomcat.method(RESPONSE, "void", "setStatus", "int");
         setHeader = tomcat.method(RESPONSE, "void", "setHeader", STRING, STRING);
         setContentType = tomcat.method(RESPONSE, "void", "setContentType", STRING);
         getReporter = tomcat.method(RESPONSE, "java.io.PrintWriter", "getReporter");
     }
 
-    /** A request that {@code AsyncContext.dispatch} sends through the pipeline again is inside. */
     @Override
-    boolean isNew(Object[] call) throws Throwable {
-        return !(boolean) isAsyncDispatching.invokeExact(call[1]);
+    Object at(Object[] call) {
+        return call[0];
     }
 
     @Override
-    ClassLoader service(Object[] call) {
+    Object request(Object[] call) {
+        return call[1];
+    }
+
+    /** A request that {@code AsyncContext.dispatch} sends through the pipeline again is inside. */
+    @Override
+    boolean isNew(Object at, Object request) throws Throwable {
+        return !(boolean) isAsyncDispatching.invokeExact(request);
+    }
+
+    @Override
+    ClassLoader service(Object at, Object request) {
         return Thread.currentThread().getContextClassLoader();
     }
 
     @Override
-    String method(Object[] call) throws Throwable {
-        return (String) getMethod.invokeExact(call[1]);
+    String method(Object at, Object request) throws Throwable {
+        return (String) getMethod.invokeExact(request);
     }
 
-    /** What the mapper matched servlets with: decoded, without the context's path. */
+    /** What the mapper matched servlets with: decoded, without the context's path. Not copied. */
     @Override
-    String path(Object[] call) throws Throwable {
-        Object path = (Object) getRequestPath.invokeExact(call[1]);
-        return path == null ? null : path.toString();
+    CharSequence path(Object at, Object request) throws Throwable {
+        Object path = (Object) getRequestPath.invokeExact(request);
+        if (path == null) {
+            return null;
+        }
+        if ((int) getType.invokeExact(path) == CHARACTERS) {
+            return (CharSequence) (Object) getCharChunk.invokeExact(path);
+        }
+        return path.toString();
     }
 
     /**

@@ -19,6 +19,7 @@ final class UndertowDoor extends Door {
     private final MethodHandle dispatchRequest;
     private final MethodHandle getRequestMethod;
     private final MethodHandle getRelativePath;
+    private final MethodHandle getExchange;
     private final MethodHandle getDeployment;
     private final MethodHandle getDeploymentInfo;
     private final MethodHandle getClassLoader;
@@ -33,6 +34,7 @@ final class UndertowDoor extends Door {
         getRequestMethod =
                 undertow.method(EXCHANGE, "io.undertow.util.HttpString", "getRequestMethod");
         getRelativePath = undertow.method(EXCHANGE, STRING, "getRelativePath");
+        getExchange = undertow.method(CONTEXT, EXCHANGE, "getExchange");
         getDeployment = undertow.method(CONTEXT, DEPLOYMENT, "getDeployment");
         getDeploymentInfo = undertow.method(DEPLOYMENT, INFO, "getDeploymentInfo");
         getClassLoader = undertow.method(INFO, "java.lang.ClassLoader", "getClassLoader");
@@ -58,28 +60,41 @@ final class UndertowDoor extends Door {
         return undertow.own("void", "dispatchRequest", EXCHANGE, CONTEXT, CHAIN, dispatcherType);
     }
 
+    @Override
+    Object at(Object[] call) {
+        return call[2];
+    }
+
+    /** The type of its dispatch; the rest the servlet context knows. */
+    @Override
+    Object request(Object[] call) {
+        return call[4];
+    }
+
     /** Every other dispatch belongs to a request that is inside. */
     @Override
-    boolean isNew(Object[] call) {
-        return ((Enum<?>) call[4]).name().equals("REQUEST");
+    boolean isNew(Object at, Object dispatcherType) {
+        return ((Enum<?>) dispatcherType).name().equals("REQUEST");
     }
 
     @Override
-    ClassLoader service(Object[] call) throws Throwable {
-        Object deployment = (Object) getDeployment.invokeExact(call[2]);
+    ClassLoader service(Object at, Object dispatcherType) throws Throwable {
+        Object deployment = (Object) getDeployment.invokeExact(at);
         Object info = (Object) getDeploymentInfo.invokeExact(deployment);
         return (ClassLoader) getClassLoader.invokeExact(info);
     }
 
     @Override
-    String method(Object[] call) throws Throwable {
-        Object method = (Object) getRequestMethod.invokeExact(call[1]);
+    String method(Object at, Object dispatcherType) throws Throwable {
+        Object exchange = (Object) getExchange.invokeExact(at);
+        Object method = (Object) getRequestMethod.invokeExact(exchange);
         return method.toString();
     }
 
     @Override
-    String path(Object[] call) throws Throwable {
-        return (String) getRelativePath.invokeExact(call[1]);
+    CharSequence path(Object at, Object dispatcherType) throws Throwable {
+        Object exchange = (Object) getExchange.invokeExact(at);
+        return (String) getRelativePath.invokeExact(exchange);
     }
 
     /**

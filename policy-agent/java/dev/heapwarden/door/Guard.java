@@ -1,7 +1,7 @@
 package dev.heapwarden.door;
 
 import java.lang.invoke.MethodHandles;
-import java.util.function.BooleanSupplier;
+import java.util.function.BiPredicate;
 import java.util.function.Predicate;
 
 /**
@@ -12,8 +12,11 @@ import java.util.function.Predicate;
  * class of Heapwarden. Thread-safe.
  */
 public final class Guard {
-    /** Whether any door is shut. Null: none is. */
-    public static volatile BooleanSupplier anyShut;
+    /**
+     * Told of each request, by two of the guarded method's objects: those that say what service it is for
+     * and what it asks. Whether any door is shut. Null: none is.
+     */
+    public static volatile BiPredicate<Object, Object> entry;
 
     /** Whether the guarded method is to return at once: it gets the method's object and arguments. */
     public static volatile Predicate<Object[]> door;
@@ -22,26 +25,26 @@ public final class Guard {
 
     /** The question at the entry of an instance method with two arguments. */
     public static boolean isShut(Object object, Object first, Object second) {
-        BooleanSupplier any = anyShut;
-        return any != null
-                && any.getAsBoolean()
+        BiPredicate<Object, Object> told = entry;
+        return told != null
+                && told.test(object, first)
                 && ask(new Object[] {object, first, second});
     }
 
     /** The question at the entry of an instance method with three arguments. */
     public static boolean isShut(Object object, Object first, Object second, Object third) {
-        BooleanSupplier any = anyShut;
-        return any != null
-                && any.getAsBoolean()
+        BiPredicate<Object, Object> told = entry;
+        return told != null
+                && told.test(object, first)
                 && ask(new Object[] {object, first, second, third});
     }
 
     /** The question at the entry of an instance method with four arguments. */
     public static boolean isShut(
             Object object, Object first, Object second, Object third, Object fourth) {
-        BooleanSupplier any = anyShut;
-        return any != null
-                && any.getAsBoolean()
+        BiPredicate<Object, Object> told = entry;
+        return told != null
+                && told.test(second, fourth)
                 && ask(new Object[] {object, first, second, third, fourth});
     }
 

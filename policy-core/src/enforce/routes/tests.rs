@@ -1,0 +1,373 @@
+//! Routes of a service in a core without a JVM: objects are charged and freed by hand.
+
+use super::*;
+use crate::core::Setup;
+use crate::enforce::door::{Answer, Request};
+use crate::enforce::gate::Word;
+use crate::identity::cleaning::clean;
+use crate::identity::directory::LoaderIdentity;
+use crate::identity::loaders::LoaderOwner;
+use crate::identity::names::{Server, ServiceName};
+use crate::ledger::{ObjectTag, Sample, SiteId, UNKNOWN_CLASS};
+use crate::ports::References;
+
+pub(super) const INTERVAL: u64 = 16 << 10;
+pub(super) const LIMIT: u64 = 64 << 20;
+
+/// A JVM with one service and its clients.
+pub(super) struct World {
+    pub(super) core: Core,
+    pub(super) service: PurseId,
+    pub(super) loader: LoaderId,
+    pub(super) now_ms: u64,
+    random: fastrand::Rng,
+    garbage: Vec<ObjectTag>,
+    kept: Vec<ObjectTag>,
+}
+
+impl World {
+    pub(super) fn new() -> World {
+        let setup = Setup {
+            max_tracked: 1 << 18,
+            samples_are_taken: true,
+            test_refuse: None,
+        };
+        let core = Core::with_purses(setup, 1 << 10);
+        core.ledger.intervals().set(INTERVAL).expect("in range");
+        let (service, loader) = deploy(&core, "/shop");
+        let gate = core.enforcement.gates.make(service.get().into());
+        gate.expect("memory").set_marks(LIMIT, u64::MAX, u64::MAX);
+        World {
+            core,
+            service,
+            loader,
+            now_ms: 1_000,
+            random: fastrand::Rng::with_seed(1),
+            garbage: Vec::new(),
+            kept: Vec::new(),
+        }
+    }
+
+    pub(super) fn account(&self) -> u32 {
+        self.core.identity.representative(self.service)
+    }
+
+    /// The number of a route, made if need be.
+    pub(super) fn route(&self, method: &str, path: &str) -> u32 {
+        let routes = &self.core.enforcement.routes;
+        for _ in 0..2 {
+            match routes.find(self.loader, method, path) {
+                Found::Known(number) | Found::Rest(number) => return number,
+                Found::Later => routes.make_wanted(&self.core),
+                Found::None => return 0,
+            }
+        }
+        panic!("no route {method} {path}")
+    }
+
+    /// Allocates for a route: garbage, or what is kept.
+    pub(super) fn allocate(&mut self, route: u32, bytes: u64, is_kept: bool) {
+        let payer = self
+            .core
+            .enforcement
+            .routes
+            .purse(route)
+            .unwrap_or(self.service);
+        let size_bytes = bytes.min(1_000);
+        for _ in 0..bytes / size_bytes.max(1) {
+            let sampled = 1.0 - (-(size_bytes as f64) / INTERVAL as f64).exp();
+            if self.random.f64() >= sampled {
+                continue;
+            }
+            let sample = Sample {
+                payer,
+                agent_account: self.service,
+                principal: self.service,
+                class: UNKNOWN_CLASS,
+                size_bytes,
+                interval: self.core.ledger.intervals().current(),
+                site: SiteId::NONE,
+            };
+            let tag = self.core.ledger.charge(&sample).expect("room");
+            match is_kept {
+                true => self.kept.push(tag),
+                false => self.garbage.push(tag),
+            }
+        }
+    }
+
+    /// A request that comes in while no door is shut.
+    pub(super) fn request(&mut self, route: u32, garbage: u64, kept: u64) {
+        let current = self.core.ledger.epochs().current();
+        self.core.enforcement.routes.came(route, current);
+        self.allocate(route, garbage, false);
+        self.allocate(route, kept, true);
+    }
+
+    /// A request at the shut door. Whether it came in freely.
+    pub(super) fn comes_in(&mut self, route: u32, garbage: u64, kept: u64) -> bool {
+        let current = self.core.ledger.epochs().current();
+        self.core.enforcement.routes.came(route, current);
+        let request = Request {
+            method: "GET",
+            path: "/",
+            route,
+        };
+        let answer = self.core.knock(self.service, request, self.now_ms);
+        if let Answer::Free(ticket) = answer {
+            self.allocate(route, garbage, false);
+            self.allocate(route, kept, true);
+            self.core.probe_ended(self.service, ticket, self.now_ms);
+        }
+        matches!(answer, Answer::Free(_))
+    }
+
+    /// A collection frees all garbage, and its evidence is learned from.
+    pub(super) fn collect(&mut self) {
+        let epochs = self.core.ledger.epochs();
+        let epoch = epochs.current();
+        self.core.collection_finished();
+        for tag in self.garbage.drain(..) {
+            self.core.ledger.refund(tag);
+        }
+        epochs.died(epoch);
+        epochs.confirm(epoch);
+        self.learn();
+    }
+
+    pub(super) fn learn(&mut self) {
+        self.now_ms += 1_000;
+        self.core.enforcement.routes.learn(&self.core, self.now_ms);
+    }
+
+    /// Everything that was kept is let go.
+    pub(super) fn let_go(&mut self) {
+        self.garbage.append(&mut self.kept);
+    }
+
+    pub(super) fn live(&self) -> u64 {
+        let mut live = 0;
+        self.core.ledger.scan(|record| live += record.charge.bytes);
+        live
+    }
+
+    pub(super) fn shut(&self, shut: bool) {
+        let gate = self.core.enforcement.gates.get(self.account());
+        gate.expect("it has one").set_word(Word {
+            limited: true,
+            enforced: true,
+            shut,
+            ..Word::default()
+        });
+    }
+
+    pub(super) fn row(&self, route: &str) -> Row {
+        let purses: Vec<PurseId> = {
+            let directory = self.core.directory();
+            directory.purses_of("/shop").collect()
+        };
+        let rows = self.core.enforcement.routes.rows(&purses);
+        let found = rows.into_iter().find(|(_, row)| row.route == route);
+        found.unwrap_or_else(|| panic!("no {route}")).1
+    }
+
+    /// Requests of a route and collections, until its price is known.
+    pub(super) fn train(&mut self, route: u32, garbage: u64, kept: u64) {
+        for _ in 0..15 {
+            for _ in 0..40 {
+                self.request(route, garbage, kept);
+            }
+            self.collect();
+        }
+    }
+}
+
+pub(super) fn deploy(core: &Core, name: &str) -> (PurseId, LoaderId) {
+    let purse = core.ledger.open_purse().expect("room");
+    core.identity.set_representative(purse, purse);
+    let loaders = &core.identity.loaders;
+    let loader = loaders.open(LoaderOwner::Pending(purse), 0).expect("room");
+    let mut directory = core.directory();
+    directory.enter_loader(loader, purse);
+    let name = ServiceName {
+        name: name.to_owned(),
+        aliases: vec![name.to_owned()],
+        server: Server::Tomcat,
+        one_loader: true,
+        tells_stop: false,
+    };
+    directory.set_identity(loader, LoaderIdentity::Service(name));
+    loaders.set_owner(loader, LoaderOwner::Service(purse));
+    (purse, loader)
+}
+
+struct NoJava;
+
+impl References for NoJava {
+    fn account_name(&self, _: &std::sync::Arc<str>) -> Option<crate::ports::Token> {
+        None
+    }
+    fn forget_account_names(&self, _: &dyn Fn(&str) -> bool) {}
+    fn vanished_loaders(&self) -> Vec<LoaderId> {
+        Vec::new()
+    }
+    fn forget_loader(&self, _: LoaderId) -> bool {
+        false
+    }
+    fn take_barring_frame(&self) -> Option<crate::ports::BarringFrame> {
+        None
+    }
+    fn take_new_place(&self) -> Option<crate::ports::NewPlace> {
+        None
+    }
+    fn take_refusal(&self) -> Option<crate::ports::LoggedRefusal> {
+        None
+    }
+}
+
+#[test]
+fn a_route_is_a_purse_of_the_account_of_its_service() {
+    let mut world = World::new();
+    let (get, post) = (world.route("GET", "/a/1"), world.route("POST", "/a/2"));
+    assert_ne!(get, post);
+    assert_eq!(world.route("GET", "/a/3"), get);
+    let routes = &world.core.enforcement.routes;
+    let purse = routes.purse(post).expect("it has one");
+    assert_eq!(world.core.identity.representative(purse), world.account());
+    {
+        let directory = world.core.directory();
+        assert_eq!(&*directory.account_name(purse), "/shop");
+        assert_eq!(directory.accounts().count(), 2, "no account of its own");
+        assert_eq!(directory.representative(purse), world.service);
+    }
+    world.request(post, 0, 1 << 20);
+    world.request(get, 1 << 20, 0);
+    world.collect();
+    world.learn();
+    world.collect();
+    let row = world.row("POST /a/*");
+    assert_eq!((row.calls, row.refused), (1, 0));
+    let charged = world.core.ledger.totals(purse).charged.bytes;
+    assert!(charged > 700 << 10, "{charged}");
+    assert_eq!(charged, world.live(), "the account has nothing else");
+}
+
+#[test]
+fn names_are_bounded_and_the_rest_is_one_route() {
+    let world = World::new();
+    let name = |n: u32| {
+        format!(
+            "/{}",
+            char::from(b'a' + (n / 26) as u8).to_string()
+                + &char::from(b'a' + (n % 26) as u8).to_string()
+        )
+    };
+    let numbers: Vec<u32> = (0..200).map(|n| world.route("GET", &name(n))).collect();
+    let mut named = numbers[..MOST_NAMED].to_vec();
+    named.sort_unstable();
+    named.dedup();
+    assert_eq!(named.len(), MOST_NAMED);
+    assert!(
+        numbers[MOST_NAMED..]
+            .iter()
+            .all(|&rest| rest == numbers[199])
+    );
+    assert!(!named.contains(&numbers[199]));
+    assert_eq!(
+        world.route("GET", &name(5)),
+        numbers[5],
+        "who has a name keeps it"
+    );
+}
+
+#[test]
+fn the_ends_of_services_make_room_for_others() {
+    let mut world = World::new();
+    let mut first = None;
+    for round in 0..2 * MOST_SERVICES {
+        let (_, loader) = deploy(&world.core, "/other");
+        let other = World { loader, ..world };
+        let route = other.route("POST", "/x");
+        let purse = other
+            .core
+            .enforcement
+            .routes
+            .purse(route)
+            .expect("round {round}");
+        first.get_or_insert(route);
+        assert_eq!(Some(route), first, "{round}: the place is used again");
+        other.core.identity.loaders.vanished(loader);
+        clean(&other.core, &NoJava);
+        let routes = &other.core.enforcement.routes;
+        assert_eq!(routes.purse(route), None);
+        assert!(!other.core.ledger.is_open(purse));
+        assert!(other.core.directory().loader(loader).is_none());
+        world = other;
+    }
+}
+
+#[test]
+fn a_route_that_holds_bytes_lives_on_without_its_service() {
+    let mut world = World::new();
+    let route = world.route("POST", "/x");
+    let purse = world
+        .core
+        .enforcement
+        .routes
+        .purse(route)
+        .expect("it has one");
+    world.request(route, 0, 1 << 20);
+    world.core.identity.loaders.vanished(world.loader);
+    clean(&world.core, &NoJava);
+    assert!(world.core.ledger.is_open(purse));
+    {
+        let directory = world.core.directory();
+        let (_, account) = directory
+            .accounts()
+            .find(|(name, _)| &***name == "/shop")
+            .expect("held");
+        assert_eq!(directory.left_purses(account).collect::<Vec<_>>().len(), 2);
+    }
+    world.let_go();
+    world.collect();
+    clean(&world.core, &NoJava);
+    assert!(!world.core.ledger.is_open(purse));
+}
+
+#[test]
+fn prices_are_learned() {
+    let mut world = World::new();
+    let (get, post) = (world.route("GET", "/a"), world.route("POST", "/a"));
+    world.train(get, 30_000, 0);
+    world.train(post, 3_000, 20_000);
+    let (get, post) = (world.row("GET /a").price, world.row("POST /a").price);
+    assert!(get.is_cheap() && !post.is_cheap(), "{get:?} {post:?}");
+    assert!((25_000..35_000).contains(&get.allocated_bytes), "{get:?}");
+    assert_eq!(get.kept_bytes, 0);
+    assert!((17_000..23_000).contains(&post.kept_bytes), "{post:?}");
+    assert!(post.most_kept_bytes > post.kept_bytes);
+}
+
+#[test]
+fn at_a_shut_door_cheap_routes_go_in_and_growing_and_new_ones_do_not() {
+    let mut world = World::new();
+    let (get, post) = (world.route("GET", "/a"), world.route("POST", "/a"));
+    world.train(get, 30_000, 0);
+    world.train(post, 3_000, 20_000);
+    world.shut(true);
+    let new = world.route("GET", "/new");
+    let mut came_in = [0u32; 3];
+    for _ in 0..30 {
+        for _ in 0..100 {
+            for (count, route) in came_in.iter_mut().zip([get, post, new]) {
+                *count += u32::from(world.comes_in(route, 30_000, 0));
+            }
+        }
+        world.collect();
+    }
+    assert!(came_in[0] >= 2_970, "{came_in:?}");
+    assert_eq!(came_in[1..], [0, 0]);
+    let row = world.row("GET /a");
+    assert_eq!(u64::from(came_in[0]) + 600, row.calls - row.refused);
+    assert!(world.row("POST /a").refused > 2_900);
+}

@@ -299,13 +299,17 @@ fn knock(
     let asked = payer.filter(|(agent, payer)| agent.core.is_asked(*payer));
     asked.map_or(IN, |(agent, payer)| {
         let route = u32::try_from(route).unwrap_or(0);
-        answer(route, method, path, |request| {
+        let answer = answer(route, method, path, |request| {
             let answer = agent.core.knock(payer, request, agent.uptime_ms());
             if let Answer::Probe(_) | Answer::Free(_) = answer {
                 sampled_thread::let_in();
             }
             answer
-        })
+        });
+        match answer < IN && agent.core.status_at_door(payer) == 429 {
+            true => answer - TOO_MANY,
+            false => answer,
+        }
     })
 }
 
@@ -326,6 +330,8 @@ fn ask(
 
 /// The door's answer, as the Java half reads it.
 const IN: i64 = 0;
+/// Subtracted from an answer that turns a request away with 429.
+const TOO_MANY: i64 = 1 << 20;
 
 fn answer(
     route: u32,

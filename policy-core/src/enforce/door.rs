@@ -37,6 +37,7 @@ use policy_config::{Admit, DoorMethod};
 
 use crate::core::Core;
 use crate::enforce::gate::Gate;
+use crate::enforce::refusal_details::RefusalDetails;
 use crate::ledger::PurseId;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -50,6 +51,8 @@ pub const LONGEST_PAUSE_MS: u64 = 1_600;
 pub const LIGHT_PAUSE_MS: u64 = 400;
 /// A light probe's charges are at most the limit divided by this.
 pub const LIGHT_SHARE: u64 = 1_024;
+/// 503, the answer of a door of which the policy says nothing else.
+const UNAVAILABLE: u16 = 503;
 /// What a client is told to wait while a probe is inside, in milliseconds.
 const BUSY_RETRY_MS: u64 = 1_000;
 
@@ -289,6 +292,21 @@ impl Core {
             gate.probe_ended(ticket, now_ms);
         }
         Answer::In
+    }
+
+    /// The status of HTTP with which the door of the service of `payer` turns requests away. No lock. Any thread.
+    #[must_use]
+    pub fn status_at_door(&self, payer: PurseId) -> u16 {
+        let account = self.identity.representative(payer);
+        let details = self.enforcement.details.get(account);
+        let of = |details: &Option<_>| {
+            details
+                .as_ref()
+                .map(|details: &std::sync::Arc<RefusalDetails>| details.status)
+        };
+        details
+            .and_then(|details| of(&details))
+            .unwrap_or(UNAVAILABLE)
     }
 
     /// The request with this ticket, let into the service of `payer` as a probe or freely, has ended. Any thread.

@@ -181,6 +181,7 @@ impl LimitedAccounts {
                         }
                     }),
                     admit: rule.admit.as_slice().into(),
+                    status: rule.status,
                     priority: rule.priority,
                 };
                 (limited.limit_bytes.is_some() || limited.soft_limit_bytes.is_some())
@@ -266,6 +267,7 @@ fn publish_details(
                 && (published.live_bytes, published.standard_error_bytes)
                     == (live_bytes, standard_error_bytes)
                 && published.admit == admit
+                && published.status == limited.status
                 && published.method_doors == method_doors
                 && Arc::ptr_eq(&published.places, status.places.counts())
         })
@@ -285,6 +287,7 @@ fn publish_details(
         live_bytes,
         standard_error_bytes,
         admit,
+        status: limited.status,
         places: status.places.counts().clone(),
     };
     table.set(limited.gate, Some(Arc::new(details)));

@@ -32,6 +32,8 @@ pub struct RefusalDetails {
     pub standard_error_bytes: u64,
     /// Which requests the account's door always lets in.
     pub admit: Arc<[Admit]>,
+    /// The status of HTTP that a server's door answers.
+    pub status: u16,
     /// Where the refusals of the account are counted by place.
     pub places: Arc<PlaceCounts>,
 }

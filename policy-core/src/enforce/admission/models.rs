@@ -120,6 +120,7 @@ fn publish(core: &Core, purse: PurseId, account: &str) {
         limit_bytes: 1000,
         live_bytes: 0,
         standard_error_bytes: 0,
+        status: 503,
         admit: Arc::default(),
         places: PlaceCounts::new(),
     };

@@ -102,7 +102,8 @@ final class Natives {
      * @param method the request's method
      * @param path its path inside the application
      * @return 0: let in. More than 0: let in as the probe with this ticket, see {@link #probeEnded}.
-     *     Less than 0: turned away; to be tried again in as many milliseconds
+     *     Less than 0: turned away; to be tried again in as many milliseconds. Those are less than
+     *     {@link Door#TOO_MANY}, which is added where the policy wants 429 instead of 503
      */
     static native long knock(int loader, int route, String method, String path);
 

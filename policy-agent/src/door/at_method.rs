@@ -196,9 +196,9 @@ impl MethodDoor {
             route: 0,
         };
         match agent.core.ask(payer, request, agent.uptime_ms()) {
-            Answer::Probe(ticket) => return Some(ticket),
+            Answer::Probe(ticket) | Answer::Free(ticket) => return Some(ticket),
             Answer::Away { .. } => {}
-            _ => return None,
+            Answer::In => return None,
         }
         let account = details.name.downcast_ref::<Global<JavaString>>();
         let (Some(errors), Some(account)) = (agent.errors.get(), account) else {

@@ -11,8 +11,8 @@
 //! 4. In duress a thread waits for a verdict at most [`WAIT_MS`] at a time, and [`WAITS_MS`] for one
 //!    suspicion. Then it goes on, slowed to [`SLOW_BYTES_PER_MS`]: if the evidence is late, a leak must
 //!    not fill the heap meanwhile.
-//! 5. If a method on its stack is not known yet, a thread whose charge is due waits at most
-//!    [`FIND_OUT_MS`] at a time until it is looked up. These waits count for [`WAITS_MS`] too. The
+//! 5. If a method on its stack is not known yet, a thread that asked for one object larger than the whole limit waits at
+//!    most [`FIND_OUT_MS`] at a time until it is looked up. These waits count for [`WAITS_MS`] too. The
 //!    thread may hold locks at that place, so the wait is short, and there is none once
 //!    [`WAITS_MS`] is used up.
 //! 6. Small allocations within [`ECHO_CPU`] after a refusal pass, up to [`ECHO_SAMPLES`] samples or
@@ -35,8 +35,8 @@
 //! 9. Each native thread has one such memory, for one account at a time. A virtual thread uses
 //!    its carrier's, and is never slowed or made to wait, because other tenants need the carrier too.
 //! 10. A request that a shut door has let in has an *allowance* of [`allowance_bytes`]: it is not refused before it has
-//!    used that up. The gate counts all of them; together they have as much as the latest collection has left room
-//!    for ([`super::gate::Gate::set_allowances`]), anew after each covering collection.
+//!     used that up. The gate counts all of them; together they have as much as the latest collection has left room
+//!     for ([`super::gate::Gate::set_allowances`]), anew after each covering collection.
 
 use std::time::Duration;
 

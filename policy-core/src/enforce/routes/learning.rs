@@ -180,7 +180,7 @@ impl Routes {
                 let Some(marks) = &entry.pending else {
                     continue;
                 };
-                for at in 0..PLACES {
+                for (at, mark) in marks.iter().enumerate() {
                     let purse = routes.routes[at].purse();
                     let Some((name, purse)) = entry.names[at].as_ref().zip(purse) else {
                         continue;
@@ -188,7 +188,7 @@ impl Routes {
                     found.push(Found {
                         at: (service.place, at),
                         from: name.learned.windows.from().epoch,
-                        upto: marks[at].epoch,
+                        upto: mark.epoch,
                         shut_from: service.shut_from,
                         ..Found::default()
                     });

@@ -42,6 +42,7 @@ const TABLE: &[(&str, Share)] = &[
     ("refusals_in_servers", shared(4, 4, 100)),
     ("service_doors", shared(5, 4, 140)),
     ("door_storm", shared(10, 1, 110)),
+    ("routes", shared(5, 2, 120)),
     ("applications", shared(10, 1, 120)),
     ("servers_without_doors", shared(10, 1, 5)),
     ("refusals_keep_invariants", shared(9, 2, 100)),

@@ -67,6 +67,26 @@ pub(crate) fn geometric_mean(rows: &[Vec<f64>]) -> Option<Estimate> {
     })
 }
 
+/// An estimate with its interval, its numbers written by `number`; of a single pair there is none.
+pub(crate) fn with_interval(
+    estimate: Option<Estimate>,
+    number: impl Fn(f64) -> String,
+    unit: &str,
+) -> String {
+    let Some(estimate) = estimate else {
+        return "-".to_owned();
+    };
+    let value = number(estimate.value) + unit;
+    if estimate.pairs < 2 {
+        return value;
+    }
+    format!(
+        "{value} ({} to {})",
+        number(estimate.low),
+        number(estimate.high)
+    )
+}
+
 fn of(rows: &[Vec<f64>], resamples: usize, seed: u64) -> Option<Estimate> {
     let pairs = rows.iter().map(Vec::len).min().filter(|pairs| *pairs > 0)?;
     if !rows.iter().flatten().all(|value| value.is_finite()) {

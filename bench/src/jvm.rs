@@ -19,6 +19,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How long a process must use no processor to be calm, and how often that is looked for.
 const CALM_LOOK: Duration = Duration::from_millis(30);
 const MOST_CALM_LOOKS: u32 = 20;
+/// The kernel's ticks of CPU time.
+const TICKS_PER_SECOND: f64 = 100.0;
 /// A flag of JVMs that are compared: what is compiled is waited for. In the background, each compiles at
 /// other moments, from other profiles: one allocates twice as much as the next for the same work, and
 /// takes a tenth longer.
@@ -189,6 +191,12 @@ impl Jvm {
             }
         }
         Ok(())
+    }
+
+    /// CPU time of the process so far, in seconds, to 10 ms.
+    pub(crate) fn cpu_seconds(&self) -> Result<f64> {
+        let ticks = cpu_ticks(&self.proc_file("stat")?)?;
+        Ok(ticks as f64 / TICKS_PER_SECOND)
     }
 
     /// Memory of the process that is resident, in bytes.

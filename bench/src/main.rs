@@ -5,6 +5,7 @@
 mod api;
 mod bootstrap;
 mod build;
+mod calm;
 mod collector;
 mod curves;
 mod enforcement;
@@ -44,6 +45,8 @@ enum Bench {
     Micro(micro::Options),
     /// Refusals: overshoot, lag, what the evidence costs, recovery; every JDK and collector
     Enforcement(enforcement::Options),
+    /// Below a limit: throughput of a service that holds most of it, with limits and without
+    Calm(calm::Options),
     /// The Java API: to enter and to close a scope, beside a thread-local, by JMH
     Api(api::Options),
     /// The papers' benchmarks: time, memory and pauses with and without, beside JFR and async-profiler
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().bench {
         Bench::Micro(options) => micro::run(&options),
         Bench::Enforcement(options) => enforcement::run(&options),
+        Bench::Calm(options) => calm::run(&options),
         Bench::Api(options) => api::run(&options),
         Bench::Rows(options) => rows::run(&options),
         Bench::Curves(options) => curves::run(&options),

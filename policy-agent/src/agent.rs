@@ -24,6 +24,7 @@ use crate::api::notifier::{self, Api};
 use crate::capabilities::Capabilities;
 use crate::collector::refund_threads::RefundThreads;
 use crate::cost::Costs;
+use crate::door::MethodDoors;
 use crate::enforcer_thread;
 use crate::exact::{self, Counter, ExactAccounts};
 use crate::holdings_thread;
@@ -81,6 +82,8 @@ pub(crate) struct Agent {
     pub(crate) exact: ExactAccounts,
     /// Edits of classes that outlast any new load of their code.
     pub(crate) kept_edits: KeptEdits,
+    /// Doors that the policy has put at methods.
+    pub(crate) method_doors: MethodDoors,
     events: Arc<EventRecorder>,
     pub(crate) refund_threads: RefundThreads,
     pub(crate) loader_thread: Wakeup,
@@ -146,6 +149,7 @@ impl Agent {
             remembered_bytes: AtomicU64::default(),
             exact: ExactAccounts::new(),
             kept_edits: KeptEdits::default(),
+            method_doors: MethodDoors::new(),
             events: Arc::default(),
             refund_threads: RefundThreads::default(),
             started: Instant::now(),

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use policy_jvm::kinds::Class;
-use policy_jvm::{HeldMethod, Jni, Ref, Weak};
+use policy_jvm::{HeldMethod, Jni, MethodId, Ref, Weak};
 
 use crate::agent::Agent;
 
@@ -31,7 +31,7 @@ const INVOKESTATIC: u8 = 0xb8;
 const SHORT_FORMS: u8 = 4;
 
 /// The most edits that are kept: more than classes that are given doors.
-const MOST_KEPT: usize = 80;
+const MOST_KEPT: usize = 400;
 
 /// Makes an edit of a class file; `None` if that is not possible.
 type Edit = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
@@ -118,6 +118,11 @@ impl Inserted {
             renewals: 0,
         };
         (inserted.state(agent, jni) == State::There).then_some(inserted)
+    }
+
+    /// The method that calls.
+    pub(crate) fn method(&self) -> MethodId {
+        self.method.id()
     }
 
     /// See [`State`]. A code that the JVM does not show counts as changed by nobody.

@@ -125,6 +125,7 @@ fn completed(agent: &Agent, mut taken: Taken) -> Taken {
         .map(|then| agent.uptime_ms().saturating_sub(then) as f64 / 1e3);
     let until_allowed_ms =
         (agent.core.enforcement.evidence_allowed_ms()).saturating_sub(agent.uptime_ms());
+    snapshot.duress = agent.core.enforcement.duress();
     snapshot.evidence_budget_used_up_seconds =
         (until_allowed_ms > PAUSE_MS).then_some(until_allowed_ms as f64 / 1e3);
     let judged_ms = snapshot.leaks.at_ms;

@@ -33,7 +33,7 @@ pub const MIN_CPU_BUDGET_PERCENT: f64 = 0.01;
 /// Largest share of the process's CPU time that can be set for samples, in percent.
 pub const MAX_CPU_BUDGET_PERCENT: f64 = 50.0;
 /// The finest interval that the agent chooses for small limits, in bytes, where the policy names none.
-pub const FINEST_DEFAULT_INTERVAL_BYTES: u64 = 4 << 10;
+pub const FINEST_DEFAULT_INTERVAL_BYTES: u64 = 16 << 10;
 /// How often the interval is doubled at most, if samples cost more than their budget.
 pub const MAX_INTERVAL_DOUBLINGS: u32 = 6;
 /// Default of `mask`, in bytes.

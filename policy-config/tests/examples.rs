@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use policy_config::{Matcher, Mode, Policy, WorkPattern, parse};
+use policy_config::{Matcher, Mode, Policy, Throw, WorkPattern, parse};
 
 fn text(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/policies");
@@ -53,40 +53,94 @@ fn every_example_is_accepted_without_a_warning() {
     );
 }
 
-/// What users copy for a server that they run: it measures first, and says which of its methods begin a
-/// unit of work.
+/// The policies for servers.
+const SERVERS: [&str; 12] = [
+    "activemq",
+    "artemis",
+    "cassandra",
+    "h2",
+    "hazelcast",
+    "hsqldb",
+    "kafka",
+    "kafka-connect",
+    "mockserver",
+    "quartz",
+    "zipkin",
+    "zookeeper",
+];
+
+/// Words for what lets go: no door may stand before it.
+const FREEING: [&str; 11] = [
+    "delete", "drop", "truncate", "remove", "clear", "reset", "ack", "rollback", "close", "flush",
+    "stop",
+];
+
+/// What users copy for a server that they run: it measures first, turns work away at methods of the server's
+/// own, and says what leaves them.
 #[test]
-fn the_servers_policies_observe_and_name_their_units_of_work() {
+fn the_servers_policies_observe_and_have_doors_of_methods() {
     let servers = policies_in("../examples/policies/servers");
     let names: Vec<_> = servers.keys().map(String::as_str).collect();
-    assert_eq!(
-        names,
-        ["artemis", "h2", "kafka", "quartz", "zipkin", "zookeeper"]
-    );
+    assert_eq!(names, SERVERS);
     for (name, policy) in &servers {
         assert_eq!(policy.enforcement.mode, Mode::Observe, "{name}");
-        let [account] = policy.accounts.as_slice() else {
-            panic!("{name} has {} accounts", policy.accounts.len());
-        };
-        let Matcher::Packages(packages) = &account.matcher else {
-            panic!("{name} is not an account of packages");
-        };
-        let own = |class: &str| {
-            let package = class.rsplit_once('.').expect("a package").0;
-            packages.iter().any(|pattern| pattern.matches(package))
-        };
-        for work in &account.interrupts.work {
-            let WorkPattern::Method { class, .. } = work else {
-                panic!("{name}: {work} is not a method");
+        assert!(!policy.accounts.is_empty(), "{name}");
+        for account in &policy.accounts {
+            let label = format!("{name}: {}", account.label());
+            let Matcher::Packages(packages) = &account.matcher else {
+                panic!("{label} is not an account of packages");
             };
-            assert!(own(class), "{name}: {work} is not the server's");
+            let own = |class: &str| {
+                let package = class.rsplit_once('.').expect("a package").0;
+                packages.iter().any(|pattern| pattern.matches(package))
+            };
+            assert!(!account.door.methods().is_empty(), "{label} has no door");
+            assert!(account.refuse_with.is_some(), "{label}: by chance only");
+            for door in account.door.methods() {
+                assert!(own(&door.class), "{label}: {door} is not the server's");
+                let (class, method) = (&door.class, &door.method);
+                let words = format!("{}.{method}", class.rsplit_once('.').expect("a package").1);
+                let words = words.to_lowercase();
+                let frees = FREEING.iter().find(|word| words.contains(*word));
+                assert_eq!(frees, None, "{label}: what frees would pass {door}");
+            }
+            for work in &account.interrupts.work {
+                let WorkPattern::Method { class, .. } = work else {
+                    panic!("{label}: {work} is not a method");
+                };
+                assert!(own(class), "{label}: {work} is not the server's");
+            }
+            for never in &account.interrupts.never {
+                assert!(own(&format!("{}.X", never.prefix())), "{label}: {never}");
+            }
         }
-        for never in &account.interrupts.never {
-            assert!(own(&format!("{}.X", never.prefix())), "{name}: {never}");
+    }
+}
+
+/// Where an `OutOfMemoryError` is taken for the end, none is thrown, at a door or elsewhere.
+#[test]
+fn servers_that_end_at_an_out_of_memory_error_see_none() {
+    let servers = policies_in("../examples/policies/servers");
+    for name in ["cassandra", "h2", "hazelcast"] {
+        for account in &servers[name].accounts {
+            assert_eq!(account.throw, Throw::Exception, "{name}");
+            assert_eq!(account.refuse_with, Some(Throw::Exception), "{name}");
         }
-        // These two need none, or have none that is safe.
-        let has_none = ["quartz", "zookeeper"].contains(&name.as_str());
-        assert_eq!(account.interrupts.work.is_empty(), has_none, "{name}");
+    }
+}
+
+/// The table of the documentation has each of them, with the version whose source was read.
+#[test]
+fn the_documentation_has_every_servers_policy() {
+    let table = document("docs/servers.md");
+    for name in SERVERS {
+        let row = (table.lines())
+            .find(|line| line.contains(&format!("servers/{name}.toml")))
+            .unwrap_or_else(|| panic!("docs/servers.md has no row of {name}"));
+        let policy = text(&format!("servers/{name}"));
+        let (_, read) = policy.split_once("read: ").expect("a version was read");
+        let version = &read[..read.find(')').expect("its end")];
+        assert!(row.contains(version), "{name}: {version} was read");
     }
 }
 

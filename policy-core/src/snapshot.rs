@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use crate::cohorts::Sum;
+use crate::enforce::duress::Figures;
 use crate::exact::ExactStatus;
 use crate::holdings::histogram::Shape;
 use crate::leaks::Report;
@@ -44,6 +45,8 @@ pub struct Snapshot {
     pub exact: Option<ExactStatus>,
     /// Mistakes of programs in their use of scopes, counted by kind.
     pub scope_misuses: Vec<(&'static str, u64)>,
+    /// Whether the heap is short, and by which figures.
+    pub duress: Figures,
     /// Collections that the agent asked for, by kind.
     pub evidence: Vec<Evidence>,
     /// For how long the evidence budget allows no collection, in seconds; `None` if it allows one

@@ -137,6 +137,26 @@ impl JvmTi {
         Some(HeldMethod::new(MethodId(found.id as usize), class.weak()?))
     }
 
+    /// All methods of this name that a class declares itself and that have code in its class file, static or
+    /// not. None while the class is not linked. Not on an allocating thread.
+    pub fn held_methods_with_code(&self, class: &Ref<'_, Class>, name: &str) -> Vec<HeldMethod> {
+        const WITHOUT_CODE: i32 = 0x0100 | 0x0400;
+        // SAFETY: `class` is a live reference to a class.
+        let ids = unsafe { self.wrapper().get_class_methods(class.raw().0) };
+        let has_name_and_code = |id: &sys::jmethodID| {
+            // SAFETY: the id was just returned for a class that `class` keeps loaded.
+            let modifiers = unsafe { self.wrapper().get_method_modifiers(*id) };
+            // SAFETY: as above.
+            let found = unsafe { self.wrapper().get_method_name(*id) };
+            modifiers.is_ok_and(|modifiers| modifiers & WITHOUT_CODE == 0)
+                && found.is_ok_and(|(found, _, _)| found == name)
+        };
+        (ids.unwrap_or_default().into_iter())
+            .filter(has_name_and_code)
+            .filter_map(|id| Some(HeldMethod::new(MethodId(id as usize), class.weak()?)))
+            .collect()
+    }
+
     /// The instance methods that a class declares itself, for as long as it is held. Links nothing.
     pub(crate) fn instance_methods(&self, class: &Ref<'_, Class>) -> Vec<Declared> {
         const ACC_STATIC: i32 = 0x0008;

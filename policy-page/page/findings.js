@@ -12,40 +12,117 @@ function finding(severity, name, ...sentence) {
   return { severity, name, sentence };
 }
 
-/** Findings, errors first. */
+/**
+ * Findings: what a limit does to an account, one each; that the heap is short; leaks; the others, errors first. Notes
+ * come last.
+ */
 export function findings(accounts, leaks) {
-  const found = [...ofAccounts(accounts), ...ofLimits(accounts), ...ofLeaks(leaks), ...ofAgent(accounts)];
+  const first = [ofLimitedAccounts(accounts), ofTheHeap(accounts), ofLeaks(leaks)];
+  const others = [...ofAccounts(accounts), ...ofLimits(accounts), ...ofAgent(accounts)];
   const order = ["error", "warning", "note"];
-  return found.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+  const ranked = [...first, others].flatMap((found, rank) => found.map((one) => ({ rank, one })));
+  ranked.sort((a, b) => Number(a.one.severity === "note") - Number(b.one.severity === "note") || a.rank - b.rank
+    || order.indexOf(a.one.severity) - order.indexOf(b.one.severity));
+  return ranked.map(({ one }) => one);
 }
 
-function ofAccounts({ accounts, policy }) {
+function waitsNoticeably(account) {
+  return account.wait_milliseconds_total >= NOTICEABLE_MS;
+}
+
+/** The most frequent reason for which errors were put off, if any was. */
+function mostDeferred(account) {
+  const [most] = Object.entries(account.deferred_by_reason ?? {}).filter(([, times]) => times > 0).sort((a, b) => b[1] - a[1]);
+  return most?.[0];
+}
+
+/** Severity, name, what stands behind the account's name, and what to do; null if nothing is to be told. */
+function toldOf(account, enforces) {
+  const isOver = account.state === "over";
+  const isShut = account.door === "shut";
+  const raise = "See what it holds; if it needs that, raise its limit in the policy.";
+  if (account.ineffective) {
+    return ["error", "ineffective", [` stays over its limit, and refusals do not stop it: they are put off, mostly for the reason ${nameText(account.ineffective.reason)}`],
+      "Name where its work begins by door or work in its section of the policy, or bound its memory by settings of its own."];
+  }
+  if (isOver && !enforces) {
+    return ["warning", "over-limit", [" is over its limit; the policy only observes, so nothing is refused"], raise];
+  }
+  if (isOver && account.refusals_total === 0 && !isShut) {
+    const reason = mostDeferred(account);
+    return reason === undefined ? ["warning", "never-refused", [" is over its limit and was never refused: none was due yet"], ""]
+      : ["error", "never-refused", [` is over its limit and was never refused: refusals are put off, mostly for the reason ${nameText(reason)}`], ""];
+  }
+  if (isOver || isShut) {
+    const turned = isShut ? ": new work is turned away" : "";
+    const refused = account.refusals_total === 0 ? "" : isShut ? ", and what is inside is refused" : " and is refused";
+    return ["warning", "over-limit", [isOver ? " is over its limit" : " is held by its limit", turned, refused,
+      waitsNoticeably(account) ? "; its threads are slowed" : ""], raise];
+  }
+  if (account.state === "suspect") {
+    return waitsNoticeably(account)
+      ? ["warning", "suspect", [" is slowed: its charge is above its limit, and its threads wait until a collection shows how much of that is garbage"],
+        "If that lasts, raise [enforcement] evidence-budget."]
+      : ["note", "suspect", [" is charged more than its limit; a collection has not yet proved it"], ""];
+  }
+  if (account.threads_killed_total > 0) {
+    return ["warning", "threads-killed", [" was refused earlier"], ""];
+  }
+  if (account.refusals_total > 0 || account.admission_refusals_total > 0) {
+    return ["note", "refused-before", [" was over its limit before"], ""];
+  }
+  return waitsNoticeably(account)
+    ? ["note", "waited-before", [" was made to wait earlier, until a collection showed that it is below its limit"], ""] : null;
+}
+
+/** `live 12 ± 1 MiB of 10 MiB, 7 errors thrown, …` */
+function figuresOf(account) {
+  const whole = account.tree ?? account;
+  const isCharged = account.state === "suspect";
+  const held = isCharged ? amountText(whole.charged_bytes, whole.standard_error_bytes)
+    : amountText(whole.live_bytes, whole.live_standard_error_bytes);
+  const parts = [`${isCharged ? "charged" : "live"} ${held}${account.limit_bytes ? ` of ${bytesText(account.limit_bytes)}` : ""}`];
+  const tell = (number, text) => number > 0 && parts.push(text);
+  tell(account.refusals_total, `${countText(account.refusals_total)} errors thrown`);
+  tell(account.deferred_total, `${countText(account.deferred_total)} put off`);
+  tell(account.would_refuse_total, `${countText(account.would_refuse_total)} would have been thrown`);
+  tell(account.admission_refusals_total, `${countText(account.admission_refusals_total)} requests turned away`);
+  tell(account.wait_milliseconds_total, `waited ${durationText(account.wait_milliseconds_total / 1000)}`);
+  const [most] = [...(account.routes ?? [])].sort((a, b) => b.live_bytes - a.live_bytes);
+  if (account.state === "over" && most?.live_bytes > 0) {
+    parts.push(`${nameText(most.route)} holds the most: ${amountText(most.live_bytes, most.standard_error_bytes)}`);
+  }
+  return parts.join(", ");
+}
+
+/** What its limit does to each account, or did: one finding each, as `heapwarden doctor` has it. */
+function ofLimitedAccounts({ accounts, policy }) {
+  const found = [];
+  for (const account of accounts) {
+    const told = toldOf(account, policy.mode === "enforce");
+    if (told === null) {
+      continue;
+    }
+    const [severity, name, sentence, remedy] = told;
+    const killed = account.threads_killed_total > 0;
+    const threads = killed ? [`; errors ended ${countText(account.threads_killed_total)} of its threads, and what they did may not be done any more`] : [];
+    found.push(finding(killed && severity === "note" ? "warning" : severity, name, accountLink(account.name), ...sentence, ...threads,
+      ` (${figuresOf(account)}).`, remedy === "" ? "" : ` ${remedy}`));
+  }
+  return found;
+}
+
+function ofTheHeap({ heap, enforcement }) {
+  return enforcement?.duress ? [finding("warning", "heap-is-short",
+    `The heap is short: ${bytesText(heap.used_after_gc_bytes)} of ${bytesText(heap.max_bytes)} were in use after the latest collection. The account that is furthest beyond its limit is refused first. Give the JVM a larger heap, or lower the limits until their sum fits into it.`)] : [];
+}
+
+function ofAccounts({ accounts }) {
   const found = [];
   for (const account of accounts) {
     const link = accountLink(account.name);
     const whole = account.tree ?? account;
     const live = amountText(whole.live_bytes, whole.live_standard_error_bytes);
-    if (account.ineffective) {
-      found.push(finding("error", "ineffective", link, ` stays over its limit, and refusals do not stop it: ${account.ineffective.reason}.`));
-    } else if (account.state === "over" && policy.mode === "enforce" && account.refusals_total === 0 && account.door !== "shut") {
-      const [most] = Object.entries(account.deferred_by_reason ?? {}).filter(([, times]) => times > 0).sort((a, b) => b[1] - a[1]);
-      found.push(finding(most ? "error" : "warning", "never-refused", link, ` is over its limit with ${live} and was never refused`,
-        most ? `: ${countText(account.deferred_total)} refusals were put off, mostly for the reason ${nameText(most[0])}.` : ": none was due yet."));
-    } else if (account.state === "over") {
-      const refused = account.refusals_total + account.admission_refusals_total;
-      found.push(finding("error", "over-limit", link, ` is over its limit with ${live}; it was refused ${countText(refused)} times.`));
-    } else if (account.state === "suspect") {
-      found.push(finding("warning", "suspect", link, " is charged more than its limit; a collection has not yet proved it."));
-    } else if (account.refusals_total > 0 || account.admission_refusals_total > 0) {
-      found.push(finding("warning", "refused-before", link,
-        ` was over its limit before: ${countText(account.refusals_total)} errors and ${countText(account.admission_refusals_total)} answers of 503.`));
-    } else if (account.wait_milliseconds_total >= NOTICEABLE_MS) {
-      found.push(finding("note", "waited-before", link,
-        ` waited ${durationText(account.wait_milliseconds_total / 1000)} in all, until a collection showed that it is below its limit.`));
-    }
-    if (account.threads_killed_total > 0) {
-      found.push(finding("error", "threads-killed", link, `: errors ended ${countText(account.threads_killed_total)} of its threads.`));
-    }
     if (account.soft_limit_bytes && account.state === "open" && whole.live_bytes > account.soft_limit_bytes) {
       found.push(finding("warning", "over-soft-limit", link, ` is over its soft limit with ${live}.`));
     }
@@ -110,14 +187,17 @@ function ofAgent(accounts) {
     found.push(finding("warning", "samples-dropped",
       `${countText(sampling.dropped)} samples were dropped (${reasons.map(([why]) => why).join(", ")}); accounts are too low by them.`));
   }
-  if (evidence?.budget_used_up_seconds) {
+  const waiting = accounts.accounts.some((one) => one.state === "suspect" && waitsNoticeably(one));
+  if (evidence?.budget_used_up_seconds && !waiting) {
     found.push(finding("warning", "budget-spent", `The budget of collections is used up for ${durationText(evidence.budget_used_up_seconds)}; verdicts wait.`));
   }
   if (accounts.accounts_omitted > 0) {
     found.push(finding("note", "accounts-omitted", `${countText(accounts.accounts_omitted)} small accounts are not listed.`));
   }
   const limited = accounts.accounts.some((one) => one.limit_bytes);
-  if (policy.mode === "observe" && limited) {
+  // The finding of an account that is over says so.
+  const over = accounts.accounts.some((one) => one.state === "over");
+  if (policy.mode === "observe" && limited && !over) {
     found.push(finding("note", "observes", "The policy observes: errors are counted and not thrown."));
   }
   return found;

@@ -112,6 +112,12 @@ pub struct Enforcement {
     /// Whether the heap is short: what the latest collection left free is less than what the accounts that are
     /// suspect can take until the next evidence. False where the agent does not say (an older one).
     pub duress: bool,
+    /// Bytes of the heap that count as free for that; 0 while no account has a limit.
+    #[serde(deserialize_with = "whole")]
+    pub heap_free_bytes: u64,
+    /// Below so many free bytes the heap is short; 0 while no account has a limit.
+    #[serde(deserialize_with = "whole")]
+    pub heap_short_below_bytes: u64,
 }
 
 /// The heap as a whole.

@@ -79,6 +79,9 @@ metric_names! {
     CAPABILITY_ENABLED = "heapwarden_capability_enabled";
     EVIDENCE_COLLECTIONS = "heapwarden_evidence_collections_total";
     EVIDENCE_SECONDS = "heapwarden_evidence_seconds_total";
+    DURESS = "heapwarden_duress";
+    HEAP_FREE_BYTES = "heapwarden_heap_free_bytes";
+    HEAP_SHORT_BELOW_BYTES = "heapwarden_heap_short_below_bytes";
     EVIDENCE_BUDGET = "heapwarden_evidence_budget_ratio";
     POLICY_ENFORCING = "heapwarden_policy_enforcing";
     POLICY_GENERATION = "heapwarden_policy_generation";

@@ -39,7 +39,8 @@ pub fn class_path(server: &str) -> String {
                 .collect();
             run_compiler(
                 Command::new(jdk::newest().program("javac"))
-                    .args(["-Xlint:all,-classfile,-processing", "-Werror"])
+                    // Manifests name jars that are not there.
+                    .args(["-Xlint:all,-classfile,-processing,-path", "-Werror"])
                     .args(["--release", release(server), "-d"])
                     .arg(into)
                     .arg("-cp")
@@ -54,6 +55,13 @@ pub fn class_path(server: &str) -> String {
         victims.display(),
         jars.join(":")
     )
+}
+
+/// The JVM flag that names a file with the flags which a server needs, if it needs any.
+#[must_use]
+pub fn flags(server: &str) -> Option<String> {
+    let file = artifacts::repository().join(format!("tests/doorless/{server}/flags"));
+    file.is_file().then(|| format!("@{}", file.display()))
 }
 
 fn libraries() -> &'static Path {

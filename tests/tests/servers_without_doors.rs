@@ -49,10 +49,13 @@ struct Subject {
     ports: usize,
     /// Whether the host is its own client.
     embedded: bool,
-    /// Oldest Java that it runs on.
+    /// Oldest and newest Java that it runs on.
     java: u32,
+    newest_java: u32,
     /// Above what it holds by itself.
     limit_mib: u64,
+    /// Whether each call must have an answer, be it an error: its clients have no timeout and wait for ever.
+    answers_all: bool,
 }
 
 impl Subject {
@@ -61,7 +64,7 @@ impl Subject {
     }
 }
 
-const SUBJECTS: [Subject; 7] = [
+const SUBJECTS: [Subject; 10] = [
     Subject {
         name: "h2",
         title: "H2 2.3, TCP server",
@@ -69,7 +72,9 @@ const SUBJECTS: [Subject; 7] = [
         ports: 1,
         embedded: false,
         java: 17,
+        newest_java: u32::MAX,
         limit_mib: 32,
+        answers_all: false,
     },
     Subject {
         name: "zookeeper",
@@ -78,7 +83,9 @@ const SUBJECTS: [Subject; 7] = [
         ports: 1,
         embedded: false,
         java: 17,
+        newest_java: u32::MAX,
         limit_mib: 32,
+        answers_all: false,
     },
     Subject {
         name: "kafka",
@@ -87,8 +94,10 @@ const SUBJECTS: [Subject; 7] = [
         ports: 2,
         embedded: false,
         java: 17,
+        newest_java: u32::MAX,
         // On ZGC, without compressed references, the broker itself holds 34 MB.
         limit_mib: 64,
+        answers_all: false,
     },
     Subject {
         name: "artemis",
@@ -97,7 +106,9 @@ const SUBJECTS: [Subject; 7] = [
         ports: 1,
         embedded: false,
         java: 17,
+        newest_java: u32::MAX,
         limit_mib: 32,
+        answers_all: false,
     },
     Subject {
         name: "quartz",
@@ -106,7 +117,9 @@ const SUBJECTS: [Subject; 7] = [
         ports: 0,
         embedded: true,
         java: 17,
+        newest_java: u32::MAX,
         limit_mib: 32,
+        answers_all: false,
     },
     Subject {
         name: "webflux",
@@ -115,7 +128,9 @@ const SUBJECTS: [Subject; 7] = [
         ports: 1,
         embedded: false,
         java: 17,
+        newest_java: u32::MAX,
         limit_mib: 32,
+        answers_all: false,
     },
     Subject {
         name: "helidon",
@@ -124,7 +139,43 @@ const SUBJECTS: [Subject; 7] = [
         ports: 1,
         embedded: false,
         java: 21,
+        newest_java: u32::MAX,
         limit_mib: 32,
+        answers_all: false,
+    },
+    Subject {
+        name: "hsqldb",
+        title: "HSQLDB 2.7, server",
+        packages: &["org.hsqldb.*"],
+        ports: 1,
+        embedded: false,
+        java: 17,
+        newest_java: u32::MAX,
+        limit_mib: 32,
+        answers_all: false,
+    },
+    Subject {
+        name: "hazelcast",
+        title: "Hazelcast 5.3",
+        packages: &["com.hazelcast.*"],
+        ports: 1,
+        embedded: false,
+        java: 17,
+        newest_java: u32::MAX,
+        limit_mib: 64,
+        answers_all: true,
+    },
+    Subject {
+        name: "cassandra",
+        title: "Cassandra 5.0",
+        packages: &["org.apache.cassandra.*"],
+        ports: 2,
+        embedded: false,
+        java: 17,
+        // It sets a security manager.
+        newest_java: 17,
+        limit_mib: 96,
+        answers_all: false,
     },
 ];
 
@@ -149,7 +200,7 @@ struct Row {
 
 impl Row {
     /// What is not as it must be.
-    fn failures(&self) -> Vec<String> {
+    fn failures(&self, subject: &Subject) -> Vec<String> {
         let mut failures = Vec::new();
         let mut check = |holds: bool, what: String| {
             if !holds {
@@ -172,6 +223,10 @@ impl Row {
         check(
             self.highest > 0.9,
             format!("held only {:.2} of its limit", self.highest),
+        );
+        check(
+            self.cut == 0 || !subject.answers_all,
+            format!("{} calls without an answer", self.cut),
         );
         check(self.kept == "all", format!("kept: {}", self.kept));
         check(
@@ -327,6 +382,9 @@ fn run(vm: &Vm, subject: &Subject, row: &mut Row) {
     for port in &ports {
         builder = builder.argument(port);
     }
+    if let Some(flags) = doorless::flags(subject.name) {
+        builder = builder.flag(&flags);
+    }
     let started = builder.start();
     let (mut host, mut client) = if subject.embedded {
         (None, started)
@@ -400,17 +458,17 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// G1 on the oldest JDK that the server runs on, and the generational ZGC.
+/// G1 on the oldest JDK that the server runs on, and ZGC on the newest, which is the generational one if the
+/// server can have it.
 fn vms(subject: &Subject) -> Vec<Vm> {
+    let releases = subject.java..=subject.newest_java;
     let able = || {
         every_vm()
             .iter()
-            .filter(|vm| vm.jdk.feature >= subject.java)
+            .filter(|vm| releases.contains(&vm.jdk.feature))
     };
     let g1 = able().find(|vm| vm.collector == Collector::G1);
-    let z = able()
-        .rev()
-        .find(|vm| vm.collector == Collector::Z && vm.jdk.feature >= 23);
+    let z = able().rev().find(|vm| vm.collector == Collector::Z);
     g1.into_iter().chain(z).cloned().collect()
 }
 
@@ -436,7 +494,7 @@ fn servers_without_a_door_live_through_their_limits() {
         for vm in vms(subject) {
             let mut row = Row::default();
             let ended = catch_unwind(AssertUnwindSafe(|| run(&vm, subject, &mut row)));
-            let failures = row.failures();
+            let failures = row.failures(subject);
             let title = subject.title;
             let line = format!("| {title} | {vm} | {row} |");
             say(&line);

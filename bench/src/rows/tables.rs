@@ -5,7 +5,7 @@ use super::figures::{Comparison, Figures};
 use super::published::Row;
 use super::runs::{Run, Runs};
 use super::settings::Setting;
-use crate::bootstrap::Estimate;
+use crate::bootstrap::{Estimate, with_interval};
 use crate::stats::median;
 use crate::table::Table;
 
@@ -17,21 +17,6 @@ const OVER_ROWS: &str = "mean of rows";
 /// An estimate with its interval, with so many decimals; of a single pair there is none.
 pub(crate) fn plain(estimate: Option<Estimate>, decimals: usize) -> String {
     with_interval(estimate, |number| format!("{number:.decimals$}"), "")
-}
-
-fn with_interval(estimate: Option<Estimate>, number: impl Fn(f64) -> String, unit: &str) -> String {
-    let Some(estimate) = estimate else {
-        return NONE.to_owned();
-    };
-    let value = number(estimate.value) + unit;
-    if estimate.pairs < 2 {
-        return value;
-    }
-    format!(
-        "{value} ({} to {})",
-        number(estimate.low),
-        number(estimate.high)
-    )
 }
 
 /// The same of a share, in percent.

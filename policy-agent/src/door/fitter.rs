@@ -227,6 +227,9 @@ impl Fitter {
         insert(agent, jni, point, class)?;
         let method = (point.method, point.descriptors);
         let question = Inserted::find(agent, jni, class, method, point.loads);
+        if let Some(question) = &question {
+            agent.method_doors.server_has_door(question.method());
+        }
         self.fitted
             .extend(question.map(|question| (point, question)));
         Ok(())

@@ -54,6 +54,7 @@ impl Events for Callbacks {
 
 /// A class was prepared: enters its loader and classifies its package before any of its code can allocate.
 fn class_prepared(agent: &Agent, jni: &Jni, class: &Ref<'_, Class>) {
+    agent.method_doors.class_prepared(agent, jni, class);
     let recognizer = Recognizer { agent, jni };
     if !agent.core.identity.classifies() {
         if let Ok(Some(loader)) = agent.jvmti.loader_of(jni, class) {

@@ -61,6 +61,8 @@ pub(super) fn bind(jni: &Jni, class: &Ref<'_, Class>) -> Result<(), String> {
         NativeMethod::of2::<i32, i32, i32, _>("refuser", refuser),
         NativeMethod::of3::<i32, JavaString, JavaString, i64, _>("ask", ask),
         NativeMethod::of2::<i32, i64, (), _>("askedEnded", asked_ended),
+        NativeMethod::of1::<i32, i32, _>("refuserAt", refuser_at),
+        NativeMethod::of2::<i32, i32, i64, _>("enterDoor", enter_door),
         NativeMethod::of2::<Thread, Throwable, (), _>("threadEnded", thread_ended),
         NativeMethod::of1::<bool, (), _>("listen", listen),
         NativeMethod::of1::<i32, LongArray, _>("figures", figures),
@@ -297,13 +299,17 @@ fn knock(
     let asked = payer.filter(|(agent, payer)| agent.core.is_asked(*payer));
     asked.map_or(IN, |(agent, payer)| {
         let route = u32::try_from(route).unwrap_or(0);
-        answer(route, method, path, |request| {
+        let answer = answer(route, method, path, |request| {
             let answer = agent.core.knock(payer, request, agent.uptime_ms());
             if let Answer::Probe(_) | Answer::Free(_) = answer {
                 sampled_thread::let_in();
             }
             answer
-        })
+        });
+        match answer < IN && agent.core.status_at_door(payer) == 429 {
+            true => answer - TOO_MANY,
+            false => answer,
+        }
     })
 }
 
@@ -324,6 +330,8 @@ fn ask(
 
 /// The door's answer, as the Java half reads it.
 const IN: i64 = 0;
+/// Subtracted from an answer that turns a request away with 429.
+const TOO_MANY: i64 = 1 << 20;
 
 fn answer(
     route: u32,
@@ -365,6 +373,26 @@ fn asked_ended(_: &Jni, purse: i32, ticket: i64) {
     if let (Some(agent), Some(payer), Some(ticket)) = (Agent::get(), purse_of(purse), ticket) {
         agent.core.probe_ended(payer, ticket, agent.uptime_ms());
     }
+}
+
+fn refuser_at(jni: &Jni, door: i32) -> i32 {
+    let refuser = Agent::get().and_then(|agent| {
+        let door = agent.method_doors.door(door)?;
+        door.refuser(agent, jni)
+    });
+    refuser.map_or(0, |purse| i32::from(purse.get()))
+}
+
+fn enter_door(jni: &Jni, door: i32, payer: i32) -> i64 {
+    let asked = Agent::get().zip(purse_of(payer));
+    let ticket = asked.and_then(|(agent, payer)| {
+        let door = agent.method_doors.door(door)?;
+        door.enter(agent, jni, payer)
+    });
+    ticket.map_or(IN, |ticket| {
+        sampled_thread::let_in();
+        i64::try_from(ticket).unwrap_or(IN)
+    })
 }
 
 fn thread_ended(jni: &Jni, thread: Option<Ref<'_, Thread>>, error: Option<Ref<'_, Throwable>>) {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use policy_jvm::{Jni, Local};
 
 use crate::agent::Agent;
-use crate::door::Fitter;
+use crate::door::{Fitter, MethodFitter};
 use crate::identity::directory::{Directory, LoaderIdentity};
 use crate::identity::loaders::{LoaderId, LoaderOwner};
 use crate::jvm::recognizer::Recognizer;
@@ -75,6 +75,7 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
         checks: HashMap::new(),
         fitter: Fitter::new(),
     };
+    let mut method_fitter = MethodFitter::new();
     let mut uncaught = UncaughtWatch::new();
     while !agent.stopping() {
         while let Some(id) = agent.core.identity.new_loaders.pop() {
@@ -88,6 +89,7 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
         }
         let next = loader_thread.check(jni);
         let next = next.min(loader_thread.fitter.turn(agent, jni));
+        let next = next.min(method_fitter.turn(agent, jni));
         uncaught.turn(agent, jni);
         agent.costs.thread_is("loaders");
         agent.loader_thread.wait(next);

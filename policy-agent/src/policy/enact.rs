@@ -44,6 +44,8 @@ pub(crate) fn apply(agent: &Agent, jni: &Jni, policy: Arc<Policy>) {
     agent.policy.enact(policy);
     agent.snapshots.desk.look();
     agent.core.enforcer.wake();
+    // It fits the doors that the policy names.
+    agent.loader_thread.wake();
 }
 
 fn package_claim(

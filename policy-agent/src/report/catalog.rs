@@ -214,6 +214,12 @@ catalog! {
         "Mean bytes between samples; 0 when every allocation is sampled.";
     CAPABILITY_ENABLED = Gauge None ["capability"]
         "1 if the JVM granted the capability to the agent, else 0.";
+    DURESS = Gauge None []
+        "1 if the heap is short: suspects wait, and the accounts furthest beyond their limits are refused; else 0.";
+    HEAP_FREE_BYTES = Gauge Bytes []
+        "Bytes of the heap that count as free for duress; 0 while no account has a limit.";
+    HEAP_SHORT_BELOW_BYTES = Gauge Bytes []
+        "Below so many free bytes the heap is short; 0 while no account has a limit.";
     EVIDENCE_COLLECTIONS = Counter None ["kind"]
         "Collections that the agent asked for, by kind.";
     EVIDENCE_SECONDS = Counter Seconds ["kind"]

@@ -361,6 +361,10 @@ fn agent<'a>(list: &mut List<'a>, snapshot: &'a Snapshot) {
         &catalog::CAPABILITY_ENABLED,
         snapshot.capabilities.iter().copied(),
     );
+    let duress = &snapshot.duress;
+    list.one(&catalog::DURESS, duress.is_on);
+    list.one(&catalog::HEAP_FREE_BYTES, duress.free_bytes);
+    list.one(&catalog::HEAP_SHORT_BELOW_BYTES, duress.short_below_bytes);
     let evidence = &snapshot.evidence;
     list.labelled(
         &catalog::EVIDENCE_COLLECTIONS,

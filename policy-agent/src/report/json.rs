@@ -96,7 +96,11 @@ pub(crate) fn accounts(snapshot: &Snapshot, classes: Classes) -> Accounts<'_> {
         evidence: document::Evidence {
             budget_used_up_seconds: snapshot.evidence_budget_used_up_seconds,
         },
-        enforcement: document::Enforcement::default(),
+        enforcement: document::Enforcement {
+            duress: snapshot.duress.is_on,
+            heap_free_bytes: snapshot.duress.free_bytes,
+            heap_short_below_bytes: snapshot.duress.short_below_bytes,
+        },
         costs: document::Costs {
             cpu_milliseconds: Counts(
                 (snapshot.cpu_seconds.iter())

@@ -3,9 +3,11 @@
 //! there is one; else 1.
 
 mod classes;
+mod columns;
 mod jvm_table;
 mod places;
 mod report;
+mod routes;
 mod sites;
 
 use std::io::{self, Write};
@@ -37,6 +39,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     places: bool,
 
+    /// Print what begins the work of each account, such as the requests to a path: its calls, those turned away, and
+    /// what a call allocates, keeps and holds at most
+    #[arg(long, conflicts_with_all = ["places", "classes"])]
+    routes: bool,
+
     /// Print what each account holds by class: live, freed and allocated objects and bytes with their sums
     #[arg(long, conflicts_with = "places")]
     classes: bool,
@@ -51,7 +58,7 @@ pub(crate) struct Arguments {
 
     /// Print where the survivors of this account were allocated: of leak suspects, and of accounts that the
     /// policy names (`[leaks] sites`)
-    #[arg(long, value_name = "ACCOUNT", conflicts_with_all = ["places", "classes", "all_classes"])]
+    #[arg(long, value_name = "ACCOUNT", conflicts_with_all = ["places", "routes", "classes", "all_classes"])]
     sites: Option<String>,
 
     /// With all classes of each account, in the JSON
@@ -93,6 +100,8 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
                 ages: arguments.ages,
             };
             classes::write(&found, choice, &mut out, &mut err)?;
+        } else if arguments.routes {
+            routes::write(&found, &mut out, &mut err)?;
         } else if arguments.places {
             places::write(&found, &mut out, &mut err)?;
         } else {

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::Asked;
 use super::report::heap_line;
+use super::{Asked, columns};
 use crate::live::{Account, Accounts, Place, places};
 use crate::printable;
 use crate::table::amount;
@@ -16,8 +16,6 @@ const MAX_METHOD_COLUMNS: usize = 50;
 const MAX_ACCOUNTS: usize = 200;
 /// Most reasons that are told of an account.
 const MAX_REASONS: usize = 8;
-/// Spaces between two columns.
-const GAP: usize = 2;
 const TITLES: [&str; 6] = [
     "ACCOUNT",
     "COUNT",
@@ -64,7 +62,7 @@ fn write_places(accounts: &Accounts, out: &mut dyn Write) -> io::Result<()> {
             lines.push(other);
         }
     }
-    write_table(&lines, out)?;
+    columns::write(&lines, &[COUNT], out)?;
     if omitted > 0 {
         writeln!(out, "  and {omitted} more accounts")?;
     }
@@ -111,30 +109,6 @@ fn cells(account: &str, place: &Place) -> Cells {
         method(&place.entry),
         method(&place.unit),
     ]
-}
-
-fn write_table(lines: &[Cells], out: &mut dyn Write) -> io::Result<()> {
-    let width = |column: usize| {
-        let cells = lines.iter().map(|line| printable::columns(&line[column]));
-        cells.max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..TITLES.len()).map(width).collect();
-    for line in lines {
-        let mut text = " ".repeat(GAP);
-        for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
-            let padding = " ".repeat(width.saturating_sub(printable::columns(cell)));
-            let (before, behind) = match column {
-                COUNT => (padding, String::new()),
-                _ => (String::new(), padding),
-            };
-            text.push_str(&before);
-            text.push_str(cell);
-            text.push_str(&behind);
-            text.push_str(&" ".repeat(GAP));
-        }
-        writeln!(out, "{}", text.trim_end())?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -51,6 +51,8 @@ pub struct LimitedAccount {
     pub door: Option<DoorRules>,
     /// Which requests are let in always: at the door, and when the program itself asks.
     pub admit: Arc<[Admit]>,
+    /// The status of HTTP that a server's door answers.
+    pub status: u16,
     /// How much its excess counts when the heap is short: it is divided by this. More than zero.
     pub priority: f64,
 }

@@ -33,10 +33,11 @@
 //!
 //! Everything is one atomic word, so the rules hold whatever threads do (model: `one_probe_at_a_time`).
 
-use policy_config::Admit;
+use policy_config::{Admit, DoorMethod};
 
 use crate::core::Core;
 use crate::enforce::gate::Gate;
+use crate::enforce::refusal_details::RefusalDetails;
 use crate::ledger::PurseId;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -50,6 +51,8 @@ pub const LONGEST_PAUSE_MS: u64 = 1_600;
 pub const LIGHT_PAUSE_MS: u64 = 400;
 /// A light probe's charges are at most the limit divided by this.
 pub const LIGHT_SHARE: u64 = 1_024;
+/// 503, the answer of a door of which the policy says nothing else.
+const UNAVAILABLE: u16 = 503;
 /// What a client is told to wait while a probe is inside, in milliseconds.
 const BUSY_RETRY_MS: u64 = 1_000;
 
@@ -230,6 +233,25 @@ impl Core {
         self.answer(payer, request, now_ms, Gate::refuses, Gate::ask)
     }
 
+    /// Whether the account of `payer` is over its limit and refused, and turns calls away at this method. Some
+    /// loads, no lock. Any thread.
+    #[must_use]
+    pub fn refuses_at(&self, payer: PurseId, method: &DoorMethod) -> bool {
+        let account = self.identity.representative(payer);
+        let gate = self.enforcement.gates.get(account);
+        gate.is_some_and(Gate::refuses) && self.has_door_at(payer, method)
+    }
+
+    /// Whether the policy has put a door of the account of `payer` at this method. No lock. Any thread.
+    #[must_use]
+    pub fn has_door_at(&self, payer: PurseId, method: &DoorMethod) -> bool {
+        let account = self.identity.representative(payer);
+        let details = self.enforcement.details.get(account);
+        details.is_some_and(|details| {
+            (details.as_ref()).is_some_and(|details| details.method_doors.methods.contains(method))
+        })
+    }
+
     fn answer(
         &self,
         payer: PurseId,
@@ -270,6 +292,21 @@ impl Core {
             gate.probe_ended(ticket, now_ms);
         }
         Answer::In
+    }
+
+    /// The status of HTTP with which the door of the service of `payer` turns requests away. No lock. Any thread.
+    #[must_use]
+    pub fn status_at_door(&self, payer: PurseId) -> u16 {
+        let account = self.identity.representative(payer);
+        let details = self.enforcement.details.get(account);
+        let of = |details: &Option<_>| {
+            details
+                .as_ref()
+                .map(|details: &std::sync::Arc<RefusalDetails>| details.status)
+        };
+        details
+            .and_then(|details| of(&details))
+            .unwrap_or(UNAVAILABLE)
     }
 
     /// The request with this ticket, let into the service of `payer` as a probe or freely, has ended. Any thread.

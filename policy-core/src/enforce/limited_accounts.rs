@@ -23,7 +23,7 @@ use super::door::DoorRules;
 use super::duress::Figures;
 use super::evaluation::Evaluation;
 use super::limit_status::LimitStatus;
-use super::refusal_details::RefusalDetails;
+use super::refusal_details::{MethodDoors, RefusalDetails};
 use super::state::Phase;
 
 /// The accounts that have limits, as of the latest turn. On the enforcer's thread.
@@ -32,6 +32,8 @@ pub struct LimitedAccounts {
     enforced: bool,
     only_in_duress: bool,
     evaluation: Evaluation,
+    /// The doors at methods of the accounts that have any, by name.
+    method_doors: HashMap<Arc<str>, Arc<MethodDoors>>,
 }
 
 impl LimitedAccounts {
@@ -42,6 +44,7 @@ impl LimitedAccounts {
             enforced: false,
             only_in_duress: false,
             evaluation: Evaluation::default(),
+            method_doors: HashMap::new(),
         }
     }
 
@@ -67,11 +70,20 @@ impl LimitedAccounts {
             now,
         };
         let mut access = &core.enforcement;
+        let method_doors = &self.method_doors;
         let wanted = (self.evaluation).turn(
             &context,
             &mut access,
             &mut |limited, limit_bytes, status| {
-                publish_details(core, jvm, limited, limit_bytes, status);
+                let doors = method_doors.get(&limited.account).cloned();
+                publish_details(
+                    core,
+                    jvm,
+                    limited,
+                    limit_bytes,
+                    status,
+                    doors.unwrap_or_default(),
+                );
             },
         );
         self.log_refusals(jvm, now);
@@ -169,10 +181,24 @@ impl LimitedAccounts {
                         }
                     }),
                     admit: rule.admit.as_slice().into(),
+                    status: rule.status,
                     priority: rule.priority,
                 };
                 (limited.limit_bytes.is_some() || limited.soft_limit_bytes.is_some())
                     .then_some(limited)
+            })
+            .collect();
+        self.method_doors = directory
+            .accounts()
+            .filter_map(|(account, entry)| {
+                let rule = policy.accounts.get(entry.rule?)?;
+                let methods = rule.door.methods().to_vec();
+                let refuse_with = rule.refuse_with.unwrap_or(rule.throw);
+                let doors = MethodDoors {
+                    methods,
+                    refuse_with,
+                };
+                (!doors.methods.is_empty()).then(|| (account.clone(), Arc::new(doors)))
             })
             .collect();
         let representatives: Vec<_> = directory.representatives().collect();
@@ -222,6 +248,7 @@ fn publish_details(
     limited: &LimitedAccount,
     limit_bytes: u64,
     status: &LimitStatus,
+    method_doors: Arc<MethodDoors>,
 ) {
     let name = jvm.account_name(&limited.account);
     let proof = if matches!(status.phase, Phase::Over { .. }) {
@@ -240,6 +267,8 @@ fn publish_details(
                 && (published.live_bytes, published.standard_error_bytes)
                     == (live_bytes, standard_error_bytes)
                 && published.admit == admit
+                && published.status == limited.status
+                && published.method_doors == method_doors
                 && Arc::ptr_eq(&published.places, status.places.counts())
         })
     });
@@ -253,10 +282,12 @@ fn publish_details(
         account: limited.account.clone(),
         name,
         throw: limited.throw,
+        method_doors,
         limit_bytes,
         live_bytes,
         standard_error_bytes,
         admit,
+        status: limited.status,
         places: status.places.counts().clone(),
     };
     table.set(limited.gate, Some(Arc::new(details)));

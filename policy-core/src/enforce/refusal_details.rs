@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arc_swap::{ArcSwapOption, Guard};
-use policy_config::{Admit, Throw};
+use policy_config::{Admit, DoorMethod, Throw};
 
 use crate::ledger::Chunks;
 use crate::ports::Token;
@@ -21,6 +21,8 @@ pub struct RefusalDetails {
     pub name: Token,
     /// Which error to throw.
     pub throw: Throw,
+    /// Where else new work is turned away than at the servers' doors.
+    pub method_doors: Arc<MethodDoors>,
     /// The account's limit in bytes.
     pub limit_bytes: u64,
     /// Bytes of the account that survived the covering collection of the verdict; the latest
@@ -30,8 +32,19 @@ pub struct RefusalDetails {
     pub standard_error_bytes: u64,
     /// Which requests the account's door always lets in.
     pub admit: Arc<[Admit]>,
+    /// The status of HTTP that a server's door answers.
+    pub status: u16,
     /// Where the refusals of the account are counted by place.
     pub places: Arc<PlaceCounts>,
+}
+
+/// The doors of an account at methods, as the policy has them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MethodDoors {
+    /// The methods; empty for most accounts.
+    pub methods: Vec<DoorMethod>,
+    /// Which error a call gets that is turned away there.
+    pub refuse_with: Throw,
 }
 
 /// The details of all accounts that have limits, by the purse that represents each.

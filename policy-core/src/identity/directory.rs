@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 use std::sync::Arc;
 
-use policy_config::{Matcher, Policy};
+use policy_config::{DoorMethod, Matcher, Policy};
 
 use crate::ledger::{Exact, PurseId};
 use crate::snapshot::{Kind, UNACCOUNTED};
@@ -141,6 +141,8 @@ pub struct Directory {
     routes: HashMap<LoaderId, BTreeSet<PurseId>>,
     departed: HashMap<Arc<str>, Departed>,
     doors: Doors,
+    /// Methods that have a door in at least one class.
+    method_doors: Vec<DoorMethod>,
     stamp: u64,
     /// Changes whenever an account, its purses or its rule do, or the doors.
     version: u64,
@@ -639,9 +641,24 @@ impl Directory {
         }
     }
 
-    /// Whether requests for the account pass a door: one of its loaders is that of a service in a server
-    /// which has one.
+    /// Records which of the methods that policies name have a door. The loader thread.
+    pub fn set_method_doors(&mut self, fitted: Vec<DoorMethod>) {
+        if self.method_doors != fitted {
+            self.method_doors = fitted;
+            self.version += 1;
+        }
+    }
+
+    /// Whether new work for the account passes a door: one of its loaders is that of a service in a server
+    /// which has one, or its rule names a method that has one.
     pub fn has_door(&self, account: &Account) -> bool {
+        let rule = account.rule.and_then(|rule| self.policy.accounts.get(rule));
+        let named = rule.map_or(&[][..], |rule| rule.door.methods());
+        let has_method_door = (named.iter()).any(|method| self.method_doors.contains(method));
+        has_method_door || self.has_servers_door(account)
+    }
+
+    fn has_servers_door(&self, account: &Account) -> bool {
         account.purses.iter().any(|purse| {
             let Some(Owner::Loader(id)) = self.owners.get(purse) else {
                 return false;

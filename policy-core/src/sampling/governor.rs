@@ -9,7 +9,7 @@
 //! # Rules
 //! The *finest* interval is the policy's. If the policy names none, it is halved until the smallest limit is
 //! [`LIMIT_SAMPLES_WANTED`] intervals, but not below [`FINEST_BYTES`]: a refusal comes at three standard errors
-//! beyond the limit, and with 64 KiB those are 8 % of a limit of 96 MiB, with 4 KiB 2 %. It follows a smaller
+//! beyond the limit, and with 64 KiB those are 8 % of a limit of 96 MiB, with 16 KiB 4 %. It follows a smaller
 //! limit at once, and a larger one, or none, after `UNNEEDED`: limits of scopes come and go.
 //!
 //! The interval in force is the finest, doubled `level` times. `level` is the larger of two:
@@ -41,7 +41,7 @@
 //!
 //! The interval is widened at most [`MAX_INTERVAL_DOUBLINGS`] times from the policy's, to at most
 //! [`MAX_INTERVAL_BYTES`], and never so far that the smallest limit is less than [`LIMIT_SAMPLES`]
-//! intervals: an account at its limit is then known to 3 %. In exact mode, and with a policy without a
+//! intervals: an account at its limit is then known to 6 %. In exact mode, and with a policy without a
 //! budget, the interval does not change.
 
 use std::time::Duration;
@@ -79,10 +79,10 @@ const PER_TAG: Duration = Duration::from_nanos(100);
 /// Tags may use 1/this of the records that may be tracked.
 const TRACKED_PART: u64 = 4;
 /// The smallest limit is at least so many intervals.
-pub const LIMIT_SAMPLES: u64 = 1024;
+pub const LIMIT_SAMPLES: u64 = 256;
 /// The smallest limit is so many intervals where the policy leaves it to the agent and the budget allows: an
-/// account at its limit is then known to 0.8 %.
-pub const LIMIT_SAMPLES_WANTED: u64 = 16_384;
+/// account at its limit is then known to 1.6 %.
+pub const LIMIT_SAMPLES_WANTED: u64 = 4_096;
 /// The finest interval that the agent chooses for a limit.
 pub const FINEST_BYTES: u64 = policy_config::FINEST_DEFAULT_INTERVAL_BYTES;
 /// How long a finer interval stays when no limit needs it any more.

@@ -258,32 +258,45 @@ fn assert_findings(browser: &Browser, folder: &Path) {
             "never",
             json!({"state": "over", "deferred_total": 3, "deferred_by_reason": {"timer": 3, "grace": 0}}),
         ),
-        account("over", json!({"state": "over", "refusals_total": 5})),
+        account(
+            "over",
+            json!({"state": "over", "door": "shut", "refusals_total": 5, "admission_refusals_total": 90,
+                "threads_killed_total": 2}),
+        ),
         account("waited", json!({"wait_milliseconds_total": 5_000})),
         account("large", json!({"limit_bytes": 9_000_000_000_u64})),
         account("small", json!({"limit_bytes": 1 << 20})),
     ];
     document["accounts"] = json!(accounts);
+    document["enforcement"] = json!({"duress": true});
     let documents =
         json!({"about": {"address": "a file"}, "api/v1/accounts?classes=all": document});
     let file = folder.join("wrong.html");
     let text = policy_page::report(&documents.to_string(), "0123456789abcdef");
     fs::write(&file, text).expect("writable");
     show(browser, &format!("file://{}", file.display()), "Overview");
-    let told = browser.until("const all = [...document.querySelectorAll('[data-finding]')].map(one => [one.dataset.finding, one.querySelector('a')?.textContent ?? '']); return all.length > 0 && all.sort()");
+    let told = browser.until("const all = [...document.querySelectorAll('[data-finding]')].map(one => [one.dataset.finding, one.querySelector('a')?.textContent ?? '']); return all.length > 0 && all");
+    // What befalls an account comes first, and notes last.
     let expected = json!([
-        ["interval-too-coarse", "small"],
-        ["limit-above-heap", "large"],
         ["never-refused", "never"],
         ["over-limit", "over"],
+        ["heap-is-short", ""],
         ["policy-rejected", ""],
+        ["limit-above-heap", "large"],
+        ["interval-too-coarse", "small"],
         ["waited-before", "waited"],
     ]);
     assert_eq!(told, expected);
     let text = browser
         .value("return document.querySelector('section[aria-label=\"What is wrong\"]').innerText");
     let text = text.as_str().expect("a text");
-    assert!(text.contains("mostly for the reason timer"), "{text}");
+    for expected in [
+        "mostly for the reason timer",
+        "new work is turned away, and what is inside is refused; errors ended 2 of its threads",
+        "5 errors thrown, 90 requests turned away",
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
     assert!(
         text.contains("Only heapwarden doctor looks at the process"),
         "{text}"

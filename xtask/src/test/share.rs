@@ -41,6 +41,7 @@ const TABLE: &[(&str, Share)] = &[
     ("services_in_servers", shared(4, 4, 100)),
     ("refusals_in_servers", shared(4, 4, 100)),
     ("service_doors", shared(5, 4, 140)),
+    ("method_doors", shared(8, 2, 60)),
     ("door_storm", shared(10, 1, 110)),
     ("routes", shared(5, 2, 120)),
     ("applications", shared(10, 1, 120)),

@@ -1,5 +1,6 @@
 //! Golden texts, and the judgement of Prometheus' own tools.
 
+use policy_core::enforce::duress::Figures;
 use std::sync::Arc;
 
 use policy_core::exact::{Compared, ContextOverflow, ExactStatus};
@@ -76,6 +77,11 @@ fn full() -> Snapshot {
     Snapshot {
         process: Process::default(),
         evidence_budget_used_up_seconds: None,
+        duress: Figures {
+            is_on: true,
+            free_bytes: 7,
+            short_below_bytes: 8,
+        },
         heap: Heap {
             used_after_gc_bytes: 1,
             max_bytes: 2,
@@ -318,6 +324,9 @@ fn the_policy_in_force_shows_as_numbers() {
     let text = rendered(Format::Prometheus, &full());
     assert!(text.contains("\nheapwarden_policy_enforcing 1\n"));
     assert!(text.contains("\nheapwarden_evidence_budget_ratio 0.05\n"));
+    assert!(text.contains("\nheapwarden_duress 1\n"));
+    assert!(text.contains("\nheapwarden_heap_free_bytes 7\n"));
+    assert!(text.contains("\nheapwarden_heap_short_below_bytes 8\n"));
     let text = rendered(Format::Prometheus, &small());
     assert!(text.contains("\nheapwarden_policy_enforcing 0\n"));
 }

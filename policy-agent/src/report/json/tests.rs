@@ -1,5 +1,6 @@
 //! The contract's document, and its bounds.
 
+use policy_core::enforce::duress::Figures;
 use serde_json::{Value, json};
 
 use super::super::{
@@ -32,6 +33,11 @@ fn the_document_is_the_contract_s() {
             loaded_at_start: true,
         },
         evidence_budget_used_up_seconds: Some(2.5),
+        duress: Figures {
+            is_on: true,
+            free_bytes: 7,
+            short_below_bytes: 8,
+        },
         heap: Heap {
             used_after_gc_bytes: 1,
             max_bytes: u64::MAX,
@@ -145,7 +151,8 @@ fn the_document_is_the_contract_s() {
         "never_interrupt": "never-interrupt = [\"a.jobs\"]"}]);
     expected["accounts"][0]["places_other"] = json!(2);
     expected["accounts"][0]["routes"] = json!([]);
-    expected["enforcement"] = json!({"duress": false});
+    expected["enforcement"] =
+        json!({"duress": true, "heap_free_bytes": 7, "heap_short_below_bytes": 8});
     expected["accounts"][0]["classes"][0] = json!({"class": "byte[]", "live_bytes": 10,
         "live_objects": 1, "allocated_bytes_total": 10, "live_standard_error_bytes": 0,
         "allocated_objects_total": 0, "freed_bytes_total": 0, "freed_objects_total": 0,

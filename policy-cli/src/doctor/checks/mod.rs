@@ -13,14 +13,10 @@ use super::inputs::Inputs;
 
 type Check = fn(&Inputs) -> Vec<Finding>;
 
-/// The checks of accounts against their limits: their findings come before others of the same weight.
-const OF_ACCOUNTS: [Check; 7] = [
-    states::ineffective,
-    states::over,
-    states::suspect,
-    states::threads_killed,
-    states::refused_before,
-    states::waited_before,
+/// What comes first, in this order, whatever its weight: what a limit does to an account, one finding each.
+const FIRST: [Check; 3] = [
+    states::against_limits,
+    states::heap_is_short,
     leaks::suspected,
 ];
 
@@ -58,21 +54,30 @@ const CHECKS: [Check; 30] = [
     enforcement::folded,
 ];
 
-/// Everything found: the errors and warnings of accounts, the other errors and warnings, and the notes.
+/// Everything found: the errors and warnings of [`FIRST`], the other errors and warnings, and the notes.
 pub(super) fn run(inputs: &Inputs) -> Vec<Finding> {
-    let of_accounts = OF_ACCOUNTS.iter().flat_map(|check| check(inputs));
-    let others = CHECKS.iter().flat_map(|check| check(inputs));
-    let mut found: Vec<(bool, Finding)> = (of_accounts.map(|finding| (false, finding)))
-        .chain(others.map(|finding| (true, finding)))
+    let first = FIRST.iter().enumerate();
+    let others = CHECKS.iter().map(|check| (FIRST.len(), check));
+    let mut found: Vec<(usize, Finding)> = (first.chain(others))
+        .flat_map(|(rank, check)| {
+            let found = check(inputs).into_iter();
+            found.map(move |finding| (rank, finding))
+        })
+        .filter(|(_, finding)| !is_told_already(finding, inputs))
         .collect();
-    found.sort_by_key(|(is_other, finding)| {
-        (
-            finding.severity == Severity::Note,
-            *is_other,
-            finding.severity,
-        )
+    found.sort_by_key(|(rank, finding)| {
+        (finding.severity == Severity::Note, *rank, finding.severity)
     });
     found.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// Whether the finding of an account says so.
+fn is_told_already(finding: &Finding, inputs: &Inputs) -> bool {
+    match finding.name {
+        "observes" => states::tells_that_it_observes(inputs),
+        "evidence-budget-spent" => states::tells_that_the_budget_is_used_up(inputs),
+        _ => false,
+    }
 }
 
 /// Inputs for the tests of the checks.
@@ -154,6 +159,36 @@ mod test_inputs {
             told("refused-before") < told("accounts-folded"),
             "{names:?}"
         );
+    }
+
+    #[test]
+    fn what_the_first_finding_says_is_not_said_again() {
+        let mut shop = account("service", "/shop");
+        shop.limit_bytes = Some(1 << 20);
+        let names = |account: &crate::live::Account, budget_used_up_seconds| {
+            let metrics = "heapwarden_samples_total 1000\nheapwarden_evidence_budget_ratio 0.05\n\
+                heapwarden_policy_generation 1\nheapwarden_evidence_seconds_total{kind=\"full\"} 50\n\
+                heapwarden_policy_last_reload_success_timestamp_seconds 1000\n";
+            let mut inputs = agent(metrics, vec![account.clone()]);
+            inputs.now_seconds = 1100.0;
+            let all = inputs.accounts.as_mut().unwrap();
+            all.policy.mode = "observe".into();
+            all.evidence.budget_used_up_seconds = budget_used_up_seconds;
+            all.enforcement.duress = budget_used_up_seconds.is_some();
+            let found = super::run(&inputs);
+            found.iter().map(|one| one.name).collect::<Vec<_>>()
+        };
+        assert!(names(&shop, None).contains(&"observes"));
+        shop.state = crate::live::State::Over;
+        let told = names(&shop, None);
+        assert_eq!(told[0], "over-limit", "{told:?}");
+        assert!(!told.contains(&"observes"), "{told:?}");
+        assert!(told.contains(&"evidence-budget-spent"), "{told:?}");
+        shop.state = crate::live::State::Suspect;
+        shop.wait_milliseconds_total = 9_000;
+        let told = names(&shop, Some(5.0));
+        assert_eq!(told[..2], ["suspect", "heap-is-short"], "{told:?}");
+        assert!(!told.contains(&"evidence-budget-spent"), "{told:?}");
     }
 
     #[test]

@@ -1,51 +1,176 @@
-//! Checks where accounts stand against their limits: who is over, whether that is refused, and what keeps
+//! Checks where accounts stand against their limits: who is over, slowed, turned away or refused, and what keeps
 //! refusals away. One finding an account, however many reasons there are.
 
 use super::super::finding::{Finding, Severity};
 use super::super::inputs::Inputs;
 use super::reasons::{meaning, remedy};
-use crate::live::{Account, Door, Evidence, NOTICEABLE_MS, State, wait_reason};
+use crate::live::{Account, Accounts, Door, NOTICEABLE_MS, State, wait_reason};
 use crate::process::printable;
 use crate::size;
+use crate::table::amount;
 
 /// So many reasons of deferred refusals are named.
 const SHOWN_REASONS: usize = 3;
 
-/// Accounts that are over their limits.
-pub(super) fn over(inputs: &Inputs) -> Vec<Finding> {
-    let Some(accounts) = &inputs.accounts else {
-        return Vec::new();
-    };
-    let enforces = accounts.policy.mode == "enforce";
-    let over = accounts.accounts.iter();
-    over.filter(|account| account.state == State::Over)
-        .map(|account| {
-            let waited = waited(account, &accounts.evidence);
-            match (enforces, account.refusals_total) {
-                (false, _) => only_observed(account),
-                (true, 0) if is_turned_away(account) => turned_away(account, &waited),
-                (true, 0) => never_refused(account, &waited),
-                (true, _) => refused(account, &waited),
-            }
-        })
-        .collect()
+/// Waits below this are not told, in milliseconds.
+const SHORTEST_WAIT_MS: u64 = 100;
+
+/// So many accounts are named where the heap is short.
+const SHOWN_HOLDERS: usize = 3;
+
+/// What is told of an account, before the figures and what befell its threads are added.
+struct Told {
+    severity: Severity,
+    name: &'static str,
+    /// What stands behind `account NAME`.
+    sentence: String,
+    remedy: String,
 }
 
-fn only_observed(account: &Account) -> Finding {
+/// What its limit does to each account, or did.
+pub(super) fn against_limits(inputs: &Inputs) -> Vec<Finding> {
+    let Some(all) = &inputs.accounts else {
+        return Vec::new();
+    };
+    let told = |account| Some(finding(account, all, told(account, all)?));
+    all.accounts.iter().filter_map(told).collect()
+}
+
+/// Whether a finding of [`against_limits`] says that the policy only observes.
+pub(super) fn tells_that_it_observes(inputs: &Inputs) -> bool {
+    let all = inputs.accounts.as_ref();
+    all.is_some_and(|all| {
+        let mut accounts = all.accounts.iter();
+        !enforces(all) && accounts.any(|account| account.state == State::Over)
+    })
+}
+
+/// Whether a finding of [`against_limits`] says that the evidence budget is used up.
+pub(super) fn tells_that_the_budget_is_used_up(inputs: &Inputs) -> bool {
+    let all = inputs.accounts.as_ref();
+    all.is_some_and(|all| {
+        let mut accounts = all.accounts.iter();
+        all.evidence.budget_used_up_seconds.is_some()
+            && accounts.any(|one| one.state == State::Suspect && waits_noticeably(one))
+    })
+}
+
+/// The heap is short of memory: accounts wait, and those furthest beyond their limits are refused first.
+pub(super) fn heap_is_short(inputs: &Inputs) -> Vec<Finding> {
+    let all = inputs.accounts.iter().filter(|all| all.enforcement.duress);
+    all.map(|all| {
+        let (used, max) = (all.heap.used_after_gc_bytes, all.heap.max_bytes);
+        let percent = 100.0 * used as f64 / max.max(1) as f64;
+        let mut holders: Vec<&Account> = all.accounts.iter().collect();
+        holders.sort_by_key(|account| std::cmp::Reverse(account.live_bytes));
+        let holders: Vec<String> = (holders.iter().take(SHOWN_HOLDERS))
+            .map(|account| format!("{} {}", account.name, live(account)))
+            .collect();
+        Finding::new(
+            Severity::Warning,
+            "heap-is-short",
+            "the heap is short: the latest collection left less free than accounts near their limits can take \
+             before the next",
+            format!(
+                "{} of {} in use after the latest collection ({percent:.0} %); the most: {}",
+                size::shown(used as f64),
+                size::shown(max as f64),
+                holders.join(", ")
+            ),
+            "give the JVM a larger heap (-Xmx), or lower the limits until their sum fits into it; meanwhile the account \
+             that is furthest beyond its limit, weighed by its priority, is refused first",
+        )
+    })
+    .collect()
+}
+
+fn enforces(all: &Accounts) -> bool {
+    all.policy.mode == "enforce"
+}
+
+fn waits_noticeably(account: &Account) -> bool {
+    account.wait_milliseconds_total >= NOTICEABLE_MS
+}
+
+/// The worst of what there is to say.
+fn told(account: &Account, all: &Accounts) -> Option<Told> {
+    let is_over = account.state == State::Over;
+    if let Some(found) = &account.ineffective {
+        return Some(ineffective(found));
+    }
+    if is_over && !enforces(all) {
+        return Some(only_observed());
+    }
+    if is_over && account.refusals_total == 0 && !is_turned_away(account) {
+        return Some(never_refused(account));
+    }
+    if is_over || account.door == Door::Shut {
+        return Some(held(account));
+    }
+    if account.state == State::Suspect {
+        return Some(suspect(account));
+    }
+    // From here on it is open.
+    if account.threads_killed_total > 0 {
+        return Some(Told {
+            severity: Severity::Warning,
+            name: "threads-killed",
+            sentence: " was refused earlier".to_owned(),
+            remedy: String::new(),
+        });
+    }
+    if was_refused(account) {
+        return Some(refused_before(account));
+    }
+    waits_noticeably(account).then(|| Told {
+        severity: Severity::Note,
+        name: "waited-before",
+        sentence: " was made to wait earlier, until a collection showed that it is below its limit".to_owned(),
+        remedy: "nothing, if that was once; else raise its limit, or [enforcement] evidence-budget so that verdicts \
+                 come sooner"
+            .to_owned(),
+    })
+}
+
+fn finding(account: &Account, all: &Accounts, told: Told) -> Finding {
+    let mut sentence = format!("account {}{}", account.name, told.sentence);
+    let mut remedies = vec![told.remedy];
+    remedies.retain(|remedy| !remedy.is_empty());
+    let mut severity = told.severity;
+    // Their work may have stopped for good, whatever the account's state is now.
+    if account.threads_killed_total > 0 {
+        let threads = match account.threads_killed_total {
+            1 => "a thread".to_owned(),
+            count => format!("{count} threads"),
+        };
+        sentence.push_str(&format!(
+            "; {threads} ended with an uncaught refusal, and what they did may not be done any more"
+        ));
+        remedies.push(
+            "spare such threads by never-interrupt in the account's section of the policy; the agent's log names each \
+             and the line"
+                .to_owned(),
+        );
+        severity = severity.min(Severity::Warning);
+    }
     Finding::new(
-        Severity::Warning,
-        "over-limit",
-        format!(
-            "account {} is over its limit; the policy only observes, so nothing is refused",
-            account.name
-        ),
-        format!(
-            "{}, {} refusals would have been thrown",
-            against_limit(account),
-            account.would_refuse_total
-        ),
-        "see what it holds (heapwarden top), and raise its limit if that is right; mode = \"enforce\" would refuse it",
+        severity,
+        told.name,
+        sentence,
+        figures(account, all),
+        remedies.join("; "),
     )
+}
+
+fn only_observed() -> Told {
+    Told {
+        severity: Severity::Warning,
+        name: "over-limit",
+        sentence: " is over its limit; the policy only observes, so nothing is refused".to_owned(),
+        remedy: "see what it holds (heapwarden top), and raise its limit if that is right; mode = \"enforce\" would \
+                 refuse it"
+            .to_owned(),
+    }
 }
 
 /// Whether its door is shut, and that no error was thrown is right: it is within its reserve, or none was
@@ -57,68 +182,39 @@ fn is_turned_away(account: &Account) -> bool {
     account.door == Door::Shut && (is_within_reserve || by_count(account).is_empty())
 }
 
-fn turned_away(account: &Account, waited: &str) -> Finding {
-    Finding::new(
-        Severity::Warning,
-        "over-limit",
-        format!(
-            "account {} is over its limit; new requests are answered 503",
-            account.name
+/// It is over its limit, and its limit holds it: by its door, by errors, by waits.
+fn held(account: &Account) -> Told {
+    let is_refused = account.refusals_total > 0;
+    let mut sentence = match account.state {
+        State::Over => " is over its limit",
+        _ => " is held by its limit",
+    }
+    .to_owned();
+    sentence.push_str(match (account.door == Door::Shut, is_refused) {
+        (true, true) => ": new work is turned away, and what is inside is refused",
+        (true, false) => ": new work is turned away",
+        (false, _) => " and is refused",
+    });
+    if waits_noticeably(account) {
+        sentence.push_str("; its threads are slowed");
+    }
+    let routes = match account.routes.is_empty() {
+        true => "",
+        false => ", and which requests fill it (heapwarden status --routes)",
+    };
+    Told {
+        severity: Severity::Warning,
+        name: "over-limit",
+        sentence,
+        remedy: format!(
+            "see what it holds (heapwarden top){routes}; if it needs that, raise its limit in the policy: it takes \
+             effect at once"
         ),
-        format!(
-            "{}{}{}",
-            against_limit(account),
-            answered_503(account),
-            waited
-        ),
-        REFUSED_REMEDY,
-    )
-}
-
-/// `, 12 requests answered 503`; empty if none was.
-fn answered_503(account: &Account) -> String {
-    match account.admission_refusals_total {
-        0 => String::new(),
-        requests => format!(", {requests} requests answered 503"),
     }
 }
 
-/// `, its threads and requests waited 12.3 s (evidence about it is awaited)`; empty if they waited less than a
-/// tenth of a second.
-fn waited(account: &Account, evidence: &Evidence) -> String {
-    let ms @ 100.. = account.wait_milliseconds_total else {
-        return String::new();
-    };
-    let reason = wait_reason(account, evidence);
-    let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
-    format!(
-        ", its threads and requests waited {:.1} s{reason}",
-        ms as f64 / 1e3
-    )
-}
-
-/// What to do about an account that its limit holds.
-const REFUSED_REMEDY: &str = "see what it holds (heapwarden top); if it needs that, raise its limit in the policy: it takes effect at once";
-
-fn refused(account: &Account, waited: &str) -> Finding {
-    Finding::new(
-        Severity::Warning,
-        "over-limit",
-        format!("account {} is over its limit and is refused", account.name),
-        format!(
-            "{}, {} refusals thrown{}{}{}",
-            against_limit(account),
-            account.refusals_total,
-            deferred_in_brackets(account),
-            answered_503(account),
-            waited
-        ),
-        REFUSED_REMEDY,
-    )
-}
-
 /// If refusals were due and none was thrown, it goes on growing: the worst that can be found.
-fn never_refused(account: &Account, waited: &str) -> Finding {
+fn never_refused(account: &Account) -> Told {
     let most = by_count(account).into_iter().next();
     let (severity, why, remedy) = match most {
         Some((reason, _)) => (
@@ -132,87 +228,53 @@ fn never_refused(account: &Account, waited: &str) -> Finding {
             "look again in some seconds; if this stays, its threads allocate nothing that is sampled",
         ),
     };
-    Finding::new(
+    Told {
         severity,
-        "never-refused",
-        format!(
-            "account {} is over its limit and was never refused{why}",
-            account.name
-        ),
-        format!(
-            "{}{}{}{}",
-            against_limit(account),
-            deferred_in_brackets(account),
-            answered_503(account),
-            waited
-        ),
-        remedy,
-    )
+        name: "never-refused",
+        sentence: format!(" is over its limit and was never refused{why}"),
+        remedy: remedy.to_owned(),
+    }
 }
 
-/// Accounts that are above their limits if all that is charged is held.
-///
-/// A warning once its threads and requests were made to wait noticeably: it is throttled.
-pub(super) fn suspect(inputs: &Inputs) -> Vec<Finding> {
-    let Some(all) = &inputs.accounts else {
-        return Vec::new();
-    };
-    let suspects = (all.accounts.iter()).filter(|account| account.state == State::Suspect);
-    suspects
-        .map(|account| {
-            let charged = account
-                .tree
-                .map_or(account.charged_bytes, |tree| tree.charged_bytes);
-            let severity = match account.wait_milliseconds_total {
-                ..NOTICEABLE_MS => Severity::Note,
-                _ => Severity::Warning,
-            };
-            Finding::new(
-                severity,
-                "suspect",
-                format!(
-                    "account {} is suspect: its charge is above its limit, and a collection must show how much of \
-                     that is garbage",
-                    account.name
-                ),
-                format!("{}{}", share("charged", charged, account), waited(account, &all.evidence)),
-                "nothing, if it is over or open within seconds; meanwhile its threads may be made to wait. If it stays \
-                 suspect: raise [enforcement] evidence-budget if it is used up; see the runbook, HeapwardenVerdictOverdue",
-            )
-        })
-        .collect()
-}
-
-/// Accounts that were refused, or should have been, and are open now.
-pub(super) fn refused_before(inputs: &Inputs) -> Vec<Finding> {
-    let accounts = inputs.accounts.iter().flat_map(|all| &all.accounts);
-    let told = accounts.filter(|account| account.state == State::Open && was_refused(account));
-    told.map(|account| {
-        // It is open: for what it waited is not known any more.
-        let waited = waited(account, &Evidence::default());
-        let advice = by_count(account)
-            .into_iter()
-            .find(|(reason, _)| *reason != "grace")
-            .map_or("nothing, if it needed no more than that", |(reason, _)| {
-                remedy(reason)
-            });
-        Finding::new(
+/// It is above its limit if all that it is charged is held. A warning once its threads and requests were made to
+/// wait noticeably: it is slowed.
+fn suspect(account: &Account) -> Told {
+    let (severity, sentence) = match waits_noticeably(account) {
+        false => (
             Severity::Note,
-            "refused-before",
-            format!(
-                "account {} was refused earlier, or would have been; it is not over its limit now",
-                account.name
-            ),
-            format!(
-                "{} refusals thrown{}{}{waited}",
-                account.refusals_total,
-                deferred_in_brackets(account),
-                answered_503(account)
-            ),
-            advice,
-        )
-    })
-    .collect()
+            " is suspect: its charge is above its limit, and a collection must show how much of that is garbage",
+        ),
+        true => (
+            Severity::Warning,
+            " is slowed: its charge is above its limit, and its threads wait until a collection shows how much of \
+             that is garbage",
+        ),
+    };
+    Told {
+        severity,
+        name: "suspect",
+        sentence: sentence.to_owned(),
+        remedy: "nothing, if it is over or open within seconds. If it stays suspect: raise [enforcement] \
+                 evidence-budget if it is used up; see the runbook, HeapwardenVerdictOverdue"
+            .to_owned(),
+    }
+}
+
+/// It was refused, or should have been, and is open now.
+fn refused_before(account: &Account) -> Told {
+    let advice = by_count(account)
+        .into_iter()
+        .find(|(reason, _)| *reason != "grace")
+        .map_or("nothing, if it needed no more than that", |(reason, _)| {
+            remedy(reason)
+        });
+    Told {
+        severity: Severity::Note,
+        name: "refused-before",
+        sentence: " was refused earlier, or would have been; it is not over its limit now"
+            .to_owned(),
+        remedy: advice.to_owned(),
+    }
 }
 
 /// Whether it was refused, turned away at its door, or should have been refused.
@@ -226,103 +288,86 @@ fn was_refused(account: &Account) -> bool {
     account.refusals_total > 0 || account.admission_refusals_total > 0 || deferred()
 }
 
-/// Accounts that were made to wait for a verdict, and acquitted.
-pub(super) fn waited_before(inputs: &Inputs) -> Vec<Finding> {
-    let accounts = inputs.accounts.iter().flat_map(|all| &all.accounts);
-    let throttled = accounts.filter(|account| {
-        let waited = account.wait_milliseconds_total >= NOTICEABLE_MS;
-        account.state == State::Open && waited && !was_refused(account)
-    });
-    throttled
-        .map(|account| {
-            Finding::new(
-                Severity::Note,
-                "waited-before",
-                format!(
-                    "account {} was made to wait earlier, until a collection showed that it is below its limit",
-                    account.name
-                ),
-                format!(
-                    "its threads and requests waited {:.1} s in all",
-                    account.wait_milliseconds_total as f64 / 1e3
-                ),
-                "nothing, if that was once; else raise its limit, or [enforcement] evidence-budget so that verdicts come sooner",
-            )
-        })
-        .collect()
+/// It stays over its limit because its refusals are put off again and again.
+fn ineffective(found: &policy_report::Ineffective<'_>) -> Told {
+    let at = (found.frame.as_ref()).map_or_else(String::new, |frame| format!(" in {frame}"));
+    let remedy = match &*found.reason {
+        "no-unit" => {
+            "name where its work begins by door = [\"a.b.C#m\"] or work = [\"…\"] in its section of the policy \
+             (docs/enforcement.md), or bound its memory by settings of its own"
+        }
+        "policy" => "narrow never-interrupt in its section of the policy",
+        _ => "bound its memory by settings of its own, or move it to a JVM of its own",
+    };
+    Told {
+        severity: Severity::Error,
+        name: "ineffective",
+        sentence: format!(
+            " stays over its limit, and refusals do not stop it: they are put off, mostly for the reason {}{at}",
+            found.reason
+        ),
+        remedy: remedy.to_owned(),
+    }
 }
 
-/// Accounts that stay over their limits because their refusals are put off again and again.
-pub(super) fn ineffective(inputs: &Inputs) -> Vec<Finding> {
-    let accounts = inputs.accounts.iter().flat_map(|all| &all.accounts);
-    accounts
-        .filter_map(|account| Some((account, account.ineffective.as_ref()?)))
-        .map(|(account, found)| {
-            let at = (found.frame.as_ref()).map_or_else(String::new, |frame| format!(" in {frame}"));
-            let remedy = match &*found.reason {
-                "no-unit" => {
-                    "name a unit of work by work = [\"…\"] in its section of the policy (docs/enforcement.md), or bound its memory by settings of its own"
-                }
-                "policy" => "narrow never-interrupt in its section of the policy",
-                _ => "bound its memory by settings of its own, or move it to a JVM of its own",
-            };
-            Finding::new(
-                Severity::Error,
-                "ineffective",
-                format!(
-                    "account {} stays over its limit, and refusals do not stop it: they are put off, mostly for the reason {}{at}",
-                    account.name, found.reason
-                ),
-                format!(
-                    "{}; {} refusals thrown, {} put off",
-                    against_limit(account),
-                    account.refusals_total,
-                    account.deferred_total
-                ),
-                remedy,
-            )
-        })
-        .collect()
+/// `live 320 ± 4 MiB, 213 % of the limit 150 MiB; 7 errors thrown (42 put off: jdk 40, grace 2); 90 requests turned
+/// away; its threads and requests waited 2.3 s (…); POST /cart holds the most: 210 ± 3 MiB, 12 KiB kept a call`
+fn figures(account: &Account, all: &Accounts) -> String {
+    let mut parts = vec![against_limit(account)];
+    let put_off = put_off_in_brackets(account);
+    if account.refusals_total > 0 || !put_off.is_empty() || account.ineffective.is_some() {
+        parts.push(format!("{} errors thrown{put_off}", account.refusals_total));
+    }
+    if account.would_refuse_total > 0
+        || (all.policy.mode == "observe" && account.state == State::Over)
+    {
+        parts.push(format!(
+            "{} refusals would have been thrown",
+            account.would_refuse_total
+        ));
+    }
+    if account.admission_refusals_total > 0 {
+        parts.push(format!(
+            "{} requests turned away",
+            account.admission_refusals_total
+        ));
+    }
+    if account.wait_milliseconds_total >= SHORTEST_WAIT_MS {
+        let waited = account.wait_milliseconds_total as f64 / 1e3;
+        let reason = wait_reason(account, &all.evidence);
+        let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+        parts.push(format!(
+            "its threads and requests waited {waited:.1} s{reason}"
+        ));
+    }
+    if account.threads_killed_total > 0 {
+        parts.push(format!("{} threads ended", account.threads_killed_total));
+    }
+    if account.state == State::Over
+        && let Some(most) = (account.routes.iter()).max_by_key(|route| route.live_bytes)
+        && most.live_bytes > 0
+    {
+        parts.push(format!(
+            "{} holds the most: {}, {} kept a call",
+            most.route,
+            amount::estimate(most.live_bytes, most.standard_error_bytes),
+            size::shown(most.kept_bytes_per_call as f64)
+        ));
+    }
+    parts.join("; ")
 }
 
-/// Accounts of which a refusal ended threads: their work may have stopped for good, whatever the account's
-/// state is now.
-pub(super) fn threads_killed(inputs: &Inputs) -> Vec<Finding> {
-    let accounts = inputs.accounts.iter().flat_map(|all| &all.accounts);
-    let killed = accounts.filter(|account| account.threads_killed_total > 0);
-    killed
-        .map(|account| {
-            let threads = match account.threads_killed_total {
-                1 => "a thread".to_owned(),
-                count => format!("{count} threads"),
-            };
-            Finding::new(
-                Severity::Warning,
-                "threads-killed",
-                format!(
-                    "account {}: {threads} ended with an uncaught refusal; what they did may not be done any more",
-                    account.name
-                ),
-                format!(
-                    "{} threads ended, {} refusals thrown",
-                    account.threads_killed_total, account.refusals_total
-                ),
-                "spare such threads by never-interrupt in the account's section of the policy; the agent's log names each and the line",
-            )
-        })
-        .collect()
-}
-
-/// `live 319.5 MiB, 213 % of the limit 150 MiB`
+/// Of a suspect account what it is charged, because that is above its limit; else what is live.
 fn against_limit(account: &Account) -> String {
-    let live = account
-        .tree
-        .map_or(account.live_bytes, |tree| tree.live_bytes);
-    share("live", live, account)
-}
-
-fn share(what: &str, bytes: u64, account: &Account) -> String {
-    let shown = size::shown(bytes as f64);
+    let whole = account.whole();
+    let (what, bytes, shown) = match account.state {
+        State::Suspect => (
+            "charged",
+            whole.charged_bytes,
+            amount::estimate(whole.charged_bytes, whole.standard_error_bytes),
+        ),
+        _ => ("live", whole.live_bytes, live(account)),
+    };
     match account.limit_bytes {
         Some(limit) => {
             let percent = 100.0 * bytes as f64 / limit.max(1) as f64;
@@ -331,6 +376,12 @@ fn share(what: &str, bytes: u64, account: &Account) -> String {
         }
         None => format!("{what} {shown}"),
     }
+}
+
+/// `320 ± 4 MiB`, with the scopes inside it.
+fn live(account: &Account) -> String {
+    let whole = account.whole();
+    amount::estimate(whole.live_bytes, whole.live_error_bytes())
 }
 
 /// Why its refusals were deferred, the most frequent reason first.
@@ -344,8 +395,8 @@ fn by_count(account: &Account) -> Vec<(&str, u64)> {
     counts
 }
 
-/// ` (38645 deferred: logging 38000, jdk 600, …)`; empty if none was.
-fn deferred_in_brackets(account: &Account) -> String {
+/// ` (38645 put off: logging 38000, jdk 600, …)`; empty if none was.
+fn put_off_in_brackets(account: &Account) -> String {
     let counts = by_count(account);
     if counts.is_empty() {
         return String::new();
@@ -359,7 +410,7 @@ fn deferred_in_brackets(account: &Account) -> String {
         parts.push("…".to_owned());
     }
     let sum = account.deferred_by_reason.sum();
-    format!(" ({sum} deferred: {})", parts.join(", "))
+    format!(" ({sum} put off: {})", parts.join(", "))
 }
 
 #[cfg(test)]

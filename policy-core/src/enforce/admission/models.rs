@@ -116,9 +116,11 @@ fn publish(core: &Core, purse: PurseId, account: &str) {
         account: account.into(),
         name: Arc::new(()) as Token,
         throw: policy_config::Throw::default(),
+        method_doors: Arc::default(),
         limit_bytes: 1000,
         live_bytes: 0,
         standard_error_bytes: 0,
+        status: 503,
         admit: Arc::default(),
         places: PlaceCounts::new(),
     };

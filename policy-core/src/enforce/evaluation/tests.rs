@@ -45,6 +45,7 @@ fn the_statuses_are_not_locked_while_records_are_passed_over() {
         throw: Throw::Oom,
         door: None,
         admit: Arc::default(),
+        status: 503,
         priority: 1.0,
     };
     let mut evaluation = Evaluation::default();
@@ -131,6 +132,7 @@ impl Doored {
             throw: Throw::Oom,
             door,
             admit: Arc::default(),
+            status: 503,
             priority: 1.0,
         };
         let mut evaluation = Evaluation::default();

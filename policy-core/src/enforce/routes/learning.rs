@@ -1,5 +1,5 @@
 //! What evidence says of routes: prices, dismissals and room, after each collection. On the enforcer's thread,
-//! once in a turn; one pass over the records after a collection, and never in more than a twentieth of the time.
+//! once in a turn; one pass over the records after a collection, and never in more than a hundredth of the time.
 //!
 //! # Which requests an object is held against
 //! What was born in the epochs from one mark up to another was allocated by the requests that came in between.
@@ -23,7 +23,7 @@ use super::{DISMISSED_MS, Entry, KEPT_SHARE, Route, Routes};
 /// The shortest time between two passes over the records, in milliseconds.
 const PAUSE_MS: u64 = 250;
 /// A pass that took so long is followed by a pause of as many times that.
-const PAUSE_SHARE: u64 = 20;
+const PAUSE_SHARE: u64 = 100;
 /// If the routes that went in freely have together kept so many times what one may keep, all are dismissed.
 const ALL_KEPT: u64 = 4;
 /// Beside what evidence has shown to be garbage, so much of what the latest collection left free may be charged

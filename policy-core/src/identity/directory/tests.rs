@@ -327,3 +327,30 @@ fn an_account_has_a_door_if_one_of_its_services_is_in_a_server_with_one() {
     d.set_identity(LoaderId(3), in_server("/bank", Server::SpringBoot));
     assert_eq!(with_door(&d), ["/bank", "/shop"]);
 }
+
+#[test]
+fn an_account_has_a_door_if_a_method_that_its_rule_names_has_one() {
+    let rule = |name: &str, method: &str| {
+        format!(
+            "[[account]]\nname = \"{name}\"\npackages = [\"{name}.*\"]\nlimit = \"1MiB\"\ndoor = [\"{method}\"]\n"
+        )
+    };
+    let mut d = Directory::new(policy(&(rule("a", "a.C#m") + &rule("b", "b.C#m"))));
+    d.enter_packages(purse(1), 0);
+    d.enter_packages(purse(2), 1);
+    let with_door = |d: &Directory| -> Vec<String> {
+        let accounts = d.accounts().filter(|(_, account)| d.has_door(account));
+        accounts.map(|(name, _)| name.to_string()).collect()
+    };
+    assert!(with_door(&d).is_empty());
+    let fitted = vec![policy_config::DoorMethod::new("b.C#m").expect("a method")];
+    let before = d.version();
+    d.set_method_doors(fitted.clone());
+    assert!(d.version() > before);
+    assert_eq!(with_door(&d), ["b"]);
+    let version = d.version();
+    d.set_method_doors(fitted);
+    assert_eq!(d.version(), version);
+    d.adopt(Arc::default());
+    assert!(with_door(&d).is_empty());
+}

@@ -10,6 +10,9 @@ import java.util.function.Predicate;
  * wrong before the decision lets the request in. Thread-safe.
  */
 abstract class Door implements Predicate<Object> {
+    /** See {@link Natives#knock}. */
+    static final long TOO_MANY = 1 << 20;
+
     /** Set while the thread runs a request that a shut door has let in: it is inside, and is not asked again. */
     private static final ThreadLocal<Boolean> PROBING = new ThreadLocal<>();
 
@@ -39,7 +42,8 @@ abstract class Door implements Predicate<Object> {
             return Door.<RuntimeException>probe(this, call, loader, answer);
         }
         if (answer < 0) {
-            turnAway(call, Math.max(1, -answer / 1_000));
+            int status = answer < -TOO_MANY ? 429 : 503;
+            turnAway(call, status, Math.max(1, -answer % TOO_MANY / 1_000));
             return true;
         }
         return false;
@@ -111,10 +115,11 @@ abstract class Door implements Predicate<Object> {
     }
 
     /**
-     * Answers 503, so that no code of the application runs. The container ends the request when the
+     * Answers 503 or 429, so that no code of the application runs. The container ends the request when the
      * guarded method returns, also if this throws.
      */
-    abstract void answer(Object[] call, String retryAfterSeconds, String text) throws Throwable;
+    abstract void answer(Object[] call, int status, String retryAfterSeconds, String text)
+            throws Throwable;
 
     /**
      * Calls the guarded method itself, as it was called.
@@ -172,11 +177,12 @@ abstract class Door implements Predicate<Object> {
         }
     }
 
-    private void turnAway(Object[] call, long seconds) {
+    private void turnAway(Object[] call, int status, long seconds) {
         try {
             String retryAfter = Long.toString(seconds);
             answer(
                     call,
+                    status,
                     retryAfter,
                     "This service is over its memory limit. Try again in " + retryAfter + " s.\n");
         } catch (Throwable failure) {

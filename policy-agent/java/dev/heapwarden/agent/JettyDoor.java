@@ -124,9 +124,10 @@ final class JettyDoor extends Door {
      * is more. The callback must be completed, for Jetty waits for it: the write does it at its end.
      */
     @Override
-    void answer(Object[] call, String retryAfterSeconds, String text) throws Throwable {
+    void answer(Object[] call, int status, String retryAfterSeconds, String text)
+            throws Throwable {
         try {
-            setStatus.invokeExact(call[2], 503);
+            setStatus.invokeExact(call[2], status);
             Object headers = (Object) getHeaders.invokeExact(call[2]);
             put(headers, "Retry-After", retryAfterSeconds);
             put(headers, "Content-Type", "text/plain");

@@ -102,7 +102,8 @@ final class Natives {
      * @param method the request's method
      * @param path its path inside the application
      * @return 0: let in. More than 0: let in as the probe with this ticket, see {@link #probeEnded}.
-     *     Less than 0: turned away; to be tried again in as many milliseconds
+     *     Less than 0: turned away; to be tried again in as many milliseconds. Those are less than
+     *     {@link Door#TOO_MANY}, which is added where the policy wants 429 instead of 503
      */
     static native long knock(int loader, int route, String method, String path);
 
@@ -128,6 +129,22 @@ final class Natives {
 
     /** The work that was let in with this ticket has ended. Nothing if it was told before. */
     static native void askedEnded(int purse, long ticket);
+
+    /**
+     * Who is over its limit and turns calls away at this door. For the calling thread.
+     *
+     * @param door the number of a door at a method
+     * @return a purse of that account; 0 if nobody does
+     */
+    static native int refuserAt(int door);
+
+    /**
+     * Asks whether the calling thread may enter the method at this door. Throws the account's error if not.
+     *
+     * @param payer from {@link #refuserAt}
+     * @return 0: let in. More: let in as the probe with this ticket, see {@link #askedEnded}
+     */
+    static native long enterDoor(int door, int payer);
 
     /** See {@link Uncaught#ended}: counts and logs the thread if the agent threw this error. */
     static native void threadEnded(Thread thread, Throwable error);

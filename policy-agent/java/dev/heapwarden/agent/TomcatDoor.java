@@ -88,8 +88,9 @@ final class TomcatDoor extends Door {
      * 503, and has read the rest of a body before up to its {@code maxSwallowSize}.
      */
     @Override
-    void answer(Object[] call, String retryAfterSeconds, String text) throws Throwable {
-        setStatus.invokeExact(call[2], 503);
+    void answer(Object[] call, int status, String retryAfterSeconds, String text)
+            throws Throwable {
+        setStatus.invokeExact(call[2], status);
         setHeader.invokeExact(call[2], "Retry-After", retryAfterSeconds);
         setContentType.invokeExact(call[2], "text/plain");
         PrintWriter body = (PrintWriter) getReporter.invokeExact(call[2]);

@@ -103,9 +103,10 @@ final class UndertowDoor extends Door {
      * the rest of a body, up to the connector's limit, and keeps the connection.
      */
     @Override
-    void answer(Object[] call, String retryAfterSeconds, String text) throws Throwable {
+    void answer(Object[] call, int status, String retryAfterSeconds, String text)
+            throws Throwable {
         Object response = (Object) getOriginalResponse.invokeExact(call[2]);
-        setStatus.invokeExact(response, 503);
+        setStatus.invokeExact(response, status);
         setHeader.invokeExact(response, "Retry-After", retryAfterSeconds);
         setContentType.invokeExact(response, "text/plain");
         PrintWriter body = (PrintWriter) getWriter.invokeExact(response);

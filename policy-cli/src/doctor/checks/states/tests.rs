@@ -9,7 +9,9 @@ fn shop(state: State, refusals: u64, deferred: &[(&'static str, u64)]) -> Accoun
     let mut shop = account("service", "/shop");
     shop.limit_bytes = Some(150 * MIB);
     shop.live_bytes = 319 * MIB + MIB / 2;
+    shop.live_standard_error_bytes = Some(4 * MIB);
     shop.charged_bytes = 330 * MIB;
+    shop.standard_error_bytes = 5 * MIB;
     shop.state = state;
     shop.refusals_total = refusals;
     shop.deferred_by_reason.0 = deferred
@@ -23,8 +25,8 @@ fn shop(state: State, refusals: u64, deferred: &[(&'static str, u64)]) -> Accoun
 fn only(mode: &str, account: Account) -> Finding {
     let mut inputs = agent("heapwarden_samples_total 9\n", vec![account]);
     inputs.accounts.as_mut().unwrap().policy.mode = mode.to_owned().into();
-    let all = [over, suspect, refused_before, waited_before].map(|check| check(&inputs));
-    let [one] = &all.concat()[..] else {
+    let all = against_limits(&inputs);
+    let [one] = &all[..] else {
         panic!("{all:?}");
     };
     one.clone()
@@ -42,7 +44,7 @@ fn an_account_that_is_refused_is_told_with_its_share() {
     );
     assert_eq!(
         found.evidence,
-        "live 320 MiB, 213 % of the limit 150 MiB, 7 refusals thrown (42 deferred: jdk 40, grace 2)"
+        "live 319.5 ± 4.0 MiB, 213 % of the limit 150 MiB; 7 errors thrown (42 put off: jdk 40, grace 2)"
     );
 }
 
@@ -61,7 +63,7 @@ fn an_account_that_nothing_stops_is_an_error_with_its_main_reason() {
     assert!(
         found
             .evidence
-            .ends_with("(38006 deferred: logging 38000, jdk 3, locks 2, …)"),
+            .ends_with("(38006 put off: logging 38000, jdk 3, locks 2, …)"),
         "{found:?}"
     );
     let idle = only("enforce", shop(State::Over, 0, &[]));
@@ -88,11 +90,16 @@ fn an_account_that_its_door_holds_is_a_warning() {
         (found.severity, found.name),
         (Severity::Warning, "over-limit")
     );
-    assert!(found.sentence.ends_with("answered 503"), "{found:?}");
+    assert!(
+        found
+            .sentence
+            .ends_with("over its limit: new work is turned away"),
+        "{found:?}"
+    );
     assert!(
         found
             .evidence
-            .ends_with("limit 150 MiB, 90 requests answered 503"),
+            .ends_with("limit 150 MiB; 90 requests turned away"),
         "{found:?}"
     );
     // Beyond its reserve, and nothing stops it.
@@ -113,7 +120,7 @@ fn an_account_that_its_door_holds_is_a_warning() {
     assert!(
         found
             .evidence
-            .ends_with("0 refusals thrown, 90 requests answered 503"),
+            .ends_with("limit 150 MiB; 90 requests turned away"),
         "{found:?}"
     );
 }
@@ -126,8 +133,9 @@ fn an_account_that_is_throttled_is_a_warning_with_the_reason() {
     let mut inputs = agent("", vec![account.clone()]);
     let all = inputs.accounts.as_mut().unwrap();
     all.evidence.budget_used_up_seconds = Some(55.0);
-    let found = suspect(&inputs);
+    let found = against_limits(&inputs);
     assert_eq!((found.len(), found[0].severity), (1, Severity::Warning));
+    assert!(found[0].sentence.contains("is slowed"), "{found:?}");
     let expected = "its threads and requests waited 31.7 s (evidence about it is awaited, and the evidence budget \
                     is used up for another 55 s)";
     assert!(found[0].evidence.ends_with(expected), "{found:?}");
@@ -150,12 +158,13 @@ fn an_account_that_is_throttled_is_a_warning_with_the_reason() {
 fn refusals_that_do_not_stop_an_account_are_an_error_with_the_frame() {
     let mut account = shop(State::Over, 0, &[("no-unit", 40)]);
     let inputs = |account: &Account| agent("", vec![account.clone()]);
-    assert!(ineffective(&inputs(&account)).is_empty());
+    assert_eq!(only("enforce", account.clone()).name, "never-refused");
     account.ineffective = Some(policy_report::Ineffective {
         reason: "no-unit".into(),
         frame: Some("com.acme.Loop.run".into()),
     });
-    let found = ineffective(&inputs(&account));
+    account.wait_milliseconds_total = 3_000;
+    let found = against_limits(&inputs(&account));
     let [found] = &found[..] else {
         panic!("{found:?}");
     };
@@ -166,16 +175,22 @@ fn refusals_that_do_not_stop_an_account_are_an_error_with_the_frame() {
     let expected = "account /shop stays over its limit, and refusals do not stop it: they are put off, \
                     mostly for the reason no-unit in com.acme.Loop.run";
     assert_eq!(found.sentence, expected);
-    assert!(found.remedy.contains("work = "), "{found:?}");
+    assert!(found.remedy.contains("door = "), "{found:?}");
+    assert!(
+        found
+            .evidence
+            .contains("0 errors thrown (40 put off: no-unit 40); its threads"),
+        "one finding has all figures: {found:?}"
+    );
 }
 
 #[test]
 fn threads_that_a_refusal_ended_are_a_warning_whatever_the_state() {
     let mut account = shop(State::Open, 7, &[]);
     let inputs = |account: &Account| agent("", vec![account.clone()]);
-    assert!(threads_killed(&inputs(&account)).is_empty());
+    assert_eq!(only("enforce", account.clone()).name, "refused-before");
     account.threads_killed_total = 3;
-    let found = threads_killed(&inputs(&account));
+    let found = against_limits(&inputs(&account));
     let [found] = &found[..] else {
         panic!("{found:?}");
     };
@@ -184,9 +199,21 @@ fn threads_that_a_refusal_ended_are_a_warning_whatever_the_state() {
         (Severity::Warning, "threads-killed")
     );
     assert!(
-        found.sentence.starts_with("account /shop: 3 threads ended"),
+        found
+            .sentence
+            .starts_with("account /shop was refused earlier; 3 threads ended"),
         "{found:?}"
     );
+    assert!(
+        found
+            .remedy
+            .starts_with("spare such threads by never-interrupt")
+    );
+    // One finding, also while it is over.
+    account.state = State::Over;
+    let found = only("enforce", account);
+    assert_eq!(found.name, "over-limit");
+    assert!(found.sentence.contains("and is refused; 3 threads ended"));
     assert!(found.remedy.contains("never-interrupt"), "{found:?}");
 }
 
@@ -208,7 +235,7 @@ fn a_suspect_and_one_that_was_refused_are_notes() {
     let found = only("enforce", shop(State::Suspect, 0, &[]));
     assert_eq!((found.severity, found.name), (Severity::Note, "suspect"));
     assert!(
-        found.evidence.starts_with("charged 330 MiB, 220 %"),
+        found.evidence.starts_with("charged 330.0 ± 5.0 MiB, 220 %"),
         "{found:?}"
     );
     let before = only(
@@ -228,7 +255,51 @@ fn open_accounts_are_not_listed() {
         "heapwarden_samples_total 9\n",
         vec![shop(State::Open, 0, &[("grace", 3)])],
     );
-    for check in [over, suspect, refused_before] {
-        assert_eq!(check(&inputs), []);
-    }
+    assert_eq!(against_limits(&inputs), []);
+}
+
+#[test]
+fn all_that_befalls_an_account_is_one_finding() {
+    let mut account = shop(State::Over, 7, &[]);
+    account.door = Door::Shut;
+    account.admission_refusals_total = 90;
+    account.wait_milliseconds_total = 2_340;
+    let route = |route: &'static str, live: u64| policy_report::Route {
+        route: route.into(),
+        live_bytes: live * MIB,
+        standard_error_bytes: 3 * MIB,
+        kept_bytes_per_call: 12 << 10,
+        ..policy_report::Route::default()
+    };
+    account.routes = vec![route("GET /cart", 0), route("POST /cart", 210)];
+    let found = only("enforce", account);
+    assert_eq!(
+        found.sentence,
+        "account /shop is over its limit: new work is turned away, and what is inside is refused; its threads are slowed"
+    );
+    assert_eq!(
+        found.evidence,
+        "live 319.5 ± 4.0 MiB, 213 % of the limit 150 MiB; 7 errors thrown; 90 requests turned away; its threads and \
+         requests waited 2.3 s (it is over its limit and goes on allocating); POST /cart holds the most: \
+         210.0 ± 3.0 MiB, 12.0 KiB kept a call"
+    );
+    assert!(found.remedy.contains("status --routes"), "{found:?}");
+}
+
+#[test]
+fn a_short_heap_is_told_with_who_holds_it() {
+    let mut cart = account("service", "/cart");
+    cart.live_bytes = 500 * MIB;
+    let mut inputs = agent("", vec![shop(State::Open, 0, &[]), cart]);
+    assert_eq!(heap_is_short(&inputs), []);
+    let all = inputs.accounts.as_mut().unwrap();
+    all.heap.used_after_gc_bytes = 960 * MIB;
+    all.enforcement.duress = true;
+    let found = heap_is_short(&inputs);
+    assert_eq!(
+        found[0].evidence,
+        "960 MiB of 1.0 GiB in use after the latest collection (94 %); the most: /cart 500.0 ± 0.0 MiB, \
+         /shop 319.5 ± 4.0 MiB"
+    );
+    assert_eq!(found[0].severity, Severity::Warning);
 }

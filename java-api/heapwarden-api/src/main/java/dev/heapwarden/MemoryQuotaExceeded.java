@@ -46,7 +46,8 @@ public interface MemoryQuotaExceeded {
     /**
      * Size of the object that was refused.
      *
-     * @return bytes; 0 where the error was made beforehand
+     * @return bytes; 0 where the error was made beforehand, and where a call was turned away at a
+     *     method that the policy names as a door
      */
     long requestedBytes();
 }

@@ -18,7 +18,11 @@ final class QuotaMessage {
         text.append("account \"").append(account).append("\" is over its memory limit: holds ");
         size(text, refusal.liveBytes()).append(", standard error ");
         size(text, refusal.standardErrorBytes()).append(", limit ");
-        size(text, refusal.limitBytes()).append("; refused an object of ");
+        size(text, refusal.limitBytes());
+        if (refusal.requestedBytes() == 0) {
+            return text.append("; a new call was turned away at its door").toString();
+        }
+        text.append("; refused an object of ");
         return size(text, refusal.requestedBytes()).toString();
     }
 

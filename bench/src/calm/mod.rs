@@ -1,0 +1,143 @@
+//! `calm`: whether a service notices its limit while it is below it.
+//!
+//! A program holds 50 to 99 % of its limit to the byte, and two threads of it make garbage at full speed. Its
+//! throughput is that without limits, with the limit in `observe`, and with the limit in `enforce`, each in a JVM of
+//! its own; the limit stands in the first policy or comes by a reload. The JVMs of a round follow each other in an
+//! order that changes, and a ratio is one of two JVMs of a round: a machine that is slow for a while is slow for both.
+//! They take turns as whole JVMs: one that stood still between turns would save the evidence budget of that time.
+
+mod cases;
+mod report;
+mod results;
+mod rig;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, ensure};
+use clap::{Args, ValueEnum};
+use heapwarden_harness::jdk::{self as installed, Jdk};
+
+use crate::jdk;
+use crate::machine::Machine;
+use crate::progress::Progress;
+use cases::{Given, Kind, Variant};
+use results::{Cell, Results, Run};
+use rig::Rig;
+
+/// How it is run.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Releases of JDKs, separated by commas [default: every one found]
+    #[arg(long, value_delimiter = ',', value_name = "RELEASE")]
+    jdk: Vec<u32>,
+
+    /// Collectors, separated by commas [default: every one that the JDK has]
+    #[arg(long, value_delimiter = ',')]
+    collector: Vec<Kind>,
+
+    /// What is held, in percent of the limit
+    #[arg(long, value_delimiter = ',', default_values_t = [50, 80, 90, 95, 99], value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=99))]
+    shares: Vec<u32>,
+
+    /// When the limit is given, separated by commas [default: both]
+    #[arg(long, value_delimiter = ',')]
+    given: Vec<Given>,
+
+    /// Rounds; in each, five JVMs for each collector and share, three if `--given` names one
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+
+    /// Seconds in which operations are counted
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=600))]
+    seconds: u32,
+
+    /// Seconds of the same before that
+    #[arg(long, default_value_t = 5, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(0..=600))]
+    settle: u32,
+
+    /// The agent's library [default: built now]
+    #[arg(long, value_name = "PATH")]
+    agent: Option<PathBuf>,
+
+    /// Writes the results to bench/results as Markdown and JSON
+    #[arg(long)]
+    save: bool,
+}
+
+/// Builds, measures, prints.
+///
+/// # Errors
+/// If something cannot be built, or there is no such JVM. A run that fails is in the report.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let wanted = |jdk: &Jdk| options.jdk.is_empty() || options.jdk.contains(&jdk.feature);
+    let jdks: Vec<Jdk> = installed::every()?.into_iter().filter(wanted).collect();
+    let vms = cases::vms(&jdks, &options.collector);
+    ensure!(
+        !vms.is_empty(),
+        "no such JDK here has any of these collectors; {}",
+        installed::HOW_TO_INSTALL
+    );
+    let given = match options.given.as_slice() {
+        [] => Given::value_variants(),
+        some => some,
+    };
+    let machine = Machine::here();
+    println!("{} cores, {}", machine.cores, machine.cpu);
+    println!("building the agent and the program");
+    let rig = Rig::build(
+        &jdk::choose(None)?,
+        options.agent.as_deref(),
+        options.settle,
+        options.seconds,
+    )?;
+    let cells = vms.iter().flat_map(|vm| {
+        let shares = options.shares.iter();
+        shares.map(move |share| (vm, *share))
+    });
+    let cells: Vec<_> = cells.collect();
+    let mut results = Results {
+        jdks: jdks.iter().map(Jdk::name).collect(),
+        machine,
+        rounds: options.rounds,
+        seconds: options.seconds,
+        given: given.to_vec(),
+        cells: cells
+            .iter()
+            .map(|(vm, share)| Cell {
+                vm: vm.to_string(),
+                share: *share,
+                runs: Vec::new(),
+            })
+            .collect(),
+        failures: Vec::new(),
+    };
+    let variants = Variant::all(given);
+    let mut progress = Progress::of("turn", options.rounds * cells.len() as u32);
+    let mut turn = 0;
+    for round in 0..options.rounds {
+        for ((vm, share), cell) in cells.iter().zip(&mut results.cells) {
+            progress.show(turn, &format!("{vm}, {share} %"));
+            turn += 1;
+            for variant in cases::in_turn(&variants, round) {
+                match rig.run(vm, *share, variant) {
+                    Ok(figures) => cell.runs.push(Run {
+                        round,
+                        variant,
+                        figures,
+                    }),
+                    Err(error) => results
+                        .failures
+                        .push(format!("{vm}, {share} %, {variant}: {error:#}")),
+                }
+            }
+        }
+    }
+    progress.done();
+    println!("{}", report::text(&results));
+    if options.save {
+        for path in report::save(&results)? {
+            println!("saved {}", path.display());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,587 @@
+//! Puts the doors of the policy at methods, and takes them out. On the loader thread.
+//!
+//! Loaded classes are found by one pass when a policy names them; a class that is loaded later is told in its
+//! preparation ([`super::at_method`]), so that it has its doors some milliseconds after its first code can run. Only
+//! linked classes are changed: to link one would run code of its loader on this thread.
+//!
+//! A class whose code another agent loads anew loses its doors: see [`crate::inserted`]. They are put in again, and
+//! if that does not last, the class is left alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use policy_config::{DoorMethod, Limit, Matcher, Mode, Policy};
+use policy_jvm::kinds::Class;
+use policy_jvm::{ClassFile, HeldMethod, Jni, Ref, Value, Weak};
+
+use crate::agent::Agent;
+use crate::capabilities;
+use crate::identity::loaders::LoaderId;
+use crate::identity::names::java_name;
+use crate::inserted::{State, Watch};
+use crate::jvm::recognizer::Recognizer;
+use crate::ledger::PurseId;
+
+use super::at_method::{MethodDoor, Table};
+use super::method_edit::{self, DOOR, FIRST_NUMBER, LAST_NUMBER, Named};
+use super::points::Point;
+
+const DOOR_FILE: ClassFile = ClassFile::new(
+    DOOR,
+    include_bytes!("../../java/classes/java/lang/HeapwardenDoor.class"),
+);
+const JAVA_HALF: ClassFile = ClassFile::new(
+    "dev/heapwarden/agent/MethodDoor",
+    include_bytes!("../../java/classes/dev/heapwarden/agent/MethodDoor.class"),
+);
+
+/// Classes of one name that get doors, and classes in all: each loader may have one.
+const MOST_OF_A_NAME: usize = 64;
+const MOST_CLASSES: usize = 256;
+/// Lines in the log about what has no door, and about what has one.
+const MOST_TOLD: usize = 32;
+const MOST_ANNOUNCED: usize = 64;
+/// How often doors are put in again that another agent has taken out.
+const MOST_RENEWALS: u32 = 8;
+const LONGEST: Duration = Duration::MAX;
+
+/// The methods that a policy names, by the signature of their class.
+type Wanted = BTreeMap<String, BTreeSet<String>>;
+
+/// A class with doors.
+struct Fitted {
+    class: Weak<Class>,
+    signature: String,
+    loader: LoaderId,
+    doors: Vec<Named>,
+    /// The methods that ask, each with the number of its door.
+    methods: Vec<(HeldMethod, i32)>,
+    renewals: u32,
+}
+
+/// See the module. The loader thread owns it.
+pub(crate) struct MethodFitter {
+    policy: Option<Arc<Policy>>,
+    wanted: Wanted,
+    /// Whether doors can be fitted in this JVM, once that is known.
+    is_possible: Option<bool>,
+    /// Classes with doors, and those that were tried in vain.
+    classes: Vec<Fitted>,
+    next_number: i32,
+    watch: Watch,
+    told: BTreeSet<String>,
+    /// Doors that the log has named.
+    announced: BTreeSet<String>,
+}
+
+impl MethodFitter {
+    /// Has looked at nothing yet.
+    pub(crate) fn new() -> MethodFitter {
+        MethodFitter {
+            policy: None,
+            wanted: Wanted::new(),
+            is_possible: None,
+            classes: Vec::new(),
+            next_number: FIRST_NUMBER,
+            watch: Watch::default(),
+            told: BTreeSet::new(),
+            announced: BTreeSet::new(),
+        }
+    }
+
+    /// Follows the policy, and fits doors to what was loaded. Returns how long it may be left alone.
+    pub(crate) fn turn(&mut self, agent: &Agent, jni: &Jni) -> Duration {
+        let mut has_changed = self.follow_policy(agent, jni);
+        while let Some(class) = agent.method_doors.take_prepared() {
+            if let Some(class) = class.upgrade(jni) {
+                has_changed |= self.meet(agent, jni, &class);
+            }
+            jni.release(class);
+        }
+        if agent.method_doors.take_missed() && self.is_possible == Some(true) {
+            has_changed |= self.look(agent, jni);
+        }
+        if has_changed {
+            self.publish(agent);
+        }
+        let now = Instant::now();
+        if self.classes.is_empty() {
+            return LONGEST;
+        }
+        let matters = agent.core.any_shut();
+        if self.watch.take(now, matters) {
+            self.look_after(agent, jni);
+        }
+        self.watch.wait(now, matters)
+    }
+
+    // ---- the policy --------------------------------------------------------------------
+
+    fn follow_policy(&mut self, agent: &Agent, jni: &Jni) -> bool {
+        let policy = agent.policy.in_force();
+        if (self.policy.as_ref()).is_some_and(|known| Arc::ptr_eq(known, &policy)) {
+            return false;
+        }
+        self.wanted = wanted(&policy);
+        self.policy = Some(policy);
+        if self.wanted.is_empty() && self.classes.is_empty() {
+            agent.method_doors.want(Vec::new());
+            return false;
+        }
+        if self.is_possible.is_none() {
+            self.is_possible = Some(self.prepare(agent, jni));
+        }
+        if self.is_possible != Some(true) {
+            return false;
+        }
+        // First: a class that is prepared while the loaded ones are looked at is told.
+        let signatures = self.wanted.keys().cloned().collect();
+        agent.method_doors.want(signatures);
+        self.forget_unloaded(jni);
+        // What has other doors by the new policy is fitted anew.
+        for fitted in std::mem::take(&mut self.classes) {
+            let names: BTreeSet<&str> = fitted.doors.iter().map(|d| d.method.as_str()).collect();
+            let wanted = self.wanted.get(&fitted.signature);
+            let is_same = wanted.is_some_and(|wanted| {
+                names.len() == wanted.len() && wanted.iter().all(|name| names.contains(&**name))
+            });
+            if is_same {
+                self.classes.push(fitted);
+                continue;
+            }
+            if wanted.is_none()
+                && let Some(class) = fitted.class.upgrade(jni)
+            {
+                take_out(agent, jni, &class);
+            }
+            jni.release(fitted.class);
+        }
+        self.look(agent, jni);
+        // Accounts may have other purses under another policy.
+        true
+    }
+
+    /// Defines what inserted code asks. If that is not possible, the log says why.
+    fn prepare(&mut self, agent: &Agent, jni: &Jni) -> bool {
+        match prepare(agent, jni) {
+            Ok(()) => true,
+            Err(why) => {
+                self.tell(format!(
+                    "methods get no doors: {why}; accounts that name some in `door` are refused by errors alone"
+                ));
+                false
+            }
+        }
+    }
+
+    // ---- classes -----------------------------------------------------------------------
+
+    fn forget_unloaded(&mut self, jni: &Jni) {
+        for fitted in std::mem::take(&mut self.classes) {
+            match jni.is_cleared(&fitted.class) {
+                true => jni.release(fitted.class),
+                false => self.classes.push(fitted),
+            }
+        }
+    }
+
+    /// One pass over the loaded classes. Whether any was fitted.
+    fn look(&mut self, agent: &Agent, jni: &Jni) -> bool {
+        if self.wanted.is_empty() {
+            return false;
+        }
+        let mut found: Vec<Weak<Class>> = Vec::new();
+        agent.jvmti.each_loaded_class(jni, |_, class| {
+            let signature = agent.jvmti.signature_of(class);
+            if found.len() < MOST_CLASSES
+                && signature.is_ok_and(|signature| self.wanted.contains_key(&signature))
+            {
+                found.extend(class.weak());
+            }
+        });
+        let mut has_changed = false;
+        for weak in found {
+            if let Some(class) = weak.upgrade(jni) {
+                has_changed |= self.meet(agent, jni, &class);
+            }
+            jni.release(weak);
+        }
+        has_changed
+    }
+
+    /// Fits the doors of a class that the policy may name, unless it was done. Whether it was fitted.
+    fn meet(&mut self, agent: &Agent, jni: &Jni, class: &Ref<'_, Class>) -> bool {
+        let Ok(signature) = agent.jvmti.signature_of(class) else {
+            return false;
+        };
+        let Some(methods) = self.wanted.get(&signature).cloned() else {
+            return false;
+        };
+        // One that is not linked is told when it is.
+        if !agent.jvmti.is_linked(class)
+            || (self.classes.iter()).any(|fitted| fitted.class.refers_to(jni, class))
+        {
+            return false;
+        }
+        self.forget_unloaded(jni);
+        let of_the_name = self.classes.iter().filter(|f| f.signature == signature);
+        if of_the_name.count() >= MOST_OF_A_NAME || self.classes.len() >= MOST_CLASSES {
+            self.tell(format!(
+                "more classes are called {} than get doors: calls of those that are left are not turned away",
+                java_name(&signature)
+            ));
+            return false;
+        }
+        let Some(weak) = class.weak() else {
+            return false;
+        };
+        let doors = self.number(methods);
+        let loader = match agent.jvmti.loader_of(jni, class) {
+            Ok(Some(loader)) => Recognizer { agent, jni }.loader(&loader),
+            _ => LoaderId::BOOT,
+        };
+        let methods = match self.fit(agent, jni, class, &signature, &doors) {
+            Ok(methods) => methods,
+            Err(why) => {
+                self.tell(format!(
+                    "{} gets no door: {why}; its calls are not turned away",
+                    java_name(&signature)
+                ));
+                Vec::new()
+            }
+        };
+        // Kept also without a door: it is tried once under a policy.
+        self.classes.push(Fitted {
+            class: weak,
+            signature,
+            loader,
+            doors,
+            methods,
+            renewals: 0,
+        });
+        true
+    }
+
+    /// Gives doors the next numbers that no class has.
+    fn number(&mut self, methods: BTreeSet<String>) -> Vec<Named> {
+        let taken: BTreeSet<i32> = (self.classes.iter())
+            .flat_map(|fitted| fitted.doors.iter().map(|door| door.number))
+            .collect();
+        let from = self.next_number;
+        let numbers = (from..=LAST_NUMBER).chain(FIRST_NUMBER..from);
+        let doors: Vec<Named> = (methods.into_iter())
+            .zip(numbers.filter(|number| !taken.contains(number)))
+            .map(|(method, number)| Named { method, number })
+            .collect();
+        let last = doors.last().map_or(from, |door| door.number);
+        self.next_number = if last < LAST_NUMBER {
+            last + 1
+        } else {
+            FIRST_NUMBER
+        };
+        doors
+    }
+
+    fn fit(
+        &mut self,
+        agent: &Agent,
+        jni: &Jni,
+        class: &Ref<'_, Class>,
+        signature: &str,
+        doors: &[Named],
+    ) -> Result<Vec<(HeldMethod, i32)>, String> {
+        if Point::of_class(signature).is_some() {
+            return Err("it has the door of its server".to_owned());
+        }
+        if signature.starts_with("Ljava/lang/") || signature.starts_with("Ldev/heapwarden/") {
+            return Err("doors are asked with it".to_owned());
+        }
+        let edited = rewrite(agent, jni, class, doors)?;
+        let name = java_name(signature);
+        for missing in &edited.missing {
+            self.tell(format!(
+                "{name} has no method {missing} with code: its door there is missing"
+            ));
+        }
+        for (method, why) in &edited.left {
+            self.tell(format!("{name}#{method} gets no door: {why}"));
+        }
+        let methods = asking(agent, jni, class, doors);
+        for door in doors {
+            let count = methods.iter().filter(|(_, n)| *n == door.number).count();
+            if count > 0 {
+                self.tell_door(&format!("{name}#{}", door.method), count);
+            }
+        }
+        Ok(methods)
+    }
+
+    /// Puts doors in again that another agent has taken out.
+    fn look_after(&mut self, agent: &Agent, jni: &Jni) {
+        self.forget_unloaded(jni);
+        let mut lost = Vec::new();
+        let mut back = Vec::new();
+        for (place, fitted) in self.classes.iter_mut().enumerate() {
+            if state(agent, jni, &fitted.methods) != State::Lost {
+                continue;
+            }
+            fitted.renewals += 1;
+            let class = fitted.class.upgrade(jni);
+            let class = class.filter(|_| fitted.renewals <= MOST_RENEWALS);
+            let renewed = class.filter(|class| rewrite(agent, jni, class, &fitted.doors).is_ok());
+            let name = java_name(&fitted.signature);
+            match renewed {
+                Some(class) => {
+                    fitted.methods = asking(agent, jni, &class, &fitted.doors);
+                    back.push(name);
+                }
+                None => {
+                    fitted.methods.clear();
+                    lost.push((place, name));
+                }
+            }
+        }
+        for name in &back {
+            self.tell(format!(
+                "another agent has changed {name}: its doors are there again"
+            ));
+        }
+        for (_, name) in &lost {
+            self.tell(format!(
+                "another agent changes {name} again and again: it has no doors any more"
+            ));
+        }
+        if !(back.is_empty() && lost.is_empty()) {
+            self.publish(agent);
+        }
+    }
+
+    // ---- what others read ----------------------------------------------------------------
+
+    /// Tells threads of the program which doors there are, and the enforcer which accounts have one.
+    fn publish(&self, agent: &Agent) {
+        let mut table = Table::default();
+        let mut fitted_methods: Vec<DoorMethod> = Vec::new();
+        for fitted in &self.classes {
+            for door in &fitted.doors {
+                let has_door = |(_, number): &&(HeldMethod, i32)| *number == door.number;
+                let ids = fitted.methods.iter().filter(has_door);
+                let place = table.doors.len();
+                let before = table.methods.len();
+                (table.methods).extend(ids.map(|(method, _)| (method.id().key(), place)));
+                if table.methods.len() == before {
+                    continue;
+                }
+                let method = DoorMethod {
+                    class: java_name(&fitted.signature),
+                    method: door.method.clone(),
+                };
+                if !fitted_methods.contains(&method) {
+                    fitted_methods.push(method.clone());
+                }
+                table.doors.push(Arc::new(MethodDoor {
+                    number: door.number,
+                    packages: self.packages(agent, &method),
+                    method: Arc::new(method),
+                    loader: fitted.loader,
+                }));
+            }
+        }
+        table.doors.sort_by_key(|door| door.number);
+        agent.method_doors.publish(table);
+        fitted_methods
+            .sort_by(|one, other| (&one.class, &one.method).cmp(&(&other.class, &other.method)));
+        agent.core.directory().set_method_doors(fitted_methods);
+        agent.core.enforcer.wake();
+    }
+
+    /// The purses of the accounts of packages that name a method.
+    fn packages(&self, agent: &Agent, method: &DoorMethod) -> Vec<PurseId> {
+        let Some(policy) = &self.policy else {
+            return Vec::new();
+        };
+        let directory = agent.core.directory();
+        (policy.accounts.iter().enumerate())
+            .filter(|(_, account)| {
+                matches!(account.matcher, Matcher::Packages(_))
+                    && account.door.methods().contains(method)
+            })
+            .filter_map(|(rule, _)| directory.package_purse(rule))
+            .collect()
+    }
+
+    fn tell(&mut self, line: String) {
+        if self.told.len() < MOST_TOLD && !self.told.contains(&line) {
+            tracing::warn!("{line}");
+            self.told.insert(line);
+        }
+    }
+
+    fn tell_door(&mut self, name: &str, methods: usize) {
+        let line = format!("{name} has a door, in {methods} method(s)");
+        if self.announced.len() < MOST_ANNOUNCED && self.announced.insert(line.clone()) {
+            tracing::info!("{line}");
+        }
+    }
+}
+
+/// The methods that a policy names in accounts with a limit that is enforced.
+fn wanted(policy: &Policy) -> Wanted {
+    let mut wanted = Wanted::new();
+    if policy.enforcement.mode != Mode::Enforce {
+        return wanted;
+    }
+    let limited = (policy.accounts.iter()).filter(|account| account.limit != Limit::None);
+    for method in limited.flat_map(|account| account.door.methods()) {
+        let signature = format!("L{};", method.class.replace('.', "/"));
+        wanted
+            .entry(signature)
+            .or_default()
+            .insert(method.method.clone());
+    }
+    wanted
+}
+
+/// Defines the class that inserted code asks, and has it ask the Java half.
+fn prepare(agent: &Agent, jni: &Jni) -> Result<(), String> {
+    if !(agent.capabilities()).contains(&(capabilities::REWRITING, true)) {
+        return Err("the JVM does not let the agent rewrite classes".to_owned());
+    }
+    if agent.bridge().is_none() {
+        return Err("the agent's Java half could not be defined".to_owned());
+    }
+    let half = jni.define_in_boot(&agent.jvmti, &JAVA_HALF);
+    let half = half.map_err(|why| why.to_string())?;
+    let door = jni.define_in_boot(&agent.jvmti, &DOOR_FILE);
+    let door = door.map_err(|why| why.to_string())?;
+    let both = jni.static_object(&half, "make", "()Ljava/lang/Object;");
+    let install = door.static_method("install", "(Ljava/lang/Object;)V");
+    let installed = (both.zip(install))
+        .is_some_and(|(both, install)| install.run(jni, &[Value::object(&both)]));
+    match installed {
+        true => Ok(()),
+        false => Err("a method of the agent's Java half is missing".to_owned()),
+    }
+}
+
+/// Puts the doors into a class. They stay in it whenever the JVM loads its code anew while the agent sees that.
+fn rewrite(
+    agent: &Agent,
+    jni: &Jni,
+    class: &Ref<'_, Class>,
+    doors: &[Named],
+) -> Result<method_edit::Edited, String> {
+    let kept: Arc<[Named]> = doors.into();
+    (agent.kept_edits).keep(jni, class, move |file| {
+        method_edit::insert(file, &kept).ok()?.file
+    });
+    let mut outcome = Err("the JVM does not show its class file".to_owned());
+    let rewritten =
+        agent.jvmti.rewrite(
+            jni,
+            class,
+            &mut |file| match method_edit::insert(file, doors) {
+                Ok(mut edited) => {
+                    let file = edited.file.take();
+                    outcome = Ok(edited);
+                    file
+                }
+                Err(why) => {
+                    outcome = Err(format!("its class file: {why}"));
+                    None
+                }
+            },
+        );
+    if !matches!(rewritten, Ok(true)) {
+        agent.kept_edits.forget(jni, class);
+    }
+    match rewritten {
+        Ok(_) => outcome,
+        Err(failure) => Err(format!("the JVM does not accept the new class ({failure})")),
+    }
+}
+
+/// Gives a class its code back as others have left it.
+fn take_out(agent: &Agent, jni: &Jni, class: &Ref<'_, Class>) {
+    agent.kept_edits.forget(jni, class);
+    if agent.jvmti.is_linked(class)
+        && let Err(failure) = agent.jvmti.rewrite(jni, class, &mut |_| None)
+    {
+        // It asks, and is let in: its door has no account any more.
+        tracing::debug!(%failure, "a door stays in its class");
+    }
+}
+
+/// The methods of a class that ask at these doors.
+fn asking(
+    agent: &Agent,
+    jni: &Jni,
+    class: &Ref<'_, Class>,
+    doors: &[Named],
+) -> Vec<(HeldMethod, i32)> {
+    let methods = doors.iter().flat_map(|door| {
+        let named = agent.jvmti.held_methods_with_code(class, &door.method);
+        named.into_iter().map(|method| (method, door.number))
+    });
+    methods
+        .filter(|(method, number)| {
+            let method = method.upgrade(&agent.jvmti, jni);
+            let code = method.and_then(|method| method.bytecodes());
+            code.is_some_and(|code| method_edit::asks(&code, *number))
+        })
+        .collect()
+}
+
+/// Whether the methods ask still. A code that the JVM does not show counts as changed by nobody.
+fn state(agent: &Agent, jni: &Jni, methods: &[(HeldMethod, i32)]) -> State {
+    for (method, number) in methods {
+        let Some(method) = method.upgrade(&agent.jvmti, jni) else {
+            return State::Gone;
+        };
+        let code = method.bytecodes();
+        if code.is_some_and(|code| !method_edit::asks(&code, *number)) {
+            return State::Lost;
+        }
+    }
+    State::There
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_used_again_only_when_their_class_is_gone() {
+        let names = |count: usize| (0..count).map(|one| format!("m{one}")).collect();
+        let mut fitter = MethodFitter::new();
+        let numbers = |doors: Vec<Named>| -> Vec<i32> { doors.iter().map(|d| d.number).collect() };
+        assert_eq!(
+            numbers(fitter.number(names(2))),
+            [FIRST_NUMBER, FIRST_NUMBER + 1]
+        );
+        fitter.next_number = LAST_NUMBER;
+        assert_eq!(
+            numbers(fitter.number(names(2))),
+            [LAST_NUMBER, FIRST_NUMBER]
+        );
+        assert_eq!(numbers(fitter.number(names(1))), [FIRST_NUMBER + 1]);
+    }
+
+    #[test]
+    fn methods_of_enforced_limits_are_wanted_by_class() {
+        let of = |mode: &str, account: &str| {
+            let text = format!("[enforcement]\nmode = \"{mode}\"\n[[account]]\n{account}\n");
+            wanted(&policy_config::parse(&text).policy.expect("a valid policy"))
+        };
+        let account = "name = \"a\"\npackages = [\"a.b.*\"]\nlimit = \"1MiB\"\ndoor = [\"a.b.C$D#run\", \"a.b.C$D#call\", \"a.E#m\"]";
+        let wanted = of("enforce", account);
+        let found: Vec<_> = (wanted.iter())
+            .map(|(class, methods)| (&**class, methods.len()))
+            .collect();
+        assert_eq!(found, [("La/E;", 1), ("La/b/C$D;", 2)]);
+        assert!(of("observe", account).is_empty());
+        let without = account.replace("limit = \"1MiB\"\n", "");
+        assert!(of("enforce", &without).is_empty());
+    }
+}

@@ -328,6 +328,9 @@ mod tests {
             ("heapwarden_account_admission_refusals_total", &["account"]),
             ("heapwarden_account_threads_killed_total", &["account"]),
             ("heapwarden_account_wait_seconds_total", &["account"]),
+            ("heapwarden_route_live_bytes", &["account", "route"]),
+            ("heapwarden_route_calls_total", &["account", "route"]),
+            ("heapwarden_route_refusals_total", &["account", "route"]),
             (
                 "heapwarden_account_deferred_refusals_total",
                 &["account", "reason"],

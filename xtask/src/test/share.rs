@@ -43,6 +43,7 @@ const TABLE: &[(&str, Share)] = &[
     ("service_doors", shared(5, 4, 140)),
     ("method_doors", shared(8, 2, 60)),
     ("door_storm", shared(10, 1, 110)),
+    ("routes", shared(5, 2, 120)),
     ("applications", shared(10, 1, 120)),
     ("servers_without_doors", shared(10, 1, 5)),
     ("refusals_keep_invariants", shared(9, 2, 100)),

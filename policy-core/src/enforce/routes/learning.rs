@@ -18,7 +18,7 @@ use crate::sync::Ordering;
 
 use super::price::{Kept, Mark, Price, Windows};
 use super::room::BUDGET_SHARE;
-use super::{DISMISSED_MS, Entry, KEPT_SHARE, PLACES, Route, Routes};
+use super::{DISMISSED_MS, Entry, KEPT_SHARE, Route, Routes};
 
 /// The shortest time between two passes over the records, in milliseconds.
 const PAUSE_MS: u64 = 250;
@@ -26,6 +26,9 @@ const PAUSE_MS: u64 = 250;
 const PAUSE_SHARE: u64 = 100;
 /// If the routes that went in freely have together kept so many times what one may keep, all are dismissed.
 const ALL_KEPT: u64 = 4;
+/// Beside what evidence has shown to be garbage, so much of what the latest collection left free may be charged
+/// until the next: the free bytes divided by this.
+const HEAP_SHARE: u64 = 4;
 /// Standard errors below an estimate that are exceeded in 95 % of cases.
 const LOWER: f64 = 1.645;
 
@@ -307,9 +310,11 @@ impl Routes {
                 route.cheap.store(cheap.into(), Ordering::Release);
             }
             let budget = terms.limit_bytes / BUDGET_SHARE / of_account;
-            routes
-                .room
-                .set(terms.left_bytes / of_account, budget, shown);
+            // Collections may be seconds apart, and each frees what came since the one before.
+            let shown =
+                shown.saturating_add(core.heap.free_after_gc_bytes() / HEAP_SHARE / of_account);
+            let left = terms.left_bytes / of_account;
+            routes.room.set(left, budget, shown);
         }
     }
 }

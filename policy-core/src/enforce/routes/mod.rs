@@ -31,7 +31,8 @@
 //!   a few sampling intervals), and what the requests have that went in until the charges showed (as many as fit by
 //!   the known peak).
 //! * *Requests that keep what they threw away before.* No excess shows before the next evidence. Gained: what is left
-//!   of the reserve and what the latest evidence has shown to be garbage of these routes, at the most.
+//!   of the reserve, what the latest evidence has shown to be garbage of these routes, and a quarter of the free heap, at
+//!   the most.
 //! * *Requests that keep just below 1 KiB.* They are cheap, and go in: until they have kept L/64, then the route is
 //!   dismissed; by all routes together L/16.
 //! * *Many cheap reads that hide a growing use of the same route.* The price is a mean over at most two windows, and

@@ -8,7 +8,7 @@
 //!   allocate as a rule, fits into the budget: 1/[`BUDGET_SHARE`] of the limit. What a request allocates as a
 //!   rule is garbage, as evidence has shown; what goes beyond may be kept;
 //! * all that they were charged since the latest evidence fits into what is left of the reserve and as much again
-//!   as that evidence has shown to be garbage.
+//!   as that evidence has shown to be garbage, and a quarter of what the collection left free of the heap.
 
 use crate::sync::{AtomicU64, Ordering};
 

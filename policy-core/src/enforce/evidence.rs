@@ -62,6 +62,8 @@ impl EvidenceLog {
 /// With fewer free bytes the agent allocates nothing, not even the names of flags: at a full heap
 /// that allocation could fail (see [`super::enforcer`]).
 const ROOM: u64 = 1 << 20;
+/// For so long a heap must have been full before the agent has it collected without a canary.
+const FULL: Duration = Duration::from_secs(2);
 /// How often to look while a collection is in flight or refunds arrive.
 const LOOK: Duration = Duration::from_millis(2);
 /// How often to look while nothing is needed or awaited.
@@ -137,6 +139,8 @@ pub struct Evidence {
     keeps_pair: bool,
     /// When the stock was last filled up.
     stocked: Option<Instant>,
+    /// Since when a need finds the heap full.
+    full_since: Option<Instant>,
     /// The VM refused to restore its flag; the next try is at this time.
     flag_again_at: Option<Instant>,
     said: [bool; Means::ALL.len()],
@@ -175,9 +179,14 @@ impl Evidence {
         self.planner
             .budget
             .set_share(core.enforcement.evidence_share());
-        if !self.is_needed(core, need, now) || core.heap.free_bytes(jvm) < ROOM {
+        if !self.is_needed(core, need, now) {
             return IDLE.min(refund_wait);
         }
+        if core.heap.free_bytes(jvm) < ROOM {
+            self.collect_full_heap(core, jvm, need, now);
+            return IDLE.min(refund_wait);
+        }
+        self.full_since = None;
         self.keeps_pair |= need != Need::None && !matches!(by, By::ConcurrentCycle);
         self.keep_stock(core, jvm, now);
         if need != Need::None && self.collector.is_none() {
@@ -228,6 +237,26 @@ impl Evidence {
             self.say(means, "collections brought no proof");
         }
         wait.min(refund_wait)
+    }
+
+    /// Asks for a collection of a heap that has stayed full although a verdict needs one: nothing can be allocated,
+    /// so no canary comes first, and where the program stands still no collection comes by itself. (Seen with ZGC: a
+    /// tenant that was refused in a full heap let go of everything, and nobody allocated any more.)
+    fn collect_full_heap(&mut self, core: &Core, jvm: &dyn Jvm, need: Need, now: Instant) {
+        if need == Need::None || jvm.used_bytes().is_none() {
+            self.full_since = None;
+            return;
+        }
+        let since = *self.full_since.get_or_insert(now);
+        if now.saturating_duration_since(since) < FULL || !self.planner.budget.allows_overdue(now) {
+            return;
+        }
+        self.full_since = None;
+        let forced = jvm.force();
+        let took = jvm.now().saturating_duration_since(now);
+        self.planner.budget.spent(jvm.now(), took);
+        core.evidence.add("full", took, took);
+        tracing::debug!("the heap was full: a collection was asked for, {forced:?}, {took:?}");
     }
 
     /// Plants a canary now and then, so that the agent recognises a collection of old memory that

@@ -28,7 +28,11 @@ fn the_document_is_written_as_the_contract_says() {
         evidence: Evidence {
             budget_used_up_seconds: Some(2.5),
         },
-        enforcement: Enforcement { duress: true },
+        enforcement: Enforcement {
+            duress: true,
+            heap_free_bytes: 7,
+            heap_short_below_bytes: 8,
+        },
         costs: Costs {
             cpu_milliseconds: Counts::of(&[("http", 1500)]),
             memory_bytes: Counts::of(&[("sites", 7)]),
@@ -121,7 +125,7 @@ fn the_document_is_written_as_the_contract_says() {
         r#""callback_p50_ns":900,"callback_p99_ns":4000},"#,
         r#""policy":{"generation":1,"mode":"enforce","last_reload_successful":true,"#,
         r#""last_error":null},"#,
-        r#""evidence":{"budget_used_up_seconds":2.5},"enforcement":{"duress":true},"#,
+        r#""evidence":{"budget_used_up_seconds":2.5},"enforcement":{"duress":true,"heap_free_bytes":7,"heap_short_below_bytes":8},"#,
         r#""costs":{"cpu_milliseconds":{"http":1500},"memory_bytes":{"sites":7}},"#,
         r#""accounts":[{"name":"shop","kind":"service","service":"/shop","parent":null,"#,
         r#""tree":{"live_bytes":1,"live_at_most_bytes":null,"charged_bytes":2,"standard_error_bytes":3},"#,
@@ -524,7 +528,11 @@ prop_compose! {
             evidence: Evidence {
                 budget_used_up_seconds: budget_eighths.map(|eighths| f64::from(eighths) / 8.0),
             },
-            enforcement: Enforcement { duress: last_reload_successful },
+            enforcement: Enforcement {
+                duress: last_reload_successful,
+                heap_free_bytes: accounts_omitted,
+                heap_short_below_bytes: 8,
+            },
             costs: Costs { cpu_milliseconds: dropped_by_reason.clone(), memory_bytes: Counts::default() },
             exact: exact.map(|(counting, figures, remainder_bytes, lost_objects_total)| Exact {
                 counting,

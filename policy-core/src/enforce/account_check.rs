@@ -10,7 +10,7 @@ use policy_config::{Admit, Throw};
 use crate::enforce::TestRefuse;
 use crate::ledger::{Epoch, Ledger, PurseId};
 
-use super::back_off::{BackOff, MOST_DOUBLINGS};
+use super::back_off::BackOff;
 use super::collection_planner::Need;
 use super::door::DoorRules;
 use super::duress::Figures;
@@ -22,11 +22,6 @@ use super::state::{Estimate, Observation, Phase, Proof, next, next_of_reserve, s
 
 /// An account charged less than this share of its limit is not near it.
 const NEAR: f64 = 0.5;
-/// The enforcer asks for a young collection for a suspect account after this. Earlier if the account fills, or in
-/// duress if its charge has used up half of the overdraft.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// The same for an account that fills: a collection that comes anyway may be the evidence.
-const FILLING: Duration = Duration::from_millis(100);
 /// Waits of so many milliseconds in all are worth a line in the log.
 const LONG_WAITS_MS: u64 = 2_000;
 /// Between two checks whether an account that is over has freed memory.
@@ -309,7 +304,8 @@ impl AccountCheck {
                 .limit_bytes
                 .map_or(Phase::Open, |limit_bytes| Phase::Over { limit_bytes });
         }
-        (status.back_off).moved(before, after, status.covered, context.now);
+        let proofs = (status.survived, status.covered);
+        (status.back_off).moved(before, after, proofs, context.now);
         if status.enter(after, self.charged, context.now) {
             status.recheck = None;
             log.changed(
@@ -365,7 +361,8 @@ impl AccountCheck {
         } else {
             Phase::Open
         };
-        (reserve.back_off).moved(before, after, status.covered, context.now);
+        let proofs = (status.survived, status.covered);
+        (reserve.back_off).moved(before, after, proofs, context.now);
         if std::mem::discriminant(&before) != std::mem::discriminant(&after) {
             reserve.since = Some(context.now);
         }
@@ -450,10 +447,7 @@ impl Suspicion {
             };
         }
         let half = marks.trip_bytes + (marks.stop_bytes - marks.trip_bytes) / 2;
-        let patience = match status.filling.is_seen(now) {
-            true => FILLING,
-            false => PATIENCE * (1 << self.back_off.acquittals.min(MOST_DOUBLINGS)),
-        };
+        let patience = self.back_off.patience(now);
         if self.half_counts && charged.bytes > half || self.age >= patience {
             (Need::Young, Duration::from_millis(20))
         } else {

@@ -14,6 +14,7 @@ import java.util.concurrent.atomic.AtomicReference;
  * leak THREADS LENGTH MOST GARBAGE   holds arrays until refused or MOST bytes are held by each
  *                                    thread; says "refused CLASS held BYTES" or "held BYTES"
  * churn THREADS LENGTH SECONDS       makes garbage; says "churned BYTES" or "refused CLASS …"
+ * drip LENGTH MOST BYTES             the same in one thread, at so many bytes a second
  * bounce SECONDS LENGTH              leaks until refused, lets go, and again; says "bounced TIMES"
  * allocate LENGTH                    one array; says "allowed" or "refused CLASS"
  * newcomer LENGTH                    the same, in code and of a class never met before
@@ -31,6 +32,7 @@ public final class LimitedTenant {
         Protocol.serve(
                 Map.of(
                         "leak", LimitedTenant::leak,
+                        "drip", LimitedTenant::drip,
                         "churn", LimitedTenant::churn,
                         "bounce", LimitedTenant::bounce,
                         "allocate", LimitedTenant::allocate,
@@ -61,6 +63,24 @@ public final class LimitedTenant {
             Protocol.say("refused " + refused.getClass().getName() + " held " + held.get());
             Protocol.say("message " + refused.getMessage());
         }
+    }
+
+    private static void drip(String[] words) throws InterruptedException {
+        int length = Integer.parseInt(words[1]);
+        long most = Long.parseLong(words[2]);
+        long pace = Long.parseLong(words[3]);
+        long begun = System.nanoTime();
+        Throwable refused = null;
+        for (long held = pace / 100; refused == null && held < most; held += pace / 100) {
+            refused = tenant.hold(length, pace / 100, 0);
+            long due = begun + (long) ((double) held / pace * 1e9);
+            long millis = (due - System.nanoTime()) / 1_000_000;
+            if (millis > 0) {
+                Thread.sleep(millis);
+            }
+        }
+        String name = refused == null ? "nothing" : refused.getClass().getName();
+        Protocol.say("refused " + name + " held " + tenant.heldBytes());
     }
 
     private static void churn(String[] words) throws InterruptedException {

@@ -7,7 +7,7 @@
 //!    up, and the collections that come anyway acquit it as well.
 //! 2. An account that has grown since the first acquittal of the row may be over at the next look: the row begins anew.
 //!    (With ever longer pauses, a triple store that was being loaded was seen too late.)
-//! 3. The end of a suspicion is an acquittal too. A verdict ends the row, and so does [`FORGOTTEN`] without one.
+//! 3. The end of a suspicion is an acquittal too. A verdict ends the row, and so does a minute without one.
 
 use std::time::{Duration, Instant};
 

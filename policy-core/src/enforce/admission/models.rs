@@ -13,6 +13,8 @@ const OPEN: Word = Word {
     enforced: true,
     naive: false,
     shut: false,
+    // So that a thread waits at the stop.
+    duress: true,
 };
 const OVER: Word = Word { over: true, ..OPEN };
 const PLACE: PlaceKey = PlaceKey {
@@ -44,6 +46,12 @@ impl CallingThread for Caller {
         Duration::ZERO
     }
     fn is_virtual(&mut self) -> bool {
+        false
+    }
+    fn is_event_loop(&mut self) -> bool {
+        false
+    }
+    fn is_let_in(&mut self) -> bool {
         false
     }
     fn judge(&mut self, _: Level) -> Result<(), Barred> {
@@ -83,9 +91,8 @@ fn admit(core: &Core, payer: PurseId) -> Option<Arc<str>> {
         payer,
         bytes: 30,
         size_bytes: 8,
-        turn: 1,
     };
-    if let Some(mut admission) = Admission::begin(core, charged, &mut caller) {
+    if let Some(mut admission) = Admission::begin(core, charged) {
         while let Step::Sleep(_) = admission.step(core, &mut caller) {
             thread::yield_now();
         }

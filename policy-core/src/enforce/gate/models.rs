@@ -10,7 +10,8 @@ const OPEN: Word = Word {
     enforced: true,
     naive: false,
     shut: false,
-    duress: false,
+    // So that a thread waits at the stop.
+    duress: true,
 };
 
 /// Rule 2: of a thread that charges and the enforcer that sets a mark, one sees the crossing.

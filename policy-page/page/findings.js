@@ -61,7 +61,7 @@ function toldOf(account, enforces) {
   }
   if (account.state === "suspect") {
     return waitsNoticeably(account)
-      ? ["warning", "suspect", [" is slowed: its charge is above its limit, and its threads wait until a collection shows how much of that is garbage"],
+      ? ["warning", "suspect", [" is slowed: its charge is above its limit, and while the heap is short its threads wait until a collection shows how much of that is garbage"],
         "If that lasts, raise [enforcement] evidence-budget."]
       : ["note", "suspect", [" is charged more than its limit; a collection has not yet proved it"], ""];
   }

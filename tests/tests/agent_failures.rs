@@ -65,7 +65,7 @@ fn without_the_metadata_thread_nobody_is_refused_by_a_policy_that_cannot_be_chan
             .policy(&policy("enforce"));
         let path = builder.policy_path();
         let mut jvm = builder.start();
-        let answer = jvm.ask(&format!("leak 1 10000 {} 0", 400 * MIB));
+        let answer = jvm.ask(&format!("drip 10000 {} {}", 400 * MIB, 40 * MIB));
         assert!(answer[0].starts_with("refused"), "{answer:?}");
         fs::write(path, policy("observe")).expect("the case's folder is writable");
         assert_nobody_is_refused(&mut jvm, "metadata");
@@ -88,7 +88,7 @@ fn a_log_that_cannot_be_written_changes_nothing() {
             }
             let path = builder.policy_path();
             let mut jvm = builder.start();
-            let answer = jvm.ask(&format!("leak 1 10000 {} 0", 400 * MIB));
+            let answer = jvm.ask(&format!("drip 10000 {} {}", 400 * MIB, 40 * MIB));
             assert!(answer[0].starts_with("refused"), "{log:?}: {answer:?}");
             jvm.ask("drop");
             jvm.until(SOON, "the account is open again", |accounts| {

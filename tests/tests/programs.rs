@@ -78,7 +78,7 @@ fn a_limit_for_all_services_refuses_a_jar_s_leak() {
             .heap("512m")
             .policy(policy)
             .start();
-        let answer = jvm.ask(&format!("leak 1 10000 {} 0", 400 * MIB));
+        let answer = jvm.ask(&format!("drip 10000 {} {}", 400 * MIB, 40 * MIB));
         assert!(
             answer[0].starts_with("refused dev.heapwarden.AllocationRefusedError"),
             "{answer:?}"

@@ -154,7 +154,7 @@ fn a_tenant_over_its_limit_is_refused_and_its_neighbour_is_not() {
         answer(&jvm.ask("leak tenant-good 32"), "held");
         assert_eq!(jvm.ask("admits tenant-bad"), ["admits true"], "{vm}");
         jvm.ask("listen tenant-bad");
-        let refused = jvm.ask("leak tenant-bad 320");
+        let refused = jvm.ask("leak tenant-bad 2000");
         assert_eq!(answer(&refused, "refused")[1], "tenant-bad", "{vm}");
         answer(&jvm.ask("leak tenant-good 16"), "held");
         let accounts = jvm.accounts();
@@ -196,7 +196,7 @@ fn a_listener_is_not_refused_while_it_makes_room() {
             .policy(policy)
             .start();
         jvm.ask("listen program 32");
-        answer(&jvm.ask("leak 320"), "refused");
+        answer(&jvm.ask("leak 2000"), "refused");
         let heard = command::poll(SOON, || {
             Some(jvm.ask("heard")).filter(|heard| !heard.is_empty())
         });
@@ -210,7 +210,7 @@ fn a_listener_is_not_refused_while_it_makes_room() {
 fn a_masked_section_is_spared_within_the_policys_bound() {
     on_each(&one_jdk_with(Collector::G1, 2), |vm| {
         let mut jvm = start(vm, &limits("enforce", "none", "64MiB"));
-        answer(&jvm.ask("leak tenant-bad 320"), "refused");
+        answer(&jvm.ask("leak tenant-bad 2000"), "refused");
         let refused = jvm.ask("masked tenant-bad 64");
         let held: u64 = answer(&refused, "refused")[2].parse().expect("bytes");
         // The bound is counted in charges, which are estimates; what grace spares comes on top.

@@ -147,7 +147,7 @@ enum Stage<P> {
     Verdict { place: P, wait: Wait },
     /// The thread is slowed before it is refused.
     Slowed { place: P, until_ms: u64 },
-    /// The thread has no unit of work: it is slowed instead of being refused.
+    /// The thread has no unit of work: in duress it is slowed instead of being refused.
     Spared {
         reason: Reason,
         since_ms: u64,

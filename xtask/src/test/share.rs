@@ -70,6 +70,7 @@ const TABLE: &[(&str, Share)] = &[
     ("fleet", shared(8, 2, 30)),
     ("distribution", shared(8, 3, 60)),
     ("agent_start", shared(6, 3, 40)),
+    ("duress", shared(12, 2, 60)),
     ("error_classes", shared(8, 3, 40)),
     ("agent_failures", shared(4, 4, 40)),
     ("alerts", shared(3, 4, 40)),

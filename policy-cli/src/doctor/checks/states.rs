@@ -246,8 +246,8 @@ fn suspect(account: &Account) -> Told {
         ),
         true => (
             Severity::Warning,
-            " is slowed: its charge is above its limit, and its threads wait until a collection shows how much of \
-             that is garbage",
+            " is slowed: its charge is above its limit, and while the heap is short its threads wait until a \
+             collection shows how much of that is garbage",
         ),
     };
     Told {

@@ -115,7 +115,7 @@ impl Reason {
     }
 
     /// Whether the place itself is safe, and an error is spared because it would end a thread's own loop
-    /// or a timer. Such a thread is slowed instead.
+    /// or a timer. Such a thread goes on, and is slowed in duress.
     pub fn is_slowed(self) -> bool {
         matches!(self, Reason::NoUnit | Reason::Timer)
     }

@@ -78,8 +78,14 @@ public final class TenantsServlet extends HttpServlet {
         try (Scope open = Heapwarden.enter(scope)) {
             for (int i = 0; i < 4_000; i++) {
                 pieces.add(new byte[1 << 16]);
+                // Not so fast that it has all before a collection shows what it holds.
+                if (i % 4 == 0) {
+                    Thread.sleep(5);
+                }
             }
             return "done, never refused";
+        } catch (InterruptedException interrupted) {
+            return "done, interrupted";
         } catch (MemoryQuotaExceededError refused) {
             ClassLoader home = MemoryQuotaExceededError.class.getClassLoader();
             String copy =

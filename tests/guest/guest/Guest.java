@@ -4,6 +4,7 @@ import dev.heapwarden.Heapwarden;
 import dev.heapwarden.MemoryQuotaExceededError;
 import dev.heapwarden.Scope;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BiFunction;
 
 /**
@@ -23,6 +24,10 @@ public final class Guest implements BiFunction<String, List<Object>, String> {
         try (Scope scope = Heapwarden.enter(tenant)) {
             for (int i = 0; i < pieces; i++) {
                 held.add(new byte[PIECE]);
+                // Some 50 MiB a second: a collection is to show what is held before it is much more.
+                if (i % 16 == 0) {
+                    LockSupport.parkNanos(20_000_000);
+                }
             }
             return "held";
         } catch (MemoryQuotaExceededError refused) {

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * A program that listens, and uses neither scopes nor masks.
@@ -58,6 +59,10 @@ public final class PressureListener {
         try {
             for (int i = 0; i < pieces; i++) {
                 HELD.add(new byte[PIECE]);
+                // Not so fast that it has all before a collection shows what it holds.
+                if (i % 16 == 0) {
+                    LockSupport.parkNanos(20_000_000);
+                }
             }
         } catch (OutOfMemoryError refused) {
             Protocol.say("refused");

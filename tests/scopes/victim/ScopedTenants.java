@@ -25,6 +25,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BiFunction;
 
 /**
@@ -40,7 +41,7 @@ import java.util.function.BiFunction;
  * virtual GROUPS LENGTH COUNT COUNT virtual threads, or as many tasks of 500 platform threads on JDKs
  *                             without, each in one of GROUPS scopes "v0"…, each keeping an
  *                             array of LENGTH (and as many bytes more as its group's number, times 1000)
- * leak SCOPE MIB              until refused or MIB are held; says which
+ * leak SCOPE MIB              until refused or MIB are held, some 50 MiB a second; says which
  * masked SCOPE MIB            the same in a masked section, in a scope that is over its limit
  * drop SCOPE                  lets go of what it holds
  * misuse                      closes scopes twice, out of order and on another thread
@@ -299,12 +300,20 @@ public final class ScopedTenants {
         try (Scope open = Heapwarden.enter(scope)) {
             while (held.size() - before < most) {
                 held.add(new byte[PIECE]);
+                pause(held.size());
             }
         } catch (MemoryQuotaExceededError refused) {
             Protocol.say("refused " + refused.account() + " " + (held.size() - before) * (long) PIECE);
             return;
         }
         Protocol.say("held " + (held.size() - before) * (long) PIECE);
+    }
+
+    /** Keeps the pace at some 50 MiB a second: a collection is to show what is held before it is much more. */
+    private static void pause(int pieces) {
+        if (pieces % 16 == 0) {
+            LockSupport.parkNanos(20_000_000);
+        }
     }
 
     private static void masked(String scope, int most) {

@@ -23,6 +23,10 @@ public final class Bridge {
 
     /** Whether the agent was asked if it reads cells, and inherited ones. */
     private static volatile boolean probedCell;
+
+    /** Whether the agent was told that it is to read the cells of threads. */
+    private static volatile boolean announced;
+
     private static volatile boolean probedInherited;
 
     /** Whether the answer was no. */
@@ -402,12 +406,12 @@ public final class Bridge {
     }
 
     private static Cell cell() {
-        Cell cell = Cells.CELLS.get();
-        if (cell == null) {
+        // Not where the cell is made: doors make cells, too.
+        if (!announced) {
             AGENT.use(false);
-            cell = Cells.make();
+            announced = true;
         }
-        return cell;
+        return Cells.own();
     }
 
     /** Asks the agent once whether it reads the cells of threads. */

@@ -72,6 +72,7 @@ fn refusals_that_stop_nobody_are_told_of() {
         let frame = account["ineffective"]["frame"].as_str().unwrap_or_default();
         assert!(frame.starts_with("com.acme.tenant."), "{vm}: {account}");
         let told = format!("put off, mostly for the reason no-unit (in {frame}");
+        jvm.until_logged(&told);
         let log = jvm.log();
         assert_eq!(log.matches(&told).count(), 1, "{vm}\n{log}");
         // It allocates no more, so nothing is due any more.

@@ -9,6 +9,8 @@ import java.util.function.IntUnaryOperator;
  *
  * <p>While no account is over its limit, one native call is all. Thread-safe.
  */
+// Nobody calls andThen, of which both interfaces have one.
+@SuppressWarnings("overloads")
 final class MethodDoor implements IntUnaryOperator, IntConsumer {
     /** For the method's end: this call is a probe. 0 is for all others, of which no end is told. */
     private static final int PROBE = 1;

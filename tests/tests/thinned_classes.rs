@@ -104,7 +104,7 @@ fn accounts_stay_right_within_their_errors() {
 }
 
 /// A limit is known as well as without the rule: the classes of its account keep their samples, as a limit of
-/// 256 intervals leaves no room for wider ones.
+/// 1,024 intervals leaves no room for wider ones.
 #[test]
 fn an_account_with_a_small_limit_is_not_thinned_and_a_reload_ends_it_all() {
     on_each(&one_jdk_with(Collector::G1, 0), |vm| {
@@ -112,7 +112,7 @@ fn an_account_with_a_small_limit_is_not_thinned_and_a_reload_ends_it_all() {
             .heap("512m")
             .argument("com.acme.orders")
             .argument("com.acme.billing")
-            .policy(&policy("5%", "4MiB"))
+            .policy(&policy("5%", "16MiB"))
             .start();
         jvm.ask("churn com.acme.orders bytes:100*100000");
         let named = poll(PATIENCE, || {

@@ -40,7 +40,7 @@
 //!    that a heap reaches as its objects are replaced.
 //!
 //! The interval is widened at most [`MAX_INTERVAL_DOUBLINGS`] times from the policy's, to at most
-//! [`MAX_INTERVAL_BYTES`], and never so far that the smallest limit is less than [`LIMIT_SAMPLES`]
+//! [`MAX_INTERVAL_BYTES`], and never so far that the smallest limit is less than `FEWEST_LIMIT_SAMPLES`
 //! intervals: an account at its limit is then known to 6 %. In exact mode, and with a policy without a
 //! budget, the interval does not change.
 
@@ -78,8 +78,10 @@ const MOST_TAGS: u64 = 100_000;
 const PER_TAG: Duration = Duration::from_nanos(100);
 /// Tags may use 1/this of the records that may be tracked.
 const TRACKED_PART: u64 = 4;
-/// The smallest limit is at least so many intervals.
-pub const LIMIT_SAMPLES: u64 = 256;
+/// The smallest limit is at least so many intervals, whatever samples cost.
+const FEWEST_LIMIT_SAMPLES: u64 = 256;
+/// And at least so many where samples of some classes or sizes alone are made fewer.
+pub const LIMIT_SAMPLES: u64 = 1024;
 /// The smallest limit is so many intervals where the policy leaves it to the agent and the budget allows: an
 /// account at its limit is then known to 1.6 %.
 pub const LIMIT_SAMPLES_WANTED: u64 = 4_096;
@@ -411,9 +413,9 @@ impl Governor {
         }
     }
 
-    /// The highest level at which the smallest limit is still [`LIMIT_SAMPLES`] intervals.
+    /// The highest level at which the smallest limit is still [`FEWEST_LIMIT_SAMPLES`] intervals.
     fn most_level(&self, smallest_limit_bytes: Option<u64>) -> u32 {
-        let by_limit = smallest_limit_bytes.map_or(u64::MAX, |limit| limit / LIMIT_SAMPLES);
+        let by_limit = smallest_limit_bytes.map_or(u64::MAX, |limit| limit / FEWEST_LIMIT_SAMPLES);
         let widest_bytes = by_limit.min(MAX_INTERVAL_BYTES);
         let intervals = widest_bytes / self.finest_bytes().max(1);
         (intervals.checked_ilog2().unwrap_or(0)).min(self.most_doublings())

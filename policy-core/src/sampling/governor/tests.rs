@@ -156,7 +156,7 @@ fn a_limit_keeps_its_samples() {
     program.now.smallest_limit_bytes = Some(256 * MIB);
     program.second(64 * KIB);
     let change = governor.look(&program.now).expect("it is dear");
-    assert_eq!(change.interval_bytes, 256 * KIB);
+    assert_eq!(change.interval_bytes, MIB);
     program.now.smallest_limit_bytes = Some(16 * MIB);
     let change = governor.look(&program.now).expect("a smaller limit came");
     assert_eq!((change.interval_bytes, change.why), (64 * KIB, Why::Calm));
@@ -178,10 +178,10 @@ fn a_small_limit_is_sampled_finer_where_that_is_cheap() {
     for (limit, kib) in [
         (None, 64),
         (Some(2 << 30), 64),
-        (Some(1 << 30), 64),
-        (Some(1023 * MIB), 32),
-        (Some(96 * MIB), 4),
-        (Some(MIB), 4),
+        (Some(256 * MIB), 64),
+        (Some(255 * MIB), 32),
+        (Some(96 * MIB), 16),
+        (Some(MIB), 16),
     ] {
         let mut program = Program::new(50e6, 1.0);
         program.now.smallest_limit_bytes = limit;
@@ -249,9 +249,9 @@ fn an_account_that_fills_is_sampled_finer_until_the_credit_is_used_up() {
     program.now.is_any_filling = true;
     let (dear, finest) = burst(&mut governor, &mut program, 20);
     assert!(dear >= 18, "{dear}");
-    assert_eq!(finest, 8, "at 6.1 % of the CPU time");
+    assert_eq!(finest, 16, "the finest: 3.1 % of the CPU time");
     let (_, finest) = burst(&mut governor, &mut program, 600);
-    assert_eq!(finest, 8);
+    assert_eq!(finest, 16);
     assert_eq!(governor.interval_bytes(), 64 * KIB, "the credit is used up");
     program.now.is_any_filling = false;
     program.bytes_per_second = 1e6;
@@ -265,10 +265,10 @@ fn an_account_that_fills_is_sampled_finer_until_the_credit_is_used_up() {
 #[test]
 fn an_account_that_fills_may_have_more_tags_until_the_credit_is_used_up() {
     let mut governor = free_governor();
-    // Ten collections a second may visit 20,000 tags in a hundredth of 2 s. Samples take about as much at 4 KiB.
-    let mut program = Program::new(20e6, 4.0);
+    // Ten collections a second may visit 20,000 tags in a hundredth of 2 s. Samples take about as much at 16 KiB.
+    let mut program = Program::new(20e6, 16.0);
     program.now.smallest_limit_bytes = Some(96 * MIB);
-    program.now.charged_bytes = 150 * MIB;
+    program.now.charged_bytes = 600 * MIB;
     let mut seconds = |governor: &mut Governor, seconds: u64, fills: bool| {
         program.now.is_any_filling = fills;
         let mut seen = Vec::new();
@@ -280,10 +280,10 @@ fn an_account_that_fills_may_have_more_tags_until_the_credit_is_used_up() {
         seen.dedup();
         seen
     };
-    assert_eq!(seconds(&mut governor, 60, false), [4, 8]);
+    assert_eq!(seconds(&mut governor, 60, false), [16, 32]);
     // 38,400 tags take 38 of the 20 ms: a credit of 6 s lasts for more than five minutes.
-    assert_eq!(seconds(&mut governor, 300, true), [4]);
-    assert_eq!(seconds(&mut governor, 100, true), [4, 8], "it is used up");
+    assert_eq!(seconds(&mut governor, 300, true), [16]);
+    assert_eq!(seconds(&mut governor, 100, true), [16, 32], "it is used up");
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn limits_that_come_and_go_do_not_make_it_swing() {
         program.second(governor.interval_bytes());
         changes += u32::from(governor.look(&program.now).is_some());
     }
-    assert_eq!((changes, governor.interval_bytes()), (1, 4 * KIB));
+    assert_eq!((changes, governor.interval_bytes()), (1, 16 * KIB));
     program.now.smallest_limit_bytes = None;
     for _ in 0..70 {
         program.second(governor.interval_bytes());

@@ -89,7 +89,7 @@ fn a_widened_interval_is_no_failed_reload() {
     assert_eq!(in_force(256 << 10, &none), (1, 0));
     // Finer for small limits, if the policy leaves it to the agent.
     assert_eq!(in_force(8 << 10, budget), (1, 0));
-    for (bytes, differs) in [(4 << 10, 0), (32 << 10, 0), (2 << 10, 1), (24 << 10, 1)] {
+    for (bytes, differs) in [(16 << 10, 0), (32 << 10, 0), (8 << 10, 1), (24 << 10, 1)] {
         assert_eq!(in_force(bytes, ""), (differs, 0), "{bytes}");
     }
 }

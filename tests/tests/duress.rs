@@ -2,14 +2,14 @@
 //! its limit is refused first, and nobody else notices.
 
 use heapwarden_tests::command::PATIENCE;
-use heapwarden_tests::jdk::{Vm, on_each, some_vms};
+use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, on_each, some_vms};
 use heapwarden_tests::jvm::{Jvm, tenants_host};
 use heapwarden_tests::scrape::Accounts;
 
 /// Ten tenants in a heap of 512 MiB, each with a limit of 15 % of it: 150 % in all.
 const TENANTS: usize = 10;
-/// What each holds at first, in MiB: below its limit.
-const HELD_MIB: u64 = 28;
+/// What each holds at first, in MiB: below that limit.
+const HELD_MIB: u64 = 16;
 /// More than the heap.
 const ALL_MIB: u64 = 2_000;
 
@@ -74,12 +74,15 @@ fn limits_may_sum_up_to_more_than_the_heap() {
     });
 }
 
-/// With limits that bind where the heap is short, all may go beyond theirs before, and then the furthest is refused.
+/// With limits that bind where the heap is short, all may go beyond theirs before, and then the furthest is refused. Not
+/// on Serial and Parallel: near its end such a heap has one collection for all that is left (`docs/limitations.md`).
 #[test]
 fn where_limits_bind_in_duress_alone_the_furthest_beyond_is_refused() {
-    on_each(&some_vms(3), |vm| {
-        // All are beyond their limits of 20 MiB.
-        let mut jvm = start(vm, "heap-is-short", "4%");
+    let mut vms = every_jdk_with(Collector::G1);
+    vms.extend(every_jdk_with(Collector::GenerationalZ));
+    on_each(&vms, |vm| {
+        // All are beyond their limits of 10 MiB.
+        let mut jvm = start(vm, "heap-is-short", "2%");
         jvm.until(PATIENCE, "they are over", |accounts| {
             (0..TENANTS).all(|tenant| accounts.is_in_state(&format!("tenant-{tenant}"), "over"))
         });

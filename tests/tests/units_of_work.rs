@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Over the limit of 32 MiB, with what samples do not know for certain.
 const BEYOND: u64 = 56 << 20;
 /// What a thread adds.
-const MORE: u64 = 8 << 20;
+const MORE: u64 = 4 << 20;
 /// What it adds at a time while it is waited for that this is told.
 const LITTLE: u64 = 2 << 20;
 /// What nobody gets to hold who is refused: what made only garbage until now may go on until the heap is
@@ -109,6 +109,8 @@ fn a_threads_own_loop_and_a_pools_task_go_on_and_a_unit_of_work_is_refused() {
                     break;
                 }
                 assert!(begun.elapsed() < PATIENCE, "{vm}: a {kind} is not counted");
+                // What is read of the agent is a moment old.
+                thread::sleep(Duration::from_millis(500));
             }
         }
         let metrics = jvm.metrics();

@@ -25,7 +25,9 @@ pub(super) fn meaning(reason: &str) -> &'static str {
         "foreign" => "code of another account is on the stack",
         "handler" => "a catch or finally block was running",
         "policy" => "never-interrupt in the policy covers the place",
-        "no-unit" => "an error would end a thread's own loop, so the thread goes on, and is slowed where the heap is short",
+        "no-unit" => {
+            "an error would end a thread's own loop, so the thread goes on, and is slowed where the heap is short"
+        }
         _ => "this command does not know the reason",
     }
 }

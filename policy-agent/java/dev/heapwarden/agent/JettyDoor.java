@@ -100,7 +100,11 @@ final class JettyDoor extends Door {
         Object uri = (Object) getHttpUri.invokeExact(request);
         String path = (String) getCanonicalPath.invokeExact(uri);
         String context = (String) getContextPath.invokeExact(at);
-        return path != null && context != null && isWithin(context, path) ? path : null;
+        // No conditional expression: compilers of different JDKs give it different types.
+        if (path == null || context == null || !isWithin(context, path)) {
+            return null;
+        }
+        return path;
     }
 
     @Override

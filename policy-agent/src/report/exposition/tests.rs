@@ -72,6 +72,10 @@ fn full() -> Snapshot {
             name: "_unaccounted".to_owned(),
             live_bytes: 1,
         }],
+        routes: vec![Route {
+            route: format!("GET /{name}"),
+            ..Route::default()
+        }],
         ..Account::default()
     };
     Snapshot {

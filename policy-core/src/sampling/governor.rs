@@ -26,23 +26,22 @@
 //!    **Credit.** The budget holds on average, and need not be used up when nobody asks for accuracy: what
 //!    samples took less than their budget is saved, up to the budget of `SAVED`, which is also there at the
 //!    start. While an account with a limit fills ([`crate::enforce::filling`]), samples may take
-//!    `BURST` times their budget, but at most `MOST_IN_BURST`, until the credit is used up, and again when a
-//!    quarter of it is saved. The interval is narrowed at once then, as far as that share allows. So a
-//!    verdict on a bulk load need not wait for the margin of coarse samples, and over any time samples take
-//!    at most the budget of that time and of `SAVED`.
+//!    `BURST` times their budget, or the budget of one whole processor if that is more, until the credit is used
+//!    up, and again when a quarter of it is saved. The interval is narrowed at once then, as far as that share
+//!    allows. So a verdict on a bulk load in a quiet process need not wait for the margin of coarse samples, and
+//!    over any time samples take at most the budget of that time and of `SAVED`.
 //! 2. **Tags.** HotSpot visits every tag at each collection: in the pause, where a million tags cost 10 to
 //!    20 ms with G1, and after it, to find the dead objects. So the charged bytes, divided by the
 //!    interval, must be at most `MOST_TAGS`, a quarter of what the policy lets the agent track, and
-//!    as many as collections can visit, at `PER_TAG` each, in as much CPU time as samples may take. In a burst
-//!    that is more, too; what tags take beyond the budget then comes out of the same credit.
+//!    as many as collections can visit, at `PER_TAG` each, in as much CPU time as samples may take.
 //!    The interval is narrowed again when the finer one would give at most half of that. The rate of
 //!    collections is measured over `LONG_WINDOW`. Existing tags stay: the rule bounds the number
 //!    that a heap reaches as its objects are replaced.
 //!
 //! The interval is widened at most [`MAX_INTERVAL_DOUBLINGS`] times from the policy's, to at most
-//! [`MAX_INTERVAL_BYTES`], and never so far that the smallest limit is less than `FEWEST_LIMIT_SAMPLES`
-//! intervals: an account at its limit is then known to 6 %. In exact mode, and with a policy without a
-//! budget, the interval does not change.
+//! [`MAX_INTERVAL_BYTES`]. A limit does not stop it: the budget is the cost, whoever has a limit. An account whose
+//! process makes garbage at full speed is then known less closely, its error says so, and it is refused later by
+//! three of these errors. In exact mode, and with a policy without a budget, the interval does not change.
 
 use std::time::Duration;
 
@@ -62,13 +61,13 @@ const IDLE_SHARE: f64 = 0.1;
 const CALM: Duration = Duration::from_secs(10);
 const CALM_SHARE: f64 = 0.25;
 /// The credit is at most the budget of so much CPU time for each processor that the process uses.
-const SAVED: Duration = Duration::from_secs(300);
+const SAVED: Duration = Duration::from_secs(60);
 /// A burst begins with at least this part of the credit.
 const CREDIT_TO_BEGIN: f64 = 0.25;
 /// The budget counts so often in a burst.
-const BURST: f64 = 16.0;
-/// The share of the CPU time that samples may take in a burst, unless the budget itself is more.
-const MOST_IN_BURST: f64 = 0.1;
+const BURST: f64 = 2.0;
+/// The processors that a process counts with in a burst, at least.
+const IDLE_SHARE_IN_BURST: f64 = 1.0;
 /// A window may narrow the interval so many times in a burst: few samples tell little of what many cost.
 const MOST_NARROWINGS: u32 = 3;
 /// The most tags that a pause should visit: 1 to 2 ms.
@@ -78,9 +77,7 @@ const MOST_TAGS: u64 = 100_000;
 const PER_TAG: Duration = Duration::from_nanos(100);
 /// Tags may use 1/this of the records that may be tracked.
 const TRACKED_PART: u64 = 4;
-/// The smallest limit is at least so many intervals, whatever samples cost.
-const FEWEST_LIMIT_SAMPLES: u64 = 256;
-/// And at least so many where samples of some classes or sizes alone are made fewer.
+/// A limit is at least so many intervals where samples of some classes or sizes alone are made fewer.
 pub const LIMIT_SAMPLES: u64 = 1024;
 /// The smallest limit is so many intervals where the policy leaves it to the agent and the budget allows: an
 /// account at its limit is then known to 1.6 %.
@@ -131,6 +128,8 @@ struct Credit {
     saved: Option<f64>,
     /// The most processors that the process has used in a window, at least one.
     processors: f64,
+    /// The processors that it used in the last window, at least [`IDLE_SHARE`].
+    in_use: f64,
     /// The credit is being used.
     is_burst: bool,
 }
@@ -138,7 +137,8 @@ struct Credit {
 impl Credit {
     /// A window has ended: the process used so much CPU time in it, samples so much.
     fn settle(&mut self, budget: f64, elapsed: f64, used: f64, took: f64) {
-        self.processors = self.processors.max(used / elapsed).max(1.0);
+        self.in_use = used / elapsed;
+        self.processors = self.processors.max(self.in_use).max(1.0);
         let most = self.most(budget);
         let saved = self.saved.unwrap_or(most);
         self.saved = Some((saved + budget * used - took).min(most));
@@ -146,13 +146,6 @@ impl Credit {
 
     fn most(&self, budget: f64) -> f64 {
         budget * SAVED.as_secs_f64() * self.processors
-    }
-
-    /// Takes out what tags took beyond their own budget, in seconds; they may do so in a burst only.
-    fn spend(&mut self, took: f64) {
-        if self.is_burst {
-            self.saved = self.saved.map(|saved| saved - took);
-        }
     }
 
     /// Begins or ends a burst.
@@ -164,10 +157,10 @@ impl Credit {
         self.is_burst = is_any_filling && self.saved.is_some_and(|saved| saved > needed);
     }
 
-    /// The share of the CPU time that samples may take now, and tags.
+    /// The share of the CPU time that samples may take now.
     fn share(&self, budget: f64) -> f64 {
         match self.is_burst {
-            true => (BURST * budget).min(MOST_IN_BURST).max(budget),
+            true => budget * (IDLE_SHARE_IN_BURST / self.in_use).max(BURST),
             false => budget,
         }
     }
@@ -258,11 +251,10 @@ impl Governor {
         let before_bytes = self.interval_bytes();
         self.follow_limits(measured);
         self.apply_cost_rule(budget, measured);
-        self.count_collections(budget, measured);
-        self.apply_tags_rule(self.credit.share(budget), measured.charged_bytes);
+        self.count_collections(measured);
+        self.apply_tags_rule(budget, measured.charged_bytes);
         let wanted_level = self.by_cost.max(self.by_tags);
-        let level = wanted_level.min(self.most_level(measured.smallest_limit_bytes));
-        self.level = level;
+        self.level = wanted_level.min(self.most_level());
         let bytes = self.interval_bytes();
         if bytes == before_bytes {
             return None;
@@ -380,7 +372,7 @@ impl Governor {
     }
 
     /// Measures how many tags collections can visit at their present rate.
-    fn count_collections(&mut self, budget: f64, measured: &Measured) {
+    fn count_collections(&mut self, measured: &Measured) {
         let before = self.tags_window;
         let elapsed = measured.since_start.saturating_sub(before.since_start);
         if elapsed < LONG_WINDOW {
@@ -392,13 +384,10 @@ impl Governor {
         let collections = measured.collections.saturating_sub(before.collections) as f64;
         let per_visit = PER_TAG.as_secs_f64();
         self.visitable_tags = (collections > 0.0).then(|| used / per_visit / collections);
-        let tags = measured.charged_bytes as f64 / self.interval_bytes().max(1) as f64;
-        let took = tags * collections * per_visit;
-        self.credit.spend((took - budget * used).max(0.0));
     }
 
-    fn apply_tags_rule(&mut self, share: f64, charged_bytes: u64) {
-        let affordable = self.visitable_tags.map(|tags| (share * tags) as u64);
+    fn apply_tags_rule(&mut self, budget: f64, charged_bytes: u64) {
+        let affordable = self.visitable_tags.map(|tags| (budget * tags) as u64);
         let most = MOST_TAGS
             .min(self.wanted.most_tracked / TRACKED_PART)
             .min(affordable.unwrap_or(u64::MAX))
@@ -413,11 +402,9 @@ impl Governor {
         }
     }
 
-    /// The highest level at which the smallest limit is still [`FEWEST_LIMIT_SAMPLES`] intervals.
-    fn most_level(&self, smallest_limit_bytes: Option<u64>) -> u32 {
-        let by_limit = smallest_limit_bytes.map_or(u64::MAX, |limit| limit / FEWEST_LIMIT_SAMPLES);
-        let widest_bytes = by_limit.min(MAX_INTERVAL_BYTES);
-        let intervals = widest_bytes / self.finest_bytes().max(1);
+    /// The highest level: as wide as the JVM may be told.
+    fn most_level(&self) -> u32 {
+        let intervals = MAX_INTERVAL_BYTES / self.finest_bytes().max(1);
         (intervals.checked_ilog2().unwrap_or(0)).min(self.most_doublings())
     }
 }

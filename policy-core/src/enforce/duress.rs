@@ -2,8 +2,10 @@
 //!
 //! # Rules
 //! 1. The heap is *short* at a reading if it has less free than a tenth of it, or less than what the suspects can take
-//!    until the next evidence ([`pace_bytes`], for [`EVIDENCE`]), but that counts up to a quarter of the heap only.
-//! 2. One reading is a moment. Where collections stop the world, the latest [`STREAK`] ends of pauses must be short.
+//!    until the next evidence ([`pace_bytes`], for [`EVIDENCE`]). That counts up to a quarter of the heap only, and up
+//!    to half of it where the share that survives has been measured.
+//! 2. One reading is enough if what suspects are sure to take by that measure is more than what is free: the heap would
+//!    be full before another came. Otherwise one reading is a moment. Where collections stop the world, the latest [`STREAK`] ends of pauses must be short.
 //!    Other collectors free memory between their pauses, so a pause shows the heap at its fullest: with them each
 //!    reading of the last [`WINDOW`] must be short, and [`STREAK`] of them at the least; while one is short, the
 //!    enforcer reads every [`LOOK`].
@@ -23,6 +25,8 @@ use crate::ports::CollectorKind;
 const TENTH: u64 = 10;
 /// What suspects can take counts up to one part in so many.
 const MOST: u64 = 4;
+/// And what they are sure to take.
+const MOST_SURE: u64 = 2;
 /// Duress ends that much beyond, one part in so many.
 const BEYOND: u64 = 20;
 /// How many readings must agree.
@@ -58,6 +62,23 @@ pub struct Reading {
     pub after_pause: bool,
 }
 
+/// What suspects can take until the next evidence, if nothing stops them, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wanted {
+    /// By the share of their allocations that survives; one that was not measured counts as 1.
+    pub bytes: u64,
+    /// By measured shares alone.
+    pub sure_bytes: u64,
+}
+
+impl Wanted {
+    /// Adds what another suspect can take.
+    pub fn add(&mut self, other: Wanted) {
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.sure_bytes = self.sure_bytes.saturating_add(other.sure_bytes);
+    }
+}
+
 /// Follows the heap. On the enforcer's thread; no JVM.
 #[derive(Debug, Default)]
 pub struct Duress {
@@ -66,13 +87,13 @@ pub struct Duress {
 }
 
 impl Duress {
-    /// Notes a reading of a heap of `max_bytes`. `wanted_bytes`: what the suspects can take until the next evidence.
+    /// Notes a reading of a heap of `max_bytes`. `wanted`: what the suspects can take until the next evidence.
     pub fn look(
         &mut self,
         reading: Reading,
         kind: Option<CollectorKind>,
         max_bytes: u64,
-        wanted_bytes: u64,
+        wanted: Wanted,
     ) -> Figures {
         let is_concurrent = frees_between_pauses(kind);
         if is_concurrent || reading.after_pause {
@@ -81,7 +102,11 @@ impl Duress {
             }
             self.readings.push_back(reading);
         }
-        let short_below_bytes = (max_bytes / TENTH).max(wanted_bytes.min(max_bytes / MOST));
+        let sure_bytes = wanted.sure_bytes.min(max_bytes / MOST_SURE);
+        let short_below_bytes = (max_bytes / TENTH)
+            .max(wanted.bytes.min(max_bytes / MOST))
+            .max(sure_bytes);
+        let is_sure = (is_concurrent || reading.after_pause) && reading.free_bytes < sure_bytes;
         let since = reading.now.checked_sub(WINDOW);
         let is_kept =
             |kept: &&Reading| !is_concurrent || since.is_none_or(|since| kept.now >= since);
@@ -92,7 +117,10 @@ impl Duress {
             .filter(is_kept)
             .map(|kept| kept.free_bytes)
             .max();
-        let free_bytes = free_bytes.unwrap_or(reading.free_bytes);
+        let free_bytes = match free_bytes {
+            Some(free_bytes) if !is_sure => free_bytes,
+            _ => reading.free_bytes,
+        };
         let covers = !is_concurrent
             || (self.readings.front())
                 .zip(since)
@@ -100,7 +128,7 @@ impl Duress {
         let agree = latest(most).filter(is_kept).count() >= STREAK && covers;
         let is_on = match self.figures.is_on {
             true => free_bytes < short_below_bytes + max_bytes / BEYOND,
-            false => agree && free_bytes < short_below_bytes,
+            false => is_sure || agree && free_bytes < short_below_bytes,
         };
         self.figures = Figures {
             is_on,
@@ -134,14 +162,14 @@ fn frees_between_pauses(kind: Option<CollectorKind>) -> bool {
     )
 }
 
-/// What an account takes for good in a second, in bytes: `charged_bytes` in `passed`, of which the share
-/// `survival` survives. Zero while too little time has passed.
-pub fn pace_bytes(charged_bytes: u64, passed: Duration, survival: f64) -> u64 {
+/// What an account is charged in a second, in bytes: it was `charged_bytes` in `passed`. Zero while too little time has
+/// passed.
+pub fn pace_bytes(charged_bytes: u64, passed: Duration) -> u64 {
     const LEAST: Duration = Duration::from_millis(5);
     if passed < LEAST {
         return 0;
     }
-    (charged_bytes as f64 * survival / passed.as_secs_f64()) as u64
+    (charged_bytes as f64 / passed.as_secs_f64()) as u64
 }
 
 /// An account that is over its limit, as [`victims`] compares it.
@@ -185,7 +213,7 @@ mod tests {
         duress: Duress,
         now: Instant,
         kind: CollectorKind,
-        wanted: u64,
+        wanted: Wanted,
     }
 
     impl Heap {
@@ -194,7 +222,7 @@ mod tests {
                 duress: Duress::default(),
                 now: Instant::now(),
                 kind,
-                wanted: 0,
+                wanted: Wanted::default(),
             }
         }
 
@@ -226,11 +254,34 @@ mod tests {
     #[test]
     fn what_suspects_can_take_counts_up_to_a_quarter_of_the_heap() {
         let mut heap = Heap::new(CollectorKind::StopTheWorld);
-        heap.wanted = 10_000 * MIB;
+        heap.wanted.bytes = 10_000 * MIB;
         heap.read(0, 260, true);
         assert!(!heap.read(50, 255, true));
         heap.read(50, 245, true);
         assert!(heap.read(50, 245, true));
+    }
+
+    #[test]
+    fn one_reading_is_enough_where_suspects_are_sure_to_take_the_rest() {
+        for (kind, after_pause) in [
+            (CollectorKind::StopTheWorld, true),
+            (CollectorKind::GenerationalZgc, false),
+        ] {
+            let mut heap = Heap::new(kind);
+            heap.wanted = Wanted {
+                bytes: 900 * MIB,
+                sure_bytes: 900 * MIB,
+            };
+            assert!(!heap.read(0, 520, after_pause), "half of the heap at most");
+            assert!(heap.read(20, 480, after_pause));
+            let mut heap = Heap::new(kind);
+            heap.wanted.sure_bytes = 300 * MIB;
+            assert!(!heap.read(0, 310, after_pause), "they leave some");
+            assert!(heap.read(20, 290, after_pause));
+        }
+        let mut heap = Heap::new(CollectorKind::G1);
+        heap.wanted.sure_bytes = 900 * MIB;
+        assert!(!heap.read(0, 100, false), "between pauses there is garbage");
     }
 
     #[test]
@@ -271,9 +322,9 @@ mod tests {
     }
 
     #[test]
-    fn a_pace_is_what_survives_in_a_second() {
-        assert_eq!(pace_bytes(100, Duration::from_millis(500), 0.5), 100);
-        assert_eq!(pace_bytes(100, Duration::from_millis(1), 1.0), 0);
+    fn a_pace_is_what_is_charged_in_a_second() {
+        assert_eq!(pace_bytes(100, Duration::from_millis(500)), 200);
+        assert_eq!(pace_bytes(100, Duration::from_millis(1)), 0);
     }
 
     proptest! {

@@ -200,9 +200,9 @@ impl Enforcer {
             free_bytes,
             after_pause,
         };
-        let wanted_bytes = self.limited_accounts.wanted_bytes();
+        let wanted = self.limited_accounts.wanted();
         let was_on = self.duress.figures().is_on;
-        let figures = self.duress.look(reading, kind, max_bytes, wanted_bytes);
+        let figures = self.duress.look(reading, kind, max_bytes, wanted);
         core.enforcement.set_duress(figures);
         if figures.is_on != was_on {
             self.tell_duress(figures, jvm.now());

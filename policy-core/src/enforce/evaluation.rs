@@ -4,8 +4,8 @@
 //!
 //! A program that makes garbage at full speed is collected a hundred times a second, and each collection proves
 //! something new. A pass over the records is followed by a pause of `PAUSE_PER_RECORD` for each record that it read,
-//! which holds its cost to a four-hundredth of a processor. There is no pause in duress, nor after a covering
-//! collection: a verdict waits for that one.
+//! which holds its cost to a four-hundredth of a processor, if all that is near its limit is known to make garbage.
+//! There is no pause in duress, nor after a covering collection: a verdict waits for that one.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::ledger::{Epoch, Ledger, PurseId};
 
 use super::account_check::{AccountCheck, CheckContext, LimitedAccount};
 use super::collection_planner::Need;
-use super::duress::{Beyond, Figures, victims};
+use super::duress::{Beyond, Figures, Wanted, victims};
 use super::enforcement::Enforcement;
 use super::enforcement_log::EnforcementLog;
 use super::gate::Gates;
@@ -25,6 +25,8 @@ use super::state::{Estimate, Phase, Proof};
 /// A record is read in about 50 ns.
 const PAUSE_PER_RECORD: Duration = Duration::from_micros(20);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
+/// Who keeps less than this share of what it allocates makes garbage.
+const GARBAGE: f64 = 0.1;
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Access to the statuses, one short step at a time: so that no reader waits while the enforcer
@@ -62,8 +64,8 @@ pub struct Evaluation {
     /// The covering proof that was there when duress began, or when it last chose one account more, and how many more
     /// it chose.
     pressed: Option<(Option<Epoch>, usize)>,
-    /// What the suspects can take until the next evidence, in bytes.
-    wanted_bytes: u64,
+    /// What the suspects can take until the next evidence.
+    wanted: Wanted,
     /// The log's rate limits.
     pub log: EnforcementLog,
 }
@@ -79,10 +81,10 @@ impl Evaluation {
         self.is_any_filling
     }
 
-    /// What the accounts that are suspect, or over and not refused, can take until the next evidence, in bytes, as of
-    /// the latest turn.
-    pub fn wanted_bytes(&self) -> u64 {
-        self.wanted_bytes
+    /// What the accounts that are suspect, or over and not refused, can take until the next evidence, as of the
+    /// latest turn.
+    pub fn wanted(&self) -> Wanted {
+        self.wanted
     }
 
     /// Chooses whom duress refuses first, by what each was found to hold.
@@ -169,12 +171,14 @@ impl Evaluation {
         let mut checks: Vec<AccountCheck> =
             (self.limited.iter().map(|l| AccountCheck::new(context, l))).collect();
         // Only the enforcer writes statuses: they stay the same until the checks below.
+        let mut makes_garbage = true;
         let known: Vec<bool> = access.with(|statuses| {
             let mut known = Vec::new();
             for (limited, check) in self.limited.iter().zip(&mut checks) {
                 let status = statuses.status_mut(&limited.account);
                 check.near |= status.phase != Phase::Open || status.above_soft;
                 known.push(status.survived.upto.is_some());
+                makes_garbage &= !check.near || status.survival.share() < GARBAGE;
             }
             known
         });
@@ -191,7 +195,8 @@ impl Evaluation {
         let pause = self.scan_again.map_or(Duration::ZERO, |then| {
             then.saturating_duration_since(context.now)
         });
-        let may_wait = boundaries.1 == self.scanned.1 && !is_any_new && !context.duress.is_on;
+        let may_wait =
+            makes_garbage && boundaries.1 == self.scanned.1 && !is_any_new && !context.duress.is_on;
         let waits = is_wanted && may_wait && !pause.is_zero();
         let sums = (is_wanted && !waits).then(|| self.scan(context, &mut checks, boundaries));
         let is_collected = self.collected != boundaries.0;
@@ -199,18 +204,17 @@ impl Evaluation {
         let mut need = Need::None;
         let mut again = if waits { pause } else { Duration::from_secs(1) };
         let (mut is_any_asked, mut is_any_filling) = (false, false);
-        let mut wanted_bytes = 0_u64;
+        let mut wanted = Wanted::default();
         access.with(|statuses| {
             if let Some(sums) = sums {
                 self.prove(context, statuses, &checks, boundaries, sums);
             }
             self.choose_victims(context, statuses);
-            wanted_bytes = 0;
             for (limited, check) in self.limited.iter().zip(&checks) {
                 let status = statuses.status_mut(&limited.account);
-                let (wanted, soon) =
+                let (needed, soon) =
                     check.judge(context, epoch, limited, status, &mut self.log, publish);
-                need = need.max(wanted);
+                need = need.max(needed);
                 again = again.min(soon);
                 if let Some(limit_bytes) = limited.limit_bytes {
                     if is_collected {
@@ -220,12 +224,12 @@ impl Evaluation {
                         && status.filling.is_seen(context.now);
                 }
                 is_any_asked |= context.enforced && status.is_shut();
-                wanted_bytes = wanted_bytes.saturating_add(status.wanted_bytes());
+                wanted.add(status.wanted());
             }
         });
         context.gates.set_any_asked(is_any_asked);
         self.is_any_filling = is_any_filling;
-        self.wanted_bytes = wanted_bytes;
+        self.wanted = wanted;
         (need, again)
     }
 

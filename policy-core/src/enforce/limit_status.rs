@@ -15,7 +15,7 @@ use crate::ledger::{Epoch, Ledger, PurseId};
 use crate::snapshot::State;
 
 use super::back_off::BackOff;
-use super::duress::{EVIDENCE, pace_bytes};
+use super::duress::{EVIDENCE, Wanted, pace_bytes};
 use super::effect::Effect;
 use super::filling::Filling;
 use super::gate::{Counts, Gate, Gates};
@@ -81,9 +81,9 @@ pub struct LimitStatus {
     pub binds: bool,
     /// The covering proof that allowances were last given for.
     pub allowed_since: Option<Epoch>,
-    /// What its gate had counted, and when; and what it takes for good in a second, in bytes.
+    /// What its gate had counted, and when.
     paced: Option<(Instant, u64)>,
-    /// What it takes for good in a second, in bytes.
+    /// What it is charged in a second, in bytes.
     pub pace_bytes: u64,
     history: VecDeque<Change>,
 }
@@ -211,12 +211,17 @@ impl LimitStatus {
         Some(held.saturating_sub(limit_bytes))
     }
 
-    /// What it may take until the next evidence, in bytes, if nothing stops it: nothing of an account that is below
+    /// What it may take until the next evidence, if nothing stops it: nothing of an account that is below
     /// its limit, or is refused.
-    pub fn wanted_bytes(&self) -> u64 {
-        let is_free = self.phase != Phase::Open && !self.is_refused();
-        let wanted = self.pace_bytes as f64 * EVIDENCE.as_secs_f64();
-        if is_free { wanted as u64 } else { 0 }
+    pub fn wanted(&self) -> Wanted {
+        if self.phase == Phase::Open || self.is_refused() {
+            return Wanted::default();
+        }
+        let charged = self.pace_bytes as f64 * EVIDENCE.as_secs_f64();
+        Wanted {
+            bytes: (charged * self.survival.share()) as u64,
+            sure_bytes: (charged * self.survival.measured().unwrap_or(0.0)) as u64,
+        }
     }
 
     /// Follows its pace: `spent` is what its gate has counted so far.
@@ -228,7 +233,7 @@ impl LimitStatus {
         let passed = now.saturating_duration_since(then);
         if passed >= PACE {
             let charged = spent.saturating_sub(before);
-            self.pace_bytes = pace_bytes(charged, passed, self.survival.share());
+            self.pace_bytes = pace_bytes(charged, passed);
             self.paced = Some((now, spent));
         }
     }

@@ -89,19 +89,18 @@ pub fn marks(inputs: &MarkInputs) -> Marks {
 }
 
 /// The share of what an account allocates that survives a collection.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Survival(f64);
-
-impl Default for Survival {
-    fn default() -> Survival {
-        Survival(1.0)
-    }
-}
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Survival(Option<f64>);
 
 impl Survival {
     /// The share, between 2 % and 1.
     pub fn share(self) -> f64 {
-        self.0.clamp(LEAST_SURVIVAL, 1.0)
+        self.0.unwrap_or(1.0).clamp(LEAST_SURVIVAL, 1.0)
+    }
+
+    /// The share that was measured, between 0 and 1; `None` before the first measurement.
+    pub fn measured(self) -> Option<f64> {
+        self.0
     }
 
     /// Adds a measurement: `left_bytes` of the `born_bytes` charged between two collections survived
@@ -111,7 +110,7 @@ impl Survival {
             return;
         }
         let measured = (left_bytes as f64 / born_bytes as f64).min(1.0);
-        self.0 = measured.max(self.0 * FALL);
+        self.0 = Some(measured.max(self.0.unwrap_or(1.0) * FALL));
     }
 }
 
@@ -155,9 +154,9 @@ mod tests {
     #[test]
     fn garbage_buys_room_as_far_as_the_heap_is_free() {
         let mut g = inputs();
-        g.survival = Survival(0.1);
+        g.survival = Survival(Some(0.1));
         assert_eq!(marks(&g).stop_bytes >> 20, 230 + 311);
-        g.survival = Survival(0.0);
+        g.survival = Survival(Some(0.0));
         assert_eq!(marks(&g).stop_bytes, (230 + 768) * MIB);
         g.free_heap_bytes = 400 * MIB;
         assert_eq!(marks(&g).stop_bytes, (230 + 300) * MIB);
@@ -167,11 +166,11 @@ mod tests {
     fn survival_rises_at_once_and_falls_step_by_step() {
         let mut survival = Survival::default();
         survival.observe(100 * MIB, 0, 64 << 10);
-        assert_eq!(survival, Survival(0.25));
+        assert_eq!(survival, Survival(Some(0.25)));
         survival.observe(100 * MIB, 90 * MIB, 64 << 10);
-        assert_eq!(survival, Survival(0.9));
+        assert_eq!(survival, Survival(Some(0.9)));
         survival.observe(1, 1, 64 << 10);
-        assert_eq!(survival, Survival(0.9));
+        assert_eq!(survival, Survival(Some(0.9)));
     }
 
     proptest! {
@@ -186,7 +185,7 @@ mod tests {
         ) {
             let charged = Estimate { bytes: left, variance };
             let inputs = MarkInputs {
-                limit_bytes: limit, charged, left_bytes: left, survival: Survival(share),
+                limit_bytes: limit, charged, left_bytes: left, survival: Survival(Some(share)),
                 free_heap_bytes: free, interval_bytes: interval,
             };
             let marks = marks(&inputs);

@@ -17,9 +17,10 @@
 //!    [`Ledger::grow_ahead`] does for them on a background thread.
 //! 5. Everything is bounded: records, purses, class tables, intervals.
 //!
-//! Modules: [`tag`] (the values of JVM TI tags), `slab` over `pool` over `chunks` (records), `purse`,
+//! Modules: [`tag`] (the values of JVM TI tags), `slab` over `pool` over `chunks` (records), `charges`, `purse`,
 //! `classes` and `thinned` (sums), [`epoch`] (which charges are live), `closing` (of purses).
 
+mod charges;
 mod chunks;
 mod classes;
 mod closing;
@@ -51,6 +52,7 @@ pub use tag::{ClassTag, LoaderTag, ObjectTag, ScopeTag, Tag};
 use crate::sampling::thinning_error::{Drawn, Thinned};
 use crate::sampling::{Charge, IntervalId, Intervals, unseen_at_most_bytes, weight};
 use crate::sync::{AtomicU64, Ordering};
+use charges::Charges;
 use counters::{Drops, Striped};
 use purse::Purses;
 use slab::{InsertError, Record, Slab};
@@ -360,6 +362,7 @@ impl Ledger {
         }
     }
 
+    /// What a record is charged with.
     fn charge_of(&self, record: &Record) -> Charge {
         weight::charge(record.size_bytes, self.intervals.bytes(record.interval))
     }
@@ -411,9 +414,10 @@ impl Ledger {
         watched::scan_begins();
         let boundary = self.epochs.boundary();
         let large_decided = self.epochs.large_decided();
+        let mut charges = Charges::default();
         for index in 0..self.slab.high_water() {
             if let Some((tag, record)) = self.slab.read(index) {
-                let charge = self.charge_of(&record);
+                let charge = charges.of(&record, || self.charge_of(&record));
                 let is_thinned = self.intervals.is_thinned(record.interval);
                 let is_undecided = is_thinned && Some(record.birth) > large_decided;
                 each(&LiveRecord {

@@ -13,7 +13,6 @@ use crate::core::Core;
 use crate::enforce::admission::Level;
 use crate::enforce::door::{Answer, LEASE_MS, LONGEST_PAUSE_MS};
 use crate::enforce::grace::{GRACE_BYTES, SLOW_BYTES_PER_MS, SLOWEST_MS, WAIT_MS, WAITS_MS};
-use crate::enforce::overdraft::Survival;
 use crate::enforce::state::Phase;
 use crate::ledger::{Epoch, Ledger, PurseId};
 use crate::snapshot::Kind;
@@ -361,7 +360,7 @@ impl Oracle {
                 let is_clean = !limited.purses.iter().any(|p| self.littered.contains(p))
                     && self.accounts.iter().filter(shares).all(|s| s.is_clean);
                 assert!(
-                    !is_clean || !self.is_exact || status.survival == Survival::default(),
+                    !is_clean || !self.is_exact || status.survival.share() >= 1.0,
                     "{} dropped nothing, yet {:?}",
                     limited.account,
                     status.survival

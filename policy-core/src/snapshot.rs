@@ -216,7 +216,7 @@ pub enum DoorState {
     None,
     /// New requests are let in.
     Open,
-    /// New requests are answered 503, but for those that are let in as probes.
+    /// New work is turned away, but for what is let in as a probe or because it is cheap.
     Shut,
 }
 
@@ -283,7 +283,7 @@ pub struct Account {
     pub refusals_total: u64,
     /// Refusals that were not thrown because the mode is `observe`.
     pub would_refuse_total: u64,
-    /// Requests answered 503 at the door.
+    /// Requests and calls turned away at a door.
     pub admission_refusals_total: u64,
     /// Threads that ended with an uncaught refusal.
     pub threads_killed_total: u64,

@@ -1,4 +1,4 @@
-// One account: what it holds, by class, on whose behalf, where it is refused, and what leaks in it.
+// One account: what it holds, by class, on whose behalf, by which requests, where it is refused, and what leaks in it.
 
 import { areas } from "./chart.js";
 import { accountLink, address, amount, classLink, count, el, exactBytes, figures, nameNode, note, plainTable, refill, section, stateBadge } from "./dom.js";
@@ -82,7 +82,7 @@ function accountFigures(account, rate) {
     ["Door", account.door],
     ["Errors thrown", count(account.refusals_total)],
     ["Errors that would have been thrown", count(account.would_refuse_total)],
-    ["Requests answered 503", count(account.admission_refusals_total)],
+    ["Turned away at its door", count(account.admission_refusals_total)],
     ["Threads ended by an error", count(account.threads_killed_total)],
     ["Waited", durationText((account.wait_milliseconds_total ?? 0) / 1000)],
     ["Errors not thrown, as it was not safe", count(account.deferred_total), deferred.length > 0 ? ` (${deferred.map(([why, times]) => `${why} ${times}`).join(", ")})` : null],
@@ -189,6 +189,18 @@ function leakParts(leaks, name) {
   ];
 }
 
+/** What its requests cost, those whose memory stays first. The agent lists 64 at the most. */
+function routes(account) {
+  const known = [...(account.routes ?? [])].sort((a, b) => b.live_bytes - a.live_bytes || b.calls_total - a.calls_total);
+  if (known.length === 0) {
+    return note("None has come to a door. Accounts with a limit have doors in mode enforce.");
+  }
+  return plainTable("Routes", ["Route", "Live", "Calls", "Turned away", "Keeps a call", "Allocates a call", "Peak of a call"], known.map((one) => [
+    nameNode(one.route), amount(one.live_bytes, one.standard_error_bytes), count(one.calls_total), count(one.refused_total),
+    exactBytes(one.kept_bytes_per_call), exactBytes(one.allocated_bytes_per_call), exactBytes(one.peak_bytes_per_call),
+  ]));
+}
+
 function places(account) {
   const known = account.places ?? [];
   if (known.length === 0) {
@@ -210,7 +222,7 @@ export function accountView(context) {
   const table = new DataTable({
     label: "Holdings by class", columns: classColumns(own), key: (row) => row.class, search: (row) => row.class, sorted: 1,
   });
-  const [top, chart, principals, scopes, refused, leaking, keeping, single] = Array.from({ length: 8 }, () => el("div"));
+  const [top, chart, requests, principals, scopes, refused, leaking, keeping, single] = Array.from({ length: 9 }, () => el("div"));
   const draw = () => {
     const points = context.recording.all().filter((one) => one.accounts.has(name));
     const values = points.map((one) => one.accounts.get(name).live_bytes);
@@ -221,7 +233,7 @@ export function accountView(context) {
     needs: ["classes", "leaks", "walks", "instances"],
     node: el("div", {}, top, section("Over time", chart),
       section("Holdings by class", table.node, el("p", {}, el("a", { href: address("flames", [], { account: name }) }, "Where it was allocated, as an icicle"))),
-      section("Leaks", leaking), section("Who keeps it alive", keeping), section("On whose behalf", principals), section("Scopes inside it", scopes), section("Single objects", single),
+      section("Leaks", leaking), section("Who keeps it alive", keeping), section("Which requests fill it", requests), section("On whose behalf", principals), section("Scopes inside it", scopes), section("Single objects", single),
       section("Where it is refused, or would be", refused)),
     update({ classes, leaks, walks, instances }) {
       const account = classes.accounts.find((one) => one.name === name);
@@ -249,6 +261,7 @@ export function accountView(context) {
       const inside = classes.accounts.filter((one) => one.parent === name);
       refill(scopes, inside.length === 0 ? note("There are none.") : plainTable("Scopes", ["Scope", "State", "Live", "Limit"],
         inside.map((one) => [accountLink(one.name), stateBadge(one), amount(one.live_bytes, one.live_standard_error_bytes), one.limit_bytes ? exactBytes(one.limit_bytes) : "none"])));
+      refill(requests, routes(account));
       refill(refused, places(account));
     },
     resized: draw,

@@ -30,6 +30,11 @@ function waitsNoticeably(account) {
   return account.wait_milliseconds_total >= NOTICEABLE_MS;
 }
 
+/** That its threads wait before they go on, or before they are refused: added to what else befalls it. */
+function slowed(account) {
+  return waitsNoticeably(account) ? "; its threads are slowed" : "";
+}
+
 /** The most frequent reason for which errors were put off, if any was. */
 function mostDeferred(account) {
   const [most] = Object.entries(account.deferred_by_reason ?? {}).filter(([, times]) => times > 0).sort((a, b) => b[1] - a[1]);
@@ -42,7 +47,7 @@ function toldOf(account, enforces) {
   const isShut = account.door === "shut";
   const raise = "See what it holds; if it needs that, raise its limit in the policy.";
   if (account.ineffective) {
-    return ["error", "ineffective", [` stays over its limit, and refusals do not stop it: they are put off, mostly for the reason ${nameText(account.ineffective.reason)}`],
+    return ["error", "ineffective", [` stays over its limit, and refusals do not stop it: they are put off, mostly for the reason ${nameText(account.ineffective.reason)}${account.ineffective.frame ? ` in ${nameText(account.ineffective.frame)}` : ""}${slowed(account)}`],
       "Name where its work begins by door or work in its section of the policy, or bound its memory by settings of its own."];
   }
   if (isOver && !enforces) {
@@ -50,14 +55,13 @@ function toldOf(account, enforces) {
   }
   if (isOver && account.refusals_total === 0 && !isShut) {
     const reason = mostDeferred(account);
-    return reason === undefined ? ["warning", "never-refused", [" is over its limit and was never refused: none was due yet"], ""]
-      : ["error", "never-refused", [` is over its limit and was never refused: refusals are put off, mostly for the reason ${nameText(reason)}`], ""];
+    return reason === undefined ? ["warning", "never-refused", [` is over its limit and was never refused: none was due yet${slowed(account)}`], ""]
+      : ["error", "never-refused", [` is over its limit and was never refused: refusals are put off, mostly for the reason ${nameText(reason)}${slowed(account)}`], ""];
   }
   if (isOver || isShut) {
     const turned = isShut ? ": new work is turned away" : "";
     const refused = account.refusals_total === 0 ? "" : isShut ? ", and what is inside is refused" : " and is refused";
-    return ["warning", "over-limit", [isOver ? " is over its limit" : " is held by its limit", turned, refused,
-      waitsNoticeably(account) ? "; its threads are slowed" : ""], raise];
+    return ["warning", "over-limit", [isOver ? " is over its limit" : " is held by its limit", turned, refused, slowed(account)], raise];
   }
   if (account.state === "suspect") {
     return waitsNoticeably(account)
@@ -86,7 +90,7 @@ function figuresOf(account) {
   tell(account.refusals_total, `${countText(account.refusals_total)} errors thrown`);
   tell(account.deferred_total, `${countText(account.deferred_total)} put off`);
   tell(account.would_refuse_total, `${countText(account.would_refuse_total)} would have been thrown`);
-  tell(account.admission_refusals_total, `${countText(account.admission_refusals_total)} requests turned away`);
+  tell(account.admission_refusals_total, `turned away ${countText(account.admission_refusals_total)} times at its door`);
   tell(account.wait_milliseconds_total, `waited ${durationText(account.wait_milliseconds_total / 1000)}`);
   const [most] = [...(account.routes ?? [])].sort((a, b) => b.live_bytes - a.live_bytes);
   if (account.state === "over" && most?.live_bytes > 0) {

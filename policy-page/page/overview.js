@@ -31,7 +31,7 @@ export function accountColumns(context) {
         const rate = context.recording.rate(row.name);
         return rate === null ? "–" : rateText(rate);
       } },
-    { title: "Refused", help: "Errors thrown, or that would have been thrown, and requests answered 503", width: "8em",
+    { title: "Refused", help: "Errors thrown, or that would have been thrown, and work turned away at the door", width: "8em",
       number: refused, cell: (row) => count(refused(row)) },
     { title: "Kind", help: "What it stands for", width: "7em", text: (row) => row.kind, cell: (row) => row.kind },
   ];

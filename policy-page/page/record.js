@@ -12,7 +12,7 @@ const SHORTEST_RATE_MS = 900;
 const COUNTS = [
   ["refusals_total", "errors thrown"],
   ["would_refuse_total", "errors that would have been thrown"],
-  ["admission_refusals_total", "requests answered 503"],
+  ["admission_refusals_total", "turned away at its door"],
   ["threads_killed_total", "threads ended by an error"],
 ];
 

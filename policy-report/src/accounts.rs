@@ -218,7 +218,7 @@ pub enum Door {
     None,
     /// New requests are let in.
     Open,
-    /// New requests are answered 503.
+    /// New work is turned away.
     Shut,
     /// A word that this version does not know.
     #[serde(other)]
@@ -369,7 +369,7 @@ pub struct Account<'a> {
     /// Refusals that `observe` did not throw.
     #[serde(deserialize_with = "whole")]
     pub would_refuse_total: u64,
-    /// Requests answered 503 at the door.
+    /// Requests and calls turned away at a door.
     #[serde(deserialize_with = "whole")]
     pub admission_refusals_total: u64,
     /// Threads that ended with an uncaught refusal.

@@ -56,7 +56,7 @@ pub struct HistoryAccount<'a> {
     /// Refusals that `observe` did not throw.
     #[serde(deserialize_with = "whole")]
     pub would_refuse_total: u64,
-    /// Requests answered 503 at the door.
+    /// Requests and calls turned away at a door.
     #[serde(deserialize_with = "whole")]
     pub admission_refusals_total: u64,
     /// Threads that ended with an uncaught refusal.

@@ -205,10 +205,16 @@ fn a_cache_of_another_account_is_known_once_a_collection_has_decided() {
     });
 }
 
+/// Whatever is thinned, an account at its limit is known to this share of it (docs/policy.md).
+const KNOWN_TO: f64 = 0.03;
+
 #[test]
 fn an_account_with_a_limit_is_known_closely_while_another_churns() {
     const MIB: f64 = 1024.0 * 1024.0;
-    let policy = format!("{ACCOUNTS}limit = \"100MiB\"\n");
+    const LIMIT: f64 = 100.0 * MIB;
+    // Within a budget the interval may be wider on a slow machine, whatever the limit. This is about thinning.
+    let budget = "[sampling]\ncpu-budget = \"none\"\n";
+    let policy = format!("{budget}{ACCOUNTS}limit = \"100MiB\"\n");
     on_each(&every_jdk_with(Collector::G1), |vm| {
         let mut jvm = start(vm, HEAP, &policy);
         churn(&mut jvm);
@@ -219,8 +225,11 @@ fn an_account_with_a_limit_is_known_closely_while_another_churns() {
         let mut truth = hold(&mut jvm, 85);
         let accounts = jvm.settled();
         let billing = accounts.holding("billing");
-        assert!(billing.standard_error_bytes < MIB, "{billing:?}");
-        assert!((billing.live_bytes - truth).abs() < MIB, "{billing:?}");
+        // Thinned as the other account is, it would be known to a third.
+        let stated = billing.standard_error_bytes;
+        assert!(stated <= KNOWN_TO * LIMIT, "{billing:?}");
+        let error = (billing.live_bytes - truth).abs();
+        assert!(error <= 3.0 * stated + BYTES as f64, "{billing:?}, {truth}");
         assert!(
             accounts.is_in_state("billing", "open"),
             "{}",
@@ -228,7 +237,7 @@ fn an_account_with_a_limit_is_known_closely_while_another_churns() {
         );
         churn(&mut jvm);
         truth += hold(&mut jvm, 20);
-        assert!(truth > 105.0 * MIB);
+        assert!(truth > 1.05 * LIMIT);
         jvm.until(VERDICT, "it is over its limit", |accounts| {
             accounts.is_in_state("billing", "over")
         });

@@ -1,4 +1,4 @@
-//! Real servers: a service over its limit is turned away at its door. Requests are answered 503 before the
+//! Real servers: a service over its limit is turned away at its door. Requests are answered 503 (or 429) before the
 //! service sees them, one at a time gets in, and the service works again once it has let go.
 //!
 //! Tomcat 9 and 10.1, Jetty 12 and WildFly 37 run on the oldest JDK found, Tomcat 11 and Spring Boot 3.5 (with
@@ -30,6 +30,8 @@ const FIRST_PAUSE_MS: u64 = 100;
 const SOON: Duration = Duration::from_secs(15);
 /// Requests of a client that does not give up, and how long it rests between two.
 const PERSISTENT: u32 = 30;
+/// After so many probes that grow the pause is the longest.
+const HEAVY_PROBES: u32 = 6;
 const REST: Duration = Duration::from_millis(100);
 
 /// `/shelf` of the test applications for every version of the servlets: Tomcat compiles it.
@@ -77,6 +79,8 @@ struct Client<'s> {
     /// Where the application holds and drops.
     shelf: String,
     account: &'s str,
+    /// What the door answers.
+    status: u16,
     /// Answers of the door.
     turned_away: u64,
 }
@@ -87,6 +91,7 @@ impl<'s> Client<'s> {
             server,
             shelf: shelf.to_owned(),
             account,
+            status: 503,
             turned_away: 0,
         }
     }
@@ -100,7 +105,7 @@ impl<'s> Client<'s> {
     /// Whether the request came in. Every answer but success and the door's is a failure.
     fn comes_in(&mut self, query: &str) -> bool {
         let answer = self.get(query);
-        if answer.status == 503 {
+        if answer.status == self.status {
             assert_turned_away(&answer);
             self.turned_away += 1;
             return false;
@@ -185,7 +190,7 @@ impl<'s> Client<'s> {
 }
 
 /// What a client gets that is turned away.
-fn assert_turned_away(answer: &Answer) {
+fn assert_turned_away(answer: &Answer) -> Duration {
     let retry_after = answer.headers.get("retry-after").map(String::as_str);
     let seconds: Option<u64> = retry_after.and_then(|text| text.parse().ok());
     assert!(seconds >= Some(1), "{answer:?}");
@@ -199,10 +204,21 @@ fn assert_turned_away(answer: &Answer) {
         retry_after.expect("a number")
     );
     assert_eq!(answer.body, text, "{answer:?}");
+    Duration::from_secs(seconds.expect("a number"))
 }
 
 /// The application fills up, is turned away, lets go and works again. Its neighbour always works.
 fn assert_door(server: &Server, shelf: &str, account: &str, neighbour: Option<&str>) {
+    assert_door_with(503, server, shelf, account, neighbour);
+}
+
+fn assert_door_with(
+    status: u16,
+    server: &Server,
+    shelf: &str,
+    account: &str,
+    neighbour: Option<&str>,
+) {
     if let Some(path) = neighbour {
         let up = command::poll(Duration::from_secs(60), || {
             let answer = server.get(path).ok()?;
@@ -216,6 +232,7 @@ fn assert_door(server: &Server, shelf: &str, account: &str, neighbour: Option<&s
         }
     };
     let mut client = Client::new(server, shelf, account);
+    client.status = status;
     client.wait_for_door();
     client.fill();
     client.persist(LIGHT, false);
@@ -337,11 +354,19 @@ fn wildfly_37() {
 }
 
 fn assert_spring_boot(embedded: Embedded) {
+    assert_spring_boot_with(503, embedded);
+}
+
+fn assert_spring_boot_with(status: u16, embedded: Embedded) {
     let site = Installation::new();
     let prepared = server_setup::spring_boot_in(&site, newest(), INTERVAL, embedded);
-    write_policy(&site, "enforce", &account("corner-shop", ""));
+    let more = match status {
+        503 => String::new(),
+        _ => format!("status = {status}"),
+    };
+    write_policy(&site, "enforce", &account("corner-shop", &more));
     let server = site.start(prepared.command, "/shelf?do=gc");
-    assert_door(&server, "/shelf", "corner-shop", None);
+    assert_door_with(status, &server, "/shelf", "corner-shop", None);
     server.finish();
 }
 
@@ -410,6 +435,41 @@ fn tomcat_with(paths: &[&str], mode: &str, accounts: &str) -> Server {
         assert!(up.is_some(), "{path} is not up:\n{}", server.log());
     }
     server
+}
+
+/// Also, a client that comes again when `Retry-After` says gets in, after the longest pause too.
+#[test]
+fn the_policy_chooses_429_in_tomcat() {
+    let accounts = account("/busy", "status = 429") + &account("/other", "");
+    let server = tomcat_with(&["/busy", "/other"], "enforce", &accounts);
+    assert_door_with(429, &server, "/busy/shelf", "/busy", Some(NEIGHBOUR));
+    let mut client = Client::new(&server, "/busy/shelf", "/busy");
+    client.status = 429;
+    client.fill();
+    client.persist(HOLD, false);
+    for _ in 0..HEAVY_PROBES {
+        let answer = client.get(HOLD);
+        if answer.status == 429 {
+            thread::sleep(assert_turned_away(&answer));
+            assert!(client.comes_in(HOLD), "{answer:?} {}", client.described());
+        }
+    }
+    client.persist("do=drop", true);
+    // The neighbour has a door of its own, which answers as by default.
+    let mut neighbour = Client::new(&server, "/other/shelf", "/other");
+    neighbour.fill();
+    neighbour.persist(LIGHT, false);
+    server.finish();
+}
+
+#[test]
+fn the_policy_chooses_429_in_jetty() {
+    assert_spring_boot_with(429, Embedded::Jetty);
+}
+
+#[test]
+fn the_policy_chooses_429_in_undertow() {
+    assert_spring_boot_with(429, Embedded::Undertow);
 }
 
 #[test]

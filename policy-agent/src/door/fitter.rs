@@ -184,7 +184,7 @@ impl Fitter {
                 match self.fit(agent, jni, point, &class) {
                     Ok(()) => self.fitted(agent, point),
                     Err(why) => self.tell(format!(
-                        "{} gets no door: {why}; requests for its services over their limits are not answered 503, and errors are thrown as with door = \"off\"",
+                        "{} gets no door: {why}; requests for its services over their limits are not turned away, and errors are thrown as with door = \"off\"",
                         point.name
                     )),
                 }
@@ -239,7 +239,7 @@ impl Fitter {
     fn fitted(&mut self, agent: &Agent, point: &Point) {
         self.set_door(agent, point.server, true);
         tracing::info!(
-            "{} has a door: new requests for its services over their limits are answered 503",
+            "{} has a door: new requests for its services over their limits are turned away there",
             point.name
         );
     }
@@ -308,7 +308,7 @@ fn java_half(agent: &Agent, jni: &Jni) -> Option<StaticMethod> {
     };
     if let Err(why) = found {
         tracing::warn!(
-            "services have no doors: {why}; requests for services over their limits are not answered 503, and errors are thrown as with door = \"off\""
+            "services have no doors: {why}; requests for services over their limits are not turned away, and errors are thrown as with door = \"off\""
         );
     }
     found.ok()

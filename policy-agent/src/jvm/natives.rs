@@ -306,9 +306,14 @@ fn knock(
             }
             answer
         });
-        match answer < IN && agent.core.status_at_door(payer) == 429 {
-            true => answer - TOO_MANY,
-            false => answer,
+        if answer >= IN {
+            return answer;
+        }
+        // Whole seconds are what the header can say: up, or a client that comes again then is early.
+        let answer = -(-answer).unsigned_abs().div_ceil(1_000).cast_signed() * 1_000;
+        match agent.core.status_at_door(payer) {
+            429 => answer - TOO_MANY,
+            _ => answer,
         }
     })
 }
@@ -352,7 +357,6 @@ fn answer(
     match ask(request) {
         Answer::In => IN,
         Answer::Probe(ticket) | Answer::Free(ticket) => i64::try_from(ticket).unwrap_or(IN),
-        // Whole seconds are what the header can say.
         Answer::Away { retry_after_ms } => {
             -i64::try_from(retry_after_ms).map_or(1_000, |ms| ms.clamp(1_000, 60_000))
         }

@@ -133,7 +133,7 @@ catalog! {
     ACCOUNT_WOULD_REFUSE = Counter None ["account"]
         "Refusals that were due but not thrown, because the policy only observes.";
     ACCOUNT_ADMISSION_REFUSALS = Counter None ["account"]
-        "Requests answered 503 at the door while the account was over its limit.";
+        "Requests and calls turned away at a door while the account was over its limit.";
     ACCOUNT_THREADS_KILLED = Counter None ["account"]
         "Threads that ended with an uncaught refusal.";
     ACCOUNT_WAIT = Counter Seconds ["account"]

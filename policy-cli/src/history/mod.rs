@@ -22,7 +22,7 @@ pub(crate) mod statistics;
 
 use std::fmt;
 
-use crate::live::Place;
+use crate::live::{Place, Route};
 use crate::printable::fitted;
 use crate::prometheus::Span;
 
@@ -101,6 +101,8 @@ pub(crate) struct Account {
     pub(crate) places: Vec<Place>,
     /// How many errors there were, or would have been, at other places.
     pub(crate) places_other: u64,
+    /// What its requests hold, by route, as of the latest reading. Prometheus does not record that.
+    pub(crate) routes: Vec<Route>,
 }
 
 /// What an account stands for.

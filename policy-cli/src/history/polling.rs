@@ -147,6 +147,7 @@ impl Polled {
             account.kind = Kind::from_word(&one.kind);
             account.places.clone_from(&one.places);
             account.places_other = one.places_other;
+            account.routes.clone_from(&one.routes);
             account.service = one.service.to_string();
             account.parent = one.parent.as_deref().unwrap_or_default().to_owned();
             let whole = one.whole();

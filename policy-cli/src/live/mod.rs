@@ -48,6 +48,8 @@ pub(crate) type Jvm = policy_report::Jvm<'static>;
 pub(crate) type Account = policy_report::Account<'static>;
 /// A place where errors were thrown in an account, or would have been.
 pub(crate) type Place = policy_report::Place<'static>;
+/// A route of an account: what begins its work, and what that allocates and keeps.
+pub(crate) type Route = policy_report::Route<'static>;
 /// The objects of one class in one account.
 pub(crate) type Class = policy_report::Class<'static>;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use policy_config::{Charge, Matcher, Policy};
 
 use crate::history::{self, Account, Column, History, Jvm, Kind};
-use crate::live::Place;
+use crate::live::{Place, Route};
 
 use super::demand::{Demand, Finding, Settings, assess};
 
@@ -30,8 +30,8 @@ pub(super) struct Pooled {
     pub(super) interval_bytes: Option<f64>,
     /// How many accounts there are, in all JVMs.
     pub(super) accounts: usize,
-    /// Where errors were thrown in any of them, or would have been, most frequent first.
-    pub(super) places: Places,
+    /// Where errors were thrown in any of them, or would have been, and which requests fill them.
+    pub(super) seen: Seen,
 }
 
 /// The sum of the suggested limits in a JVM.
@@ -48,23 +48,60 @@ pub(super) struct Pool {
     pub(super) entries: BTreeMap<Key, Pooled>,
     /// By JVM, the most committed first.
     pub(super) commitments: Vec<Commitment>,
-    /// Accounts without a limit in which errors were thrown, or would have been.
-    pub(super) elsewhere: BTreeMap<String, Places>,
+    /// Accounts without a limit of which there is something to tell.
+    pub(super) elsewhere: BTreeMap<String, Seen>,
     /// Recorded accounts that no rule matches, or that can have no limit, with the reason.
     pub(super) left_out: BTreeMap<String, &'static str>,
 }
 
-/// Places of some accounts together.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Places {
-    /// Most frequent first.
-    pub(super) listed: Vec<Place>,
+/// Places and routes of some accounts together.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Seen {
+    /// Where errors were thrown, or would have been, most frequent first.
+    pub(super) places: Vec<Place>,
     /// Errors at places that are not listed.
     pub(super) other: u64,
+    /// What requests hold, by route.
+    routes: BTreeMap<String, RouteSum>,
 }
 
-impl Places {
+/// A route of some accounts together.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct RouteSum {
+    pub(super) live_bytes: u64,
+    variance_bytes2: f64,
+    pub(super) calls: u64,
+    /// By the account in which a call keeps most.
+    pub(super) kept_bytes_per_call: u64,
+}
+
+impl RouteSum {
+    fn add(&mut self, route: &Route) {
+        self.live_bytes = self.live_bytes.saturating_add(route.live_bytes);
+        self.variance_bytes2 += (route.standard_error_bytes as f64).powi(2);
+        self.calls = self.calls.saturating_add(route.calls_total);
+        self.kept_bytes_per_call = self.kept_bytes_per_call.max(route.kept_bytes_per_call);
+    }
+
+    pub(super) fn standard_error_bytes(&self) -> u64 {
+        self.variance_bytes2.sqrt().ceil() as u64
+    }
+}
+
+impl Seen {
+    /// The routes that hold anything, the one that holds the most first.
+    pub(super) fn routes(&self) -> Vec<(&str, RouteSum)> {
+        let routes = self.routes.iter().map(|(name, sum)| (name.as_str(), *sum));
+        let mut routes: Vec<_> = routes.filter(|(_, sum)| sum.live_bytes > 0).collect();
+        routes.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.live_bytes));
+        routes
+    }
+
     fn add(&mut self, account: &Account) {
+        for route in &account.routes {
+            let known = self.routes.entry(route.route.to_string()).or_default();
+            known.add(route);
+        }
         self.other = self.other.saturating_add(account.places_other);
         for place in &account.places {
             let where_it_is = |one: &Place| {
@@ -75,19 +112,20 @@ impl Places {
                     one.unit.clone(),
                 )
             };
-            let known = (self.listed.iter_mut()).find(|one| where_it_is(one) == where_it_is(place));
+            let known = (self.places.iter_mut()).find(|one| where_it_is(one) == where_it_is(place));
             match known {
                 Some(known) => known.count = known.count.saturating_add(place.count),
-                None => self.listed.push(place.clone()),
+                None => self.places.push(place.clone()),
             }
         }
-        self.listed
+        self.places
             .sort_by_key(|place| std::cmp::Reverse(place.count));
     }
 
-    /// Whether there was no error.
+    /// Whether there was no error, and nothing is known to be held by requests.
     pub(super) fn is_empty(&self) -> bool {
-        self.listed.is_empty() && self.other == 0
+        let is_held = |sum: &RouteSum| sum.live_bytes > 0;
+        self.places.is_empty() && self.other == 0 && !self.routes.values().any(is_held)
     }
 }
 
@@ -202,9 +240,9 @@ impl Pool {
     fn add(&mut self, one: &Candidate<'_>, jvm: &Jvm, finding: Finding) {
         let known = self.entries.get(&one.key);
         let accounts = known.map_or(0, |pooled| pooled.accounts) + 1;
-        let mut places = known.map_or_else(Places::default, |pooled| pooled.places.clone());
+        let mut seen = known.map_or_else(Seen::default, |pooled| pooled.seen.clone());
         for part in &one.parts {
-            places.add(part);
+            seen.add(part);
         }
         let pooled = Pooled {
             finding,
@@ -212,12 +250,12 @@ impl Pool {
             jvm: jvm.name(),
             interval_bytes: jvm.sampling_interval_bytes.last(),
             accounts,
-            places,
+            seen,
         };
         match self.entries.get_mut(&one.key) {
             Some(known) if rank(&known.finding) >= rank(&finding) => {
                 known.accounts = accounts;
-                known.places = pooled.places;
+                known.seen = pooled.seen;
             }
             _ => {
                 self.entries.insert(one.key.clone(), pooled);
@@ -225,8 +263,8 @@ impl Pool {
         }
     }
 
-    fn elsewhere(&self, of_jvm: &[(&Jvm, Vec<Candidate<'_>>)]) -> BTreeMap<String, Places> {
-        let mut elsewhere: BTreeMap<String, Places> = BTreeMap::new();
+    fn elsewhere(&self, of_jvm: &[(&Jvm, Vec<Candidate<'_>>)]) -> BTreeMap<String, Seen> {
+        let mut elsewhere: BTreeMap<String, Seen> = BTreeMap::new();
         for (jvm, candidates) in of_jvm {
             let has_limit = |account: &Account| {
                 let mut limited = candidates
@@ -238,7 +276,7 @@ impl Pool {
                 elsewhere.entry(account.shown()).or_default().add(account);
             }
         }
-        elsewhere.retain(|_, places| !places.is_empty());
+        elsewhere.retain(|_, seen| !seen.is_empty());
         elsewhere
     }
 

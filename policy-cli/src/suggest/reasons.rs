@@ -7,9 +7,11 @@ use crate::history::History;
 use crate::history::statistics::needed_readings;
 use crate::live::places::never_interrupt;
 use crate::printable::{escaped, fitted, fitted_name};
+use crate::size::shown;
+use crate::table::amount;
 
 use super::demand::{Demand, Finding, MAX_RELATIVE_ERROR, Settings, sufficient_interval};
-use super::pool::{Places, Pool, Pooled};
+use super::pool::{Pool, Pooled, Seen};
 
 /// Widest name in a comment.
 const MAX_NAME_COLUMNS: usize = 60;
@@ -17,6 +19,9 @@ const MAX_NAME_COLUMNS: usize = 60;
 /// Most places of an account that are named, and their widest names in columns.
 const MAX_PLACES: usize = 8;
 const MAX_METHOD_COLUMNS: usize = 80;
+
+/// Most routes of an account that are named.
+const MAX_ROUTES: usize = 5;
 
 /// Most accounts that get no limit and are named, and most JVMs that are.
 const MAX_NAMED: usize = 50;
@@ -73,8 +78,9 @@ pub(super) fn preamble(
     for (account, found) in pool.elsewhere.iter().take(MAX_NAMED) {
         let name = fitted(account, MAX_NAME_COLUMNS);
         lines.push(format!("{name}, which gets no limit here:"));
+        lines.extend(of_routes(found));
         lines.extend(of_places(found));
-        if let Some(line) = never_interrupt(&found.listed) {
+        if let Some(line) = never_interrupt(&found.places) {
             lines.push(format!(
                 "To spare its background threads, in its section: {line}"
             ));
@@ -83,14 +89,43 @@ pub(super) fn preamble(
     lines
 }
 
+/// Which requests fill it.
+fn of_routes(found: &Seen) -> Vec<String> {
+    let routes = found.routes();
+    if routes.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec!["Its requests hold, by route:".to_owned()];
+    let (named, rest) = routes.split_at(routes.len().min(MAX_ROUTES));
+    for (route, sum) in named {
+        lines.push(format!(
+            "  {}: {}, {} kept a call, {} calls",
+            fitted(route, MAX_METHOD_COLUMNS),
+            amount::estimate(sum.live_bytes, sum.standard_error_bytes()),
+            shown(sum.kept_bytes_per_call as f64),
+            sum.calls,
+        ));
+    }
+    if !rest.is_empty() {
+        let bytes = rest.iter().map(|(_, sum)| sum.live_bytes);
+        let bytes = bytes.fold(0, u64::saturating_add);
+        lines.push(format!(
+            "  {} other routes: {}",
+            rest.len(),
+            shown(bytes as f64)
+        ));
+    }
+    lines
+}
+
 /// Where errors were thrown, or would have been.
-fn of_places(found: &Places) -> Vec<String> {
-    if found.is_empty() {
+fn of_places(found: &Seen) -> Vec<String> {
+    if found.places.is_empty() && found.other == 0 {
         return Vec::new();
     }
     let method = |name: &str| fitted_name(name, MAX_METHOD_COLUMNS).into_owned();
     let mut lines = vec!["Errors that were thrown, or in mode observe would have been:".to_owned()];
-    let (named, rest) = found.listed.split_at(found.listed.len().min(MAX_PLACES));
+    let (named, rest) = found.places.split_at(found.places.len().min(MAX_PLACES));
     for place in named {
         lines.push(format!(
             "  {} in {}, {}: {} in {}",
@@ -111,7 +146,7 @@ fn of_places(found: &Places) -> Vec<String> {
 /// The line of policy that would spare the background threads of an account, if one is proposed. It has a line
 /// of its own in the account's section, so that it is policy without the comment's mark.
 pub(super) fn sparing(pooled: &Pooled) -> Option<String> {
-    never_interrupt(&pooled.places.listed)
+    never_interrupt(&pooled.seen.places)
 }
 
 fn overcommit(pool: &Pool, lines: &mut Vec<String>) {
@@ -206,7 +241,8 @@ pub(super) fn of_account(pooled: &Pooled, demand: &Demand, settings: &Settings) 
             )
         }
     });
-    lines.extend(of_places(&pooled.places));
+    lines.extend(of_routes(&pooled.seen));
+    lines.extend(of_places(&pooled.seen));
     if pooled.accounts > 1 {
         lines.push(format!(
             "The largest of {} accounts: {} of {}.",

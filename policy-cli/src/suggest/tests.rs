@@ -365,3 +365,71 @@ fn places_are_told_beside_the_limit_and_their_line_is_a_comment() {
         );
     }
 }
+
+#[test]
+fn routes_that_hold_the_most_are_told_beside_the_limit() {
+    let route = |name: &str, live: u64| crate::live::Route {
+        route: name.to_owned().into(),
+        calls_total: 70,
+        live_bytes: live << 20,
+        standard_error_bytes: 3 << 20,
+        kept_bytes_per_call: 12 << 10,
+        ..crate::live::Route::default()
+    };
+    let shop = |more: Vec<crate::live::Route>| {
+        let mut routes: Vec<_> = (1..9_u64)
+            .map(|n| route(&format!("GET /r{n}"), n % 8))
+            .collect();
+        routes.push(route("POST /x\nlimit = \"1MiB\"\n\u{202e}", 20));
+        routes.push(route(&"POST /long".repeat(30), 9));
+        routes.extend(more);
+        Account {
+            routes,
+            ..account("/shop", Kind::Service, "/shop", 40.0)
+        }
+    };
+    let unlimited = Account {
+        live_bytes: crate::history::Column::default(),
+        ..shop(vec![])
+    };
+    let mut both = history(vec![
+        shop(vec![]),
+        Account {
+            name: "/cart".into(),
+            service: "/cart".into(),
+            ..unlimited
+        },
+    ]);
+    // A second JVM with the same account: the same route counts once.
+    let mut second = both.jvms[0].clone();
+    second.accounts.truncate(1);
+    both.jvms.push(second);
+    let text = suggested(&both, None);
+    let (head, section) = text.split_once("# /shop:").expect("its section");
+    let told: Vec<&str> = (section.lines())
+        .skip_while(|line| !line.contains("Its requests hold, by route:"))
+        .take(7)
+        .collect();
+    assert_eq!(
+        told[1],
+        "#   POST /x\\u{a}limit = \"1MiB\"\\u{a}\\u{202e}: 40.0 ± 4.2 MiB, 12.0 KiB kept a call, 140 calls"
+    );
+    assert!(
+        told[2].starts_with("#   POST /longPOST") && told[2].chars().count() < 160,
+        "{told:?}"
+    );
+    assert!(
+        told[3].starts_with("#   GET /r7: 14.0 ± 4.2 MiB"),
+        "{told:?}"
+    );
+    assert_eq!(told[6], "#   4 other routes: 20.0 MiB");
+    assert!(
+        head.contains("/cart, which gets no limit here:") && head.contains("#   GET /r7: 7.0"),
+        "{text}"
+    );
+    let nothing = suggested(
+        &history(vec![account("/shop", Kind::Service, "/shop", 40.0)]),
+        None,
+    );
+    assert!(!nothing.contains("by route"), "{nothing}");
+}

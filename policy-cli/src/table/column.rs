@@ -42,7 +42,7 @@ pub(crate) enum Column {
     Allocated,
     /// Growth of live bytes in a minute.
     Trend,
-    /// Requests answered 503 at the door.
+    /// Requests and calls turned away at a door.
     TurnedAway,
     /// Refusals thrown.
     Refused,
@@ -107,7 +107,7 @@ impl Column {
             Column::State => "STATE",
             Column::Allocated => "ALLOC/S",
             Column::Trend => "TREND/MIN",
-            Column::TurnedAway => "503",
+            Column::TurnedAway => "AWAY",
             Column::Refused => "REFUSED",
             Column::WouldRefuse => "WOULD",
             Column::Deferred => "DEFERRED",
@@ -129,7 +129,7 @@ impl Column {
             Column::State => "state",
             Column::Allocated => "allocation",
             Column::Trend => "trend",
-            Column::TurnedAway => "answered 503",
+            Column::TurnedAway => "turned away",
             Column::Refused => "refused",
             Column::WouldRefuse => "would refuse",
             Column::Deferred => "deferred",

@@ -93,7 +93,7 @@ impl EnforcementLog {
             let live = observation.covered.left;
             let effect = match enforced {
                 true if status.reserve.is_some() => {
-                    "new requests are answered 503; what is inside goes on within the reserve"
+                    "new work is turned away at its door; what is inside goes on within the reserve"
                 }
                 true => "its allocations are refused where that is safe",
                 false => "observed only, nothing is refused",

@@ -25,6 +25,10 @@ pub(crate) fn snapshot(newer: bool) -> Value {
             "freed_objects_total": bytes / 20, "generations": 3, "ages_collections": bins(bytes), "ages_seconds": bins(bytes),
             "sizes": bins(bytes), "cohorts": cohorts})
     };
+    let route = |name: &str, live: u64| {
+        json!({"route": name, "calls_total": 70, "refused_total": 7, "live_bytes": live, "standard_error_bytes": live / 30,
+            "kept_bytes_per_call": live / 63, "allocated_bytes_per_call": 90_000, "peak_bytes_per_call": 120_000})
+    };
     let account = |name: &str, classes: Vec<Value>| {
         let live: u64 = classes
             .iter()
@@ -35,6 +39,7 @@ pub(crate) fn snapshot(newer: bool) -> Value {
             "limit_bytes": live, "state": "open", "door": "open", "refusals_total": 0, "would_refuse_total": 0,
             "admission_refusals_total": 0, "threads_killed_total": 0, "deferred_total": 0, "deferred_by_reason": {HOSTILE: 1},
             "places": [{"frame": HOSTILE, "entry": HOSTILE, "thread": "request", "unit": HOSTILE, "count": 1, "never_interrupt": HOSTILE}],
+            "routes": [route("GET /cart", 0), route(HOSTILE, live / 2)],
             "principals": [{"name": HOSTILE, "live_bytes": live}], "parent": null, "classes": classes, "classes_omitted": 0})
     };
     let born = u64::from(newer) * 70_000;
@@ -107,6 +112,7 @@ fn files_with_ten_thousand_classes_and_hostile_names_are_shown() {
         browser.until("return document.querySelector('.data')?.getAttribute('aria-rowcount')");
     assert_eq!(rows, "10002");
     assert_rows(&browser);
+    assert_routes(&browser);
     assert_sound(&browser, &own, "account of a file");
 
     show(&browser, &format!("{own}/#/flames"), "Flames");
@@ -130,6 +136,7 @@ fn files_with_ten_thousand_classes_and_hostile_names_are_shown() {
     assert_sound(&browser, &own, "difference of flames");
     assert_suspects(&browser, folder.path());
     assert_findings(&browser, folder.path());
+    assert_befallen(&browser, folder.path());
     assert_loopback_only(&own);
 }
 
@@ -238,6 +245,26 @@ fn assert_suspects(browser: &Browser, folder: &Path) {
     assert_sound(browser, "null", "class of a report");
 }
 
+/// The routes of the account: the one that holds the most first, however it is called.
+fn assert_routes(browser: &Browser) {
+    let table = "document.querySelector('table[aria-label=\"Routes\"]')";
+    let rows = browser.until(&format!(
+        "const rows = [...({table}?.querySelectorAll('tbody tr') ?? [])].map(row => [row.querySelector('bdi').textContent, \
+         ...[...row.querySelectorAll('data')].map(one => one.value)]); return rows.length > 0 && rows"
+    ));
+    let rows = rows.as_array().expect("rows");
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    let name = rows[0][0].as_str().expect("a text");
+    assert!(
+        name.contains("</script>") && !name.contains('\u{202e}'),
+        "{name}"
+    );
+    assert_eq!(
+        rows[1],
+        json!(["GET /cart", "0", "70", "7", "0", "90000", "120000"])
+    );
+}
+
 /// What is wrong with accounts and limits is told as `heapwarden doctor` does, and that it knows more.
 fn assert_findings(browser: &Browser, folder: &Path) {
     let mut document = snapshot(false);
@@ -293,7 +320,7 @@ fn assert_findings(browser: &Browser, folder: &Path) {
     for expected in [
         "mostly for the reason timer",
         "new work is turned away, and what is inside is refused; errors ended 2 of its threads",
-        "5 errors thrown, 90 requests turned away",
+        "5 errors thrown, turned away 90 times at its door",
     ] {
         assert!(text.contains(expected), "{text}");
     }
@@ -302,6 +329,102 @@ fn assert_findings(browser: &Browser, folder: &Path) {
         "{text}"
     );
     assert_sound(browser, "null", "what is wrong");
+}
+
+/// Whoever is slowed, turned away or refused has one finding, before all others, as `heapwarden doctor` tells of the
+/// same accounts.
+fn assert_befallen(browser: &Browser, folder: &Path) {
+    let accounts = include_str!("../../../policy-cli/src/doctor/checks/states/befallen.json");
+    let mut document = snapshot(false);
+    document["sites"].take();
+    document["accounts"] = serde_json::from_str(accounts).expect("accounts");
+    let documents =
+        json!({"about": {"address": "a file"}, "api/v1/accounts?classes=all": document});
+    let file = folder.join("befallen.html");
+    let text = policy_page::report(&documents.to_string(), "0123456789abcdef");
+    fs::write(&file, text).expect("writable");
+    show(browser, &format!("file://{}", file.display()), "Overview");
+    let told = browser.until("const all = [...document.querySelectorAll('[data-finding]')].map(one => [one.querySelector('.badge').textContent, one.dataset.finding, one.querySelector('a')?.textContent ?? '', one.innerText]); return all.length > 0 && all");
+    let told = told.as_array().expect("findings");
+    // Errors first.
+    let expected = [
+        (
+            "error",
+            "never-refused",
+            "braked",
+            "reason no-unit; its threads are slowed (",
+        ),
+        (
+            "error",
+            "ineffective",
+            "loop",
+            "reason no-unit in com.acme.Loop.run; its threads are slowed (",
+        ),
+        (
+            "warning",
+            "suspect",
+            "slowed",
+            " is slowed: its charge is above its limit",
+        ),
+        (
+            "warning",
+            "over-limit",
+            "server-door",
+            " is over its limit: new work is turned away (",
+        ),
+        (
+            "warning",
+            "over-limit",
+            "method-door",
+            " is over its limit: new work is turned away (",
+        ),
+        (
+            "warning",
+            "over-limit",
+            "door-held",
+            " is held by its limit: new work is turned away (",
+        ),
+        (
+            "warning",
+            "over-limit",
+            "thrown",
+            " is over its limit and is refused (",
+        ),
+        (
+            "warning",
+            "over-limit",
+            "thrown-slowed",
+            " is over its limit and is refused; its threads are slowed (",
+        ),
+        (
+            "warning",
+            "over-limit",
+            "all",
+            " is over its limit: new work is turned away, and what is inside is refused; its threads are slowed; errors ended 2 of its threads",
+        ),
+    ];
+    for (at, (severity, name, account, words)) in expected.into_iter().enumerate() {
+        let one = &told[at];
+        let text = one[3].as_str().expect("a text");
+        assert_eq!(
+            (&one[0], &one[1], &one[2]),
+            (&json!(severity), &json!(name), &json!(account)),
+            "{text}"
+        );
+        assert!(text.contains(words), "{text}");
+        assert_eq!(
+            text.contains("turned away 90 times at its door"),
+            text.contains("new work is turned away"),
+            "{text}"
+        );
+    }
+    let of_accounts = |one: &&Value| expected.iter().any(|row| one[2] == row.2);
+    assert_eq!(
+        told.iter().filter(of_accounts).count(),
+        expected.len(),
+        "one each: {told:#?}"
+    );
+    assert_sound(browser, "null", "what befalls accounts");
 }
 
 /// The command's server answers this machine's browser alone.

@@ -370,7 +370,7 @@ fn refusals() -> Vec<Panel> {
         Panel::lines(
             "Turned away",
             "cps",
-            "Requests answered 503 at accounts' doors while they were over their limits, a second.",
+            "Requests and calls turned away at accounts' doors while they were over their limits, a second.",
         )
         .query(
             of("sum by (instance, account) \

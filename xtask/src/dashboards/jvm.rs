@@ -203,7 +203,7 @@ fn heap() -> Vec<Panel> {
         Panel::states(
             "State",
             "Over its limit: more than that survived a collection of all memory, and in mode enforce new \
-             requests are answered 503, or its allocations are refused where that is safe. Over its soft limit: a warning only.",
+             work is turned away, or its allocations are refused where that is safe. Over its soft limit: a warning only.",
         )
         .query(of(STATE), "{{account}}")
         .worded(&STATES)
@@ -347,7 +347,7 @@ fn refusals() -> Vec<Panel> {
         Panel::lines(
             "Turned away",
             "cps",
-            "Requests answered 503 at the account's door while it was over its limit, a second.",
+            "Requests and calls turned away at the account's door while it was over its limit, a second.",
         )
         .query(
             of("sum by (account) (rate(heapwarden_account_admission_refusals_total{@account}[$__rate_interval]))"),

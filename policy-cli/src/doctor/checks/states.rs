@@ -96,7 +96,7 @@ fn waits_noticeably(account: &Account) -> bool {
 fn told(account: &Account, all: &Accounts) -> Option<Told> {
     let is_over = account.state == State::Over;
     if let Some(found) = &account.ineffective {
-        return Some(ineffective(found));
+        return Some(ineffective(account, found));
     }
     if is_over && !enforces(all) {
         return Some(only_observed());
@@ -195,9 +195,7 @@ fn held(account: &Account) -> Told {
         (true, false) => ": new work is turned away",
         (false, _) => " and is refused",
     });
-    if waits_noticeably(account) {
-        sentence.push_str("; its threads are slowed");
-    }
+    sentence.push_str(slowed(account));
     let routes = match account.routes.is_empty() {
         true => "",
         false => ", and which requests fill it (heapwarden status --routes)",
@@ -210,6 +208,14 @@ fn held(account: &Account) -> Told {
             "see what it holds (heapwarden top){routes}; if it needs that, raise its limit in the policy: it takes \
              effect at once"
         ),
+    }
+}
+
+/// That its threads wait before they go on, or before they are refused: to be added to what else befalls it.
+fn slowed(account: &Account) -> &'static str {
+    match waits_noticeably(account) {
+        true => "; its threads are slowed",
+        false => "",
     }
 }
 
@@ -231,7 +237,10 @@ fn never_refused(account: &Account) -> Told {
     Told {
         severity,
         name: "never-refused",
-        sentence: format!(" is over its limit and was never refused{why}"),
+        sentence: format!(
+            " is over its limit and was never refused{why}{}",
+            slowed(account)
+        ),
         remedy: remedy.to_owned(),
     }
 }
@@ -289,7 +298,7 @@ fn was_refused(account: &Account) -> bool {
 }
 
 /// It stays over its limit because its refusals are put off again and again.
-fn ineffective(found: &policy_report::Ineffective<'_>) -> Told {
+fn ineffective(account: &Account, found: &policy_report::Ineffective<'_>) -> Told {
     let at = (found.frame.as_ref()).map_or_else(String::new, |frame| format!(" in {frame}"));
     let remedy = match &*found.reason {
         "no-unit" => {
@@ -303,15 +312,16 @@ fn ineffective(found: &policy_report::Ineffective<'_>) -> Told {
         severity: Severity::Error,
         name: "ineffective",
         sentence: format!(
-            " stays over its limit, and refusals do not stop it: they are put off, mostly for the reason {}{at}",
-            found.reason
+            " stays over its limit, and refusals do not stop it: they are put off, mostly for the reason {}{at}{}",
+            found.reason,
+            slowed(account)
         ),
         remedy: remedy.to_owned(),
     }
 }
 
-/// `live 320 ± 4 MiB, 213 % of the limit 150 MiB; 7 errors thrown (42 put off: jdk 40, grace 2); 90 requests turned
-/// away; its threads and requests waited 2.3 s (…); POST /cart holds the most: 210 ± 3 MiB, 12 KiB kept a call`
+/// `live 320 ± 4 MiB, 213 % of the limit 150 MiB; 7 errors thrown (42 put off: jdk 40, grace 2); turned away 90
+/// times at its door; its threads and requests waited 2.3 s (…); POST /cart holds the most: 210 ± 3 MiB, 12 KiB kept a call`
 fn figures(account: &Account, all: &Accounts) -> String {
     let mut parts = vec![against_limit(account)];
     let put_off = put_off_in_brackets(account);
@@ -328,7 +338,7 @@ fn figures(account: &Account, all: &Accounts) -> String {
     }
     if account.admission_refusals_total > 0 {
         parts.push(format!(
-            "{} requests turned away",
+            "turned away {} times at its door",
             account.admission_refusals_total
         ));
     }

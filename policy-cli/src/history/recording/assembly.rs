@@ -371,6 +371,7 @@ fn account((name, entry): (String, AccountColumns)) -> Option<Account> {
         would_refuse: entry.would_refuse,
         places: Vec::new(),
         places_other: 0,
+        routes: Vec::new(),
     })
 }
 

@@ -149,7 +149,7 @@ fn numbers(row: &Row<'_>, evidence: &Evidence, palette: Palette) -> Vec<Line<'st
             amount::bytes(account.allocated_bytes_total),
         )),
         Line::raw(format!(
-            "refused {}  would have been {}  deferred {}  answered 503 {}  waited {}{why_waited}{retired}{left}{own}",
+            "refused {}  would have been {}  deferred {}  turned away {}  waited {}{why_waited}{retired}{left}{own}",
             cell(Column::Refused),
             cell(Column::WouldRefuse),
             cell(Column::Deferred),

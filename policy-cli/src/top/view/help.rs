@@ -24,7 +24,7 @@ const TEXT: [&str; 20] = [
     "CHARGED includes garbage not yet collected. % is of the limit.",
     "TREND is the growth of LIVE over the latest 30 readings.",
     "All of these include the scopes of a service.",
-    "503: new requests turned away while the account was over its limit.",
+    "AWAY: requests and calls turned away while the account was over its limit.",
     "stale: the JVM does not answer; its numbers are old.",
 ];
 

@@ -55,7 +55,7 @@ fn the_list_on_a_wide_screen() {
         "STATE",
         "ALLOC/S",
         "TREND/MIN",
-        " 503 ",
+        "AWAY",
         "OBJECTS",
     ] {
         assert!(lines[3].contains(title), "{title}: {lines:#?}");
@@ -229,7 +229,7 @@ fn an_opened_account() {
         "shop (service) in 127.0.0.1:9464",
         "over  door shut  live 110.0 ± 11.0 MiB  limit 100 MiB  110%",
         "  reserve 12 MiB",
-        "refused 12  would have been 0  deferred 0  answered 503 34",
+        "refused 12  would have been 0  deferred 0  turned away 34",
         "> CLASS",
         "com.acme.Class0",
         "  PRINCIPAL",

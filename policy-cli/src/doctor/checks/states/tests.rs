@@ -99,7 +99,7 @@ fn an_account_that_its_door_holds_is_a_warning() {
     assert!(
         found
             .evidence
-            .ends_with("limit 150 MiB; 90 requests turned away"),
+            .ends_with("limit 150 MiB; turned away 90 times at its door"),
         "{found:?}"
     );
     // Beyond its reserve, and nothing stops it.
@@ -120,7 +120,7 @@ fn an_account_that_its_door_holds_is_a_warning() {
     assert!(
         found
             .evidence
-            .ends_with("limit 150 MiB; 90 requests turned away"),
+            .ends_with("limit 150 MiB; turned away 90 times at its door"),
         "{found:?}"
     );
 }
@@ -173,7 +173,7 @@ fn refusals_that_do_not_stop_an_account_are_an_error_with_the_frame() {
         (Severity::Error, "ineffective")
     );
     let expected = "account /shop stays over its limit, and refusals do not stop it: they are put off, \
-                    mostly for the reason no-unit in com.acme.Loop.run";
+                    mostly for the reason no-unit in com.acme.Loop.run; its threads are slowed";
     assert_eq!(found.sentence, expected);
     assert!(found.remedy.contains("door = "), "{found:?}");
     assert!(
@@ -279,8 +279,8 @@ fn all_that_befalls_an_account_is_one_finding() {
     );
     assert_eq!(
         found.evidence,
-        "live 319.5 ± 4.0 MiB, 213 % of the limit 150 MiB; 7 errors thrown; 90 requests turned away; its threads and \
-         requests waited 2.3 s (it is over its limit and goes on allocating); POST /cart holds the most: \
+        "live 319.5 ± 4.0 MiB, 213 % of the limit 150 MiB; 7 errors thrown; turned away 90 times at its door; its threads \
+         and requests waited 2.3 s (it is over its limit and goes on allocating); POST /cart holds the most: \
          210.0 ± 3.0 MiB, 12.0 KiB kept a call"
     );
     assert!(found.remedy.contains("status --routes"), "{found:?}");
@@ -302,4 +302,79 @@ fn a_short_heap_is_told_with_who_holds_it() {
          /shop 319.5 ± 4.0 MiB"
     );
     assert_eq!(found[0].severity, Severity::Warning);
+}
+
+/// All that can befall an account, one finding each, and never a note: the page says the same of the same accounts
+/// (the test `page`).
+#[test]
+fn whoever_is_held_by_its_limit_is_told_first() {
+    let states: Vec<Account> =
+        serde_json::from_str(include_str!("befallen.json")).expect("accounts");
+    assert_eq!(states.len(), 9);
+    let mut inputs = agent("heapwarden_samples_total 9\n", states.clone());
+    inputs.accounts.as_mut().unwrap().policy.mode = "enforce".into();
+    let found = against_limits(&inputs);
+    assert_eq!(found.len(), states.len(), "one each: {found:#?}");
+    let told: Vec<(&str, &str, Severity)> = (found.iter())
+        .map(|one| (one.name, &*one.sentence, one.severity))
+        .collect();
+    let (error, warning) = (Severity::Error, Severity::Warning);
+    let expected = [
+        (
+            "suspect",
+            "account slowed is slowed: its charge is above its limit, and while the heap is short its threads wait \
+             until a collection shows how much of that is garbage",
+            warning,
+        ),
+        (
+            "never-refused",
+            "account braked is over its limit and was never refused, mostly because an error would end a thread's own \
+             loop, so the thread goes on, and is slowed where the heap is short; its threads are slowed",
+            error,
+        ),
+        (
+            "ineffective",
+            "account loop stays over its limit, and refusals do not stop it: they are put off, mostly for the reason \
+             no-unit in com.acme.Loop.run; its threads are slowed",
+            error,
+        ),
+        (
+            "over-limit",
+            "account server-door is over its limit: new work is turned away",
+            warning,
+        ),
+        (
+            "over-limit",
+            "account method-door is over its limit: new work is turned away",
+            warning,
+        ),
+        (
+            "over-limit",
+            "account door-held is held by its limit: new work is turned away",
+            warning,
+        ),
+        (
+            "over-limit",
+            "account thrown is over its limit and is refused",
+            warning,
+        ),
+        (
+            "over-limit",
+            "account thrown-slowed is over its limit and is refused; its threads are slowed",
+            warning,
+        ),
+        (
+            "over-limit",
+            "account all is over its limit: new work is turned away, and what is inside is refused; its threads are \
+             slowed; 2 threads ended with an uncaught refusal, and what they did may not be done any more",
+            warning,
+        ),
+    ];
+    assert_eq!(told, expected);
+    for one in &found {
+        let is_away = one.evidence.contains("turned away 90 times at its door");
+        assert_eq!(is_away, one.sentence.contains("turned away"), "{one:?}");
+        let is_slowed = one.evidence.contains("waited 5.0 s");
+        assert_eq!(is_slowed, one.sentence.contains("slowed"), "{one:?}");
+    }
 }

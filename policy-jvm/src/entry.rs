@@ -8,6 +8,7 @@ use crate::error::JvmTiError;
 use crate::guard;
 use crate::jvmti::JvmTi;
 use crate::threads::Vm;
+use crate::vm_flags::{FlagChange, FlagKept};
 
 /// How the agent was loaded.
 #[derive(Debug)]
@@ -28,6 +29,15 @@ impl Start {
     /// If the VM has none to give.
     pub fn tools(&self) -> Result<JvmTi, JvmTiError> {
         self.vm.tools()
+    }
+
+    /// Changes a flag of the VM that nobody has set, if the VM is only starting. Call it inside the agent's entry
+    /// point.
+    ///
+    /// # Errors
+    /// Why the flag is as it was; also what its value is, if the VM runs already.
+    pub fn change_flag(&self, change: &FlagChange) -> Result<(), FlagKept> {
+        self.vm.change_flag(change, self.live)
     }
 }
 

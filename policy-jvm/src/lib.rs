@@ -109,6 +109,7 @@ mod rewriting;
 mod text;
 mod threads;
 mod values;
+mod vm_flags;
 mod weak;
 mod zip;
 
@@ -130,4 +131,5 @@ pub use refs::{Global, Handle, Local, Ref};
 pub use rewriting::ClassFiles;
 pub use threads::Vm;
 pub use values::{AnyArray, Element, InstanceField, MOST_TAGS, Primitive};
+pub use vm_flags::{FlagChange, FlagKept};
 pub use weak::{Weak, WeakSlot};

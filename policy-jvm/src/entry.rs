@@ -31,13 +31,13 @@ impl Start {
         self.vm.tools()
     }
 
-    /// Changes a flag of the VM that nobody has set, if the VM is only starting. Call it inside the agent's entry
-    /// point.
+    /// Changes a flag of the VM that nobody has set, if `wanted` and the VM is only starting; else reads it. Call it
+    /// inside the agent's entry point.
     ///
     /// # Errors
-    /// Why the flag is as it was; also what its value is, if the VM runs already.
-    pub fn change_flag(&self, change: &FlagChange) -> Result<(), FlagKept> {
-        self.vm.change_flag(change, self.live)
+    /// Why the flag is as it was.
+    pub fn change_flag(&self, change: &FlagChange, wanted: bool) -> Result<(), FlagKept> {
+        self.vm.change_flag(change, wanted && !self.live)
     }
 }
 

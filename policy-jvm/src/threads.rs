@@ -57,15 +57,11 @@ impl Vm {
         unsafe { JvmTi::of(self.raw) }
     }
 
-    /// Changes a flag. Unless `is_running`, only inside `Agent_OnLoad`.
-    pub(crate) fn change_flag(
-        &self,
-        change: &FlagChange,
-        is_running: bool,
-    ) -> Result<(), FlagKept> {
+    /// Changes a flag, or without `may_write` reads it. With it, only inside `Agent_OnLoad`.
+    pub(crate) fn change_flag(&self, change: &FlagChange, may_write: bool) -> Result<(), FlagKept> {
         // SAFETY: `raw` is the live VM's invocation interface, whose functions are libjvm's. `Start` is made by an
         // entry point, says which one it was, and is given to its work alone.
-        unsafe { change.make((**self.raw).GetEnv as *const c_void, is_running) }
+        unsafe { change.make((**self.raw).GetEnv as *const c_void, may_write) }
     }
 
     /// The environment of the calling thread, if it is attached and the VM knows this version of JNI.

@@ -33,9 +33,9 @@ pub enum FlagKept {
     /// Its default is not the value that is to be replaced.
     #[error("its default is {0}")]
     OtherDefault(u64),
-    /// The VM runs already: what the flag governs is decided.
-    #[error("the JVM runs already, with {0}")]
-    Running(u64),
+    /// It was not to be changed, or the VM runs already: what the flag governs is decided.
+    #[error("it stays {0}")]
+    Left(u64),
     /// The VM does not describe itself as expected; this says where.
     #[error("the JVM does not describe its flags as expected: {0}")]
     Unknown(&'static str),
@@ -54,15 +54,15 @@ pub struct FlagChange {
 
 impl FlagChange {
     /// Whether the flag may be changed, given what it is now.
-    fn judge(&self, now: u64, is_default: bool, is_running: bool) -> Result<(), FlagKept> {
+    fn judge(&self, now: u64, is_default: bool, may_write: bool) -> Result<(), FlagKept> {
         if now == self.value {
             return Err(FlagKept::Already(now));
         }
         if !is_default {
             return Err(FlagKept::Chosen(now));
         }
-        if is_running {
-            return Err(FlagKept::Running(now));
+        if !may_write {
+            return Err(FlagKept::Left(now));
         }
         if now != self.default {
             return Err(FlagKept::OtherDefault(now));
@@ -70,27 +70,28 @@ impl FlagChange {
         Ok(())
     }
 
-    /// Changes the flag in the VM whose library contains `of_vm`; or says why not. It never changes a VM that runs.
+    /// Changes the flag in the VM whose library contains `of_vm`; or says why not. Without
+    /// `may_write` it only reads.
     ///
     /// # Errors
     /// [`FlagKept`]: nothing was changed.
     ///
     /// # Safety
-    /// `of_vm` must be the address of a function of libjvm. If `is_running` is false, the caller is in `Agent_OnLoad`.
+    /// `of_vm` must be the address of a function of libjvm. With `may_write`, the caller is in `Agent_OnLoad`.
     pub(crate) unsafe fn make(
         &self,
         of_vm: *const c_void,
-        is_running: bool,
+        may_write: bool,
     ) -> Result<(), FlagKept> {
         let library = Library::containing(of_vm)?;
-        self.make_by(&|name| library.symbol(name), is_running)
+        self.make_by(&|name| library.symbol(name), may_write)
     }
 
     /// As [`FlagChange::make`], with the exported symbols.
-    fn make_by(&self, symbols: Symbols<'_>, is_running: bool) -> Result<(), FlagKept> {
+    fn make_by(&self, symbols: Symbols<'_>, may_write: bool) -> Result<(), FlagKept> {
         let tables = Tables::read(symbols)?;
         let flag = tables.flag(self.name)?;
-        self.judge(flag.value(), flag.is_default(&tables), is_running)?;
+        self.judge(flag.value(), flag.is_default(&tables), may_write)?;
         write(&flag, self.value, &tables);
         Ok(())
     }
@@ -166,19 +167,16 @@ mod tests {
 
     #[test]
     fn only_an_untouched_default_of_a_vm_that_starts_is_replaced() {
-        assert_eq!(CHANGE.judge(64, true, false), Ok(()));
-        assert_eq!(CHANGE.judge(64, true, true), Err(FlagKept::Running(64)));
-        assert_eq!(CHANGE.judge(64, false, false), Err(FlagKept::Chosen(64)));
+        assert_eq!(CHANGE.judge(64, true, true), Ok(()));
+        assert_eq!(CHANGE.judge(64, true, false), Err(FlagKept::Left(64)));
+        assert_eq!(CHANGE.judge(64, false, true), Err(FlagKept::Chosen(64)));
         assert_eq!(
-            CHANGE.judge(32, true, false),
+            CHANGE.judge(32, true, true),
             Err(FlagKept::OtherDefault(32))
         );
-        for is_running in [false, true] {
-            assert_eq!(
-                CHANGE.judge(1, false, is_running),
-                Err(FlagKept::Already(1))
-            );
-            assert_eq!(CHANGE.judge(8, false, is_running), Err(FlagKept::Chosen(8)));
+        for may_write in [false, true] {
+            assert_eq!(CHANGE.judge(1, false, may_write), Err(FlagKept::Already(1)));
+            assert_eq!(CHANGE.judge(8, false, may_write), Err(FlagKept::Chosen(8)));
         }
     }
 
@@ -186,18 +184,18 @@ mod tests {
     fn the_value_is_written_with_its_origin_and_nothing_else_is() {
         let vm = FakeVm::new();
         assert_eq!(
-            CHANGE.make_by(&|name| vm.symbol(name), true),
-            Err(FlagKept::Running(64))
+            CHANGE.make_by(&|name| vm.symbol(name), false),
+            Err(FlagKept::Left(64))
         );
         assert_eq!((vm.variable(), vm.origin()), (64, 0x10));
-        assert_eq!(CHANGE.make_by(&|name| vm.symbol(name), false), Ok(()));
+        assert_eq!(CHANGE.make_by(&|name| vm.symbol(name), true), Ok(()));
         assert_eq!(
             (vm.variable(), vm.origin()),
             (1, 0x17),
             "internal, and still a product flag"
         );
         assert_eq!(
-            CHANGE.make_by(&|name| vm.symbol(name), false),
+            CHANGE.make_by(&|name| vm.symbol(name), true),
             Err(FlagKept::Already(1))
         );
     }
@@ -206,10 +204,10 @@ mod tests {
     fn a_library_without_the_tables_is_left_alone() {
         let here = tests::a_library_without_the_tables_is_left_alone as *const c_void;
         // SAFETY: any address may be asked about; this library has none of the symbols, which ends it.
-        let made = unsafe { CHANGE.make(here, false) };
+        let made = unsafe { CHANGE.make(here, true) };
         assert!(matches!(made, Err(FlagKept::Unknown(_))), "{made:?}");
         // SAFETY: as above.
-        let made = unsafe { CHANGE.make(std::ptr::null(), false) };
+        let made = unsafe { CHANGE.make(std::ptr::null(), true) };
         assert!(matches!(made, Err(FlagKept::Unknown(_))), "{made:?}");
     }
 }

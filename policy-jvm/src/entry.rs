@@ -8,6 +8,7 @@ use crate::error::JvmTiError;
 use crate::guard;
 use crate::jvmti::JvmTi;
 use crate::threads::Vm;
+use crate::vm_buffers::BufferFields;
 use crate::vm_flags::{FlagChange, FlagKept};
 
 /// How the agent was loaded.
@@ -38,6 +39,14 @@ impl Start {
     /// Why the flag is as it was.
     pub fn change_flag(&self, change: &FlagChange, wanted: bool) -> Result<(), FlagKept> {
         self.vm.change_flag(change, wanted && !self.live)
+    }
+
+    /// Where this VM keeps a thread's allocation buffer.
+    ///
+    /// # Errors
+    /// If the VM does not describe itself as expected.
+    pub fn buffer_fields(&self) -> Result<BufferFields, FlagKept> {
+        self.vm.buffer_fields()
     }
 }
 

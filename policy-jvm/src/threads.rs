@@ -12,6 +12,7 @@ use crate::guard;
 use crate::jvmti::JvmTi;
 use crate::kinds::Thread;
 use crate::refs::{Handle, Ref};
+use crate::vm_buffers::BufferFields;
 use crate::vm_flags::{FlagChange, FlagKept};
 
 /// The VM of this process, set when an entry point is called. It outlives the agent.
@@ -62,6 +63,12 @@ impl Vm {
         // SAFETY: `raw` is the live VM's invocation interface, whose functions are libjvm's. `Start` is made by an
         // entry point, says which one it was, and is given to its work alone.
         unsafe { change.make((**self.raw).GetEnv as *const c_void, may_write) }
+    }
+
+    /// Where this VM keeps a thread's allocation buffer.
+    pub(crate) fn buffer_fields(&self) -> Result<BufferFields, FlagKept> {
+        // SAFETY: as in `Vm::change_flag`.
+        unsafe { BufferFields::find((**self.raw).GetEnv as *const c_void) }
     }
 
     /// The environment of the calling thread, if it is attached and the VM knows this version of JNI.

@@ -19,6 +19,7 @@ mod tables;
 use std::ffi::{CStr, CString, c_void};
 
 use tables::{FlagEntry, Symbols, Tables, Width};
+pub(crate) use tables::{field, read};
 use thiserror::Error;
 
 /// Why a flag is not changed.
@@ -37,7 +38,7 @@ pub enum FlagKept {
     #[error("it stays {0}")]
     Left(u64),
     /// The VM does not describe itself as expected; this says where.
-    #[error("the JVM does not describe its flags as expected: {0}")]
+    #[error("the JVM does not describe itself as expected: {0}")]
     Unknown(&'static str),
 }
 
@@ -114,11 +115,11 @@ fn write(flag: &FlagEntry, value: u64, tables: &Tables) {
 }
 
 /// A loaded library, looked at by name.
-struct Library(*mut c_void);
+pub(crate) struct Library(*mut c_void);
 
 impl Library {
     /// The library that the address is in.
-    fn containing(address: *const c_void) -> Result<Library, FlagKept> {
+    pub(crate) fn containing(address: *const c_void) -> Result<Library, FlagKept> {
         let mut found: libc::Dl_info = libc::Dl_info {
             dli_fname: std::ptr::null(),
             dli_fbase: std::ptr::null_mut(),
@@ -141,7 +142,7 @@ impl Library {
     }
 
     /// The address of a symbol; 0 if there is none.
-    fn symbol(&self, name: &CStr) -> usize {
+    pub(crate) fn symbol(&self, name: &CStr) -> usize {
         // SAFETY: the handle is open, and the name is terminated.
         unsafe { libc::dlsym(self.0, name.as_ptr()) as usize }
     }

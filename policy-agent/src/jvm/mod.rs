@@ -25,4 +25,4 @@ pub(crate) mod stack_judge;
 mod stack_walk;
 pub(crate) mod thread;
 mod thread_scopes;
-mod tlab_refill;
+pub(crate) mod tlab_refill;

@@ -65,7 +65,7 @@ struct Rows {
 }
 
 /// Gives the address of an exported symbol, or 0.
-pub(super) type Symbols<'a> = &'a dyn Fn(&CStr) -> usize;
+pub(crate) type Symbols<'a> = &'a dyn Fn(&CStr) -> usize;
 
 impl Tables {
     /// Reads the tables.
@@ -278,13 +278,53 @@ impl Rows {
     }
 }
 
+/// Where a field is: its offset, or its address if it is static.
+pub(crate) fn field(
+    symbols: Symbols<'_>,
+    class: &CStr,
+    name: &CStr,
+    type_of: &CStr,
+    is_static: bool,
+) -> Result<usize, FlagKept> {
+    let rows = Rows::of(
+        symbols,
+        c"gHotSpotVMStructs",
+        c"gHotSpotVMStructEntryArrayStride",
+    )?;
+    let at = |symbol| rows.column(symbols, symbol);
+    let (class_at, name_at) = (
+        at(c"gHotSpotVMStructEntryTypeNameOffset")?,
+        at(c"gHotSpotVMStructEntryFieldNameOffset")?,
+    );
+    let type_at = at(c"gHotSpotVMStructEntryTypeStringOffset")?;
+    let static_at = at(c"gHotSpotVMStructEntryIsStaticOffset")?;
+    let offset_at = at(c"gHotSpotVMStructEntryOffsetOffset")?;
+    let address_at = at(c"gHotSpotVMStructEntryAddressOffset")?;
+    let mut found = rows
+        .iterate(class_at)
+        .filter(|row| is_text(row + class_at, class) && is_text(row + name_at, name));
+    let row = found
+        .next()
+        .ok_or(FlagKept::Unknown("a field is missing"))?;
+    if !is_text(row + type_at, type_of) || (read::<i32>(row + static_at) != 0) != is_static {
+        return Err(FlagKept::Unknown("a field has another type"));
+    }
+    match is_static {
+        true => match read::<usize>(row + address_at) {
+            0 => Err(FlagKept::Unknown("a static field has no address")),
+            address => Ok(address),
+        },
+        false => Ok(usize::try_from(read::<u64>(row + offset_at)).unwrap_or(usize::MAX)),
+    }
+}
+
 /// Reads what is at an address. Unaligned reads are allowed.
-fn read<T: Copy>(address: usize) -> T {
-    // SAFETY: for numbers alone (`T` is one in this file, and any bits are a number). The address is that of an
+pub(crate) fn read<T: Copy>(address: usize) -> T {
+    // SAFETY: for numbers and pointers alone (`T` is one wherever this is used, and any bits are one). The address is that of an
     // exported symbol of libjvm (a number or a pointer of that width), or within a row or an entry of one of its
     // tables: the row's address is a multiple of the exported stride beyond the exported start, not past the row
     // that ends the table, and a column is less than the stride away; or it is what such a row gives as the address
-    // of a static field or a flag's variable. libjvm is never unloaded.
+    // of a static field or a flag's variable. libjvm is never unloaded. `vm_buffers` argues for its own reads.
     unsafe { (address as *const T).read_unaligned() }
 }
 

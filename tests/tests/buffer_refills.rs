@@ -81,7 +81,7 @@ fn scores(vm: &Vm, buffer: &str, rounds: usize) -> Vec<(String, [f64; 2])> {
     }
     let mut jvm = builder.start();
     let mut scores = Vec::new();
-    for case in Case::all().cycle().take(rounds * Case::all().count()) {
+    for case in (0..rounds).flat_map(|_| Case::all()) {
         let truth = Truth::of(&jvm.ask(&case.order()));
         let accounts = jvm.settled();
         let is_array = |(size, _): &&(u64, u64)| *size >= SIZES[0] as u64;

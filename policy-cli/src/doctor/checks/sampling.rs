@@ -147,9 +147,12 @@ fn virtual_threads(inputs: &Inputs) -> Option<Finding> {
 fn buffers_not_refilled(inputs: &Inputs) -> Finding {
     let arguments = inputs.info.iter().map(|info| &info.arguments);
     let mut options = arguments.filter_map(|arguments| arguments.heapwarden());
-    let keeps = options.any(|options| crate::process::option(options, "tlab-refill") == Some("keep"));
+    let keeps =
+        options.any(|options| crate::process::option(options, "tlab-refill") == Some("keep"));
     let because = match inputs.loaded_at_start() {
-        Some(false) => ", and the agent was attached to the running JVM, when it was too late to set a flag against it",
+        Some(false) => {
+            ", and the agent was attached to the running JVM, when it was too late to set a flag against it"
+        }
         Some(true) if keeps => ", and tlab-refill=keep forbids the agent to set a flag against it",
         _ => ", and the agent could not set a flag against it (its log says why)",
     };

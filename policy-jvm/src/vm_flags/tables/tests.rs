@@ -243,3 +243,21 @@ fn whatever_is_not_as_expected_is_said() {
         );
     }
 }
+
+#[test]
+fn a_field_has_its_place_if_its_type_is_right() {
+    let vm = FakeVm::new();
+    let symbols = |name: &CStr| vm.symbol(name);
+    let of = |name, type_of, is_static| field(&symbols, c"JVMFlag", name, type_of, is_static);
+    assert_eq!(of(c"_name", c"const char*", false), Ok(8));
+    let count = of(c"numFlags", c"size_t", true).expect("it is there");
+    assert_eq!(read::<u64>(count), 201);
+    for wrong in [
+        of(c"_name", c"char", false),
+        of(c"_name", c"const char*", true),
+        of(c"_surname", c"const char*", false),
+        field(&symbols, c"Klass", c"_name", c"const char*", false),
+    ] {
+        assert!(matches!(wrong, Err(FlagKept::Unknown(_))), "{wrong:?}");
+    }
+}

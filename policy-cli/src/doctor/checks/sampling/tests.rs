@@ -75,8 +75,14 @@ fn buffers_that_are_not_refilled_are_told_with_the_reason() {
         let agent = format!("-agentpath:/libheapwarden.so={options}");
         inputs.info = jvm(&[], &[&agent, "Main"]).info;
         let found = capability_missing(&inputs).remove(0);
-        assert_eq!((found.name, found.severity), ("buffers-not-refilled", Severity::Note));
-        assert!(found.remedy.contains("-XX:TLABRefillWasteFraction=1"), "{found:?}");
+        assert_eq!(
+            (found.name, found.severity),
+            ("buffers-not-refilled", Severity::Note)
+        );
+        assert!(
+            found.remedy.contains("-XX:TLABRefillWasteFraction=1"),
+            "{found:?}"
+        );
         found.sentence
     };
     assert!(of(Some(false), "listen=off").contains("attached"));

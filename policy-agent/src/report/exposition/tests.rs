@@ -19,7 +19,8 @@ use super::super::catalog;
 use super::super::fold::Folder;
 use super::super::recorder::BUCKETS;
 use super::super::{
-    Account, Evidence, Heap, Kind, Mode, PolicyStatus, Principal, Process, Sampling, State, Tree,
+    Account, Evidence, Heap, Kind, Mode, PolicyStatus, Principal, Process, Route, Sampling, State,
+    Tree,
 };
 use super::*;
 use crate::events;

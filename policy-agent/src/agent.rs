@@ -38,6 +38,7 @@ use crate::jvm::sample::use_up_blind_buffer;
 use crate::jvm::sampler::JvmSampler;
 use crate::jvm::scan::enter_builtin_loaders;
 use crate::jvm::thread::Vm;
+use crate::jvm::tlab_refill;
 use crate::naming::{loader_thread, metadata_thread};
 use crate::options::Options;
 use crate::policy::enact;
@@ -221,6 +222,7 @@ impl Agent {
         enter_builtin_loaders(self, jni);
         self.switch_events(&[Event::ClassPrepare]);
         enact::apply(self, jni, self.policy.in_force());
+        tlab_refill::locate(&self.jvmti, jni);
         if self.core.samples_are_taken() && self.release < FIRST_WITHOUT_BLIND_BUFFER {
             use_up_blind_buffer(jni);
         }

@@ -17,6 +17,8 @@ pub(crate) struct Capabilities {
     pub(crate) bytecodes: bool,
     /// Rewriting the container classes that a door is fitted to.
     pub(crate) rewriting: bool,
+    /// Samples are not biased by how the JVM refills allocation buffers (`crate::jvm::tlab_refill`).
+    pub(crate) tlab_refill: bool,
 }
 
 /// The name of [`Capabilities::rewriting`] as published.
@@ -25,7 +27,7 @@ pub(crate) const REWRITING: &str = "retransform_classes";
 impl Capabilities {
     /// Asks the VM for each group of capabilities in turn, and logs which ones it refuses.
     /// `live`: the agent is attached to a running VM.
-    pub(crate) fn acquire(jvmti: &JvmTi, live: bool) -> Capabilities {
+    pub(crate) fn acquire(jvmti: &JvmTi, live: bool, tlab_refill: bool) -> Capabilities {
         let mut held = Capabilities {
             refunds: jvmti
                 .acquire(&[Capability::TagObjects, Capability::GenerateObjectFreeEvents])
@@ -36,6 +38,7 @@ impl Capabilities {
             bytecodes: jvmti.acquire(&[Capability::GetBytecodes]).is_ok(),
             // `crate::door` says what is missing without it, where it is missed.
             rewriting: jvmti.acquire(&[Capability::RetransformClasses]).is_ok(),
+            tlab_refill,
             ..Capabilities::default()
         };
         match jvmti.acquire(&[Capability::GenerateSampledObjectAllocEvents]) {
@@ -80,6 +83,7 @@ impl Capabilities {
             ("virtual_threads", self.virtual_threads),
             ("bytecodes", self.bytecodes),
             (REWRITING, self.rewriting),
+            ("tlab_refill", self.tlab_refill),
         ]
     }
 }

@@ -26,6 +26,8 @@ pub struct Options {
     pub run_file: Option<PathBuf>,
     /// `false` makes the agent inert; `true` makes it run even in the JDK's own tools.
     pub enabled: Option<bool>,
+    /// Leaves `TLABRefillWasteFraction` as the JVM has it.
+    pub keep_tlab_refill: bool,
     /// Where the log goes; standard error if `None`.
     pub log: Option<PathBuf>,
     /// A folder with a question of `heapwarden paths` or `holders`: the agent is loaded already, and answers it.
@@ -67,13 +69,14 @@ pub enum TestNames {
 }
 
 /// The options by name, with what each expects.
-const KEYS: [(&str, &str); 6] = [
+const KEYS: [(&str, &str); 7] = [
     ("config", "the absolute path of a policy file"),
     ("listen", "host:port, or off"),
     ("listen-strict", "true or false"),
     ("run-file", "an absolute path"),
     ("enabled", "true or false"),
     ("log", "the absolute path of a log file"),
+    ("tlab-refill", "auto or keep"),
 ];
 
 impl Options {
@@ -147,6 +150,13 @@ impl Options {
             "listen-strict" => self.set_switch(value, shown, |options| &mut options.listen_strict),
             "run-file" => self.run_file = Some(run_file::path(value)),
             "log" => self.log = Some(value.into()),
+            "tlab-refill" => match value {
+                "auto" => self.keep_tlab_refill = false,
+                "keep" => self.keep_tlab_refill = true,
+                other => self.warnings.push(format!(
+                    "{shown} is {other:?}, which is neither auto nor keep, and is ignored"
+                )),
+            },
             "command" => self.command = Some(value.into()),
             "test-refuse" if value == "naive" => self.test_refuse = Some(TestRefuse::Naive),
             "test-refuse" if value == "storm" => self.test_refuse = Some(TestRefuse::Storm),
@@ -217,6 +227,16 @@ mod tests {
         );
         let wrong = of("listen-strict=yes");
         assert_eq!((wrong.listen_strict, wrong.warnings.len()), (None, 1));
+    }
+
+    #[test]
+    fn buffers_are_left_alone_only_if_the_option_says_so() {
+        assert!(!Options::read("tlab-refill=auto", |_| None).keep_tlab_refill);
+        assert!(Options::read("tlab-refill=keep", |_| None).keep_tlab_refill);
+        let wrong = Options::read("tlab-refill=off", |_| None);
+        assert_eq!((wrong.keep_tlab_refill, wrong.warnings.len()), (false, 1));
+        let variable = |name: &str| (name == "HEAPWARDEN_TLAB_REFILL").then(|| "keep".to_owned());
+        assert!(Options::read("", variable).keep_tlab_refill);
     }
 
     #[test]

@@ -8,6 +8,8 @@ use crate::error::JvmTiError;
 use crate::guard;
 use crate::jvmti::JvmTi;
 use crate::threads::Vm;
+use crate::vm_buffers::BufferFields;
+use crate::vm_flags::{FlagChange, FlagKept};
 
 /// How the agent was loaded.
 #[derive(Debug)]
@@ -28,6 +30,23 @@ impl Start {
     /// If the VM has none to give.
     pub fn tools(&self) -> Result<JvmTi, JvmTiError> {
         self.vm.tools()
+    }
+
+    /// Changes a flag of the VM that nobody has set, if `wanted` and the VM is only starting; else reads it. Call it
+    /// inside the agent's entry point.
+    ///
+    /// # Errors
+    /// Why the flag is as it was.
+    pub fn change_flag(&self, change: &FlagChange, wanted: bool) -> Result<(), FlagKept> {
+        self.vm.change_flag(change, wanted && !self.live)
+    }
+
+    /// Where this VM keeps a thread's allocation buffer.
+    ///
+    /// # Errors
+    /// If the VM does not describe itself as expected.
+    pub fn buffer_fields(&self) -> Result<BufferFields, FlagKept> {
+        self.vm.buffer_fields()
     }
 }
 

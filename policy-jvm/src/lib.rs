@@ -20,6 +20,8 @@
 //! * Every function that the VM calls is a trampoline in this crate ([`Events`], [`JvmTi::rewrite`],
 //!   [`NativeMethod`], [`export_agent!`]) and runs its work inside [`guard::contain`]: a panic is counted, and the
 //!   event is dropped or the method returns a default.
+//! * What HotSpot keeps for itself is touched in two modules: a flag, while the VM starts (`vm_flags`), and the calling
+//!   thread's allocation buffer, which is read only (`vm_buffers`). Both find it by the tables that libjvm exports.
 //! * Only [`Jni::throw`] leaves a Java exception pending.
 //!
 //! # What the compiler refuses
@@ -109,6 +111,8 @@ mod rewriting;
 mod text;
 mod threads;
 mod values;
+mod vm_buffers;
+mod vm_flags;
 mod weak;
 mod zip;
 
@@ -130,4 +134,6 @@ pub use refs::{Global, Handle, Local, Ref};
 pub use rewriting::ClassFiles;
 pub use threads::Vm;
 pub use values::{AnyArray, Element, InstanceField, MOST_TAGS, Primitive};
+pub use vm_buffers::{BufferFields, Buffers, Refill};
+pub use vm_flags::{FlagChange, FlagKept};
 pub use weak::{Weak, WeakSlot};

@@ -12,6 +12,8 @@ use crate::guard;
 use crate::jvmti::JvmTi;
 use crate::kinds::Thread;
 use crate::refs::{Handle, Ref};
+use crate::vm_buffers::BufferFields;
+use crate::vm_flags::{FlagChange, FlagKept};
 
 /// The VM of this process, set when an entry point is called. It outlives the agent.
 static VM: AtomicPtr<jni::JavaVM> = AtomicPtr::new(ptr::null_mut());
@@ -54,6 +56,19 @@ impl Vm {
     pub(crate) fn tools(&self) -> Result<JvmTi, JvmTiError> {
         // SAFETY: `raw` is what the VM passed to an agent entry point, by `from_raw`'s contract.
         unsafe { JvmTi::of(self.raw) }
+    }
+
+    /// Changes a flag, or without `may_write` reads it. With it, only inside `Agent_OnLoad`.
+    pub(crate) fn change_flag(&self, change: &FlagChange, may_write: bool) -> Result<(), FlagKept> {
+        // SAFETY: `raw` is the live VM's invocation interface, whose functions are libjvm's. `Start` is made by an
+        // entry point, says which one it was, and is given to its work alone.
+        unsafe { change.make((**self.raw).GetEnv as *const c_void, may_write) }
+    }
+
+    /// Where this VM keeps a thread's allocation buffer.
+    pub(crate) fn buffer_fields(&self) -> Result<BufferFields, FlagKept> {
+        // SAFETY: as in `Vm::change_flag`.
+        unsafe { BufferFields::find((**self.raw).GetEnv as *const c_void) }
     }
 
     /// The environment of the calling thread, if it is attached and the VM knows this version of JNI.

@@ -182,6 +182,38 @@ fn a_capability_held_by_another_agent_is_named_and_shown() {
     });
 }
 
+/// Before JDK 25 the agent sets a flag of the JVM, if nobody has an opinion.
+#[test]
+fn buffers_are_refilled_unless_somebody_says_otherwise() {
+    const FLAG: &str = "TLABRefillWasteFraction";
+    let of = |vm: &Vm, given: Option<u32>, option: &str| {
+        let mut builder = victim(vm, "victim.Holder").option(option);
+        if let Some(value) = given {
+            builder = builder.flag(&format!("-XX:{FLAG}={value}"));
+        }
+        let mut jvm = builder.start();
+        let value = jvm.ask(&format!("flag {FLAG}")).remove(0);
+        let is_right = jvm.metrics().value(
+            "heapwarden_capability_enabled",
+            &[("capability", "tlab_refill")],
+        );
+        jvm.finish();
+        (value, is_right)
+    };
+    let told = |value: u32, is_right: f64| (format!("flag {value}"), Some(is_right));
+    on_each(&g1(), |vm| {
+        if vm.jdk.feature >= 25 {
+            assert_eq!(of(vm, None, "tlab-refill=auto"), told(64, 1.0), "{vm}");
+            return;
+        }
+        assert_eq!(of(vm, None, "tlab-refill=auto"), told(1, 1.0), "{vm}");
+        assert_eq!(of(vm, None, "tlab-refill=keep"), told(64, 0.0), "{vm}");
+        assert_eq!(of(vm, Some(64), "tlab-refill=auto"), told(64, 0.0), "{vm}");
+        assert_eq!(of(vm, Some(32), "tlab-refill=auto"), told(32, 0.0), "{vm}");
+        assert_eq!(of(vm, Some(1), "tlab-refill=keep"), told(1, 1.0), "{vm}");
+    });
+}
+
 #[test]
 fn disabled_means_inert() {
     on_each(&g1(), |vm| {

@@ -13,6 +13,7 @@ use crate::walks;
 
 use super::callbacks::Callbacks;
 use super::thread::Vm;
+use super::tlab_refill;
 
 /// The oldest JDK that the agent serves: sampling and refunds are measured from here on.
 const OLDEST_JDK: u32 = 17;
@@ -55,7 +56,8 @@ pub(super) fn load(start: Start) {
         }
     };
     let policy = PolicyStore::open(options.config.clone());
-    let capabilities = Capabilities::acquire(&jvmti, start.live);
+    let tlab_refill = tlab_refill::correct(&start, release, options.keep_tlab_refill);
+    let capabilities = Capabilities::acquire(&jvmti, start.live, tlab_refill);
     if let Err(failure) = jvmti.install(&Callbacks) {
         tracing::error!("the JVM refuses event callbacks ({failure}); the agent does nothing");
         return;

@@ -25,3 +25,4 @@ pub(crate) mod stack_judge;
 mod stack_walk;
 pub(crate) mod thread;
 mod thread_scopes;
+pub(crate) mod tlab_refill;

@@ -27,6 +27,7 @@ use super::recognizer::Recognizer;
 use super::sampled_thread::{self, Due};
 use super::site_stack;
 use super::stack::JavaThread;
+use super::tlab_refill;
 
 thread_local! {
     /// The interval for which this thread's sampler drew its next sample. A virtual thread samples with its
@@ -78,6 +79,10 @@ fn charge_untimed<'a>(
         agent.core.ledger.count_dropped(DropReason::TagFailed);
         return None;
     };
+    let interval_bytes = agent.core.ledger.intervals().bytes(interval);
+    if tlab_refill::is_surplus(jni, event.size_bytes, interval_bytes) {
+        return None;
+    }
     let recognizer = Recognizer { agent, jni };
     let class = recognizer.sampled_class(class);
     let (needs, side) = agent.core.identity.view();

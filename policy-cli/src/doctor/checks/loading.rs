@@ -5,13 +5,14 @@ use super::super::inputs::Inputs;
 use crate::process::printable;
 
 /// The agent's options; `test-refuse` is for its own tests.
-const OPTIONS: [&str; 7] = [
+const OPTIONS: [&str; 8] = [
     "config",
     "listen",
     "listen-strict",
     "run-file",
     "enabled",
     "log",
+    "tlab-refill",
     "test-refuse",
 ];
 
@@ -109,7 +110,7 @@ pub(super) fn unknown_options(inputs: &Inputs) -> Vec<Finding> {
                 "unknown-option",
                 "the agent ignores an option that it does not know",
                 printable(pair),
-                "write key=value with config, listen, listen-strict, run-file, enabled or log; a path must not contain a comma",
+                "write key=value with config, listen, listen-strict, run-file, enabled, log or tlab-refill; a path must not contain a comma",
             )
         })
         .collect()

@@ -91,6 +91,7 @@ pub(super) fn capability_missing(inputs: &Inputs) -> Vec<Finding> {
                     "start the JVM with this agent only, to see which other agent interferes",
                 ),
                 "virtual_threads" => return virtual_threads(inputs),
+                "tlab_refill" => return Some(buffers_not_refilled(inputs)),
                 _ => (
                     Severity::Note,
                     "the JVM did not grant a capability that this command does not know",
@@ -139,6 +140,32 @@ fn virtual_threads(inputs: &Inputs) -> Option<Finding> {
         format!("{CAPABILITY}{{capability=\"virtual_threads\"}} = 0"),
         remedy,
     ))
+}
+
+/// Before JDK 25 the JVM's sampler counts too much where allocation buffers are small, and the agent has not changed
+/// that (JDK-8356372).
+fn buffers_not_refilled(inputs: &Inputs) -> Finding {
+    let arguments = inputs.info.iter().map(|info| &info.arguments);
+    let mut options = arguments.filter_map(|arguments| arguments.heapwarden());
+    let keeps =
+        options.any(|options| crate::process::option(options, "tlab-refill") == Some("keep"));
+    let because = match inputs.loaded_at_start() {
+        Some(false) => {
+            ", and the agent was attached to the running JVM, when it was too late to set a flag against it"
+        }
+        Some(true) if keeps => ", and tlab-refill=keep forbids the agent to set a flag against it",
+        _ => ", and the agent could not set a flag against it (its log says why)",
+    };
+    Finding::new(
+        Severity::Note,
+        "buffers-not-refilled",
+        format!(
+            "accounts of arrays of 0.5 to 4 KiB can be much too high, up to twice what they hold where many threads \
+             allocate: before JDK 25 the JVM samples them too often{because}"
+        ),
+        format!("{CAPABILITY}{{capability=\"tlab_refill\"}} = 0"),
+        "start the JVM with -XX:TLABRefillWasteFraction=1, or use JDK 25",
+    )
 }
 
 /// Sampling is on, but nothing was sampled.

@@ -68,6 +68,29 @@ fn a_jvm_that_was_started_with_the_flag_is_not_told_to_use_it() {
 }
 
 #[test]
+fn buffers_that_are_not_refilled_are_told_with_the_reason() {
+    let of = |loaded_at_start, options: &str| {
+        let mut inputs = agent(&capability("tlab_refill"), vec![]);
+        inputs.accounts.as_mut().unwrap().jvm.loaded_at_start = loaded_at_start;
+        let agent = format!("-agentpath:/libheapwarden.so={options}");
+        inputs.info = jvm(&[], &[&agent, "Main"]).info;
+        let found = capability_missing(&inputs).remove(0);
+        assert_eq!(
+            (found.name, found.severity),
+            ("buffers-not-refilled", Severity::Note)
+        );
+        assert!(
+            found.remedy.contains("-XX:TLABRefillWasteFraction=1"),
+            "{found:?}"
+        );
+        found.sentence
+    };
+    assert!(of(Some(false), "listen=off").contains("attached"));
+    assert!(of(Some(true), "tlab-refill=keep").contains("tlab-refill=keep"));
+    assert!(of(Some(true), "listen=off").contains("log"));
+}
+
+#[test]
 fn no_samples_and_no_collection_are_notes() {
     let inputs = agent("heapwarden_samples_total 0\n", vec![]);
     assert_eq!(no_samples(&inputs)[0].name, "no-samples");

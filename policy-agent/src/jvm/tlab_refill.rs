@@ -1,0 +1,118 @@
+//! Keeps the JVM's sampler right before JDK 25 (JDK-8356372).
+//!
+//! # What is wrong
+//! An allocation that does not fit the rest of its thread's buffer is made outside, if that rest is more than the
+//! buffer's size divided by `TLABRefillWasteFraction` (64): the rest would be too much to waste. With sampling on, the
+//! JVM then adds the rest of the buffer to the bytes since the latest sample, each time, though nobody has allocated
+//! them. The next object for which the buffer is refilled is judged with all of these, and sampled too often. Arrays of
+//! 1 to 4 KiB in small buffers came out up to twice too high.
+//!
+//! # What is done
+//! With 1 no rest is too much, so such an allocation refills the buffer: nothing is made outside while a new buffer can
+//! be had, and no bytes are added twice. The rest of the buffer is wasted, less than the size of the object that did
+//! not fit, and the JVM takes it for allocated by that object: it samples an object of s bytes that came after a waste of x
+//! bytes with `p(s + x)` instead of `p(s)`, where `p(b) = 1 - e^(-b/I)`. So a sample of an object that is the first in its
+//! buffer is kept with the probability `p(s) / p(s + x)`. The x of one refill is not known; the thread's mean since the
+//! latest collection is, and x is less than s.
+//!
+//! The flag can be set in `Agent_OnLoad` only. The JVM reads it when it sizes the buffer of its first thread, after
+//! that, and again at each refill.
+
+use std::sync::OnceLock;
+
+use policy_jvm::{BufferFields, Buffers, FlagChange, FlagKept, Jni, JvmTi, Start};
+
+/// The first JDK whose sampler counts right.
+const FIRST_RIGHT: u32 = 25;
+
+const CHANGE: FlagChange = FlagChange {
+    name: "TLABRefillWasteFraction",
+    default: 64,
+    value: 1,
+};
+
+/// What a user can do.
+const REMEDY: &str = "start the JVM with -XX:TLABRefillWasteFraction=1";
+
+/// Set at the load, if samples of refills are to be thinned.
+static FIELDS: OnceLock<BufferFields> = OnceLock::new();
+static BUFFERS: OnceLock<Buffers> = OnceLock::new();
+
+/// Sets the flag, if the JVM needs it and `keep` does not forbid it; whether samples are right. Why they are not is
+/// logged.
+pub(super) fn correct(start: &Start, release: u32, keep: bool) -> bool {
+    if release >= FIRST_RIGHT {
+        return true;
+    }
+    let why = match start.change_flag(&CHANGE, !keep) {
+        Ok(()) | Err(FlagKept::Already(_)) => {
+            match start.buffer_fields() {
+                Ok(fields) => drop(FIELDS.set(fields)),
+                Err(why) => tracing::warn!("the rest of a buffer counts as allocated ({why})"),
+            }
+            return true;
+        }
+        Err(FlagKept::Left(_)) if keep => "tlab-refill=keep".to_owned(),
+        Err(FlagKept::Left(_)) => "the JVM runs already".to_owned(),
+        Err(why @ FlagKept::Chosen(_)) => why.to_string(),
+        Err(why) => {
+            tracing::warn!("{} cannot be changed: {why}", CHANGE.name);
+            why.to_string()
+        }
+    };
+    tracing::info!(
+        "before JDK {FIRST_RIGHT} accounts of arrays can be too high, and {} is left alone ({why}); {REMEDY}",
+        CHANGE.name
+    );
+    false
+}
+
+/// Finds where threads have their buffers, if samples of refills are to be thinned. On a Java thread, in the live phase.
+pub(crate) fn locate(jvmti: &JvmTi, jni: &Jni) {
+    let Some(fields) = FIELDS.get() else { return };
+    let thread = jvmti.current_thread(jni);
+    match thread.and_then(|thread| fields.locate(jni, &thread)) {
+        Some(buffers) => drop(BUFFERS.set(buffers)),
+        None => tracing::warn!("the rest of a buffer counts as allocated (threads are not found)"),
+    }
+}
+
+/// Whether a sample is one too many: of an object for which its buffer was refilled. On the allocating thread: three
+/// loads, and for a refill two more and two exponentials.
+pub(super) fn is_surplus(jni: &Jni, size_bytes: u64, interval_bytes: u64) -> bool {
+    let Some(refill) = (BUFFERS.get()).and_then(|buffers| buffers.refill(jni, size_bytes)) else {
+        return false;
+    };
+    let kept = share_kept(size_bytes, refill.mean_waste_bytes, interval_bytes);
+    kept < 1.0 && fastrand::f64() >= kept
+}
+
+/// The share of such samples that is kept.
+fn share_kept(size_bytes: u64, mean_waste_bytes: f64, interval_bytes: u64) -> f64 {
+    if interval_bytes == 0 || size_bytes == 0 {
+        return 1.0;
+    }
+    let size = size_bytes as f64;
+    let p = |bytes: f64| -(-bytes / interval_bytes as f64).exp_m1();
+    p(size) / p(size + mean_waste_bytes.min(size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share_kept;
+
+    #[test]
+    fn what_is_kept_undoes_what_the_waste_adds() {
+        assert_eq!(share_kept(1000, 0.0, 65_536), 1.0);
+        assert!((share_kept(1000, 500.0, 1 << 30) - 2.0 / 3.0).abs() < 1e-3);
+        assert!(
+            (share_kept(1000, 9e9, 1 << 30) - 0.5).abs() < 1e-3,
+            "never more than the size"
+        );
+        assert!(
+            share_kept(1_000_000, 500_000.0, 1024) > 0.999,
+            "certain with or without"
+        );
+        assert_eq!(share_kept(1000, 500.0, 0), 1.0, "every object is sampled");
+    }
+}

@@ -10,7 +10,7 @@ public final class Host {
     private Host() {}
 
     public static void main(String[] args) throws Exception {
-        Path folder = Files.createTempDirectory(Path.of("."), "cassandra").toAbsolutePath();
+        Path folder = Path.of(args[2]);
         Path settings = folder.resolve("cassandra.yaml");
         Files.writeString(
                 settings,

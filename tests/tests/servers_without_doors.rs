@@ -226,7 +226,7 @@ const SUBJECTS: [Subject; 18] = [
         name: "elasticmq",
         title: "ElasticMQ 1.6, a door",
         packages: &["org.elasticmq.*", "org.apache.pekko.*"],
-        account: "door = [\"org.elasticmq.rest.sqs.SendMessageDirectives#sendMessage\"]\nrefuse-with = \"exception\"\n",
+        account: "door = [\"org.elasticmq.rest.sqs.SendMessageDirectives#doSendMessage\"]\nrefuse-with = \"exception\"\n",
         ..USUAL
     },
     Subject {
@@ -243,9 +243,10 @@ const SUBJECTS: [Subject; 18] = [
         limit_mib: 160,
         unit_bytes: 20 << 20,
         batch: 1,
-        // A load goes fast, and most of what it makes is garbage, which counts until a collection of all memory.
+        // A probe is a load of its own, and one goes in each 1.6 s: it grows on while it is over.
         rest: Duration::from_secs(1),
-        most: 3.0,
+        most: 5.0,
+        heap: "1536m",
         ..USUAL
     },
     Subject {

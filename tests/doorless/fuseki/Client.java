@@ -32,7 +32,11 @@ public final class Client implements Target {
                         .timeout(Duration.ofSeconds(9))
                         .header("Content-Type", type)
                         .header("Accept", "text/csv")
-                        .method(method, HttpRequest.BodyPublishers.ofString(body))
+                        .method(
+                                method,
+                                body.isEmpty()
+                                        ? HttpRequest.BodyPublishers.noBody()
+                                        : HttpRequest.BodyPublishers.ofString(body))
                         .build();
         HttpResponse<String> answer;
         try {
@@ -46,8 +50,10 @@ public final class Client implements Target {
         return answer.body();
     }
 
+    /** By GET: a load that was turned away ends its connection, and a client sends only a GET again. */
     private String query(String text) throws IOException, InterruptedException {
-        return send("/sparql", "POST", "application/sparql-query", text);
+        String query = URLEncoder.encode(text, StandardCharsets.UTF_8);
+        return send("/sparql?query=" + query, "GET", "application/sparql-query", "");
     }
 
     private void update(String text) throws IOException, InterruptedException {

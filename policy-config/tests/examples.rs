@@ -54,10 +54,12 @@ fn every_example_is_accepted_without_a_warning() {
 }
 
 /// The policies for servers.
-const SERVERS: [&str; 12] = [
+const SERVERS: [&str; 14] = [
     "activemq",
     "artemis",
     "cassandra",
+    "flowable",
+    "fuseki",
     "h2",
     "hazelcast",
     "hsqldb",

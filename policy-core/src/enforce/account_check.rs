@@ -338,12 +338,14 @@ impl AccountCheck {
         }
         let mut reserve = status.reserve.unwrap_or_default();
         let bytes = door.reserve_bytes(limit_bytes, context.free_heap_bytes);
-        // While a verdict about it is awaited or in force, it does not grow with the free heap: the verdict
-        // would be void at each collection.
-        reserve.bytes = match reserve.phase {
-            Phase::Open => bytes,
-            Phase::Suspect { .. } | Phase::Over { .. } => bytes.min(reserve.bytes),
-        };
+        // While a verdict about it is awaited or in force, it follows what collections of all memory leave free, which
+        // the verdict follows, too. Other readings count garbage as used: a concurrent collector's heap looks full
+        // before each of its collections, and a reserve that only shrank would stay at nothing.
+        let is_proved = status.covered.upto > reserve.measured;
+        if reserve.phase == Phase::Open || is_proved {
+            reserve.bytes = bytes;
+        }
+        reserve.measured = status.covered.upto;
         let observation = Observation {
             limit_bytes: Some(limit_bytes + reserve.bytes),
             epoch,

@@ -103,9 +103,15 @@ impl EnforcementLog {
                 measured(live),
             );
         } else {
+            // The collection may have begun before it let go.
+            let (survived, charged) = (observation.survived.left, observation.charged);
+            let (left, how) = match charged.bytes < survived.bytes {
+                true => (charged, "is charged to it"),
+                false => (survived, "survived the latest collection"),
+            };
             tracing::info!(
-                "account {account} is admitted again: {} survived the latest collection, the limit is {limit}; states: {history}{left_out}",
-                measured(observation.survived.left),
+                "account {account} is admitted again: {} {how}, the limit is {limit}; states: {history}{left_out}",
+                measured(left),
             );
         }
     }

@@ -93,6 +93,8 @@ pub struct LimitStatus {
 pub struct ReserveStatus {
     /// Its size in bytes.
     pub bytes: u64,
+    /// The covering proof that it was measured at last.
+    pub measured: Option<Epoch>,
     /// Open, suspect or over: of limit + reserve.
     pub phase: Phase,
     /// When the phase last changed.

@@ -60,6 +60,22 @@ public final class Client implements Target {
     }
 
     @Override
+    public void delete(int number) throws Exception {
+        with(
+                session -> {
+                    try (ClientConsumer consumer = session.createConsumer(QUEUE)) {
+                        ClientMessage message = consumer.receive(5_000);
+                        if (message == null) {
+                            throw new IllegalStateException("no message came");
+                        }
+                        message.acknowledge();
+                    }
+                    session.commit();
+                    return 1;
+                });
+    }
+
+    @Override
     public void drop() throws Exception {
         with(
                 session -> {

@@ -1,44 +1,42 @@
-import com.datastax.driver.core.Cluster;
-import com.datastax.driver.core.PreparedStatement;
-import com.datastax.driver.core.Session;
-import com.datastax.driver.core.exceptions.NoHostAvailableException;
+import com.datastax.oss.driver.api.core.AllNodesFailedException;
+import com.datastax.oss.driver.api.core.CqlSession;
+import com.datastax.oss.driver.api.core.cql.PreparedStatement;
 import doorless.Loader;
 import doorless.Target;
+import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Rows of a table that is truncated. */
+/** Rows of a table that is truncated, by a driver of the generation 4: the one before drops its connection at a ServerError. */
 public final class Client implements Target {
-    private final Session session;
+    private final CqlSession session;
     private final PreparedStatement insert;
 
-    private Client(Session session) {
+    private Client(CqlSession session) {
         this.session = session;
         session.execute(
-                "CREATE KEYSPACE loaded WITH replication ="
+                "CREATE KEYSPACE IF NOT EXISTS loaded WITH replication ="
                         + " {'class': 'SimpleStrategy', 'replication_factor': 1}");
-        session.execute("CREATE TABLE loaded.held (id int PRIMARY KEY, data blob)");
+        session.execute("CREATE TABLE IF NOT EXISTS loaded.held (id int PRIMARY KEY, data blob)");
         insert = session.prepare("INSERT INTO loaded.held (id, data) VALUES (?, ?)");
     }
 
     public static void main(String[] args) throws Exception {
         Quiet.logging(Files.createTempDirectory(Path.of("."), "client").toAbsolutePath());
-        Cluster cluster =
-                Cluster.builder()
-                        .addContactPoint("127.0.0.1")
-                        .withPort(Integer.parseInt(args[0]))
-                        .withoutJMXReporting()
-                        .build();
-        Loader.serve(new Client(connected(cluster)));
+        System.setProperty("datastax-java-driver.basic.request.timeout", "8 seconds");
+        Loader.serve(new Client(connected(Integer.parseInt(args[0]))));
     }
 
     /** The node may still be starting. */
-    private static Session connected(Cluster cluster) throws Exception {
+    private static CqlSession connected(int port) throws Exception {
         for (int attempt = 0; ; attempt++) {
             try {
-                return cluster.connect();
-            } catch (NoHostAvailableException notYet) {
+                return CqlSession.builder()
+                        .addContactPoint(new InetSocketAddress("127.0.0.1", port))
+                        .withLocalDatacenter("datacenter1")
+                        .build();
+            } catch (AllNodesFailedException notYet) {
                 if (attempt == 100) {
                     throw notYet;
                 }
@@ -50,6 +48,16 @@ public final class Client implements Target {
     @Override
     public void load(int number) {
         session.execute(insert.bind(number, ByteBuffer.allocate(UNIT_BYTES)));
+    }
+
+    @Override
+    public void delete(int number) {
+        throw new UnsupportedOperationException("a tombstone takes memory");
+    }
+
+    @Override
+    public void read() {
+        session.execute("SELECT data FROM loaded.held WHERE id = 0");
     }
 
     @Override

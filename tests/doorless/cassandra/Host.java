@@ -10,7 +10,7 @@ public final class Host {
     private Host() {}
 
     public static void main(String[] args) throws Exception {
-        Path folder = Files.createTempDirectory(Path.of("."), "cassandra").toAbsolutePath();
+        Path folder = Path.of(args[2]);
         Path settings = folder.resolve("cassandra.yaml");
         Files.writeString(
                 settings,
@@ -32,8 +32,7 @@ public final class Host {
                 commitlog_directory: %3$s/commitlog
                 hints_directory: %3$s/hints
                 saved_caches_directory: %3$s/caches
-                commitlog_sync: periodic
-                commitlog_sync_period: 10000ms
+                commitlog_sync: batch
                 commitlog_segment_size: 8MiB
                 memtable_allocation_type: heap_buffers
                 memtable_heap_space: 512MiB

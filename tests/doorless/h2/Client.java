@@ -9,6 +9,9 @@ import java.sql.Statement;
 
 /** Rows of a table in memory. Each is a connection of its own, as from many clients. */
 public final class Client implements Target {
+    private static final String COUNT =
+            "SELECT COUNT(*) FROM HELD WHERE LENGTH(DATA) = " + UNIT_BYTES;
+
     private final String url;
 
     private Client(String port) {
@@ -44,6 +47,11 @@ public final class Client implements Target {
     }
 
     @Override
+    public void delete(int number) throws SQLException {
+        update("DELETE FROM HELD WHERE ID = " + number);
+    }
+
+    @Override
     public void drop() throws SQLException {
         update("TRUNCATE TABLE HELD");
     }
@@ -52,7 +60,7 @@ public final class Client implements Target {
     public long count() throws SQLException {
         try (Connection connection = connect();
                 Statement statement = connection.createStatement();
-                ResultSet result = statement.executeQuery("SELECT COUNT(*) FROM HELD")) {
+                ResultSet result = statement.executeQuery(COUNT)) {
             result.next();
             return result.getLong(1);
         }

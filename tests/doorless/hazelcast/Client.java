@@ -26,6 +26,16 @@ public final class Client implements Target {
     }
 
     @Override
+    public void delete(int number) {
+        held.delete(number);
+    }
+
+    @Override
+    public void read() {
+        held.get(0);
+    }
+
+    @Override
     public void drop() {
         for (int number : held.keySet()) {
             held.delete(number);

@@ -9,6 +9,9 @@ import java.sql.Statement;
 
 /** Rows of a table in memory, over one connection: to open one takes a tenth of a second. After an error it is another. */
 public final class Client implements Target {
+    private static final String COUNT =
+            "SELECT COUNT(*) FROM HELD WHERE OCTET_LENGTH(DATA) = " + UNIT_BYTES;
+
     private final String url;
     private Connection open;
 
@@ -18,7 +21,7 @@ public final class Client implements Target {
 
     public static void main(String[] args) throws Exception {
         Client client = new Client(args[0]);
-        client.update("CREATE MEMORY TABLE HELD (ID INT PRIMARY KEY, DATA VARBINARY(40000))");
+        client.update("CREATE MEMORY TABLE IF NOT EXISTS HELD (ID INT PRIMARY KEY, DATA VARBINARY(40000))");
         Loader.serve(client);
     }
 
@@ -80,6 +83,11 @@ public final class Client implements Target {
                 });
     }
 
+    @Override
+    public void delete(int number) throws SQLException {
+        update("DELETE FROM HELD WHERE ID = " + number);
+    }
+
     /** One half row by row, the other at once. */
     @Override
     public void drop() throws SQLException {
@@ -91,7 +99,7 @@ public final class Client implements Target {
         return with(
                 connection -> {
                     try (Statement statement = connection.createStatement();
-                            ResultSet result = statement.executeQuery("SELECT COUNT(*) FROM HELD")) {
+                            ResultSet result = statement.executeQuery(COUNT)) {
                         result.next();
                         return result.getLong(1);
                     }

@@ -4,7 +4,7 @@ import java.util.Map;
 import org.hsqldb.server.Server;
 import victim.Protocol;
 
-/** HSQLDB's server with one database in memory. */
+/** HSQLDB's server with one database: its tables are in memory, and its log on disk. */
 public final class Host {
     private Host() {}
 
@@ -13,7 +13,7 @@ public final class Host {
         server.setLogWriter(new PrintWriter(Writer.nullWriter()));
         server.setPort(Integer.parseInt(args[0]));
         server.setDatabaseName(0, "loaded");
-        server.setDatabasePath(0, "mem:loaded");
+        server.setDatabasePath(0, "file:" + args[1] + "/loaded;hsqldb.write_delay=false");
         server.setNoSystemExit(true);
         server.start();
         server.checkRunning(true);

@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ConsumerGroupListing;
@@ -29,9 +30,12 @@ public final class Client implements Target {
         properties.put("request.timeout.ms", "8000");
         properties.put("default.api.timeout.ms", "60000");
         Admin admin = Admin.create(properties);
-        admin.createTopics(List.of(new NewTopic(TOPIC, PARTITIONS, (short) 1)))
-                .all()
-                .get(60, TimeUnit.SECONDS);
+        Set<String> topics = admin.listTopics().names().get(60, TimeUnit.SECONDS);
+        if (!topics.contains(TOPIC)) {
+            admin.createTopics(List.of(new NewTopic(TOPIC, PARTITIONS, (short) 1)))
+                    .all()
+                    .get(60, TimeUnit.SECONDS);
+        }
         Loader.serve(new Client(admin));
     }
 
@@ -43,6 +47,11 @@ public final class Client implements Target {
             offsets.put(new TopicPartition(TOPIC, partition), new OffsetAndMetadata(0, metadata));
         }
         admin.alterConsumerGroupOffsets("group-" + number, offsets).all().get();
+    }
+
+    @Override
+    public void delete(int number) throws Exception {
+        admin.deleteConsumerGroups(List.of("group-" + number)).all().get();
     }
 
     private List<String> groups() throws Exception {

@@ -13,7 +13,7 @@ public final class Host {
     private Host() {}
 
     public static void main(String[] args) throws Exception {
-        Path folder = Files.createTempDirectory(Path.of("."), "kafka").toAbsolutePath();
+        Path folder = Path.of(args[2]);
         Path properties = folder.resolve("server.properties");
         Files.writeString(
                 properties,
@@ -34,7 +34,7 @@ public final class Host {
                         .formatted(args[0], args[1], folder),
                 StandardCharsets.UTF_8);
         String[] format = {
-            "format", "--cluster-id", "aGVhcHdhcmRlbi10ZXN0cw", "--config", properties.toString()
+            "format", "--ignore-formatted", "--cluster-id", "aGVhcHdhcmRlbi10ZXN0cw", "--config", properties.toString()
         };
         try (PrintStream nowhere = new PrintStream(OutputStream.nullOutputStream())) {
             StorageTool.execute(format, nowhere);

@@ -1,19 +1,42 @@
 import app.Hold;
 import doorless.Loader;
 import doorless.Target;
+import java.util.Optional;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import org.quartz.JobBuilder;
 import org.quartz.JobDetail;
+import org.quartz.JobExecutionContext;
+import org.quartz.JobExecutionException;
 import org.quartz.Scheduler;
+import org.quartz.SchedulerException;
 import org.quartz.TriggerBuilder;
 import org.quartz.impl.StdSchedulerFactory;
+import org.quartz.listeners.JobListenerSupport;
 import victim.Protocol;
 
 /** Jobs of an application that hold what they make. The client is in the same JVM. */
 public final class Host implements Target {
     private final Scheduler scheduler;
+    private final BlockingQueue<Optional<Exception>> ended = new LinkedBlockingQueue<>();
 
-    private Host(Scheduler scheduler) {
+    private Host(Scheduler scheduler) throws SchedulerException {
         this.scheduler = scheduler;
+        scheduler
+                .getListenerManager()
+                .addJobListener(
+                        new JobListenerSupport() {
+                            @Override
+                            public String getName() {
+                                return "ended";
+                            }
+
+                            @Override
+                            public void jobWasExecuted(
+                                    JobExecutionContext context, JobExecutionException failed) {
+                                ended.add(Optional.ofNullable(failed));
+                            }
+                        });
     }
 
     public static void main(String[] args) throws Exception {
@@ -33,7 +56,15 @@ public final class Host implements Target {
                         .usingJobData("number", number)
                         .build();
         scheduler.scheduleJob(job, TriggerBuilder.newTrigger().startNow().build());
-        Hold.await(number);
+        Optional<Exception> failed = ended.take();
+        if (failed.isPresent()) {
+            throw failed.get();
+        }
+    }
+
+    @Override
+    public void delete(int number) {
+        Hold.delete(number);
     }
 
     @Override

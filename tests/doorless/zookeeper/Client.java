@@ -48,6 +48,16 @@ public final class Client implements Target {
     }
 
     @Override
+    public void delete(int number) throws Exception {
+        keeper.delete(PARENT + "/" + number, -1);
+    }
+
+    @Override
+    public void read() throws Exception {
+        keeper.getChildren(PARENT, false);
+    }
+
+    @Override
     public void drop() throws Exception {
         for (String child : keeper.getChildren(PARENT, false)) {
             try {
@@ -60,6 +70,12 @@ public final class Client implements Target {
 
     @Override
     public long count() throws Exception {
-        return keeper.getChildren(PARENT, false).size();
+        long whole = 0;
+        for (String child : keeper.getChildren(PARENT, false)) {
+            if (keeper.getData(PARENT + "/" + child, false, null).length == UNIT_BYTES) {
+                whole++;
+            }
+        }
+        return whole;
     }
 }

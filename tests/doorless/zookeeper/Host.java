@@ -1,5 +1,3 @@
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.Map;
 import org.apache.zookeeper.server.ZooKeeperServerMain;
 import victim.Protocol;
@@ -10,8 +8,7 @@ public final class Host {
 
     public static void main(String[] args) throws Exception {
         System.setProperty("zookeeper.admin.enableServer", "false");
-        Path data = Files.createTempDirectory(Path.of("."), "data");
-        String[] arguments = {args[0], data.toString()};
+        String[] arguments = {args[0], args[1]};
         new Thread(() -> ZooKeeperServerMain.main(arguments), "main of ZooKeeper").start();
         Protocol.serve(Map.of());
         Runtime.getRuntime().halt(0);

@@ -45,7 +45,7 @@ const TABLE: &[(&str, Share)] = &[
     ("door_storm", shared(10, 1, 110)),
     ("routes", shared(5, 2, 120)),
     ("applications", shared(10, 1, 120)),
-    ("servers_without_doors", shared(10, 1, 5)),
+    ("servers_without_doors", shared(10, 1, 70)),
     ("refusals_keep_invariants", shared(9, 2, 100)),
     ("scopes", shared(9, 2, 90)),
     ("redeployment", shared(9, 2, 80)),

@@ -411,3 +411,25 @@ fn the_reserve_shrinks_with_the_free_heap() {
     account.decide();
     assert_eq!(account.word(), (true, true), "there is no room for it");
 }
+
+/// A heap that was full of garbage once does not leave an account without a reserve for ever.
+#[test]
+fn the_reserve_follows_what_collections_of_all_memory_leave_free() {
+    let mut account = Doored::new();
+    account.free_heap_bytes = 0;
+    account.turn();
+    account.keep(68);
+    account.decide();
+    assert_eq!(account.word(), (true, true));
+    account.free_heap_bytes = 1 << 29;
+    account.turn();
+    assert_eq!(account.word(), (true, true), "nothing has proved it");
+    account.collect();
+    account.turn();
+    assert_eq!(account.word(), (true, false), "there is room again");
+    account.free_heap_bytes = 0;
+    account.turn();
+    account.free_heap_bytes = 1 << 29;
+    account.decide();
+    assert_eq!(account.word(), (true, false), "it was garbage");
+}

@@ -6,7 +6,7 @@ import java.io.IOException;
 public final class CutException extends IOException {
     private static final long serialVersionUID = 1;
 
-    CutException(IOException cause) {
+    public CutException(IOException cause) {
         super("cut: " + cause, cause);
     }
 }

@@ -7,7 +7,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 
-/** An application behind HTTP that has /hold, /drop and /count. */
+/** An application behind HTTP that has /hold, /delete, /drop and /count. */
 public final class Http implements Target {
     private final String base;
     private final HttpClient client = HttpClient.newHttpClient();
@@ -34,6 +34,11 @@ public final class Http implements Target {
     @Override
     public void load(int number) throws IOException, InterruptedException {
         get("/hold");
+    }
+
+    @Override
+    public void delete(int number) throws IOException, InterruptedException {
+        get("/delete");
     }
 
     @Override

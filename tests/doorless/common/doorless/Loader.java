@@ -1,5 +1,7 @@
 package doorless;
 
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
@@ -8,20 +10,24 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 import victim.Protocol;
 
 /**
  * A client that a test commands. Nothing takes longer than ten seconds; what does counts as an error.
  *
  * <pre>
- * load COUNT   says "acknowledged errors cut", as numbers (cut: those of the errors without a whole answer), and
- *              the last error
- * drop         says "dropped", or the error
- * count        says the number of units that the server holds, or the error
+ * load COUNT     says "done errors cut", as numbers (cut: those of the errors without a whole answer), and the
+ *                last error
+ * read COUNT     the same of requests that keep nothing
+ * delete COUNT   the same of units that were acknowledged and are let go, one by one
+ * drop           says "dropped", or the error
+ * count          says the number of units that the server holds, or the error
  * </pre>
  */
 public final class Loader {
     private static final int PATIENCE_SECONDS = 10;
+    private static final String DONE = "done";
     private static final String LATE = "error: no answer in ";
     private static final String CUT = "error: " + CutException.class.getName();
     private static final ExecutorService CALLS =
@@ -31,6 +37,9 @@ public final class Loader {
                         thread.setDaemon(true);
                         return thread;
                     });
+
+    /** Acknowledged units. */
+    private static final Deque<Integer> HELD = new ArrayDeque<>();
 
     private static int next;
 
@@ -44,46 +53,82 @@ public final class Loader {
 
     public static Map<String, Protocol.Command> commands(Target target) {
         return Map.of(
-                "load", words -> load(target, Integer.parseInt(words[1])),
-                "drop",
+                "load", words -> repeat(Integer.parseInt(words[1]), 3, () -> load(target)),
+                "read",
                         words ->
-                                Protocol.say(
-                                        bounded(
-                                                () -> {
-                                                    target.drop();
-                                                    return "dropped";
-                                                })),
+                                repeat(
+                                        Integer.parseInt(words[1]),
+                                        Integer.MAX_VALUE,
+                                        () -> bounded(target::read)),
+                "delete",
+                        words ->
+                                repeat(
+                                        Integer.parseInt(words[1]),
+                                        Integer.MAX_VALUE,
+                                        () -> delete(target)),
+                "drop",
+                        words -> {
+                            String answer = bounded(target::drop);
+                            if (answer.equals(DONE)) {
+                                HELD.clear();
+                            }
+                            Protocol.say(answer);
+                        },
                 "count", words -> Protocol.say(bounded(() -> Long.toString(target.count()))));
     }
 
-    private static void load(Target target, int count) {
-        int acknowledged = 0;
+    private static String load(Target target) {
+        int number = next++;
+        String answer = bounded(() -> target.load(number));
+        if (answer.equals(DONE)) {
+            HELD.addLast(number);
+        }
+        return answer;
+    }
+
+    private static String delete(Target target) {
+        Integer number = HELD.peekFirst();
+        if (number == null) {
+            return "error: nothing is held";
+        }
+        String answer = bounded(() -> target.delete(number));
+        if (answer.equals(DONE)) {
+            HELD.removeFirst();
+        }
+        return answer;
+    }
+
+    /** A server in trouble is not asked a thousand times for ten seconds each. */
+    private static void repeat(int count, int mostErrors, Supplier<String> call) {
+        int done = 0;
         int errors = 0;
         int cut = 0;
         String last = "";
-        for (int i = 0; i < count; i++) {
-            int number = next++;
-            String answer =
-                    bounded(
-                            () -> {
-                                target.load(number);
-                                return "held";
-                            });
-            if (answer.equals("held")) {
-                acknowledged++;
+        for (int i = 0; i < count && errors < mostErrors && cut < 3; i++) {
+            String answer = call.get();
+            if (answer.equals(DONE)) {
+                done++;
             } else {
                 errors++;
                 last = answer;
                 if (answer.startsWith(CUT) || answer.startsWith(LATE)) {
                     cut++;
                 }
-                // A server in trouble is not asked a thousand times for ten seconds each.
-                if (errors >= 3) {
-                    break;
-                }
             }
         }
-        Protocol.say(acknowledged + " " + errors + " " + cut + " " + last);
+        Protocol.say(done + " " + errors + " " + cut + " " + last);
+    }
+
+    private interface Call {
+        void run() throws Exception;
+    }
+
+    private static String bounded(Call call) {
+        return bounded(
+                () -> {
+                    call.run();
+                    return DONE;
+                });
     }
 
     private static String bounded(Callable<String> call) {

@@ -8,9 +8,17 @@ public interface Target {
     /** Has the server hold one unit; returns once that is acknowledged. */
     void load(int number) throws Exception;
 
+    /** Has the server let go of one unit: of this one, or of any where units have no names. */
+    void delete(int number) throws Exception;
+
     /** Has the server let go of everything. */
     void drop() throws Exception;
 
-    /** Units that the server holds. */
+    /** Units that the server holds and that are whole. */
     long count() throws Exception;
+
+    /** A request that keeps nothing. */
+    default void read() throws Exception {
+        count();
+    }
 }

@@ -13,6 +13,7 @@ public final class Application {
                 .routing(
                         routing ->
                                 routing.get("/hold", (request, answer) -> answer.send(Shelf.hold()))
+                                        .get("/delete", (request, answer) -> answer.send(Shelf.delete()))
                                         .get("/drop", (request, answer) -> answer.send(Shelf.drop()))
                                         .get("/count", (request, answer) -> answer.send(Shelf.count())))
                 .build()

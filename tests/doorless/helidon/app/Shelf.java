@@ -18,6 +18,11 @@ final class Shelf {
         return "held";
     }
 
+    static String delete() {
+        HELD.poll();
+        return "deleted";
+    }
+
     static String drop() {
         HELD.clear();
         return "dropped";

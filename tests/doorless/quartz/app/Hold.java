@@ -19,11 +19,8 @@ public final class Hold implements Job {
         HELD.put(number, unit);
     }
 
-    /** Until the job has run; the caller's patience ends it. */
-    public static void await(int number) throws InterruptedException {
-        while (!HELD.containsKey(number)) {
-            Thread.sleep(5);
-        }
+    public static void delete(int number) {
+        HELD.remove(number);
     }
 
     public static void clear() {

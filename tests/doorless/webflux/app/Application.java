@@ -17,6 +17,7 @@ public final class Application {
         RouterFunction<ServerResponse> routes =
                 RouterFunctions.route()
                         .GET("/hold", request -> answer(Shelf::hold))
+                        .GET("/delete", request -> answer(Shelf::delete))
                         .GET("/drop", request -> answer(Shelf::drop))
                         .GET("/count", request -> answer(Shelf::count))
                         .build();

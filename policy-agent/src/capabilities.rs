@@ -2,6 +2,8 @@
 
 use policy_jvm::{Capability, JvmTi, JvmTiError};
 
+use crate::jvm::tlab_refill;
+
 /// Which capabilities the VM gave.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Capabilities {
@@ -83,7 +85,7 @@ impl Capabilities {
             ("virtual_threads", self.virtual_threads),
             ("bytecodes", self.bytecodes),
             (REWRITING, self.rewriting),
-            ("tlab_refill", self.tlab_refill),
+            ("tlab_refill", self.tlab_refill && !tlab_refill::is_undone()),
         ]
     }
 }

@@ -18,6 +18,7 @@ use crate::identity::names;
 use crate::jvm::collections::Collections;
 use crate::jvm::errors::{AccountName, Errors};
 use crate::jvm::method_inspection;
+use crate::jvm::tlab_refill;
 use crate::options::TestPanic;
 use crate::ports::{
     BarringFrame, Canaries, Clock, Collector, CollectorInfo, Delivery, Heap, LoggedRefusal, Means,
@@ -44,6 +45,7 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
         let core = &agent.core;
         core.enforcement.routes.learn(core, turns.jvm.uptime_ms());
         agent.enforcer_turns.finished();
+        tlab_refill::tell();
         agent.api.enforcer_took_turn();
         if agent.options().test_panic == Some(TestPanic::Enforcer)
             && turns.enforcer.is_any_over(&agent.core)

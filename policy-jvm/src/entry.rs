@@ -9,7 +9,7 @@ use crate::guard;
 use crate::jvmti::JvmTi;
 use crate::threads::Vm;
 use crate::vm_buffers::BufferFields;
-use crate::vm_flags::{FlagChange, FlagKept};
+use crate::vm_flags::{ChangedFlag, FlagChange, FlagKept};
 
 /// How the agent was loaded.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Start {
     ///
     /// # Errors
     /// Why the flag is as it was.
-    pub fn change_flag(&self, change: &FlagChange, wanted: bool) -> Result<(), FlagKept> {
+    pub fn change_flag(&self, change: &FlagChange, wanted: bool) -> Result<ChangedFlag, FlagKept> {
         self.vm.change_flag(change, wanted && !self.live)
     }
 

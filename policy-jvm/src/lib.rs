@@ -20,7 +20,7 @@
 //! * Every function that the VM calls is a trampoline in this crate ([`Events`], [`JvmTi::rewrite`],
 //!   [`NativeMethod`], [`export_agent!`]) and runs its work inside [`guard::contain`]: a panic is counted, and the
 //!   event is dropped or the method returns a default.
-//! * What HotSpot keeps for itself is touched in two modules: a flag, while the VM starts (`vm_flags`), and the calling
+//! * What HotSpot keeps for itself is touched in two modules: a flag, set while the VM starts (`vm_flags`), and the calling
 //!   thread's allocation buffer, which is read only (`vm_buffers`). Both find it by the tables that libjvm exports.
 //! * Only [`Jni::throw`] leaves a Java exception pending.
 //!
@@ -135,5 +135,5 @@ pub use rewriting::ClassFiles;
 pub use threads::Vm;
 pub use values::{AnyArray, Element, InstanceField, MOST_TAGS, Primitive};
 pub use vm_buffers::{BufferFields, Buffers, Refill};
-pub use vm_flags::{FlagChange, FlagKept};
+pub use vm_flags::{ChangedFlag, FlagChange, FlagKept};
 pub use weak::{Weak, WeakSlot};

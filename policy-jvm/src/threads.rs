@@ -13,7 +13,7 @@ use crate::jvmti::JvmTi;
 use crate::kinds::Thread;
 use crate::refs::{Handle, Ref};
 use crate::vm_buffers::BufferFields;
-use crate::vm_flags::{FlagChange, FlagKept};
+use crate::vm_flags::{ChangedFlag, FlagChange, FlagKept};
 
 /// The VM of this process, set when an entry point is called. It outlives the agent.
 static VM: AtomicPtr<jni::JavaVM> = AtomicPtr::new(ptr::null_mut());
@@ -59,7 +59,11 @@ impl Vm {
     }
 
     /// Changes a flag, or without `may_write` reads it. With it, only inside `Agent_OnLoad`.
-    pub(crate) fn change_flag(&self, change: &FlagChange, may_write: bool) -> Result<(), FlagKept> {
+    pub(crate) fn change_flag(
+        &self,
+        change: &FlagChange,
+        may_write: bool,
+    ) -> Result<ChangedFlag, FlagKept> {
         // SAFETY: `raw` is the live VM's invocation interface, whose functions are libjvm's. `Start` is made by an
         // entry point, says which one it was, and is given to its work alone.
         unsafe { change.make((**self.raw).GetEnv as *const c_void, may_write) }

@@ -29,6 +29,7 @@ pub struct BufferFields {
     top: usize,
     refills: usize,
     waste: usize,
+    desired: usize,
     /// The address of a number of words, set when the heap is made.
     reserve: usize,
 }
@@ -47,6 +48,8 @@ pub struct Buffers {
 pub struct Refill {
     /// What was left over of a buffer at a refill, in the mean since the latest collection. 0 if that is not known.
     pub mean_waste_bytes: f64,
+    /// How large the thread's buffers are to be; `None` while it had too few for a mean.
+    pub buffer_bytes: Option<u64>,
 }
 
 impl BufferFields {
@@ -71,6 +74,7 @@ impl BufferFields {
             top: of_buffer(c"_top", c"HeapWord*")?,
             refills: of_buffer(c"_number_of_refills", c"unsigned")?,
             waste: of_buffer(c"_refill_waste", c"unsigned")?,
+            desired: of_buffer(c"_desired_size", c"size_t")?,
             reserve: field(
                 &symbols,
                 c"ThreadLocalAllocBuffer",
@@ -79,7 +83,13 @@ impl BufferFields {
                 true,
             )?,
         };
-        let all = [fields.start, fields.top, fields.refills, fields.waste];
+        let all = [
+            fields.start,
+            fields.top,
+            fields.refills,
+            fields.waste,
+            fields.desired,
+        ];
         match all.iter().all(|at| *at < 1024) && fields.buffer < MOST_THREAD_BYTES {
             true => Ok(fields),
             false => Err(FlagKept::Unknown("a buffer's field is too far away")),
@@ -108,7 +118,7 @@ impl BufferFields {
 
 impl Buffers {
     /// Whether an object of this size, the latest that the calling thread has allocated, is the first in its buffer.
-    /// The thread is that of the environment. Three to five loads.
+    /// The thread is that of the environment. Two loads, and for a refill three more.
     pub fn refill(&self, jni: &Jni, size_bytes: u64) -> Option<Refill> {
         let buffer = jni.thread_address() - self.environment + self.fields.buffer;
         // All of these are of the calling thread's own structure, at places that the VM's tables give, and only this
@@ -120,8 +130,10 @@ impl Buffers {
         }
         let refills = read::<u32>(buffer + self.fields.refills);
         let waste = read::<u32>(buffer + self.fields.waste);
+        let desired_words = read::<u64>(buffer + self.fields.desired);
         Some(Refill {
             mean_waste_bytes: mean_waste(refills, waste, self.reserve_bytes),
+            buffer_bytes: (refills > 1).then(|| desired_words.saturating_mul(WORD_BYTES)),
         })
     }
 }

@@ -12,11 +12,13 @@
 //!
 //! # When
 //! Only in `Agent_OnLoad`. The VM has read its command line then, has made neither heap nor Java threads, and runs on
-//! one thread, so nothing has used the flag yet, and nothing reads it meanwhile.
+//! one thread, so nothing has used the flag yet, and nothing reads it meanwhile. The value of before may be put back at
+//! any time ([`ChangedFlag::put_back`]): the VM could have started with either.
 
 mod tables;
 
 use std::ffi::{CStr, CString, c_void};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use tables::{FlagEntry, Symbols, Tables, Width};
 pub(crate) use tables::{field, read};
@@ -53,6 +55,31 @@ pub struct FlagChange {
     pub value: u64,
 }
 
+/// A flag that was changed.
+#[derive(Debug, Clone, Copy)]
+pub struct ChangedFlag {
+    address: usize,
+    width: Width,
+    before: u64,
+}
+
+impl ChangedFlag {
+    /// Gives the flag the value back that it had. Any thread, at any time; one store.
+    pub fn put_back(&self) {
+        // SAFETY: `write` was given the same address: a variable of this width, aligned for it, which lives as long as
+        // the VM. Threads of the VM may read it meanwhile, in one load, and find one of two values with either of which
+        // it could have started.
+        unsafe {
+            match self.width {
+                Width::Four => AtomicU32::from_ptr(self.address as *mut u32)
+                    .store(self.before as u32, Ordering::Relaxed),
+                Width::Eight => AtomicU64::from_ptr(self.address as *mut u64)
+                    .store(self.before, Ordering::Relaxed),
+            }
+        }
+    }
+}
+
 impl FlagChange {
     /// Whether the flag may be changed, given what it is now.
     fn judge(&self, now: u64, is_default: bool, may_write: bool) -> Result<(), FlagKept> {
@@ -83,18 +110,23 @@ impl FlagChange {
         &self,
         of_vm: *const c_void,
         may_write: bool,
-    ) -> Result<(), FlagKept> {
+    ) -> Result<ChangedFlag, FlagKept> {
         let library = Library::containing(of_vm)?;
         self.make_by(&|name| library.symbol(name), may_write)
     }
 
     /// As [`FlagChange::make`], with the exported symbols.
-    fn make_by(&self, symbols: Symbols<'_>, may_write: bool) -> Result<(), FlagKept> {
+    fn make_by(&self, symbols: Symbols<'_>, may_write: bool) -> Result<ChangedFlag, FlagKept> {
         let tables = Tables::read(symbols)?;
         let flag = tables.flag(self.name)?;
         self.judge(flag.value(), flag.is_default(&tables), may_write)?;
+        let before = flag.value();
         write(&flag, self.value, &tables);
-        Ok(())
+        Ok(ChangedFlag {
+            address: flag.address,
+            width: flag.width,
+            before,
+        })
     }
 }
 
@@ -184,21 +216,18 @@ mod tests {
     #[test]
     fn the_value_is_written_with_its_origin_and_nothing_else_is() {
         let vm = FakeVm::new();
-        assert_eq!(
-            CHANGE.make_by(&|name| vm.symbol(name), false),
-            Err(FlagKept::Left(64))
-        );
+        let make = |may_write| CHANGE.make_by(&|name| vm.symbol(name), may_write);
+        assert_eq!(make(false).err(), Some(FlagKept::Left(64)));
         assert_eq!((vm.variable(), vm.origin()), (64, 0x10));
-        assert_eq!(CHANGE.make_by(&|name| vm.symbol(name), true), Ok(()));
+        let changed = make(true).unwrap();
         assert_eq!(
             (vm.variable(), vm.origin()),
             (1, 0x17),
             "internal, and still a product flag"
         );
-        assert_eq!(
-            CHANGE.make_by(&|name| vm.symbol(name), true),
-            Err(FlagKept::Already(1))
-        );
+        assert_eq!(make(true).err(), Some(FlagKept::Already(1)));
+        changed.put_back();
+        assert_eq!(vm.variable(), 64);
     }
 
     #[test]

@@ -214,6 +214,38 @@ fn buffers_are_refilled_unless_somebody_says_otherwise() {
     });
 }
 
+/// Arrays half as large as buffers waste much of them.
+#[test]
+fn a_program_that_would_waste_its_buffers_has_its_flag_back() {
+    const FLAG: &str = "TLABRefillWasteFraction";
+    let is_biased = |vm: &Vm| vm.jdk.feature < 25;
+    on_each(
+        &g1().into_iter().filter(is_biased).collect::<Vec<_>>(),
+        |vm| {
+            let mut jvm = victim(vm, "victim.Holder")
+                .heap("256m")
+                .flag("-XX:TLABSize=32k")
+                .flag("-XX:-ResizeTLAB")
+                .start();
+            jvm.ask("churn - bytes:1000*100000");
+            assert_eq!(
+                jvm.ask(&format!("flag {FLAG}")),
+                ["flag 1"],
+                "small ones waste little"
+            );
+            jvm.ask("churn - bytes:18000*20000");
+            assert_eq!(jvm.ask(&format!("flag {FLAG}")), ["flag 64"], "{vm}");
+            jvm.until_logged("TLABRefillWasteFraction is 64 again");
+            let labels = [("capability", "tlab_refill")];
+            let is_right = jvm
+                .metrics()
+                .value("heapwarden_capability_enabled", &labels);
+            assert_eq!(is_right, Some(0.0), "{vm}");
+            jvm.finish();
+        },
+    );
+}
+
 #[test]
 fn disabled_means_inert() {
     on_each(&g1(), |vm| {

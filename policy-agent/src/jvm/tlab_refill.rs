@@ -17,10 +17,18 @@
 //!
 //! The flag can be set in `Agent_OnLoad` only. The JVM reads it when it sizes the buffer of its first thread, after
 //! that, and again at each refill.
+//!
+//! # When it is undone
+//! Where arrays are about as large as buffers, half of what is allocated could be wasted, and collections come twice
+//! as often. So waste is measured at the sampled refills ([`Waste`]): if it is more than a tenth of the buffers, the flag
+//! gets its value back, for good. Samples are then what the JVM makes of them, and the capability says so.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use policy_jvm::{BufferFields, Buffers, FlagChange, FlagKept, Jni, JvmTi, Start};
+use policy_jvm::{
+    BufferFields, Buffers, ChangedFlag, FlagChange, FlagKept, Jni, JvmTi, Refill, Start,
+};
 
 /// The first JDK whose sampler counts right.
 const FIRST_RIGHT: u32 = 25;
@@ -37,6 +45,13 @@ const REMEDY: &str = "start the JVM with -XX:TLABRefillWasteFraction=1";
 /// Set at the load, if samples of refills are to be thinned.
 static FIELDS: OnceLock<BufferFields> = OnceLock::new();
 static BUFFERS: OnceLock<Buffers> = OnceLock::new();
+/// Set if the agent has changed the flag.
+static CHANGED: OnceLock<ChangedFlag> = OnceLock::new();
+static WASTE: Waste = Waste::new();
+/// The flag has its value back.
+static UNDONE: AtomicBool = AtomicBool::new(false);
+/// The log has said so.
+static UNDONE_TOLD: AtomicBool = AtomicBool::new(false);
 
 /// Sets the flag, if the JVM needs it and `keep` does not forbid it; whether samples are right. Why they are not is
 /// logged.
@@ -44,8 +59,12 @@ pub(super) fn correct(start: &Start, release: u32, keep: bool) -> bool {
     if release >= FIRST_RIGHT {
         return true;
     }
-    let why = match start.change_flag(&CHANGE, !keep) {
-        Ok(()) | Err(FlagKept::Already(_)) => {
+    let changed = start.change_flag(&CHANGE, !keep);
+    if let Ok(changed) = changed {
+        let _ = CHANGED.set(changed);
+    }
+    let why = match changed {
+        Ok(_) | Err(FlagKept::Already(_)) => {
             match start.buffer_fields() {
                 Ok(fields) => drop(FIELDS.set(fields)),
                 Err(why) => tracing::warn!("the rest of a buffer counts as allocated ({why})"),
@@ -77,14 +96,72 @@ pub(crate) fn locate(jvmti: &JvmTi, jni: &Jni) {
     }
 }
 
-/// Whether a sample is one too many: of an object for which its buffer was refilled. On the allocating thread: three
-/// loads, and for a refill two more and two exponentials.
+/// Whether too much was wasted, and the JVM does as it likes again. Any thread.
+pub(crate) fn is_undone() -> bool {
+    UNDONE.load(Ordering::Relaxed)
+}
+
+/// Tells the log, once, that the flag has its value back. A thread of the agent.
+pub(crate) fn tell() {
+    if is_undone() && !UNDONE_TOLD.swap(true, Ordering::Relaxed) {
+        tracing::warn!(
+            "{} is {} again: this program would waste more than a tenth of its allocation buffers; before JDK {FIRST_RIGHT} accounts of arrays can be too high now",
+            CHANGE.name,
+            CHANGE.default
+        );
+    }
+}
+
+/// Whether a sample is one too many: of an object for which its buffer was refilled. On the allocating thread: four
+/// loads, and for a refill three more and two exponentials.
 pub(super) fn is_surplus(jni: &Jni, size_bytes: u64, interval_bytes: u64) -> bool {
+    if is_undone() {
+        return false;
+    }
     let Some(refill) = (BUFFERS.get()).and_then(|buffers| buffers.refill(jni, size_bytes)) else {
         return false;
     };
+    if let Some(changed) = CHANGED.get()
+        && WASTE.is_too_much(&refill)
+    {
+        changed.put_back();
+        UNDONE.store(true, Ordering::Relaxed);
+        return false;
+    }
     let kept = share_kept(size_bytes, refill.mean_waste_bytes, interval_bytes);
     kept < 1.0 && fastrand::f64() >= kept
+}
+
+/// How much of their buffers threads waste, over some sampled refills: their number in the upper half, the sum of the
+/// shares in 1/1024 in the lower one. Relaxed, and refills that come during a change of window may be lost: it is a mean.
+struct Waste(AtomicU64);
+
+impl Waste {
+    /// Refills in a window.
+    const WINDOW: u64 = 256;
+    /// The most of the buffers that may be wasted: one part in so many.
+    const MOST: u64 = 10;
+    const ONE: f64 = 1024.0;
+
+    const fn new() -> Waste {
+        Waste(AtomicU64::new(0))
+    }
+
+    /// Counts a refill; whether it ends a window in which too much was wasted.
+    fn is_too_much(&self, refill: &Refill) -> bool {
+        let Some(buffer_bytes) = refill.buffer_bytes.filter(|bytes| *bytes > 0) else {
+            return false;
+        };
+        let share = (refill.mean_waste_bytes / buffer_bytes as f64).min(1.0);
+        let counted = 1 << 32 | (share * Self::ONE) as u64;
+        let sum = self.0.fetch_add(counted, Ordering::Relaxed) + counted;
+        let (refills, shares) = (sum >> 32, sum & u64::from(u32::MAX));
+        if refills < Self::WINDOW {
+            return false;
+        }
+        self.0.store(0, Ordering::Relaxed);
+        shares * Self::MOST > refills * Self::ONE as u64
+    }
 }
 
 /// The share of such samples that is kept.
@@ -99,7 +176,28 @@ fn share_kept(size_bytes: u64, mean_waste_bytes: f64, interval_bytes: u64) -> f6
 
 #[cfg(test)]
 mod tests {
-    use super::share_kept;
+    use super::*;
+
+    #[test]
+    fn a_tenth_of_the_buffers_may_be_wasted_and_no_more() {
+        let refill = |waste: f64, buffer_bytes| Refill {
+            mean_waste_bytes: waste,
+            buffer_bytes,
+        };
+        let judged = |waste| {
+            let meter = Waste::new();
+            (0..Waste::WINDOW * 3).any(|_| meter.is_too_much(&refill(waste, Some(32 << 10))))
+        };
+        assert!(judged(8.0 * 1024.0));
+        assert!(judged(4.0 * 1024.0));
+        assert!(!judged(3.0 * 1024.0));
+        let meter = Waste::new();
+        for _ in 1..Waste::WINDOW {
+            assert!(!meter.is_too_much(&refill(9e9, Some(1024))), "too few yet");
+            assert!(!meter.is_too_much(&refill(9e9, None)), "nothing is known");
+        }
+        assert!(meter.is_too_much(&refill(9e9, Some(1024))));
+    }
 
     #[test]
     fn what_is_kept_undoes_what_the_waste_adds() {

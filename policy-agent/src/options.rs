@@ -13,6 +13,18 @@ use policy_core::enforce::TestRefuse;
 use crate::http::retry::PortTaken;
 use crate::run_file;
 
+/// What becomes of the JVM's `TLABRefillWasteFraction` ([`crate::jvm::tlab_refill`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TlabRefill {
+    /// It is set to 1, and has its value back where that wastes too much.
+    #[default]
+    Auto,
+    /// It stays as the JVM has it.
+    Keep,
+    /// It is set to 1.
+    Always,
+}
+
 /// The agent's options.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
@@ -26,8 +38,8 @@ pub struct Options {
     pub run_file: Option<PathBuf>,
     /// `false` makes the agent inert; `true` makes it run even in the JDK's own tools.
     pub enabled: Option<bool>,
-    /// Leaves `TLABRefillWasteFraction` as the JVM has it.
-    pub keep_tlab_refill: bool,
+    /// What becomes of `TLABRefillWasteFraction`.
+    pub tlab_refill: TlabRefill,
     /// Where the log goes; standard error if `None`.
     pub log: Option<PathBuf>,
     /// A folder with a question of `heapwarden paths` or `holders`: the agent is loaded already, and answers it.
@@ -151,10 +163,11 @@ impl Options {
             "run-file" => self.run_file = Some(run_file::path(value)),
             "log" => self.log = Some(value.into()),
             "tlab-refill" => match value {
-                "auto" => self.keep_tlab_refill = false,
-                "keep" => self.keep_tlab_refill = true,
+                "auto" => self.tlab_refill = TlabRefill::Auto,
+                "keep" => self.tlab_refill = TlabRefill::Keep,
+                "always" => self.tlab_refill = TlabRefill::Always,
                 other => self.warnings.push(format!(
-                    "{shown} is {other:?}, which is neither auto nor keep, and is ignored"
+                    "{shown} is {other:?}, which is none of auto, keep and always, and is ignored"
                 )),
             },
             "command" => self.command = Some(value.into()),
@@ -231,12 +244,21 @@ mod tests {
 
     #[test]
     fn buffers_are_left_alone_only_if_the_option_says_so() {
-        assert!(!Options::read("tlab-refill=auto", |_| None).keep_tlab_refill);
-        assert!(Options::read("tlab-refill=keep", |_| None).keep_tlab_refill);
+        for (word, value) in [
+            ("auto", TlabRefill::Auto),
+            ("keep", TlabRefill::Keep),
+            ("always", TlabRefill::Always),
+        ] {
+            let read = Options::read(&format!("tlab-refill={word}"), |_| None);
+            assert_eq!(read.tlab_refill, value);
+        }
         let wrong = Options::read("tlab-refill=off", |_| None);
-        assert_eq!((wrong.keep_tlab_refill, wrong.warnings.len()), (false, 1));
+        assert_eq!(
+            (wrong.tlab_refill, wrong.warnings.len()),
+            (TlabRefill::Auto, 1)
+        );
         let variable = |name: &str| (name == "HEAPWARDEN_TLAB_REFILL").then(|| "keep".to_owned());
-        assert!(Options::read("", variable).keep_tlab_refill);
+        assert_eq!(Options::read("", variable).tlab_refill, TlabRefill::Keep);
     }
 
     #[test]

@@ -227,13 +227,15 @@ fn a_program_that_would_waste_its_buffers_has_its_flag_back() {
                 .flag("-XX:TLABSize=32k")
                 .flag("-XX:-ResizeTLAB")
                 .start();
-            jvm.ask("churn - bytes:1000*100000");
+            jvm.ask("churn - bytes:1000*20000");
             assert_eq!(
                 jvm.ask(&format!("flag {FLAG}")),
                 ["flag 1"],
                 "small ones waste little"
             );
-            jvm.ask("churn - bytes:18000*20000");
+            for _ in 0..10 {
+                jvm.ask("churn - bytes:18000*2000");
+            }
             assert_eq!(jvm.ask(&format!("flag {FLAG}")), ["flag 64"], "{vm}");
             jvm.until_logged("TLABRefillWasteFraction is 64 again");
             let labels = [("capability", "tlab_refill")];

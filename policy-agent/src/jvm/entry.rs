@@ -56,7 +56,7 @@ pub(super) fn load(start: Start) {
         }
     };
     let policy = PolicyStore::open(options.config.clone());
-    let tlab_refill = tlab_refill::correct(&start, release, options.keep_tlab_refill);
+    let tlab_refill = tlab_refill::correct(&start, release, options.tlab_refill);
     let capabilities = Capabilities::acquire(&jvmti, start.live, tlab_refill);
     if let Err(failure) = jvmti.install(&Callbacks) {
         tracing::error!("the JVM refuses event callbacks ({failure}); the agent does nothing");

@@ -26,6 +26,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::options::TlabRefill;
 use policy_jvm::{
     BufferFields, Buffers, ChangedFlag, FlagChange, FlagKept, Jni, JvmTi, Refill, Start,
 };
@@ -45,7 +46,7 @@ const REMEDY: &str = "start the JVM with -XX:TLABRefillWasteFraction=1";
 /// Set at the load, if samples of refills are to be thinned.
 static FIELDS: OnceLock<BufferFields> = OnceLock::new();
 static BUFFERS: OnceLock<Buffers> = OnceLock::new();
-/// Set if the agent has changed the flag.
+/// Set if the agent has changed the flag, and may undo it.
 static CHANGED: OnceLock<ChangedFlag> = OnceLock::new();
 static WASTE: Waste = Waste::new();
 /// The flag has its value back.
@@ -53,15 +54,16 @@ static UNDONE: AtomicBool = AtomicBool::new(false);
 /// The log has said so.
 static UNDONE_TOLD: AtomicBool = AtomicBool::new(false);
 
-/// Sets the flag, if the JVM needs it and `keep` does not forbid it; whether samples are right. Why they are not is
+/// Sets the flag, if the JVM needs it and the option does not forbid it; whether samples are right. Why they are not is
 /// logged.
-pub(super) fn correct(start: &Start, release: u32, keep: bool) -> bool {
+pub(super) fn correct(start: &Start, release: u32, wanted: TlabRefill) -> bool {
     if release >= FIRST_RIGHT {
         return true;
     }
+    let keep = wanted == TlabRefill::Keep;
     let changed = start.change_flag(&CHANGE, !keep);
-    if let Ok(changed) = changed {
-        let _ = CHANGED.set(changed);
+    if let (Ok(changed), TlabRefill::Auto) = (changed.as_ref(), wanted) {
+        let _ = CHANGED.set(*changed);
     }
     let why = match changed {
         Ok(_) | Err(FlagKept::Already(_)) => {

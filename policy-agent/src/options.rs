@@ -13,7 +13,7 @@ use policy_core::enforce::TestRefuse;
 use crate::http::retry::PortTaken;
 use crate::run_file;
 
-/// What becomes of the JVM's `TLABRefillWasteFraction` ([`crate::jvm::tlab_refill`]).
+/// What becomes of the JVM's `TLABRefillWasteFraction`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TlabRefill {
     /// It is set to 1, and has its value back where that wastes too much.

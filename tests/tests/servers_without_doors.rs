@@ -119,8 +119,8 @@ impl Subject {
 const SUBJECTS: [Subject; 18] = [
     Subject {
         name: "h2",
+        // It makes a thread for each connection: docs/limitations.md, many new threads.
         title: "H2 2.3, TCP server",
-        short: true,
         ..USUAL
     },
     Subject {

@@ -2,10 +2,10 @@
 //!
 //! # Rules
 //! 1. The heap is *short* at a reading if it has less free than a tenth of it, or less than what the suspects can take
-//!    until the next evidence ([`pace_bytes`], for [`EVIDENCE`]). That counts up to a quarter of the heap only, and up
-//!    to half of it where the share that survives has been measured.
-//! 2. One reading is enough if what suspects are sure to take by that measure is more than what is free: the heap would
-//!    be full before another came. Otherwise one reading is a moment. Where collections stop the world, the latest [`STREAK`] ends of pauses must be short.
+//!    until the next evidence ([`pace_bytes`], for [`EVIDENCE`]), by the share of it that was measured to survive. That
+//!    counts up to half of the heap only.
+//! 2. One reading is enough if what suspects can take is more than what is free: the heap would be full before another
+//!    came. Otherwise one reading is a moment. Where collections stop the world, the latest [`STREAK`] ends of pauses must be short.
 //!    Other collectors free memory between their pauses, so a pause shows the heap at its fullest: with them each
 //!    reading of the last [`WINDOW`] must be short, and [`STREAK`] of them at the least; while one is short, the
 //!    enforcer reads every [`LOOK`].
@@ -24,9 +24,9 @@ use crate::ports::CollectorKind;
 /// The heap is short below one part in so many.
 const TENTH: u64 = 10;
 /// What suspects can take counts up to one part in so many.
-const MOST: u64 = 4;
-/// And what they are sure to take.
-const MOST_SURE: u64 = 2;
+const MOST: u64 = 2;
+/// With a concurrent collector the heap is read more often from one part of the free bytes on, in so many.
+const NEAR: u64 = 4;
 /// Duress ends that much beyond, one part in so many.
 const BEYOND: u64 = 20;
 /// How many readings must agree.
@@ -62,23 +62,6 @@ pub struct Reading {
     pub after_pause: bool,
 }
 
-/// What suspects can take until the next evidence, if nothing stops them, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wanted {
-    /// By the share of their allocations that survives; one that was not measured counts as 1.
-    pub bytes: u64,
-    /// By measured shares alone.
-    pub sure_bytes: u64,
-}
-
-impl Wanted {
-    /// Adds what another suspect can take.
-    pub fn add(&mut self, other: Wanted) {
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.sure_bytes = self.sure_bytes.saturating_add(other.sure_bytes);
-    }
-}
-
 /// Follows the heap. On the enforcer's thread; no JVM.
 #[derive(Debug, Default)]
 pub struct Duress {
@@ -87,13 +70,13 @@ pub struct Duress {
 }
 
 impl Duress {
-    /// Notes a reading of a heap of `max_bytes`. `wanted`: what the suspects can take until the next evidence.
+    /// Notes a reading of a heap of `max_bytes`. `wanted_bytes`: what the suspects can take until the next evidence.
     pub fn look(
         &mut self,
         reading: Reading,
         kind: Option<CollectorKind>,
         max_bytes: u64,
-        wanted: Wanted,
+        wanted_bytes: u64,
     ) -> Figures {
         let is_concurrent = frees_between_pauses(kind);
         if is_concurrent || reading.after_pause {
@@ -102,11 +85,9 @@ impl Duress {
             }
             self.readings.push_back(reading);
         }
-        let sure_bytes = wanted.sure_bytes.min(max_bytes / MOST_SURE);
-        let short_below_bytes = (max_bytes / TENTH)
-            .max(wanted.bytes.min(max_bytes / MOST))
-            .max(sure_bytes);
-        let is_sure = (is_concurrent || reading.after_pause) && reading.free_bytes < sure_bytes;
+        let wanted_bytes = wanted_bytes.min(max_bytes / MOST);
+        let short_below_bytes = (max_bytes / TENTH).max(wanted_bytes);
+        let is_sure = (is_concurrent || reading.after_pause) && reading.free_bytes < wanted_bytes;
         let since = reading.now.checked_sub(WINDOW);
         let is_kept =
             |kept: &&Reading| !is_concurrent || since.is_none_or(|since| kept.now >= since);
@@ -138,12 +119,14 @@ impl Duress {
         self.figures
     }
 
-    /// How long until the next reading is wanted; `None` if the next pause is soon enough.
-    pub fn look_again(&self, kind: Option<CollectorKind>) -> Option<Duration> {
+    /// How long until the next reading is wanted; `None` if the next pause is soon enough. `wanted_bytes`: what the
+    /// suspects can take now.
+    pub fn look_again(&self, kind: Option<CollectorKind>, wanted_bytes: u64) -> Option<Duration> {
         let is_near =
             self.figures.free_bytes < self.figures.short_below_bytes || self.figures.is_on;
         let is_short_now = (self.readings.back())
-            .is_some_and(|latest| latest.free_bytes < self.figures.short_below_bytes);
+            .is_some_and(|latest| latest.free_bytes < self.figures.short_below_bytes)
+            || wanted_bytes > self.figures.free_bytes / NEAR;
         (frees_between_pauses(kind) && (is_near || is_short_now)).then_some(LOOK)
     }
 
@@ -213,7 +196,7 @@ mod tests {
         duress: Duress,
         now: Instant,
         kind: CollectorKind,
-        wanted: Wanted,
+        wanted: u64,
     }
 
     impl Heap {
@@ -222,7 +205,7 @@ mod tests {
                 duress: Duress::default(),
                 now: Instant::now(),
                 kind,
-                wanted: Wanted::default(),
+                wanted: 0,
             }
         }
 
@@ -252,35 +235,22 @@ mod tests {
     }
 
     #[test]
-    fn what_suspects_can_take_counts_up_to_a_quarter_of_the_heap() {
-        let mut heap = Heap::new(CollectorKind::StopTheWorld);
-        heap.wanted.bytes = 10_000 * MIB;
-        heap.read(0, 260, true);
-        assert!(!heap.read(50, 255, true));
-        heap.read(50, 245, true);
-        assert!(heap.read(50, 245, true));
-    }
-
-    #[test]
-    fn one_reading_is_enough_where_suspects_are_sure_to_take_the_rest() {
+    fn one_reading_is_enough_where_suspects_can_take_the_rest() {
         for (kind, after_pause) in [
             (CollectorKind::StopTheWorld, true),
             (CollectorKind::GenerationalZgc, false),
         ] {
             let mut heap = Heap::new(kind);
-            heap.wanted = Wanted {
-                bytes: 900 * MIB,
-                sure_bytes: 900 * MIB,
-            };
+            heap.wanted = 900 * MIB;
             assert!(!heap.read(0, 520, after_pause), "half of the heap at most");
             assert!(heap.read(20, 480, after_pause));
             let mut heap = Heap::new(kind);
-            heap.wanted.sure_bytes = 300 * MIB;
+            heap.wanted = 300 * MIB;
             assert!(!heap.read(0, 310, after_pause), "they leave some");
             assert!(heap.read(20, 290, after_pause));
         }
         let mut heap = Heap::new(CollectorKind::G1);
-        heap.wanted.sure_bytes = 900 * MIB;
+        heap.wanted = 900 * MIB;
         assert!(!heap.read(0, 100, false), "between pauses there is garbage");
     }
 
@@ -293,7 +263,7 @@ mod tests {
             assert!(!heap.read(20, 300, false));
             assert!(!heap.read(100, 120, false));
         }
-        assert!(heap.duress.look_again(Some(heap.kind)).is_none());
+        assert!(heap.duress.look_again(Some(heap.kind), 0).is_none());
         let mut begun = None;
         for look in 0..40 {
             if heap.read(20, 60, false) && begun.is_none() {
@@ -302,7 +272,7 @@ mod tests {
         }
         let begun = begun.expect("it is short for good");
         assert!((280..=440).contains(&begun), "{begun}");
-        assert_eq!(heap.duress.look_again(Some(heap.kind)), Some(LOOK));
+        assert_eq!(heap.duress.look_again(Some(heap.kind), 0), Some(LOOK));
     }
 
     #[test]

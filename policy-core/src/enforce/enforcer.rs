@@ -137,8 +137,15 @@ impl Enforcer {
         let until_allowed = self.evidence.budget().wait(now);
         let allowed_ms = (jvm.uptime_ms()).saturating_add(until_allowed.as_millis() as u64);
         core.enforcement.set_evidence_allowed_ms(allowed_ms);
-        let (duress, heap_again) = self.look_at_heap(core, jvm, after_pause);
+        let duress = self.look_at_heap(core, jvm, after_pause);
         let (need, again) = self.limited_accounts.turn(core, jvm, now, duress);
+        let wanted_bytes = self.limited_accounts.wanted_bytes();
+        let kind = match self.evidence.known_kind() {
+            None if wanted_bytes > 0 => self.evidence.collector(core, jvm).map(|found| found.kind),
+            known => known,
+        };
+        let heap_again = self.duress.look_again(kind, wanted_bytes);
+        let heap_again = heap_again.unwrap_or(LONGEST_SLEEP);
         let uncovered = (self.coverage).look(&core.directory(), &core.ledger, now);
         for line in uncovered {
             tracing::warn!("{line}");
@@ -172,18 +179,13 @@ impl Enforcer {
         again.min(sooner).min(heap_again).min(LONGEST_SLEEP)
     }
 
-    /// Whether the heap is short, and when to look again. Only accounts with limits can change that.
-    fn look_at_heap(
-        &mut self,
-        core: &Core,
-        jvm: &dyn Jvm,
-        after_pause: bool,
-    ) -> (duress::Figures, Duration) {
+    /// Whether the heap is short. Only accounts with limits can change that.
+    fn look_at_heap(&mut self, core: &Core, jvm: &dyn Jvm, after_pause: bool) -> duress::Figures {
         let used = jvm.used_bytes().filter(|_| !self.limited().is_empty());
         let Some(used) = used else {
             self.duress = Duress::default();
             core.enforcement.set_duress(duress::Figures::default());
-            return (duress::Figures::default(), LONGEST_SLEEP);
+            return duress::Figures::default();
         };
         let max_bytes = core.heap.max_bytes();
         let is_low = core.heap.free_after_gc_bytes() < max_bytes / 2;
@@ -200,15 +202,14 @@ impl Enforcer {
             free_bytes,
             after_pause,
         };
-        let wanted = self.limited_accounts.wanted();
+        let wanted_bytes = self.limited_accounts.wanted_bytes();
         let was_on = self.duress.figures().is_on;
-        let figures = self.duress.look(reading, kind, max_bytes, wanted);
+        let figures = self.duress.look(reading, kind, max_bytes, wanted_bytes);
         core.enforcement.set_duress(figures);
         if figures.is_on != was_on {
             self.tell_duress(figures, jvm.now());
         }
-        let again = self.duress.look_again(kind).unwrap_or(LONGEST_SLEEP);
-        (figures, again)
+        figures
     }
 
     /// Tells that duress began or ended: once in a while, because it may come and go.

@@ -15,7 +15,7 @@ use crate::ledger::{Epoch, Ledger, PurseId};
 
 use super::account_check::{AccountCheck, CheckContext, LimitedAccount};
 use super::collection_planner::Need;
-use super::duress::{Beyond, Figures, Wanted, victims};
+use super::duress::{Beyond, Figures, victims};
 use super::enforcement::Enforcement;
 use super::enforcement_log::EnforcementLog;
 use super::gate::Gates;
@@ -64,8 +64,8 @@ pub struct Evaluation {
     /// The covering proof that was there when duress began, or when it last chose one account more, and how many more
     /// it chose.
     pressed: Option<(Option<Epoch>, usize)>,
-    /// What the suspects can take until the next evidence.
-    wanted: Wanted,
+    /// What the suspects can take until the next evidence, in bytes.
+    wanted_bytes: u64,
     /// The log's rate limits.
     pub log: EnforcementLog,
 }
@@ -81,10 +81,10 @@ impl Evaluation {
         self.is_any_filling
     }
 
-    /// What the accounts that are suspect, or over and not refused, can take until the next evidence, as of the
-    /// latest turn.
-    pub fn wanted(&self) -> Wanted {
-        self.wanted
+    /// What the accounts that are suspect, or over and not refused, can take until the next evidence, in bytes, as of
+    /// the latest turn.
+    pub fn wanted_bytes(&self) -> u64 {
+        self.wanted_bytes
     }
 
     /// Chooses whom duress refuses first, by what each was found to hold.
@@ -204,7 +204,7 @@ impl Evaluation {
         let mut need = Need::None;
         let mut again = if waits { pause } else { Duration::from_secs(1) };
         let (mut is_any_asked, mut is_any_filling) = (false, false);
-        let mut wanted = Wanted::default();
+        let mut wanted_bytes = 0_u64;
         access.with(|statuses| {
             if let Some(sums) = sums {
                 self.prove(context, statuses, &checks, boundaries, sums);
@@ -224,12 +224,12 @@ impl Evaluation {
                         && status.filling.is_seen(context.now);
                 }
                 is_any_asked |= context.enforced && status.is_shut();
-                wanted.add(status.wanted());
+                wanted_bytes = wanted_bytes.saturating_add(status.wanted_bytes());
             }
         });
         context.gates.set_any_asked(is_any_asked);
         self.is_any_filling = is_any_filling;
-        self.wanted = wanted;
+        self.wanted_bytes = wanted_bytes;
         (need, again)
     }
 

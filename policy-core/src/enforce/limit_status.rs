@@ -15,7 +15,7 @@ use crate::ledger::{Epoch, Ledger, PurseId};
 use crate::snapshot::State;
 
 use super::back_off::BackOff;
-use super::duress::{EVIDENCE, Wanted, pace_bytes};
+use super::duress::{EVIDENCE, pace_bytes};
 use super::effect::Effect;
 use super::filling::Filling;
 use super::gate::{Counts, Gate, Gates};
@@ -215,15 +215,12 @@ impl LimitStatus {
 
     /// What it may take until the next evidence, if nothing stops it: nothing of an account that is below
     /// its limit, or is refused.
-    pub fn wanted(&self) -> Wanted {
+    pub fn wanted_bytes(&self) -> u64 {
         if self.phase == Phase::Open || self.is_refused() {
-            return Wanted::default();
+            return 0;
         }
         let charged = self.pace_bytes as f64 * EVIDENCE.as_secs_f64();
-        Wanted {
-            bytes: (charged * self.survival.share()) as u64,
-            sure_bytes: (charged * self.survival.measured().unwrap_or(0.0)) as u64,
-        }
+        (charged * self.survival.measured().unwrap_or(1.0)) as u64
     }
 
     /// Follows its pace: `spent` is what its gate has counted so far.

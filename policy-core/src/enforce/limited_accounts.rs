@@ -20,7 +20,7 @@ use crate::snapshot::Kind;
 use super::account_check::{CheckContext, LimitedAccount};
 use super::collection_planner::Need;
 use super::door::DoorRules;
-use super::duress::{Figures, Wanted};
+use super::duress::Figures;
 use super::evaluation::Evaluation;
 use super::limit_status::LimitStatus;
 use super::refusal_details::{MethodDoors, RefusalDetails};
@@ -117,9 +117,9 @@ impl LimitedAccounts {
         self.evaluation.is_any_filling()
     }
 
-    /// What suspects can take until the next evidence, as of the latest turn.
-    pub fn wanted(&self) -> Wanted {
-        self.evaluation.wanted()
+    /// What suspects can take until the next evidence, in bytes, as of the latest turn.
+    pub fn wanted_bytes(&self) -> u64 {
+        self.evaluation.wanted_bytes()
     }
 
     /// The smallest limit in bytes, if there is one.

@@ -3,9 +3,10 @@
 //! # Rules
 //! 1. The heap is *short* at a reading if it has less free than a tenth of it, or less than what the suspects can take
 //!    until the next evidence ([`pace_bytes`], for [`EVIDENCE`]), by the share of it that was measured to survive. That
-//!    counts up to half of the heap only.
-//! 2. One reading is enough if what suspects can take is more than what is free: the heap would be full before another
-//!    came. Otherwise one reading is a moment. Where collections stop the world, the latest [`STREAK`] ends of pauses must be short.
+//!    counts up to half of the heap only, and up to a quarter where generations are collected concurrently: what dies
+//!    young is not reported there, so what survives is not known either.
+//! 2. One reading is enough, but there, if what suspects can take is more than what is free: the heap would be full
+//!    before another came. Otherwise one reading is a moment. Where collections stop the world, the latest [`STREAK`] ends of pauses must be short.
 //!    Other collectors free memory between their pauses, so a pause shows the heap at its fullest: with them each
 //!    reading of the last [`WINDOW`] must be short, and [`STREAK`] of them at the least; while one is short, the
 //!    enforcer reads every [`LOOK`].
@@ -25,6 +26,8 @@ use crate::ports::CollectorKind;
 const TENTH: u64 = 10;
 /// What suspects can take counts up to one part in so many.
 const MOST: u64 = 2;
+/// The same where survival is not known.
+const MOST_UNKNOWN: u64 = 4;
 /// With a concurrent collector the heap is read more often from one part of the free bytes on, in so many.
 const NEAR: u64 = 4;
 /// Duress ends that much beyond, one part in so many.
@@ -85,9 +88,12 @@ impl Duress {
             }
             self.readings.push_back(reading);
         }
-        let wanted_bytes = wanted_bytes.min(max_bytes / MOST);
+        let is_known = !is_concurrent || kind == Some(CollectorKind::Whole);
+        let most = if is_known { MOST } else { MOST_UNKNOWN };
+        let wanted_bytes = wanted_bytes.min(max_bytes / most);
         let short_below_bytes = (max_bytes / TENTH).max(wanted_bytes);
-        let is_sure = (is_concurrent || reading.after_pause) && reading.free_bytes < wanted_bytes;
+        let is_sure =
+            is_known && (is_concurrent || reading.after_pause) && reading.free_bytes < wanted_bytes;
         let since = reading.now.checked_sub(WINDOW);
         let is_kept =
             |kept: &&Reading| !is_concurrent || since.is_none_or(|since| kept.now >= since);
@@ -238,7 +244,7 @@ mod tests {
     fn one_reading_is_enough_where_suspects_can_take_the_rest() {
         for (kind, after_pause) in [
             (CollectorKind::StopTheWorld, true),
-            (CollectorKind::GenerationalZgc, false),
+            (CollectorKind::Whole, false),
         ] {
             let mut heap = Heap::new(kind);
             heap.wanted = 900 * MIB;

@@ -37,6 +37,7 @@ const fn alone(threads: u32, seconds: u32) -> Share {
 const TABLE: &[(&str, Share)] = &[
     ("refusal_stress", shared(7, 3, 120)),
     ("accuracy", shared(10, 2, 110)),
+    ("buffer_refills", shared(10, 1, 60)),
     ("operator_story", shared(4, 4, 100)),
     ("services_in_servers", shared(4, 4, 100)),
     ("refusals_in_servers", shared(4, 4, 100)),
@@ -100,6 +101,7 @@ const TABLE: &[(&str, Share)] = &[
     ("paths_in_applications", shared(6, 2, 140)),
     ("garbage_is_not_refused", alone(1, 70)),
     ("limit_overshoot", alone(1, 50)),
+    ("virtual_threads", alone(1, 15)),
     ("large_arrays", alone(2, 50)),
     ("stated_errors", alone(2, 80)),
 ];

@@ -6,6 +6,7 @@
 //! first time, beyond the limit and three standard errors.
 
 use heapwarden_tests::command::{PATIENCE, poll};
+use heapwarden_tests::jdk::Collector::{GenerationalZ, Z};
 use heapwarden_tests::jdk::{Vm, is_long, on_each, some_vms};
 use heapwarden_tests::jvm::{Jvm, victim};
 use std::sync::Mutex;
@@ -109,7 +110,14 @@ fn a_leak_at_a_pace_is_stopped_near_its_limit() {
 /// However fast it is: what the heap has room for it may take, and the JVM's own error does not come.
 #[test]
 fn a_leak_at_full_speed_never_exhausts_the_heap() {
-    on_each(&some_vms(1), |vm| {
+    // Where generations are collected concurrently, it may: docs/limitations.md.
+    let may_be_late =
+        |vm: &Vm| vm.collector == GenerationalZ || vm.collector == Z && vm.jdk.feature >= 23;
+    let vms: Vec<Vm> = some_vms(1)
+        .into_iter()
+        .filter(|vm| !may_be_late(vm))
+        .collect();
+    on_each(&vms, |vm| {
         for (threads, length) in FULL_SPEED {
             let mut jvm = start(vm);
             let answer = jvm.ask(&format!("leak {threads} {length} 4000000000 0"));

@@ -358,7 +358,15 @@ fn a_leak_in_the_first_moment_is_refused_before_the_heap_is_full() {
 /// What a JVM is told to do when its heap is exhausted follows from that alone.
 #[test]
 fn exit_on_out_of_memory_does_not_follow_from_a_refusal() {
-    on_each(&some_vms(6), |vm| {
+    // It fills this heap in a tenth of a second: a concurrent collector may be late (docs/limitations.md).
+    let pauses = |vm: &Vm| {
+        matches!(
+            vm.collector,
+            Collector::Serial | Collector::Parallel | Collector::G1
+        )
+    };
+    let vms: Vec<Vm> = some_vms(6).into_iter().filter(pauses).collect();
+    on_each(&vms, |vm| {
         let mut jvm = victim(vm, "victim.LimitedTenant")
             .heap("128m")
             .flag("-XX:+ExitOnOutOfMemoryError")

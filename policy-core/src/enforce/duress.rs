@@ -3,13 +3,12 @@
 //! # Rules
 //! 1. The heap is *short* at a reading if it has less free than a tenth of it, or less than what the suspects can take
 //!    until the next evidence ([`pace_bytes`], for [`EVIDENCE`]), by the share of it that was measured to survive. That
-//!    counts up to half of the heap only, and up to a quarter where generations are collected concurrently: what dies
-//!    young is not reported there, so what survives is not known either.
-//! 2. One reading is enough, but there, if what suspects can take is more than what is free: the heap would be full
-//!    before another came. Otherwise one reading is a moment. Where collections stop the world, the latest [`STREAK`] ends of pauses must be short.
-//!    Other collectors free memory between their pauses, so a pause shows the heap at its fullest: with them each
-//!    reading of the last [`WINDOW`] must be short, and [`STREAK`] of them at the least; while one is short, the
-//!    enforcer reads every [`LOOK`].
+//!    counts up to half of the heap only, and with a concurrent collector up to a quarter: its heap is full of garbage.
+//! 2. One reading after a pause that stops the world is enough if what suspects can take is more than what it left
+//!    free: the heap would be full before another came. Otherwise one reading is a moment, and the latest [`STREAK`]
+//!    ends of pauses must be short. Other collectors free memory between their pauses, so a pause shows the heap at its
+//!    fullest: with them each reading of the last [`WINDOW`] must be short, and [`STREAK`] of them at the least; while
+//!    one is short, the enforcer reads every [`LOOK`].
 //! 3. Duress ends when a reading shows a twentieth of the heap more than what rule 1 asks for: it does not flicker.
 //! 4. In duress the account that is furthest beyond its limit is refused first ([`victims`]): its excess counts
 //!    divided by its priority. As many are refused as would end the shortage by what they hold beyond their limits;
@@ -26,10 +25,8 @@ use crate::ports::CollectorKind;
 const TENTH: u64 = 10;
 /// What suspects can take counts up to one part in so many.
 const MOST: u64 = 2;
-/// The same where survival is not known.
-const MOST_UNKNOWN: u64 = 4;
-/// With a concurrent collector the heap is read more often from one part of the free bytes on, in so many.
-const NEAR: u64 = 4;
+/// The same with a concurrent collector.
+const MOST_CONCURRENT: u64 = 4;
 /// Duress ends that much beyond, one part in so many.
 const BEYOND: u64 = 20;
 /// How many readings must agree.
@@ -88,12 +85,10 @@ impl Duress {
             }
             self.readings.push_back(reading);
         }
-        let is_known = !is_concurrent || kind == Some(CollectorKind::Whole);
-        let most = if is_known { MOST } else { MOST_UNKNOWN };
+        let most = if is_concurrent { MOST_CONCURRENT } else { MOST };
         let wanted_bytes = wanted_bytes.min(max_bytes / most);
         let short_below_bytes = (max_bytes / TENTH).max(wanted_bytes);
-        let is_sure =
-            is_known && (is_concurrent || reading.after_pause) && reading.free_bytes < wanted_bytes;
+        let is_sure = !is_concurrent && reading.after_pause && reading.free_bytes < wanted_bytes;
         let since = reading.now.checked_sub(WINDOW);
         let is_kept =
             |kept: &&Reading| !is_concurrent || since.is_none_or(|since| kept.now >= since);
@@ -125,14 +120,12 @@ impl Duress {
         self.figures
     }
 
-    /// How long until the next reading is wanted; `None` if the next pause is soon enough. `wanted_bytes`: what the
-    /// suspects can take now.
-    pub fn look_again(&self, kind: Option<CollectorKind>, wanted_bytes: u64) -> Option<Duration> {
+    /// How long until the next reading is wanted; `None` if the next pause is soon enough.
+    pub fn look_again(&self, kind: Option<CollectorKind>) -> Option<Duration> {
         let is_near =
             self.figures.free_bytes < self.figures.short_below_bytes || self.figures.is_on;
         let is_short_now = (self.readings.back())
-            .is_some_and(|latest| latest.free_bytes < self.figures.short_below_bytes)
-            || wanted_bytes > self.figures.free_bytes / NEAR;
+            .is_some_and(|latest| latest.free_bytes < self.figures.short_below_bytes);
         (frees_between_pauses(kind) && (is_near || is_short_now)).then_some(LOOK)
     }
 
@@ -242,22 +235,25 @@ mod tests {
 
     #[test]
     fn one_reading_is_enough_where_suspects_can_take_the_rest() {
-        for (kind, after_pause) in [
-            (CollectorKind::StopTheWorld, true),
-            (CollectorKind::Whole, false),
-        ] {
+        for kind in [CollectorKind::StopTheWorld, CollectorKind::G1] {
             let mut heap = Heap::new(kind);
             heap.wanted = 900 * MIB;
-            assert!(!heap.read(0, 520, after_pause), "half of the heap at most");
-            assert!(heap.read(20, 480, after_pause));
+            assert!(!heap.read(0, 520, true), "half of the heap at most");
+            assert!(heap.read(20, 480, true));
             let mut heap = Heap::new(kind);
             heap.wanted = 300 * MIB;
-            assert!(!heap.read(0, 310, after_pause), "they leave some");
-            assert!(heap.read(20, 290, after_pause));
+            assert!(!heap.read(0, 310, true), "they leave some");
+            assert!(heap.read(20, 290, true));
         }
         let mut heap = Heap::new(CollectorKind::G1);
         heap.wanted = 900 * MIB;
         assert!(!heap.read(0, 100, false), "between pauses there is garbage");
+        let mut heap = Heap::new(CollectorKind::Whole);
+        heap.wanted = 900 * MIB;
+        assert!(
+            !heap.read(0, 100, false),
+            "and always beside a concurrent one"
+        );
     }
 
     #[test]
@@ -269,7 +265,7 @@ mod tests {
             assert!(!heap.read(20, 300, false));
             assert!(!heap.read(100, 120, false));
         }
-        assert!(heap.duress.look_again(Some(heap.kind), 0).is_none());
+        assert!(heap.duress.look_again(Some(heap.kind)).is_none());
         let mut begun = None;
         for look in 0..40 {
             if heap.read(20, 60, false) && begun.is_none() {
@@ -278,7 +274,7 @@ mod tests {
         }
         let begun = begun.expect("it is short for good");
         assert!((280..=440).contains(&begun), "{begun}");
-        assert_eq!(heap.duress.look_again(Some(heap.kind), 0), Some(LOOK));
+        assert_eq!(heap.duress.look_again(Some(heap.kind)), Some(LOOK));
     }
 
     #[test]

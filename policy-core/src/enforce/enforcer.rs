@@ -139,12 +139,7 @@ impl Enforcer {
         core.enforcement.set_evidence_allowed_ms(allowed_ms);
         let duress = self.look_at_heap(core, jvm, after_pause);
         let (need, again) = self.limited_accounts.turn(core, jvm, now, duress);
-        let wanted_bytes = self.limited_accounts.wanted_bytes();
-        let kind = match self.evidence.known_kind() {
-            None if wanted_bytes > 0 => self.evidence.collector(core, jvm).map(|found| found.kind),
-            known => known,
-        };
-        let heap_again = self.duress.look_again(kind, wanted_bytes);
+        let heap_again = self.duress.look_again(self.evidence.known_kind());
         let heap_again = heap_again.unwrap_or(LONGEST_SLEEP);
         let uncovered = (self.coverage).look(&core.directory(), &core.ledger, now);
         for line in uncovered {

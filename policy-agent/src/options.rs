@@ -88,7 +88,7 @@ const KEYS: [(&str, &str); 7] = [
     ("run-file", "an absolute path"),
     ("enabled", "true or false"),
     ("log", "the absolute path of a log file"),
-    ("tlab-refill", "auto or keep"),
+    ("tlab-refill", "auto, keep or always"),
 ];
 
 impl Options {

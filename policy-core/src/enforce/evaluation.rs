@@ -25,9 +25,9 @@ use super::state::{Estimate, Phase, Proof};
 /// A record is read in about 50 ns.
 const PAUSE_PER_RECORD: Duration = Duration::from_micros(20);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Who keeps less than this share of what it allocates makes garbage.
 const GARBAGE: f64 = 0.1;
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Access to the statuses, one short step at a time: so that no reader waits while the enforcer
 /// passes over the records.

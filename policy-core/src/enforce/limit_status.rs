@@ -213,8 +213,8 @@ impl LimitStatus {
         Some(held.saturating_sub(limit_bytes))
     }
 
-    /// What it may take until the next evidence, if nothing stops it: nothing of an account that is below
-    /// its limit, or is refused.
+    /// What it may take until the next evidence, in bytes, if nothing stops it: 0 of an account that is below its
+    /// limit, or is refused.
     pub fn wanted_bytes(&self) -> u64 {
         if self.phase == Phase::Open || self.is_refused() {
             return 0;

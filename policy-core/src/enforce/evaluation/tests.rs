@@ -412,6 +412,43 @@ fn the_reserve_shrinks_with_the_free_heap() {
     assert_eq!(account.word(), (true, true), "there is no room for it");
 }
 
+/// Passes over the records pause while what is near its limit makes garbage, but not for a covering collection, in
+/// duress, or where survival is not known.
+#[test]
+fn passes_pause_only_where_no_verdict_waits_for_them() {
+    let mut account = Doored::new();
+    account.turn();
+    account.keep(50);
+    let passes = |account: &mut Doored, covers: bool| {
+        let epochs = account.ledger.epochs();
+        let epoch = epochs.current();
+        epochs.gc_finished();
+        epochs.died(epoch);
+        epochs.confirm(epoch);
+        if covers {
+            epochs.confirm_cover(epoch);
+        }
+        during_scans(|| (), || account.turn())
+    };
+    assert_eq!(passes(&mut account, false), 1, "it was never read");
+    assert_eq!(passes(&mut account, false), 1, "it may be a leak");
+    for _ in 0..4 {
+        let mut statuses = account.enforcement.statuses();
+        let status = statuses.status_mut(&Arc::from("a"));
+        status.survival.observe(100 * MIB, 0, 1);
+    }
+    assert_eq!(passes(&mut account, false), 0, "it makes garbage");
+    assert_eq!(passes(&mut account, true), 1, "a covering collection");
+    assert_eq!(passes(&mut account, false), 0);
+    account.is_duress = true;
+    assert_eq!(passes(&mut account, false), 1, "duress");
+    account.is_duress = false;
+    assert_eq!(passes(&mut account, false), 0);
+    account.now += LONGEST_PAUSE;
+    let late = during_scans(|| (), || account.turn());
+    assert_eq!(late, 1, "what was passed over is read later");
+}
+
 /// A heap that was full of garbage once does not leave an account without a reserve for ever.
 #[test]
 fn the_reserve_follows_what_collections_of_all_memory_leave_free() {

@@ -417,7 +417,9 @@ impl Ledger {
         let mut charges = Charges::default();
         for index in 0..self.slab.high_water() {
             if let Some((tag, record)) = self.slab.read(index) {
-                let charge = charges.of(&record, || self.charge_of(&record));
+                let charge = charges.of(record.size_bytes, record.interval, || {
+                    self.charge_of(&record)
+                });
                 let is_thinned = self.intervals.is_thinned(record.interval);
                 let is_undecided = is_thinned && Some(record.birth) > large_decided;
                 each(&LiveRecord {

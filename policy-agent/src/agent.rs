@@ -197,6 +197,7 @@ impl Agent {
         }
         if self.core.samples_are_taken() {
             events.push(Event::SampledObjectAlloc);
+            events.push(Event::ThreadStart);
         }
         self.switch_events(&events);
         if live {

@@ -72,6 +72,12 @@ impl Costs {
         self.durations[bucket(ns)].fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A new thread made its garbage, see [`policy_core::sampling::new_threads`]: part of what samples cost. An
+    /// atomic add.
+    pub(crate) fn phase_took(&self, one: Duration) {
+        add(&self.callback_ns, one, 1);
+    }
+
     /// One of `one_in` refunds took this long. An atomic add.
     fn refunds_took(&self, one: Duration, one_in: u64) {
         add(&self.refund_ns, one, one_in);

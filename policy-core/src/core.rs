@@ -20,6 +20,7 @@ use crate::peaks::Peaks;
 use crate::ports::Heap;
 use crate::sampling::class_thinning::{ClassThinning, widest_bytes};
 use crate::sampling::first_draws::FirstDraws;
+use crate::sampling::new_threads::NewThreads;
 use crate::sampling::thinning::Thinning;
 use crate::sites::Sites;
 use crate::wakeup::Wakeup;
@@ -47,6 +48,8 @@ pub struct Core {
     pub thinning: Thinning,
     /// Fewer samples of classes that the policy names.
     pub class_thinning: ClassThinning,
+    /// How samples come by chance beside many new threads.
+    pub new_threads: NewThreads,
     /// The first samples of threads, which do not come by chance.
     pub first_draws: FirstDraws,
     /// Where survivors were allocated, for what somebody wants to know about.
@@ -103,6 +106,7 @@ impl Core {
             interval_control: IntervalControl::default(),
             thinning: Thinning::default(),
             class_thinning: ClassThinning::default(),
+            new_threads: NewThreads::default(),
             first_draws: FirstDraws::default(),
             sites: Sites::new(),
             peaks: Peaks::new(),

@@ -15,6 +15,7 @@ use crate::identity::classes::{ClassId, Kind};
 use crate::ledger::{Epoch, LiveRecord, PurseId};
 use crate::ports::{Clock, Jvm, Sampler};
 use crate::sampling::governor::{Governor, Measured, Wanted, Why};
+use crate::sampling::new_threads;
 use crate::sampling::thinning::{Living, Settler};
 
 /// The time between two looks.
@@ -29,6 +30,11 @@ pub struct IntervalControl(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     governor: Governor,
+    new_threads: new_threads::Rule,
+    /// How often the interval is halved for draws.
+    halvings: u32,
+    /// What the policy lets samples take.
+    budget: Option<f64>,
     /// `max-tracked` of the first policy, which stays in force until the JVM ends.
     max_tracked: Option<u64>,
     last_look: Option<Instant>,
@@ -55,6 +61,7 @@ impl IntervalControl {
 pub fn adopt(core: &Core, sampler: &(impl Sampler + ?Sized), sampling: &Sampling) {
     let mut state = core.interval_control.state();
     let max_tracked = *(state.max_tracked).get_or_insert(u64::from(sampling.max_tracked));
+    state.budget = sampling.cpu_budget_percent.map(|percent| percent / 100.0);
     let bytes = state.governor.adopt(Wanted {
         interval_bytes: sampling.interval.bytes(),
         may_be_finer: sampling.interval_is_default,
@@ -63,7 +70,7 @@ pub fn adopt(core: &Core, sampler: &(impl Sampler + ?Sized), sampling: &Sampling
     });
     let shares = sampling.thin.iter().map(|rule| rule.keep_percent / 100.0);
     state.shares = shares.collect();
-    set_interval(core, sampler, bytes);
+    set_interval(core, sampler, bytes, state.halvings);
     thin_classes(core, &state);
 }
 
@@ -90,17 +97,26 @@ pub fn look(
     let measured = Measured {
         since_start,
         process_cpu: jvm.process_cpu(),
-        samples_cpu,
+        samples_cpu: samples_cpu + state.new_threads.unkept_cpu(),
         timed,
         collections: u64::from(core.ledger.epochs().current().get()),
         charged_bytes: charged_bytes(core).saturating_sub(core.thinning.beyond_bytes()),
         smallest_limit_bytes,
         is_any_filling,
     };
-    let Some(change) = state.governor.look(&measured) else {
-        return;
+    let change = state.governor.look(&measured);
+    let interval_bytes = state.governor.interval_bytes();
+    let measured = new_threads::Measured {
+        since_start,
+        process_cpu: measured.process_cpu,
+        samples: core.ledger.samples_total(),
+        budget: state.budget,
+        interval_bytes,
+        is_heap_short: core.enforcement.duress().is_on,
     };
-    set_interval(core, jvm, change.interval_bytes);
+    state.halvings = core.new_threads.look(&mut state.new_threads, &measured);
+    set_interval(core, jvm, interval_bytes, state.halvings);
+    let Some(change) = change else { return };
     thin_classes(core, &state);
     if (state.last_logged).is_some_and(|last_logged| now.duration_since(last_logged) < LOG_EVERY) {
         state.unlogged += 1;
@@ -201,15 +217,19 @@ fn charged_bytes(core: &Core) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-fn set_interval(core: &Core, sampler: &(impl Sampler + ?Sized), bytes: u64) {
+/// Puts an interval in force, for which threads draw under one that is halved so often.
+fn set_interval(core: &Core, sampler: &(impl Sampler + ?Sized), bytes: u64, halvings: u32) {
     let intervals = core.ledger.intervals();
-    if intervals.bytes(intervals.current()) == bytes || !core.samples_are_taken() {
+    let drawn_bytes = bytes >> halvings;
+    let is_in_force = intervals.bytes(intervals.current()) == bytes
+        && intervals.bytes(intervals.drawing()) == drawn_bytes;
+    if is_in_force || !core.samples_are_taken() {
         return;
     }
-    if let Err(failure) = sampler.set_interval(bytes) {
-        tracing::error!("the JVM refuses a sampling interval of {bytes} bytes ({failure})");
-    } else if let Err(error) = intervals.set(bytes) {
-        let _ = sampler.set_interval(intervals.bytes(intervals.current()));
+    if let Err(failure) = sampler.set_interval(drawn_bytes) {
+        tracing::error!("the JVM refuses a sampling interval of {drawn_bytes} bytes ({failure})");
+    } else if let Err(error) = intervals.set_drawn(bytes, drawn_bytes) {
+        let _ = sampler.set_interval(intervals.bytes(intervals.drawing()));
         tracing::error!("the sampling interval stays as it is: {error}");
     }
 }

@@ -23,6 +23,8 @@ pub trait Events: Sync {
     fn vm_init(&self, jni: &Jni);
     /// The VM shuts down.
     fn vm_death(&self);
+    /// A platform thread begins: none of its code has run. On that thread, as [`Events::class_prepared`].
+    fn thread_started(&self, jni: &Jni);
     /// A class was prepared: none of its code has run. On the thread that needs it; not on one of the
     /// agent's, and not while the agent works on the thread.
     fn class_prepared(&self, jni: &Jni, class: &Ref<'_, Class>);
@@ -55,6 +57,8 @@ pub enum Event {
     VmInit,
     /// [`Events::vm_death`].
     VmDeath,
+    /// [`Events::thread_started`].
+    ThreadStart,
     /// [`Events::class_prepared`].
     ClassPrepare,
     /// [`Events::collection_finished`].
@@ -70,6 +74,7 @@ impl Event {
         match self {
             Event::VmInit => jvmti::JVMTI_EVENT_VM_INIT,
             Event::VmDeath => jvmti::JVMTI_EVENT_VM_DEATH,
+            Event::ThreadStart => jvmti::JVMTI_EVENT_THREAD_START,
             Event::ClassPrepare => jvmti::JVMTI_EVENT_CLASS_PREPARE,
             Event::GarbageCollectionFinish => jvmti::JVMTI_EVENT_GARBAGE_COLLECTION_FINISH,
             Event::ObjectFree => jvmti::JVMTI_EVENT_OBJECT_FREE,
@@ -117,6 +122,7 @@ fn table() -> jvmti::jvmtiEventCallbacks {
     let mut table = jvmti::jvmtiEventCallbacks::default();
     table.VMInit = Some(vm_init);
     table.VMDeath = Some(vm_death);
+    table.ThreadStart = Some(thread_start);
     table.ClassPrepare = Some(class_prepare);
     table.ClassFileLoadHook = Some(rewriting::class_file_loaded);
     table.GarbageCollectionFinish = Some(collection_finished);
@@ -136,6 +142,19 @@ unsafe extern "system" fn vm_init(_: *mut jvmti::jvmtiEnv, env: *mut jni::JNIEnv
 
 unsafe extern "system" fn vm_death(_: *mut jvmti::jvmtiEnv, _: *mut jni::JNIEnv) {
     guard::contain(|| HANDLER.get().map(|handler| handler.vm_death()));
+}
+
+unsafe extern "system" fn thread_start(
+    _: *mut jvmti::jvmtiEnv,
+    env: *mut jni::JNIEnv,
+    _: jni::jthread,
+) {
+    guard::contain(|| {
+        if let (Some(handler), Some(_latch)) = (HANDLER.get(), Latch::enter()) {
+            // SAFETY: as in `vm_init`.
+            handler.thread_started(&unsafe { Jni::from_raw(env) });
+        }
+    });
 }
 
 unsafe extern "system" fn class_prepare(

@@ -25,6 +25,12 @@ impl Events for Callbacks {
         }
     }
 
+    fn thread_started(&self, jni: &Jni) {
+        if let Some(agent) = Agent::get() {
+            sample::thread_started(agent, jni);
+        }
+    }
+
     fn class_prepared(&self, jni: &Jni, class: &Ref<'_, Class>) {
         if let Some(agent) = Agent::get() {
             class_prepared(agent, jni, class);

@@ -19,7 +19,7 @@ use crate::enforce::admission::Charged;
 use crate::identity::attribution::attribute;
 use crate::identity::classes::{ClassId, Kind};
 use crate::ledger::{DropReason, PurseId, Sample, SiteId, Tag};
-use crate::sampling::thinning::Decision;
+use crate::sampling::thinning::{Decision, share_kept};
 use crate::sampling::{IntervalId, ThreadInterval};
 use crate::sites::Visit;
 
@@ -42,23 +42,21 @@ const TIMED_ONE_IN: u64 = 64;
 
 /// Charges a sampled allocation.
 pub(crate) fn charge(agent: &Agent, jni: &Jni, event: &SampledAllocation<'_>) {
-    let interval = DRAWN
-        .try_with(|drawn| {
-            let mut state = drawn.get();
-            if state.is_unseen() {
-                agent.core.first_draws.count(jni.thread_address());
-            }
-            let id = state.weigh_with(agent.core.ledger.intervals().current());
-            drawn.set(state);
-            id
-        })
-        .unwrap_or_else(|_| agent.core.ledger.intervals().current());
+    let drawing = agent.core.ledger.intervals().drawing();
+    let drawn = DRAWN.try_with(|drawn| {
+        let mut state = drawn.get();
+        let is_first = state.is_unseen();
+        let id = state.weigh_with(drawing);
+        drawn.set(state);
+        (id, is_first)
+    });
+    let drawn = drawn.unwrap_or((drawing, false));
     let turn = TURN
         .try_with(|turn| turn.replace(turn.get().wrapping_add(1)))
         .unwrap_or(1);
     let started = turn.is_multiple_of(TIMED_ONE_IN).then(Began::now);
 
-    let charged = charge_untimed(agent, jni, event, interval);
+    let charged = charge_untimed(agent, jni, event, drawn);
 
     if let Some(took) = started.and_then(|started| agent.costs.since(started)) {
         agent.costs.samples_took(took, TIMED_ONE_IN);
@@ -72,16 +70,27 @@ fn charge_untimed<'a>(
     agent: &'a Agent,
     jni: &'a Jni,
     event: &'a SampledAllocation<'a>,
-    interval: IntervalId,
+    (drawn, is_first): (IntervalId, bool),
 ) -> Option<Due<'a>> {
     // JDK 28 may report value objects, which have no identity and cannot be tagged.
     let (Some(object), Some(class)) = (&event.object, &event.class) else {
         agent.core.ledger.count_dropped(DropReason::TagFailed);
         return None;
     };
-    let interval_bytes = agent.core.ledger.intervals().bytes(interval);
-    if tlab_refill::is_surplus(jni, event.size_bytes, interval_bytes) {
+    let intervals = agent.core.ledger.intervals();
+    let drawn_bytes = intervals.bytes(drawn);
+    if tlab_refill::is_surplus(jni, event.size_bytes, drawn_bytes) {
         return None;
+    }
+    let interval = intervals.counted_as(drawn);
+    if interval != drawn {
+        let kept = share_kept(event.size_bytes, drawn_bytes, intervals.bytes(interval));
+        if fastrand::f64() >= kept {
+            return None;
+        }
+    }
+    if is_first {
+        agent.core.first_draws.count(jni.thread_address());
     }
     let recognizer = Recognizer { agent, jni };
     let class = recognizer.sampled_class(class);
@@ -242,4 +251,35 @@ pub(crate) fn use_up_blind_buffer(jni: &Jni) {
         }
     }
     DRAWN.set(ThreadInterval::UNSEEN);
+}
+
+/// A new thread, before its first own object: gives its samples a phase of their own
+/// ([`crate::sampling::new_threads`]). Not while the heap is short.
+pub(crate) fn thread_started(agent: &Agent, jni: &Jni) {
+    /// Small enough for any buffer.
+    const PIECE_BYTES: u64 = 4 << 10;
+    let phase_bytes = agent.core.new_threads.began(fastrand::f64);
+    if phase_bytes == 0 || agent.stopping() {
+        return;
+    }
+    let started = Began::now();
+    let drawing = agent.core.ledger.intervals().drawing();
+    let before = guard::turned_away();
+    let mut left_bytes = phase_bytes;
+    while left_bytes > 0 {
+        let piece_bytes = left_bytes.min(PIECE_BYTES);
+        if !jni.allocate_bytes(piece_bytes as usize) {
+            break;
+        }
+        left_bytes -= piece_bytes;
+    }
+    if guard::turned_away() != before {
+        let mut state = ThreadInterval::UNSEEN;
+        let _ = state.weigh_with(drawing);
+        DRAWN.set(state);
+    }
+    if let Some(took) = agent.costs.since(started) {
+        agent.costs.phase_took(took);
+        agent.core.new_threads.phase_took(took);
+    }
 }

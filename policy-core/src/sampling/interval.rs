@@ -23,6 +23,12 @@
 //! The sampler belongs to the *carrier* thread; a [`ThreadInterval`] must be kept per
 //! native thread, never per virtual thread.
 //!
+//! # Drawn finer than kept
+//! Beside many new threads ([`super::new_threads`]) the JVM draws at a part J of the interval I in force, and a sample is
+//! kept with the probability `p(s, I) / p(s, J)`: then it weighs as one drawn under I. So each thread remembers the
+//! interval that it *draws* under ([`Intervals::drawing`]), and its entry names the one that it *counts* under
+//! ([`Intervals::counted_as`]). Whoever asks for the interval in force gets the latter.
+//!
 //! # The table
 //! A record keeps the 2-byte name of its interval rather than the interval, so every
 //! interval ever in force stays in an append-only table: reads are two loads, writers
@@ -46,6 +52,11 @@ pub const MAX_INTERVALS: usize = 4;
 
 /// In an entry of the table: of thinned samples. No interval is as large.
 const THINNED: u64 = 1 << 63;
+/// In an entry of the table: the bits of the interval's bytes. The largest, of thinned arrays, are 2^30.
+const BYTES: u64 = (1 << COUNTED_AS) - 1;
+/// In an entry of the table: where the id, plus one, of the interval begins that its samples count under; 0: its own.
+const COUNTED_AS: u32 = 40;
+const COUNTED_BITS: u64 = (1 << 17) - 1;
 
 /// The name of an interval that is or was in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -114,17 +125,33 @@ impl Intervals {
         }
     }
 
-    /// The interval in force. One load; any thread.
+    /// The interval in force. Two loads; any thread.
     #[must_use]
     pub fn current(&self) -> IntervalId {
+        self.counted_as(self.drawing())
+    }
+
+    /// The interval under which threads draw: the one in force, or a part of it. One load; any thread.
+    #[must_use]
+    pub fn drawing(&self) -> IntervalId {
         // Acquire: whoever sees the id also sees the entry it names.
         IntervalId(self.current.load(Ordering::Acquire) as u16)
+    }
+
+    /// The interval under which samples count that were drawn under `drawn`, once they are thinned to it. One load; any
+    /// thread.
+    #[must_use]
+    pub fn counted_as(&self, drawn: IntervalId) -> IntervalId {
+        match self.entry(drawn) >> COUNTED_AS & COUNTED_BITS {
+            0 => drawn,
+            other => IntervalId((other - 1) as u16),
+        }
     }
 
     /// The mean bytes between samples under `id`; 0 is exact. One load; any thread.
     #[must_use]
     pub fn bytes(&self, id: IntervalId) -> u64 {
-        self.entry(id) & !THINNED
+        self.entry(id) & BYTES
     }
 
     /// Whether samples under `id` were thinned. One load; any thread.
@@ -158,13 +185,30 @@ impl Intervals {
     /// # Errors
     /// [`IntervalError`]; the interval in force stays what it was.
     pub fn set(&self, interval_bytes: u64) -> Result<IntervalId, IntervalError> {
+        self.set_drawn(interval_bytes, interval_bytes)
+    }
+
+    /// Puts an interval in force for which threads draw under `drawn_bytes`, at most as much. As [`Intervals::set`],
+    /// with the JVM having accepted `drawn_bytes`.
+    ///
+    /// # Errors
+    /// [`IntervalError`]; the interval in force stays what it was.
+    pub fn set_drawn(
+        &self,
+        interval_bytes: u64,
+        drawn_bytes: u64,
+    ) -> Result<IntervalId, IntervalError> {
         if interval_bytes > MAX_INTERVAL_BYTES {
             return Err(IntervalError::TooLarge {
                 bytes: interval_bytes,
             });
         }
         let id = self.name(interval_bytes, 0)?;
-        self.current.store(u32::from(id.0), Ordering::Release);
+        let drawing = match drawn_bytes < interval_bytes {
+            true => self.name(drawn_bytes, (u64::from(id.0) + 1) << COUNTED_AS)?,
+            false => id,
+        };
+        self.current.store(u32::from(drawing.0), Ordering::Release);
         self.widest.set(interval_bytes);
         Ok(id)
     }

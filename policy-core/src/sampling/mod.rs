@@ -2,7 +2,8 @@
 //!
 //! * [`weight`]: the charge for a sample, as pure arithmetic.
 //! * [`interval`]: the intervals that were in force, and which one a sample was drawn under.
-//! * [`first_draws`]: how far the first samples of threads are from chance.
+//! * [`new_threads`]: draws that come by chance beside many new threads.
+//! * [`first_draws`]: how far the first samples of threads are from chance all the same.
 //! * `widest`: how many bytes may be held without a single sample.
 //! * [`governor`]: how far the interval is widened to stay within the CPU budget.
 //! * [`thinning`]: how much wider the interval is for large arrays.
@@ -13,6 +14,7 @@ pub mod class_thinning;
 pub mod first_draws;
 pub mod governor;
 pub mod interval;
+pub mod new_threads;
 #[cfg(test)]
 pub(crate) mod simulation;
 #[cfg(test)]

@@ -349,3 +349,44 @@ fn readers_never_see_an_interval_that_was_not_set() {
         }
     });
 }
+
+/// Drawn at a part of the interval and thinned, samples are those of the interval: as many of each size, whatever changed
+/// in between.
+#[test]
+fn what_is_drawn_finer_counts_as_drawn_under_the_interval() {
+    const INTERVAL: u64 = 64 << 10;
+    let intervals = Intervals::new(INTERVAL);
+    let (mut kept, mut estimate, mut truth) = (0u32, 0.0, 0.0);
+    let mut rng = Rng(11);
+    let mut countdown = Countdown::new(7, INTERVAL);
+    let mut thread = ThreadInterval::UNSEEN;
+    for turn in 0..3_000_000u64 {
+        if turn % 50_000 == 0 {
+            let halvings = (turn / 50_000) % 5;
+            intervals
+                .set_drawn(INTERVAL, INTERVAL >> halvings)
+                .expect("room");
+        }
+        let size = [24, 1_000, 40_000][rng.below(3) as usize];
+        truth += size as f64;
+        let drawing = intervals.drawing();
+        if !countdown.allocate(size, intervals.bytes(drawing)) {
+            continue;
+        }
+        let drawn = thread.weigh_with(drawing);
+        let counted = intervals.counted_as(drawn);
+        assert_eq!(intervals.bytes(counted), INTERVAL);
+        let share = thinning::share_kept(size, intervals.bytes(drawn), INTERVAL);
+        if rng.unit() <= share {
+            kept += 1;
+            estimate += charge(size, INTERVAL).bytes as f64;
+        }
+    }
+    assert_eq!(intervals.bytes(intervals.current()), INTERVAL);
+    let error = (truth * INTERVAL as f64).sqrt();
+    assert!(
+        (estimate - truth).abs() < 3.0 * error,
+        "{estimate} of {truth}"
+    );
+    assert!(kept > 100_000, "{kept}");
+}

@@ -370,7 +370,7 @@ fn level(used_bytes: u64, allowance_bytes: u64) -> usize {
 
 /// The share of samples drawn under `drawn_bytes` that are kept for `wider_bytes` (rule 3):
 /// p(s, J) / p(s, I).
-pub(super) fn share_kept(size_bytes: u64, drawn_bytes: u64, wider_bytes: u64) -> f64 {
+pub fn share_kept(size_bytes: u64, drawn_bytes: u64, wider_bytes: u64) -> f64 {
     let p = |interval: u64| -(-(size_bytes as f64) / interval as f64).exp_m1();
     p(wider_bytes) / p(drawn_bytes)
 }

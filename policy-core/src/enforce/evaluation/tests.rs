@@ -10,6 +10,7 @@ use crate::enforce::duress::Figures;
 use crate::enforce::gate::{Due, Gate};
 use crate::ledger::watched::during_scans;
 use crate::ledger::{Capacity, ObjectTag, Sample, SiteId, UNKNOWN_CLASS};
+use crate::sum_against_heap::Judged;
 
 #[test]
 fn the_statuses_are_not_locked_while_records_are_passed_over() {
@@ -64,6 +65,7 @@ fn the_statuses_are_not_locked_while_records_are_passed_over() {
         duress: Figures::default(),
         only_in_duress: false,
         enforced: true,
+        sum: Judged::default(),
         test_refuse: None,
         now: Instant::now(),
     };
@@ -170,6 +172,7 @@ impl Doored {
             },
             only_in_duress: self.only_in_duress,
             enforced: self.enforced,
+            sum: Judged::default(),
             test_refuse: None,
             now: self.now,
         };

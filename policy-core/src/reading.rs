@@ -30,8 +30,8 @@ use crate::sites::Skip;
 use crate::uncertainty::{Survivors, stated_error_bytes, widened};
 
 use crate::snapshot::{
-    Account, Class, Heap, Held, Ineffective, Kind, OTHER, Place, PolicyStatus, Principal, Route,
-    Sampling, Snapshot, State, Tree, UNACCOUNTED,
+    Account, AccountsSum, Class, Heap, Held, Ineffective, Kind, OTHER, Place, PolicyStatus,
+    Principal, Route, Sampling, Snapshot, State, Tree, UNACCOUNTED,
 };
 
 mod classes;
@@ -533,6 +533,7 @@ fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapsh
             gc_epoch: u64::from(core.ledger.epochs().current().get()),
             live_gc_epoch: (core.ledger.epochs().boundary())
                 .map_or(0, |epoch| u64::from(epoch.get())),
+            accounts: accounts_sum(core),
             ..Heap::default()
         },
         sampling: Sampling {
@@ -560,6 +561,15 @@ fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapsh
         memory_bytes: memory_bytes(core),
         ..Snapshot::default()
     }
+}
+
+fn accounts_sum(core: &Core) -> Option<AccountsSum> {
+    let judged = core.accounts_sum.read();
+    judged.latest().map(|reading| AccountsSum {
+        reading,
+        exceeds: judged.stands(),
+        error_factor: judged.error_factor(),
+    })
 }
 
 /// Native bytes held by each part.

@@ -10,7 +10,7 @@ use crate::enforce::duress::Figures;
 use crate::enforce::gate::{Due, Gate};
 use crate::ledger::watched::during_scans;
 use crate::ledger::{Capacity, ObjectTag, Sample, SiteId, UNKNOWN_CLASS};
-use crate::sum_against_heap::Judged;
+use crate::sum_against_heap::{Judged, Reading};
 
 #[test]
 fn the_statuses_are_not_locked_while_records_are_passed_over() {
@@ -101,6 +101,7 @@ struct Doored {
     enforced: bool,
     is_duress: bool,
     only_in_duress: bool,
+    sum: Judged,
 }
 
 const MIB: u64 = 1 << 20;
@@ -156,6 +157,7 @@ impl Doored {
             enforced: true,
             is_duress: false,
             only_in_duress: false,
+            sum: Judged::default(),
         }
     }
 
@@ -172,7 +174,7 @@ impl Doored {
             },
             only_in_duress: self.only_in_duress,
             enforced: self.enforced,
-            sum: Judged::default(),
+            sum: self.sum,
             test_refuse: None,
             now: self.now,
         };
@@ -310,6 +312,52 @@ fn limits_that_bind_in_duress_alone_refuse_nobody_before() {
     account.is_duress = false;
     account.decide();
     assert_eq!(account.word(), (false, false));
+}
+
+/// The accounts sum up to twice the heap, or fit into it.
+fn reading(accounts_bytes: u64) -> Reading {
+    Reading {
+        accounts_bytes,
+        standard_error_bytes: MIB as f64,
+        heap_bytes: 100 * MIB,
+    }
+}
+
+#[test]
+fn no_verdict_rests_on_accounts_that_exceed_the_heap() {
+    let mut account = Doored::new();
+    account.turn();
+    account.keep(90);
+    // The first reading beyond it is not a finding yet, but no verdict begins on it.
+    account.sum = account.sum.next(reading(200 * MIB));
+    account.decide();
+    assert_eq!(account.word(), (false, false));
+    account.sum = account.sum.next(reading(90 * MIB));
+    account.decide();
+    assert_eq!(
+        account.word(),
+        (true, true),
+        "late refunds, and then they were in"
+    );
+    // A reading by itself leaves verdicts in force; the finding lifts them.
+    account.sum = account.sum.next(reading(200 * MIB));
+    account.turn();
+    assert_eq!(account.word(), (true, true));
+    account.sum = account.sum.next(reading(200 * MIB));
+    account.turn();
+    assert_eq!(account.word(), (false, false));
+    assert_eq!(account.keep(1), None, "nobody is refused, and nobody waits");
+    account.is_duress = true;
+    account.decide();
+    assert_eq!(account.word(), (false, false));
+    assert_eq!(account.keep(1), None, "nor where the heap is short");
+    account.is_duress = false;
+    // It fits again.
+    for _ in 0..2 {
+        account.sum = account.sum.next(reading(95 * MIB));
+    }
+    account.decide();
+    assert_eq!(account.word(), (true, true));
 }
 
 /// A load that passes limit and reserve before there is a verdict: the door comes first, and only a collection

@@ -11,6 +11,7 @@ use crate::enforce::gate::{Due, Gate};
 use crate::ledger::watched::during_scans;
 use crate::ledger::{Capacity, ObjectTag, Sample, SiteId, UNKNOWN_CLASS};
 use crate::sum_against_heap::{Judged, Reading};
+use crate::uncertainty::Survivors;
 
 #[test]
 fn the_statuses_are_not_locked_while_records_are_passed_over() {
@@ -312,6 +313,63 @@ fn limits_that_bind_in_duress_alone_refuse_nobody_before() {
     account.is_duress = false;
     account.decide();
     assert_eq!(account.word(), (false, false));
+}
+
+/// Verdicts and reports have one error for one account at one moment: with arrays that are thinned, a class of which
+/// samples were passed over, and while errors are widened.
+#[test]
+fn a_verdict_has_the_error_that_reports_state() {
+    const INTERVAL: u64 = 64 << 10;
+    let mut account = Doored::new();
+    let table = account.ledger.intervals();
+    table.set(INTERVAL).expect("there is room");
+    let drawn = table.current();
+    let wider = table.named(8 * MIB).expect("there is room");
+    account.turn();
+    for at in 0..100 {
+        account
+            .ledger
+            .thin(account.purse, MIB, (drawn, wider), at % 10 == 0);
+        if at % 10 == 0 {
+            let sample = Sample {
+                payer: account.purse,
+                agent_account: account.purse,
+                principal: account.purse,
+                class: UNKNOWN_CLASS,
+                size_bytes: MIB,
+                interval: wider,
+                site: SiteId::NONE,
+            };
+            account.ledger.charge(&sample).expect("room");
+        }
+    }
+    account.keep(60);
+    account.ledger.pass_over(account.purse, wider);
+    let mut widened = Vec::new();
+    for factor in [1.0, 3.0] {
+        account.ledger.set_error_factor(factor);
+        account.decide();
+        account.ledger.settle_thinned();
+        account.collect();
+        account.decide();
+        let used_bytes = (1 << 30) - account.free_heap_bytes;
+        let survivors = Survivors::of(&account.ledger, used_bytes, |_| {});
+        let stated = survivors.uncertainty(&account.ledger, &[account.purse]);
+        let of_records = survivors.live(&[account.purse]).variance;
+        let of_records = Estimate {
+            bytes: 0,
+            variance: of_records,
+        };
+        let statuses = account.enforcement.statuses();
+        let status = statuses.status("a").expect("it has a limit");
+        let of_verdicts = [status.survived.left, status.covered.left, status.charged]
+            .map(Estimate::standard_error_bytes);
+        let (live, charged) = (stated.live_error_bytes, stated.charged_error_bytes);
+        assert_eq!(of_verdicts, [live, live, charged], "{stated:?}");
+        assert!(live > 1.2 * of_records.standard_error_bytes(), "{stated:?}");
+        widened.push(live);
+    }
+    assert!((widened[1] / widened[0] - 3.0).abs() < 1e-3, "{widened:?}");
 }
 
 /// The accounts sum up to twice the heap, or fit into it.

@@ -247,7 +247,7 @@ fn accounts_fit_into_the_heap_and_have_one_error_everywhere() {
 /// innocent account that seems to be over its limit is not refused.
 #[test]
 fn accounts_that_exceed_the_heap_are_found_and_nobody_is_refused() {
-    const HELD: f64 = 8.0 * 12_000.0 * 1024.0;
+    const HELD: f64 = 8.0 * 7_500.0 * 1_616.0;
     let is_biased = |vm: &&Vm| vm.jdk.feature < 25;
     let vms = every_jdk_with(Collector::G1);
     let vms: Vec<Vm> = vms.iter().filter(is_biased).cloned().collect();
@@ -256,15 +256,15 @@ fn accounts_that_exceed_the_heap_are_found_and_nobody_is_refused() {
             .argument("com.acme.orders")
             .heap("512m")
             .option("tlab-refill=keep")
-            .flag("-XX:TLABSize=2k")
+            .flag("-XX:TLABSize=8k")
             .flag("-XX:-ResizeTLAB")
             .policy(
                 "[enforcement]\nmode = \"enforce\"\nevidence-budget = \"50%\"\n\
                  [sampling]\ninterval = \"64KiB\"\ncpu-budget = \"none\"\n\
-                 [[account]]\nname = \"orders\"\npackages = [\"com.acme.orders\"]\nlimit = \"110MiB\"\n",
+                 [[account]]\nname = \"orders\"\npackages = [\"com.acme.orders\"]\nlimit = \"105MiB\"\n",
             )
             .start();
-        jvm.ask("threads 8 com.acme.orders bytes:1008*12000");
+        jvm.ask("threads 8 com.acme.orders bytes:1600*7500");
         let mut was_over = false;
         let found = poll(PATIENCE, || {
             jvm.ask("gc");
@@ -309,7 +309,7 @@ fn accounts_that_exceed_the_heap_are_found_and_nobody_is_refused() {
         );
         // Further collections change nothing, nor does what it allocates.
         for _ in 0..3 {
-            jvm.ask("churn com.acme.orders bytes:1008*20000");
+            jvm.ask("churn com.acme.orders bytes:1600*20000");
             let accounts = jvm.settled();
             assert!(
                 !accounts.is_in_state("orders", "over"),

@@ -208,14 +208,18 @@ fn accounts_fit_into_the_heap_and_have_one_error_everywhere() {
             (read.is_some() && accounts.is_in_state("orders", "over")).then_some(())
         });
         assert!(over.is_some(), "{vm}: no verdict: {}", jvm.log());
-        for _ in 0..5 {
-            let accounts = jvm.settled();
-            let sum = sum(&accounts).expect("it was read before");
-            eprintln!("{vm}: {sum:?}");
+        // A look rests after each; the heap of a concurrent collector has garbage in it at times.
+        let mut fitting = 0;
+        let fits = poll(PATIENCE, || {
+            jvm.ask("gc");
+            let sum = sum(&jvm.accounts()).expect("it was read before");
             assert!(!sum.exceeds && sum.factor == 1.0, "{vm}: {sum:?}");
-            // The heap of some collectors has garbage in it whatever one asks for; the errors are of 2 %.
-            assert!((0.4..1.1).contains(&sum.ratio), "{vm}: {sum:?}");
-        }
+            assert!(sum.ratio < 1.1, "{vm}: the errors are of 2 %: {sum:?}");
+            fitting += u32::from(sum.ratio > 0.6);
+            (fitting >= 5).then_some(())
+        });
+        eprintln!("{vm}: {:?}", sum(&jvm.accounts()));
+        assert!(fits.is_some(), "{vm}: {:?}", sum(&jvm.accounts()));
         let accounts = jvm.settled();
         let metrics = jvm.metrics();
         for (key, metric) in [

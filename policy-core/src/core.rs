@@ -23,6 +23,7 @@ use crate::sampling::first_draws::FirstDraws;
 use crate::sampling::new_threads::NewThreads;
 use crate::sampling::thinning::Thinning;
 use crate::sites::Sites;
+use crate::sum_against_heap::SumAgainstHeap;
 use crate::wakeup::Wakeup;
 
 /// The largest number of purses, the reserved one included: as many as there are purse ids.
@@ -66,6 +67,8 @@ pub struct Core {
     pub counted_since: CountedSince,
     /// The heap at the latest collection.
     pub heap: HeapUse,
+    /// Whether the accounts sum up to more than the heap holds.
+    pub accounts_sum: SumAgainstHeap,
     /// Wakes the thread that enforces limits.
     pub enforcer: Wakeup,
     /// For tests only: refuse without evidence.
@@ -115,6 +118,7 @@ impl Core {
             exact: ExactCounting::default(),
             counted_since: CountedSince::default(),
             heap: HeapUse::default(),
+            accounts_sum: SumAgainstHeap::default(),
             enforcer: Wakeup::default(),
             test_refuse: setup.test_refuse,
             samples_are_taken: setup.samples_are_taken,

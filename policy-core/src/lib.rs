@@ -19,6 +19,7 @@
 //! * [`cohorts`]: what is live by birth, so that two snapshots can be subtracted.
 //! * [`instances`]: what a few of the sampled objects stand for.
 //! * [`exact`], [`counted_since`], [`live_by_ratio`]: what inserted code counts, and what follows for live bytes.
+//! * [`sum_against_heap`]: whether the accounts sum up to more than the heap holds.
 //! * [`snapshot`]: one reading of all accounts, as plain data.
 
 #![forbid(unsafe_code)]
@@ -45,6 +46,7 @@ pub mod reading;
 pub mod sampling;
 pub mod sites;
 pub mod snapshot;
+pub mod sum_against_heap;
 mod sync;
 pub mod uncertainty;
 pub mod wakeup;

@@ -25,14 +25,13 @@ use crate::identity::directory;
 use crate::identity::directory::counting::{Counting, Names};
 use crate::ledger::{DropReason, Ledger, PurseId, Totals, UNKNOWN_CLASS};
 use crate::sampling::class_thinning::widest_bytes;
-use crate::sampling::standard_error_bytes;
 use crate::sampling::weight::OBJECT_UNIT;
 use crate::sites::Skip;
-use crate::uncertainty::Survivors;
+use crate::uncertainty::{Survivors, stated_error_bytes, widened};
 
 use crate::snapshot::{
-    Account, Class, Heap, Held, Ineffective, Kind, OTHER, Place, PolicyStatus, Principal, Route,
-    Sampling, Snapshot, State, Tree, UNACCOUNTED,
+    Account, AccountsSum, Class, Heap, Held, Ineffective, Kind, OTHER, Place, PolicyStatus,
+    Principal, Route, Sampling, Snapshot, State, Tree, UNACCOUNTED,
 };
 
 mod classes;
@@ -60,7 +59,7 @@ pub struct Taken {
 pub struct LiveOfPurse {
     /// Live bytes.
     pub bytes: u64,
-    /// The variance of `bytes`, in units of [`crate::sampling::weight::VARIANCE_UNIT_BYTES2`].
+    /// The variance of `bytes` as its error is stated, in units of [`crate::sampling::weight::VARIANCE_UNIT_BYTES2`].
     pub variance: u64,
     /// Live objects, in units of 2^-16.
     units: u64,
@@ -132,7 +131,8 @@ fn read_accounts<G>(
     core.enforcement.drain();
     let mut live_of_purses = live_of_purses(&counted.groups);
     for (purse, live) in &mut live_of_purses {
-        live.variance = counted.survivors.live(&[*purse]).variance;
+        let stated = (counted.survivors).live_variance(&core.ledger, &[*purse]);
+        live.variance = widened(&core.ledger, stated);
     }
     let mut of_purses = OfPurses::of(&core.ledger, &mut counted);
     let mut live = live(counted.groups, &seen.names);
@@ -159,7 +159,7 @@ fn read_accounts<G>(
         set_sample_shares(core, &mut account, &seen.thin, &limits);
         if let Some(by_cohort) = &by_cohort {
             let cuts = counted.cohorts.as_ref().map_or(&[][..], Cohorts::cuts);
-            set_cohorts(&mut account, by_cohort, cuts);
+            set_cohorts(&core.ledger, &mut account, by_cohort, cuts);
         }
         accounts.push(account);
     }
@@ -213,7 +213,7 @@ fn by_cohort(cohorts: &Cohorts, seen: &Seen) -> ByCohort {
 
 /// Sets what the classes of an account hold by cohort. A class that is not listed is part of the last one,
 /// the sum of the rest.
-fn set_cohorts(account: &mut Account, by_cohort: &ByCohort, cuts: &[Mark]) {
+fn set_cohorts(ledger: &Ledger, account: &mut Account, by_cohort: &ByCohort, cuts: &[Mark]) {
     let mut live = Sum::default();
     let mut rest: BTreeMap<usize, Sum> = BTreeMap::new();
     let none = BTreeMap::new();
@@ -255,7 +255,7 @@ fn set_cohorts(account: &mut Account, by_cohort: &ByCohort, cuts: &[Mark]) {
         let mut all = Sum::default();
         cohorts.values().for_each(|sum| all += *sum);
         class.live_bytes = all.live.bytes;
-        class.live_standard_error_bytes = standard_error_bytes(all.live.variance);
+        class.live_standard_error_bytes = stated_error_bytes(widened(ledger, all.live.variance));
         class.live_objects = all.live.objects.saturating_add(OBJECT_UNIT / 2) / OBJECT_UNIT;
         let held = cohorts.into_iter().map(|(cut, sum)| Held {
             upto: cuts[cut].epoch,
@@ -396,7 +396,7 @@ fn routes(core: &Core, purses: &[PurseId], survivors: &Survivors) -> Vec<Route> 
             route.route = name;
             route.live_bytes = survivors.live(&purses).bytes;
             let uncertainty = survivors.uncertainty(&core.ledger, &purses);
-            route.standard_error_bytes = uncertainty.live_error_bytes.ceil() as u64;
+            route.standard_error_bytes = uncertainty.live_error_bytes as u64;
             route
         })
         .collect();
@@ -533,6 +533,7 @@ fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapsh
             gc_epoch: u64::from(core.ledger.epochs().current().get()),
             live_gc_epoch: (core.ledger.epochs().boundary())
                 .map_or(0, |epoch| u64::from(epoch.get())),
+            accounts: accounts_sum(core),
             ..Heap::default()
         },
         sampling: Sampling {
@@ -560,6 +561,15 @@ fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapsh
         memory_bytes: memory_bytes(core),
         ..Snapshot::default()
     }
+}
+
+fn accounts_sum(core: &Core) -> Option<AccountsSum> {
+    let judged = core.accounts_sum.read();
+    judged.latest().map(|reading| AccountsSum {
+        reading,
+        exceeds: judged.stands(),
+        error_factor: judged.error_factor(),
+    })
 }
 
 /// Native bytes held by each part.

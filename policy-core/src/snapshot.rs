@@ -15,6 +15,7 @@ use crate::leaks::Report;
 use crate::ledger::{Epoch, Exact};
 use crate::live_by_ratio::LiveByRatio;
 use crate::sites::reading::SitesReading;
+use crate::sum_against_heap::Reading;
 
 /// The reserved account of all charges that belong to no other account.
 pub const UNACCOUNTED: &str = "_unaccounted";
@@ -95,6 +96,19 @@ pub struct Heap {
     /// The age of `live_gc_epoch`: how long ago it was confirmed; `None` before the first. With generational ZGC this is the
     /// age of the latest major collection.
     pub live_age_seconds: Option<f64>,
+    /// The sum of all accounts against the heap; `None` before the first covering collection.
+    pub accounts: Option<AccountsSum>,
+}
+
+/// The sum of all accounts against the heap, as of a covering collection ([`crate::sum_against_heap`]).
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct AccountsSum {
+    /// The figures.
+    pub reading: Reading,
+    /// Whether the finding stands: the accounts sum up to more than the heap holds, so nobody is refused.
+    pub exceeds: bool,
+    /// By what all stated errors are multiplied for that; 1 if it does not stand.
+    pub error_factor: f64,
 }
 
 /// The sampler.

@@ -2,6 +2,11 @@
 //! live bytes, and how much an account without a live sample may hold.
 //!
 //! The sums are made in the same scan of the records as the live bytes.
+//!
+//! # One error everywhere
+//! Reports, the log and verdicts take the standard error of an account from here: what its records state, with what was
+//! passed over ([`PassedOver`]), [widened](widened) while the accounts sum up to more than the heap holds. A sum
+//! of variances that no function of this module has seen is not an error to be printed or compared.
 
 use std::collections::{HashMap, HashSet};
 
@@ -83,35 +88,102 @@ impl Survivors {
     /// The errors of these purses together.
     pub fn uncertainty(&self, ledger: &Ledger, purses: &[PurseId]) -> Uncertainty {
         let live = self.live(purses);
+        let found = self.found(purses);
+        let passed_over = PassedOver::of(ledger, purses);
+        let (mut charged, mut unseen) = (0u64, 0);
+        for purse in purses {
+            charged = charged.saturating_add(ledger.totals(*purse).charged.variance);
+            // The bound of a sum is the largest bound of its parts: see `sampling::widest`.
+            unseen = unseen.max(ledger.unseen_at_most_bytes(*purse));
+        }
+        let room = self.room_bytes.unwrap_or(u64::MAX);
+        let widest = passed_over.thinned.widest_bytes().max(passed_over.by_class);
+        let at_most = unseen_at_most_bytes(widest).min(room);
+        let error = |variance| stated_error_bytes(widened(ledger, variance));
+        Uncertainty {
+            charged_error_bytes: error(passed_over.charged_variance(charged, &found)),
+            live_error_bytes: error(passed_over.live_variance(live.variance, &found)),
+            live_at_most_bytes: (live.objects == 0).then(|| unseen.max(at_most)),
+        }
+    }
+
+    /// What the pass has found of the thinned arrays of these purses.
+    pub fn found(&self, purses: &[PurseId]) -> Found {
         let mut found = Found {
             room_bytes: self.room_bytes,
             is_settled: self.is_settled,
             ..Found::default()
         };
-        let (mut thinned, mut charged, mut unseen) = (Thinned::default(), 0u64, 0);
-        let mut by_class = 0;
-        for purse in purses {
-            thinned += ledger.thinned(*purse);
-            by_class = by_class.max(ledger.passed_over_bytes(*purse));
-            charged = charged.saturating_add(ledger.totals(*purse).charged.variance);
-            // The bound of a sum is the largest bound of its parts: see `sampling::widest`.
-            unseen = unseen.max(ledger.unseen_at_most_bytes(*purse));
-            if let Some((_, of_purse)) = self.of_purses.get(purse) {
-                found.decided_variance += of_purse.decided_variance;
-                found.beyond_bytes += of_purse.beyond_bytes;
-            }
+        for (_, of_purse) in purses.iter().filter_map(|purse| self.of_purses.get(purse)) {
+            found.decided_variance += of_purse.decided_variance;
+            found.beyond_bytes += of_purse.beyond_bytes;
         }
-        let room = self.room_bytes.unwrap_or(u64::MAX);
-        let widest = thinned.widest_bytes().max(by_class);
-        let passed_over = unseen_at_most_bytes(widest).min(room);
-        let more = class_thinning::unseen_variance(by_class);
-        let error = |variance: u64| standard_error_bytes(variance.saturating_add(more));
-        Uncertainty {
-            charged_error_bytes: error(thinned.charged_variance(charged, &found)),
-            live_error_bytes: error(thinned.live_variance(live.variance, &found)),
-            live_at_most_bytes: (live.objects == 0).then(|| unseen.max(passed_over)),
-        }
+        found
     }
+
+    /// The variance of the live bytes of these purses together, as it is stated but for widening.
+    pub fn live_variance(&self, ledger: &Ledger, purses: &[PurseId]) -> u64 {
+        let of_records = self.live(purses).variance;
+        PassedOver::of(ledger, purses).live_variance(of_records, &self.found(purses))
+    }
+
+    /// The purses that something lives of.
+    pub fn purses(&self) -> Vec<PurseId> {
+        self.of_purses.keys().copied().collect()
+    }
+}
+
+/// What was passed over of the samples of a set of purses: the part of their error that no record states.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PassedOver {
+    thinned: Thinned,
+    /// The widest interval by which classes were thinned, in bytes; 0 for none.
+    by_class: u64,
+}
+
+impl PassedOver {
+    /// Of these purses together. Any thread; some loads for each.
+    pub fn of(ledger: &Ledger, purses: &[PurseId]) -> PassedOver {
+        let mut this = PassedOver::default();
+        for purse in purses {
+            this.thinned += ledger.thinned(*purse);
+            this.by_class = this.by_class.max(ledger.passed_over_bytes(*purse));
+        }
+        this
+    }
+
+    /// The variance of what is charged, from the sum of those of the records.
+    pub fn charged_variance(&self, sum: u64, found: &Found) -> u64 {
+        (self.thinned.charged_variance(sum, found)).saturating_add(self.of_classes())
+    }
+
+    /// The variance of live bytes, from the sum of those of the live records.
+    pub fn live_variance(&self, sum: u64, found: &Found) -> u64 {
+        (self.thinned.live_variance(sum, found)).saturating_add(self.of_classes())
+    }
+
+    fn of_classes(&self) -> u64 {
+        class_thinning::unseen_variance(self.by_class)
+    }
+}
+
+/// A variance as it is stated: larger while the accounts sum up to more than the heap holds
+/// ([`crate::sum_against_heap`]).
+#[must_use]
+pub fn widened(ledger: &Ledger, variance: u64) -> u64 {
+    match ledger.error_factor() {
+        // Not through floating point, which would round.
+        1.0 => variance,
+        // A cast saturates.
+        factor => (variance as f64 * factor * factor) as u64,
+    }
+}
+
+/// The standard error that belongs to a variance, in whole bytes and rounded up, so that 0 means that the amount is
+/// exact.
+#[must_use]
+pub fn stated_error_bytes(variance: u64) -> f64 {
+    standard_error_bytes(variance).ceil()
 }
 
 #[cfg(test)]

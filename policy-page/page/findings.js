@@ -13,11 +13,11 @@ function finding(severity, name, ...sentence) {
 }
 
 /**
- * Findings: what a limit does to an account, one each; that the heap is short; leaks; the others, errors first. Notes
+ * Findings: that the figures are wrong; what a limit does to an account, one each; that the heap is short; leaks; the others, errors first. Notes
  * come last.
  */
 export function findings(accounts, leaks) {
-  const first = [ofLimitedAccounts(accounts), ofTheHeap(accounts), ofLeaks(leaks)];
+  const first = [ofTheSum(accounts), ofLimitedAccounts(accounts), ofTheHeap(accounts), ofLeaks(leaks)];
   const others = [...ofAccounts(accounts), ...ofLimits(accounts), ...ofAgent(accounts)];
   const order = ["error", "warning", "note"];
   const ranked = [...first, others].flatMap((found, rank) => found.map((one) => ({ rank, one })));
@@ -114,6 +114,12 @@ function ofLimitedAccounts({ accounts, policy }) {
       ` (${figuresOf(account)}).`, remedy === "" ? "" : ` ${remedy}`));
   }
   return found;
+}
+
+function ofTheSum({ heap }) {
+  const sum = heap.accounts;
+  return sum?.exceeds ? [finding("error", "accounts-exceed-heap",
+    `The figures are wrong: the accounts sum up to ${amountText(sum.live_bytes, sum.standard_error_bytes)}, where the heap has ${bytesText(sum.heap_bytes)} in use. No account is refused until they fit again, and all errors are stated ${sum.error_factor.toFixed(1)} times as large. heapwarden doctor says what may help.`)] : [];
 }
 
 function ofTheHeap({ heap, enforcement }) {

@@ -139,6 +139,32 @@ pub struct Heap {
     pub live_gc_epoch: Option<u64>,
     /// Seconds since that collection. `None`: there was none yet, or the agent does not say.
     pub live_age_seconds: Option<f64>,
+    /// The sum of all accounts against the heap. `None`: no collection of all memory was recognised yet, or the agent does
+    /// not say (an older one).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accounts: Option<AccountsSum>,
+}
+
+/// The sum of all accounts against the heap, as of a collection that covered old memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AccountsSum {
+    /// What all accounts held then, in bytes.
+    #[serde(deserialize_with = "whole")]
+    pub live_bytes: u64,
+    /// Its standard error as the samples have it, in bytes.
+    #[serde(deserialize_with = "whole")]
+    pub standard_error_bytes: u64,
+    /// What the heap had in use then, in bytes.
+    #[serde(deserialize_with = "whole")]
+    pub heap_bytes: u64,
+    /// The first by the last.
+    pub over_heap_ratio: f64,
+    /// Whether the accounts sum up to more than the heap holds, by more than three standard errors and twice in a row.
+    /// Then no verdict rests on them.
+    pub exceeds: bool,
+    /// By what all stated errors are multiplied while that is so; else 1.
+    pub error_factor: f64,
 }
 
 /// The sampler.

@@ -38,8 +38,8 @@ mod snapshot;
 mod walks;
 
 pub use accounts::{
-    Account, Accounts, Bin, Class, Costs, Door, Enforcement, Evidence, Exact, Heap, Ineffective,
-    Jvm, Place, Policy, Principal, Route, Sampling, State, Tree,
+    Account, Accounts, AccountsSum, Bin, Class, Costs, Door, Enforcement, Evidence, Exact, Heap,
+    Ineffective, Jvm, Place, Policy, Principal, Route, Sampling, State, Tree,
 };
 pub use contexts::{Arrays, Context, Contexts, Objects, Overflow};
 pub use counts::Counts;

@@ -57,6 +57,8 @@ metric_names! {
     HEAP_MAX_BYTES = "heapwarden_heap_max_bytes";
     GC_EPOCH = "heapwarden_gc_epoch";
     LIVE_AGE_SECONDS = "heapwarden_live_age_seconds";
+    ACCOUNTS_OVER_HEAP_RATIO = "heapwarden_accounts_over_heap_ratio";
+    ACCOUNTS_EXCEED_HEAP = "heapwarden_accounts_exceed_heap";
     SAMPLES = "heapwarden_samples_total";
     SAMPLING_ERROR_FACTOR = "heapwarden_sampling_error_factor";
     SAMPLES_DROPPED = "heapwarden_samples_dropped_total";

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use policy_report::{
-    Account, AccountSites, Accounts, Class, ClassSites, Costs, Counts, Door, Enforcement, Evidence,
-    Exact, Heap, Ineffective, Jvm, Place, Policy, Principal, Route, RunFile, Sampling, Site, Sites,
-    State, Tree, metric_names,
+    Account, AccountSites, Accounts, AccountsSum, Class, ClassSites, Costs, Counts, Door,
+    Enforcement, Evidence, Exact, Heap, Ineffective, Jvm, Place, Policy, Principal, Route, RunFile,
+    Sampling, Site, Sites, State, Tree, metric_names,
 };
 use proptest::prelude::*;
 
@@ -44,6 +44,14 @@ fn the_document_is_written_as_the_contract_says() {
             gc_epoch: 3,
             live_gc_epoch: Some(2),
             live_age_seconds: Some(1.5),
+            accounts: Some(AccountsSum {
+                live_bytes: 9,
+                standard_error_bytes: 1,
+                heap_bytes: 4,
+                over_heap_ratio: 2.25,
+                exceeds: true,
+                error_factor: 8.0,
+            }),
         },
         sampling: Sampling {
             interval_bytes: 65536,
@@ -119,7 +127,9 @@ fn the_document_is_written_as_the_contract_says() {
         r#"{"jvm":{"pid":4711,"name":"app.jar","vm":"OpenJDK 64-Bit Server VM","#,
         r#""version":"21.0.5+11","loaded_at_start":true},"#,
         r#""heap":{"used_after_gc_bytes":1,"max_bytes":18446744073709551615,"gc_epoch":3,"#,
-        r#""live_gc_epoch":2,"live_age_seconds":1.5},"#,
+        r#""live_gc_epoch":2,"live_age_seconds":1.5,"#,
+        r#""accounts":{"live_bytes":9,"standard_error_bytes":1,"heap_bytes":4,"#,
+        r#""over_heap_ratio":2.25,"exceeds":true,"error_factor":8.0}},"#,
         r#""sampling":{"interval_bytes":65536,"samples":9,"dropped":5,"#,
         r#""dropped_by_reason":{"table_full":2,"reentry":3},"#,
         r#""callback_p50_ns":900,"callback_p99_ns":4000},"#,
@@ -549,6 +559,14 @@ prop_compose! {
                 gc_epoch: heap[2],
                 live_gc_epoch,
                 live_age_seconds: live_age_eighths.map(|eighths| f64::from(eighths) / 8.0),
+                accounts: live_age_eighths.map(|eighths| AccountsSum {
+                    live_bytes: heap[0],
+                    standard_error_bytes: heap[1],
+                    heap_bytes: heap[2],
+                    over_heap_ratio: f64::from(eighths) / 8.0,
+                    exceeds: last_reload_successful,
+                    error_factor: 1.0,
+                }),
             },
             sampling: Sampling {
                 interval_bytes: sampling[0],

@@ -7,6 +7,7 @@ use heapwarden_tests::jvm::{Jvm, victim};
 use heapwarden_tests::scrape::Accounts;
 use heapwarden_tests::stats;
 use heapwarden_tests::truth::Truth;
+use policy_config::format_rounded_bytes;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -157,6 +158,187 @@ fn an_account_without_a_live_sample_says_how_much_it_may_hold() {
             error > 0.0 && (error - charged).abs() <= 1.0,
             "all of it is live: {orders}"
         );
+        jvm.finish();
+    });
+}
+
+/// The sum of all accounts against the heap, as the JSON has it.
+#[derive(Debug)]
+struct Sum {
+    ratio: f64,
+    exceeds: bool,
+    factor: f64,
+}
+
+fn sum(accounts: &Accounts) -> Option<Sum> {
+    let sum = accounts.0["heap"].get("accounts")?;
+    Some(Sum {
+        ratio: sum["over_heap_ratio"].as_f64().expect("a number"),
+        exceeds: sum["exceeds"].as_bool().expect("a truth value"),
+        factor: sum["error_factor"].as_f64().expect("a number"),
+    })
+}
+
+const SUM_LIMIT: &str = "limit = \"40MiB\"\n";
+const SUM_HELD: &str = "hold com.acme.orders bytes:8176*8000 object*60000";
+
+/// Where the figures are right the accounts fit into the heap, on every VM and after each collection: there is no
+/// finding and verdicts are taken. And an account that rests has one standard error in the JSON, the metrics, the
+/// status and the line of the verdict.
+#[test]
+fn accounts_fit_into_the_heap_and_have_one_error_everywhere() {
+    on_each(every_vm(), |vm| {
+        let policy =
+            format!("[enforcement]\nmode = \"observe\"\nevidence-budget = \"50%\"\n{POLICY}");
+        let policy = policy.replacen(
+            "packages = [\"com.acme.orders\"]\n",
+            &format!("packages = [\"com.acme.orders\"]\n{SUM_LIMIT}"),
+            1,
+        );
+        let mut jvm = victim(vm, "victim.Holder")
+            .argument("com.acme.orders")
+            .heap("256m")
+            .policy(&policy)
+            .start();
+        jvm.ask(SUM_HELD);
+        let over = poll(PATIENCE, || {
+            jvm.ask("gc");
+            let accounts = jvm.accounts();
+            let read = sum(&accounts);
+            (read.is_some() && accounts.is_in_state("orders", "over")).then_some(())
+        });
+        assert!(over.is_some(), "{vm}: no verdict: {}", jvm.log());
+        // A look rests after each; the heap of a concurrent collector has garbage in it at times.
+        let mut fitting = 0;
+        let fits = poll(PATIENCE, || {
+            jvm.ask("gc");
+            let sum = sum(&jvm.accounts()).expect("it was read before");
+            assert!(!sum.exceeds && sum.factor == 1.0, "{vm}: {sum:?}");
+            assert!(sum.ratio < 1.1, "{vm}: the errors are of 2 %: {sum:?}");
+            fitting += u32::from(sum.ratio > 0.6);
+            (fitting >= 5).then_some(())
+        });
+        eprintln!("{vm}: {:?}", sum(&jvm.accounts()));
+        assert!(fits.is_some(), "{vm}: {:?}", sum(&jvm.accounts()));
+        let accounts = jvm.settled();
+        let metrics = jvm.metrics();
+        for (key, metric) in [
+            (
+                "live_standard_error_bytes",
+                "heapwarden_account_live_standard_error_bytes",
+            ),
+            (
+                "standard_error_bytes",
+                "heapwarden_account_standard_error_bytes",
+            ),
+        ] {
+            let of_json = figure(&accounts, "orders", key);
+            assert_eq!(
+                metrics.of_account(metric, "orders"),
+                Some(of_json),
+                "{vm}: {metric}"
+            );
+        }
+        let error = figure(&accounts, "orders", "live_standard_error_bytes");
+        let line = format!("± {} survived", format_rounded_bytes(error as u64));
+        assert!(jvm.log().contains(&line), "{vm}: {line}: {}", jvm.log());
+        jvm.finish();
+    });
+}
+
+/// Broken on purpose: with the option `tlab-refill=keep` arrays in small buffers are counted too often before JDK 25
+/// (`buffer_refills`). The accounts then sum up to more than the heap holds: that is found, errors are widened, and an
+/// innocent account that seems to be over its limit is not refused.
+#[test]
+fn accounts_that_exceed_the_heap_are_found_and_nobody_is_refused() {
+    const HELD: f64 = 8.0 * 7_500.0 * 1_616.0;
+    let is_biased = |vm: &&Vm| vm.jdk.feature < 25;
+    let vms = every_jdk_with(Collector::G1);
+    let vms: Vec<Vm> = vms.iter().filter(is_biased).cloned().collect();
+    on_each(&vms, |vm| {
+        let mut jvm = victim(vm, "victim.Holder")
+            .argument("com.acme.orders")
+            .heap("512m")
+            .option("tlab-refill=keep")
+            .flag("-XX:TLABSize=8k")
+            .flag("-XX:-ResizeTLAB")
+            .policy(
+                "[enforcement]\nmode = \"enforce\"\nevidence-budget = \"50%\"\n\
+                 [sampling]\ninterval = \"64KiB\"\ncpu-budget = \"none\"\n\
+                 [[account]]\nname = \"orders\"\npackages = [\"com.acme.orders\"]\nlimit = \"105MiB\"\n",
+            )
+            .start();
+        jvm.ask("threads 8 com.acme.orders bytes:1600*7500");
+        let mut was_over = false;
+        let found = poll(PATIENCE, || {
+            jvm.ask("gc");
+            let accounts = jvm.accounts();
+            was_over |= accounts.is_in_state("orders", "over");
+            sum(&accounts)
+                .is_some_and(|sum| sum.exceeds)
+                .then_some(accounts)
+        });
+        let Some(accounts) = found else {
+            panic!(
+                "{vm}: no finding, {:?}: {}",
+                sum(&jvm.accounts()),
+                jvm.log()
+            );
+        };
+        let found = sum(&accounts).expect("it was read");
+        let live = figure(&accounts, "orders", "live_bytes");
+        let error = figure(&accounts, "orders", "live_standard_error_bytes");
+        eprintln!("{vm}: {found:?}, orders {live} ± {error} of {HELD}");
+        assert!(
+            live > 1.2 * HELD,
+            "{vm}: the JVM counts right: {live} of {HELD}"
+        );
+        assert!(found.ratio > 1.1 && found.factor > 1.0, "{vm}: {found:?}");
+        // As stated the truth is far off; widened it is near.
+        assert!(
+            (live - HELD) / error < 3.0,
+            "{vm}: {live} ± {error} of {HELD}"
+        );
+        assert!(
+            (live - HELD) * found.factor / error > 3.0,
+            "{vm}: {live} ± {error}"
+        );
+        assert!(!was_over, "{vm}: a verdict was taken: {}", jvm.log());
+        let metrics = jvm.metrics();
+        let ratio = metrics.value("heapwarden_accounts_over_heap_ratio", &[]);
+        assert!(ratio.is_some_and(|ratio| ratio > 1.1), "{vm}: {ratio:?}");
+        assert_eq!(
+            metrics.value("heapwarden_accounts_exceed_heap", &[]),
+            Some(1.0)
+        );
+        // Further collections change nothing, nor does what it allocates.
+        for _ in 0..3 {
+            jvm.ask("churn com.acme.orders bytes:1600*20000");
+            let accounts = jvm.settled();
+            assert!(
+                !accounts.is_in_state("orders", "over"),
+                "{vm}: {}",
+                jvm.log()
+            );
+        }
+        let refused = jvm
+            .metrics()
+            .of_account("heapwarden_account_refusals_total", "orders");
+        assert_eq!(refused, Some(0.0), "{vm}: {}", jvm.log());
+        assert!(
+            jvm.log().contains("the figures are wrong"),
+            "{vm}: {}",
+            jvm.log()
+        );
+        // The figures fit again once it has let go.
+        jvm.ask("drop");
+        let ended = poll(PATIENCE, || {
+            jvm.ask("gc");
+            sum(&jvm.accounts())
+                .is_some_and(|sum| !sum.exceeds && sum.factor == 1.0)
+                .then_some(())
+        });
+        assert!(ended.is_some(), "{vm}: it stands: {}", jvm.log());
         jvm.finish();
     });
 }

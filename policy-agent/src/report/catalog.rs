@@ -174,6 +174,10 @@ catalog! {
         "Collection pauses seen since the agent was loaded.";
     LIVE_AGE_SECONDS = Gauge Seconds []
         "Time since the collection that live bytes are of was known to be complete; absent before the first.";
+    ACCOUNTS_OVER_HEAP_RATIO = Gauge None []
+        "What all accounts together held at the latest recognised collection of all memory, as a multiple of what the heap had in use; absent before the first.";
+    ACCOUNTS_EXCEED_HEAP = Gauge None []
+        "1 while the accounts sum up to more than the heap holds, by more than three standard errors: the figures are wrong, and nobody is refused; else 0.";
     SAMPLES = Counter None []
         "Allocation samples charged to an account.";
     SAMPLING_ERROR_FACTOR = Gauge None []
@@ -354,6 +358,8 @@ mod tests {
             ("heapwarden_heap_max_bytes", &[]),
             ("heapwarden_gc_epoch", &[]),
             ("heapwarden_live_age_seconds", &[]),
+            ("heapwarden_accounts_over_heap_ratio", &[]),
+            ("heapwarden_accounts_exceed_heap", &[]),
             ("heapwarden_samples_total", &[]),
             ("heapwarden_samples_dropped_total", &["reason"]),
             ("heapwarden_site_stacks_total", &[]),

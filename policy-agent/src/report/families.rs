@@ -313,6 +313,11 @@ fn agent<'a>(list: &mut List<'a>, snapshot: &'a Snapshot) {
     if let Some(age) = heap.live_age_seconds {
         list.one(&catalog::LIVE_AGE_SECONDS, age);
     }
+    if let Some(sum) = &heap.accounts {
+        list.one(&catalog::ACCOUNTS_OVER_HEAP_RATIO, sum.reading.ratio());
+    }
+    let exceeds = heap.accounts.is_some_and(|sum| sum.exceeds);
+    list.one(&catalog::ACCOUNTS_EXCEED_HEAP, exceeds);
     list.one(&catalog::SAMPLES, sampling.samples);
     list.one(&catalog::SAMPLING_ERROR_FACTOR, sampling.error_factor);
     list.labelled(&catalog::SAMPLES_DROPPED, sampling.dropped.iter().copied());

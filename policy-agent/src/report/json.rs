@@ -11,7 +11,7 @@ use policy_report::{self as document, Accounts, Counts};
 use policy_core::exact::{Compared, ExactStatus};
 use policy_core::holdings::Bin;
 use policy_core::sampling::weight::OBJECT_UNIT;
-use policy_core::snapshot::Held;
+use policy_core::snapshot::{AccountsSum, Held};
 
 use super::fold::clip;
 use super::{Account, Class, DoorState, Place, Principal, Route, Snapshot, State, Tree};
@@ -78,6 +78,7 @@ pub(crate) fn accounts(snapshot: &Snapshot, classes: Classes) -> Accounts<'_> {
             gc_epoch: heap.gc_epoch,
             live_gc_epoch: Some(heap.live_gc_epoch),
             live_age_seconds: heap.live_age_seconds,
+            accounts: heap.accounts.as_ref().map(accounts_sum),
         },
         sampling: document::Sampling {
             interval_bytes: sampling.interval_bytes,
@@ -204,6 +205,17 @@ fn account<'a>(
         principals: principals.into_iter().map(principal).collect(),
         classes_omitted: (account.classes.len() - classes.len()) as u64,
         classes: classes.into_iter().map(class).collect(),
+    }
+}
+
+fn accounts_sum(sum: &AccountsSum) -> document::AccountsSum {
+    document::AccountsSum {
+        live_bytes: sum.reading.accounts_bytes,
+        standard_error_bytes: whole_bytes(sum.reading.standard_error_bytes),
+        heap_bytes: sum.reading.heap_bytes,
+        over_heap_ratio: sum.reading.ratio(),
+        exceeds: sum.exceeds,
+        error_factor: sum.error_factor,
     }
 }
 

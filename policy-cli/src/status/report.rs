@@ -164,6 +164,17 @@ pub(crate) fn remarks(accounts: &Accounts, not_ready: Option<&str>) -> Vec<Strin
     if let Some(reason) = not_ready {
         remarks.push(format!("keeps no accounts: {reason}"));
     }
+    if let Some(sum) = accounts.heap.accounts.filter(|sum| sum.exceeds) {
+        remarks.push(format!(
+            "the figures are wrong: the accounts sum up to {} ± {} where the heap has {} ({:.2} times); nobody is refused, and \
+             errors are stated {:.1} times as large",
+            amount::bytes(sum.live_bytes),
+            amount::bytes(sum.standard_error_bytes),
+            amount::bytes(sum.heap_bytes),
+            sum.over_heap_ratio,
+            sum.error_factor
+        ));
+    }
     if let Some(error) = &accounts.policy.last_error {
         remarks.push(format!(
             "the policy file was rejected, the last good policy stays in force: {error}"
@@ -269,6 +280,26 @@ mod tests {
         assert!(lines[6].starts_with("  b "), "{out}");
         assert_eq!(lines[7], "  and 4 more accounts");
         assert_eq!(err, "");
+    }
+
+    #[test]
+    fn accounts_that_sum_up_to_more_than_the_heap_are_remarked_on() {
+        let of = |exceeds| {
+            let text = format!(
+                r#"{{"heap":{{"accounts":{{"live_bytes":220200960,"standard_error_bytes":5242880,
+                    "heap_bytes":104857600,"over_heap_ratio":2.1,"exceeds":{exceeds},"error_factor":22}}}},
+                    "accounts":[]}}"#
+            );
+            remarks(&serde_json::from_str(&text).expect("a document"), None)
+        };
+        assert_eq!(of(false), [""; 0]);
+        let told = of(true);
+        assert!(
+            told[0].starts_with(
+                "the figures are wrong: the accounts sum up to 210 MiB ± 5 MiB where the heap has 100 MiB (2.10 times)"
+            ),
+            "{told:?}"
+        );
     }
 
     #[test]

@@ -9,6 +9,8 @@ use policy_config::{Admit, Throw};
 
 use crate::enforce::TestRefuse;
 use crate::ledger::{Epoch, Ledger, PurseId};
+use crate::sum_against_heap::Judged;
+use crate::uncertainty::{PassedOver, widened};
 
 use super::back_off::BackOff;
 use super::collection_planner::Need;
@@ -66,6 +68,8 @@ pub struct CheckContext<'a> {
     pub only_in_duress: bool,
     /// The maximum heap in bytes.
     pub max_heap_bytes: u64,
+    /// Whether the accounts sum up to more than the heap holds: then no verdict rests on them.
+    pub sum: Judged,
     /// The policy's mode is `enforce`; otherwise refusals are only counted.
     pub enforced: bool,
     /// For tests only.
@@ -77,14 +81,28 @@ pub struct CheckContext<'a> {
 impl CheckContext<'_> {
     /// Drops a proof of more bytes than the latest collection left in use: some of its refunds are
     /// still to come. This happened on a busy machine, which suspended the thread that reports
-    /// refunds for longer than the enforcer waited for them.
+    /// refunds for longer than the enforcer waited for them. The same if all accounts together have such a proof
+    /// ([`crate::sum_against_heap`]).
     fn plausible(&self, proof: Proof) -> Proof {
-        let used_bytes = (self.max_heap_bytes).saturating_sub(self.free_heap_bytes);
-        if proof.left.clears(used_bytes) {
+        if self.sum.is_doubted() || proof.left.clears(self.used_after_gc_bytes()) {
             Proof::default()
         } else {
             proof
         }
+    }
+
+    /// A verdict that stands on figures which are not believed becomes a suspicion: as of now, so that it takes new
+    /// evidence.
+    fn believed(&self, phase: Phase, epoch: Epoch) -> Phase {
+        match phase {
+            Phase::Over { .. } if self.sum.stands() => Phase::Suspect { since: epoch },
+            phase => phase,
+        }
+    }
+
+    /// Bytes that the latest collection left in use.
+    pub fn used_after_gc_bytes(&self) -> u64 {
+        (self.max_heap_bytes).saturating_sub(self.free_heap_bytes)
     }
 
     /// What all requests that a shut door lets in may be charged until the next covering collection, in bytes: the
@@ -145,6 +163,19 @@ impl AccountCheck {
         }
     }
 
+    /// Sets the error of the charge to the one that reports state. The thinned arrays are known as of the latest pass over
+    /// the records.
+    pub fn state_error(
+        &mut self,
+        context: &CheckContext<'_>,
+        limited: &LimitedAccount,
+        status: &LimitStatus,
+    ) {
+        let passed_over = PassedOver::of(context.ledger, &limited.purses);
+        let variance = passed_over.charged_variance(self.charged.variance, &status.found);
+        self.charged.variance = widened(context.ledger, variance);
+    }
+
     /// Moves the account's state and sets its gate. `publish` writes what a refusal would say,
     /// before the gate can cause one. Returns which evidence is needed, and when to look again
     /// at the latest.
@@ -195,7 +226,8 @@ impl AccountCheck {
             enforced: context.enforced,
             naive: context.test_refuse == Some(TestRefuse::Naive),
             shut: status.is_shut(),
-            duress: context.duress.is_on,
+            // A wait for evidence that is not believed would be in vain.
+            duress: context.duress.is_on && !context.sum.stands(),
         };
         if covered_before != status.covered.upto {
             status.allowed_since = status.covered.upto;
@@ -297,7 +329,7 @@ impl AccountCheck {
             survived: status.survived,
             covered: context.plausible(status.covered),
         };
-        let before = status.phase;
+        let before = context.believed(status.phase, epoch);
         let mut after = next(before, &observation);
         if context.test_refuse == Some(TestRefuse::Storm) {
             after = limited
@@ -353,7 +385,11 @@ impl AccountCheck {
             survived: status.survived,
             covered: context.plausible(status.covered),
         };
-        let (before, was_refused) = (reserve.phase, status.is_refused());
+        let was_refused = status.is_refused();
+        let before = match context.sum.stands() {
+            true => Phase::Open,
+            false => reserve.phase,
+        };
         // The evidence must be of a collection that began with the door shut: much of what is beyond the
         // reserve belongs to requests that are inside, and ends with them. Where the heap itself is short, it
         // cannot wait for that.

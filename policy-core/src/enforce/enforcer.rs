@@ -7,7 +7,9 @@
 //!    is live, and reads the heap;
 //! 3. clears away purses, loaders and classes that are gone;
 //! 4. checks every account that has a limit ([`LimitedAccounts`]);
-//! 5. asks for the collections that a verdict needs ([`Evidence`]).
+//! 5. asks for the collections that a verdict needs ([`Evidence`]);
+//! 6. holds the sum of all accounts against the heap if such a collection has decided ([`HeapCheck`]), before the next
+//!    turn judges by it.
 //!
 //! It also asks for a collection when charges exceed the heap by three of their standard errors. That
 //! happens only if the collector does not report deaths (generational ZGC reports them at major
@@ -33,6 +35,7 @@ use super::collection_planner::Need;
 use super::coverage::Coverage;
 use super::duress::{self, Duress};
 use super::evidence::{Evidence, EvidenceNeed};
+use super::heap_check::HeapCheck;
 use super::limited_accounts::LimitedAccounts;
 
 /// The longest sleep; a collection wakes the enforcer earlier.
@@ -73,6 +76,9 @@ pub struct Enforcer {
     read_in: Option<Epoch>,
     /// When the log told of duress.
     told_duress: Option<Instant>,
+    heap_check: HeapCheck,
+    /// The epoch in which the heap's use was last read as after a pause.
+    used_read_in: Option<Epoch>,
 }
 
 impl Enforcer {
@@ -90,6 +96,8 @@ impl Enforcer {
             duress: Duress::default(),
             read_in: None,
             told_duress: None,
+            heap_check: HeapCheck::default(),
+            used_read_in: None,
         }
     }
 
@@ -119,6 +127,7 @@ impl Enforcer {
         if self.planted != Some(epoch) {
             // First of all, because threads go on allocating.
             let room = core.heap.read_after_pause(jvm);
+            self.used_read_in = Some(epoch);
             // This thread's allocations are not charged.
             if room >= ROOM_FOR_CANARY && jvm.plant(Tag::Canary(epoch).encode()) {
                 self.planted = Some(epoch);
@@ -149,12 +158,15 @@ impl Enforcer {
         let asked = if need == Need::None && interval_control::wants_decision(core, jvm) {
             // Only a statistic waits, no thread: it is not worth a pause.
             EvidenceNeed::gently(Need::Covering)
-        } else if need == Need::None && core.leaks.wants_cover() {
+        } else if need == Need::None
+            && (core.leaks.wants_cover() || self.heap_check.wants_cover(now))
+        {
             EvidenceNeed::concurrently(Need::Covering)
         } else {
             EvidenceNeed::for_verdicts(need)
         };
         let sooner = self.evidence.advance(core, jvm, asked, jvm.now());
+        self.check_sum(core, jvm);
         epochs.note_time(jvm.uptime_ms());
         if (core.holdings).note(epochs.current(), epochs.covered(), jvm.uptime_ms()) {
             core.leaks.has_cover();
@@ -172,6 +184,28 @@ impl Enforcer {
         }
         self.ask_for_refunds(core, jvm);
         again.min(sooner).min(heap_again).min(LONGEST_SLEEP)
+    }
+
+    /// Holds the sum of all accounts against the heap after a covering collection.
+    fn check_sum(&mut self, core: &Core, jvm: &dyn Jvm) {
+        let covered = core.ledger.epochs().covered();
+        if let Some(covered) = covered.filter(|_| self.heap_check.is_due(covered, jvm.now()))
+            && let Some(used_bytes) = jvm.used_bytes()
+        {
+            // What was read after a pause of a later epoch bounds what was born up to then as well, and has less garbage.
+            let is_later = self.used_read_in > Some(covered);
+            let after_pause = core.heap.used_after_gc_bytes();
+            let heap_bytes = if is_later && after_pause > 0 {
+                used_bytes.min(after_pause)
+            } else {
+                used_bytes
+            };
+            self.await_refunds(core, jvm);
+            self.heap_check
+                .look(core, covered, heap_bytes, || jvm.now());
+        }
+        let is_any_wanting = self.limited_accounts.wanted_bytes() > 0;
+        self.heap_check.tell(is_any_wanting, jvm.now());
     }
 
     /// Whether the heap is short. Only accounts with limits can change that.

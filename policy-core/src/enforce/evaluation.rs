@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use crate::events;
 use crate::ledger::{Epoch, Ledger, PurseId};
+use crate::sampling::thinning_error::Found;
+use crate::uncertainty::{Survivors, widened};
 
 use super::account_check::{AccountCheck, CheckContext, LimitedAccount};
 use super::collection_planner::Need;
@@ -177,6 +179,7 @@ impl Evaluation {
             for (limited, check) in self.limited.iter().zip(&mut checks) {
                 let status = statuses.status_mut(&limited.account);
                 check.near |= status.phase != Phase::Open || status.above_soft;
+                check.state_error(context, limited, status);
                 known.push(status.survived.upto.is_some());
                 makes_garbage &= !check.near || status.survival.share() < GARBAGE;
             }
@@ -234,13 +237,14 @@ impl Evaluation {
     }
 
     /// Passes over the records once, for the accounts that are near their limits. Returns for each
-    /// account what survived any collection, and what survived a covering one.
+    /// account what survived any collection, and what survived a covering one, with their errors as reports state
+    /// them.
     fn scan(
         &mut self,
         context: &CheckContext<'_>,
         checks: &mut [AccountCheck],
         boundaries: (Option<Epoch>, Option<Epoch>),
-    ) -> Vec<(Estimate, Estimate)> {
+    ) -> Vec<Survived> {
         let _timing = events::reading_for_verdict();
         let since = self.scanned.0;
         let (survived_upto, covered_upto) = boundaries;
@@ -254,9 +258,10 @@ impl Evaluation {
                 places.entry(purse).or_default().push(place);
             }
         }
-        let mut sums = vec![(Estimate::default(), Estimate::default()); checks.len()];
+        let mut sums = vec![Survived::default(); checks.len()];
         let mut records = 0;
-        context.ledger.scan(|record| {
+        let used_bytes = context.used_after_gc_bytes();
+        let survivors = Survivors::of(context.ledger, used_bytes, |record| {
             records += 1;
             let Some(places) = places.get(&record.payer) else {
                 return;
@@ -265,18 +270,23 @@ impl Evaluation {
             let (bytes, variance) = (record.charge.bytes, record.charge.variance);
             for &place in places {
                 if born <= survived_upto {
-                    sums[place].0.add(bytes, variance);
+                    sums[place].any.add(bytes, variance);
                     if born > since {
                         checks[place].cohort.add(bytes, variance);
                     }
                 }
                 if born <= covered_upto {
-                    sums[place].1.add(bytes, variance);
+                    sums[place].covering.add(bytes, variance);
                 }
             }
         });
         let pause = PAUSE_PER_RECORD.saturating_mul(records);
         self.scan_again = Some(context.now + pause.clamp(SHORTEST_PAUSE, LONGEST_PAUSE));
+        for ((limited, check), sum) in self.limited.iter().zip(checks.iter()).zip(&mut sums) {
+            if check.near {
+                sum.state_errors(context.ledger, &survivors, &limited.purses);
+            }
+        }
         sums
     }
 
@@ -287,12 +297,12 @@ impl Evaluation {
         statuses: &mut LimitStatuses,
         checks: &[AccountCheck],
         boundaries: (Option<Epoch>, Option<Epoch>),
-        sums: Vec<(Estimate, Estimate)>,
+        sums: Vec<Survived>,
     ) {
         let since = self.scanned.0;
         let (survived_upto, covered_upto) = boundaries;
         let interval = context.interval_bytes();
-        for (place, (survived, covered)) in sums.into_iter().enumerate() {
+        for (place, sum) in sums.into_iter().enumerate() {
             if !checks[place].near {
                 continue;
             }
@@ -305,14 +315,39 @@ impl Evaluation {
             }
             status.survived = Proof {
                 upto: survived_upto,
-                left: survived,
+                left: sum.any,
             };
             status.covered = Proof {
                 upto: covered_upto,
-                left: covered,
+                left: sum.covering,
             };
+            status.found = sum.found;
         }
         self.scanned = boundaries;
+    }
+}
+
+/// What a pass over the records has found of one account.
+#[derive(Debug, Clone, Copy, Default)]
+struct Survived {
+    /// What survived any collection.
+    any: Estimate,
+    /// What survived a covering one.
+    covering: Estimate,
+    found: Found,
+}
+
+impl Survived {
+    /// Sets the variances, which are those of the records, to those of the errors that reports state.
+    fn state_errors(&mut self, ledger: &Ledger, survivors: &Survivors, purses: &[PurseId]) {
+        self.found = survivors.found(purses);
+        let of_records = survivors.live(purses).variance;
+        let stated = survivors.live_variance(ledger, purses);
+        // What is passed over may be of any age, so both lack as much of it.
+        for sum in [&mut self.any, &mut self.covering] {
+            let variance = (sum.variance.saturating_add(stated)).saturating_sub(of_records);
+            sum.variance = widened(ledger, variance);
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use policy_config::format_rounded_bytes;
 
 use crate::events;
 use crate::ledger::{Epoch, Ledger, PurseId};
+use crate::sampling::thinning_error::Found;
 use crate::snapshot::State;
 
 use super::back_off::BackOff;
@@ -43,6 +44,8 @@ pub struct LimitStatus {
     pub survived: Proof,
     /// What survived a collection of old memory.
     pub covered: Proof,
+    /// What the latest pass over the records found of its thinned arrays, for the error of its charge.
+    pub found: Found,
     /// The share of its allocations that survives a collection.
     pub survival: Survival,
     /// The purses that the proofs are about.

@@ -65,6 +65,7 @@ impl LimitedAccounts {
             max_heap_bytes: core.heap.max_bytes(),
             duress,
             only_in_duress: self.only_in_duress,
+            sum: core.accounts_sum.read(),
             enforced: self.enforced && !core.has_failed(),
             test_refuse: core.test_refuse,
             now,

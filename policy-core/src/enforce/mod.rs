@@ -26,6 +26,7 @@
 //! * [`evidence`]: asks the collector for collections that prove what is held, with [`canaries`];
 //!   [`refund_wait`]: waits until the refunds of such a collection are in.
 //! * [`limit_status`]: what is known of each limited account; reports read it under a lock.
+//! * [`heap_check`]: holds the sum of all accounts against the heap.
 //! * [`enforcement_log`]: what the log says, rate-limited; [`coverage`]: what it says of limits that bind
 //!   nobody.
 
@@ -47,6 +48,7 @@ pub mod evidence;
 pub mod filling;
 pub mod gate;
 pub mod grace;
+pub mod heap_check;
 pub mod killed_threads;
 pub mod limit_status;
 pub mod limited_accounts;

@@ -33,7 +33,7 @@
 use policy_config::Limit;
 
 use crate::ledger::Epoch;
-use crate::sampling::standard_error_bytes;
+use crate::uncertainty::stated_error_bytes;
 
 /// How many standard errors an estimate must lie above a limit to clear it (rule 1).
 pub const MARGIN: f64 = Limit::MARGIN_STANDARD_ERRORS;
@@ -47,14 +47,14 @@ const READMISSION_TO_RESERVE: f64 = 1.0;
 pub struct Estimate {
     /// The estimate in bytes.
     pub bytes: u64,
-    /// Its variance in bytes².
+    /// Its variance, in units of [`crate::sampling::weight::VARIANCE_UNIT_BYTES2`].
     pub variance: u64,
 }
 
 impl Estimate {
-    /// The standard error in bytes.
+    /// The standard error in whole bytes.
     pub fn standard_error_bytes(self) -> f64 {
-        standard_error_bytes(self.variance)
+        stated_error_bytes(self.variance)
     }
 
     /// Whether the estimate lies significantly above `limit_bytes` (rule 1).

@@ -12,11 +12,11 @@ use crate::core::Core;
 use crate::holdings::histogram::Shape;
 use crate::holdings::{Pass, Row};
 use crate::ledger::PurseId;
-use crate::sampling::standard_error_bytes;
 use crate::sampling::weight::{OBJECT_UNIT, VARIANCE_UNIT_BYTES2};
 use crate::sites::survivors::{Most, Site};
 use crate::sites::wanted::{Asker, Row as SiteRow};
 use crate::snapshot::{Kind, OTHER};
+use crate::uncertainty::{stated_error_bytes, widened};
 
 use super::asking::Asking;
 use super::detector::{Detector, Judged, findings, windows_ms};
@@ -204,8 +204,9 @@ impl Watch {
             Suspect {
                 rows: rows.get(&one.name).cloned().unwrap_or_default(),
                 live_bytes: seen.map_or(0, |row| row.live_bytes),
-                live_standard_error_bytes: seen
-                    .map_or(0.0, |row| standard_error_bytes(row.variance)),
+                live_standard_error_bytes: seen.map_or(0.0, |row| {
+                    stated_error_bytes(widened(&core.ledger, row.variance))
+                }),
                 growth_bytes_per_second: one.growth,
                 growth_standard_error: one.error,
                 since_ms: one.since_ms,

@@ -175,6 +175,8 @@ pub struct Ledger {
     drops: Drops,
     frees: AtomicU64,
     stale_frees: AtomicU64,
+    /// A floating-point number, as its bits; 0 for 1.
+    error_factor: AtomicU64,
 }
 
 impl Ledger {
@@ -191,6 +193,7 @@ impl Ledger {
             drops: Drops::default(),
             frees: AtomicU64::new(0),
             stale_frees: AtomicU64::new(0),
+            error_factor: AtomicU64::new(0),
         }
     }
 
@@ -204,6 +207,17 @@ impl Ledger {
     #[must_use]
     pub fn intervals(&self) -> &Intervals {
         &self.intervals
+    }
+
+    /// By what every stated error is multiplied, 1 or more: see [`crate::sum_against_heap`]. Any thread.
+    #[must_use]
+    pub fn error_factor(&self) -> f64 {
+        f64::from_bits(self.error_factor.load(Ordering::Relaxed)).max(1.0)
+    }
+
+    /// Sets it. The enforcer.
+    pub fn set_error_factor(&self, factor: f64) {
+        (self.error_factor).store(factor.to_bits(), Ordering::Relaxed);
     }
 
     /// Opens a purse, or `None` when all are in use: charge

@@ -146,6 +146,8 @@ pub(super) struct OfPurses {
     counted: HashMap<PurseId, HashMap<Arc<str>, CountedOfClass>>,
     /// The widest interval since counters were put in; `None` if they are not.
     interval_bytes: Option<f64>,
+    /// By what each stated error is multiplied.
+    error_factor: f64,
 }
 
 impl OfPurses {
@@ -172,6 +174,7 @@ impl OfPurses {
             classes,
             counted: by_name,
             interval_bytes: interval.map(|bytes| bytes as f64),
+            error_factor: ledger.error_factor(),
         }
     }
 
@@ -193,7 +196,15 @@ impl OfPurses {
             let of_class = by_name.entry(name).or_default();
             of_class.counted.get_or_insert_default().add(&counted);
         }
-        published(by_name, self.interval_bytes)
+        let mut classes = published(by_name, self.interval_bytes);
+        for class in &mut classes {
+            let stated = |error: f64| (error * self.error_factor).ceil();
+            class.live_standard_error_bytes = stated(class.live_standard_error_bytes);
+            if let Some(by_ratio) = &mut class.live_by_ratio {
+                by_ratio.standard_error_bytes = stated(by_ratio.standard_error_bytes);
+            }
+        }
+        classes
     }
 }
 

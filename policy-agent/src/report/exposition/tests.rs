@@ -6,6 +6,8 @@ use std::sync::Arc;
 use policy_core::exact::{Compared, ContextOverflow, ExactStatus};
 use policy_core::leaks::{Report, Suspect};
 use policy_core::live_by_ratio::LiveByRatio;
+use policy_core::snapshot::AccountsSum;
+use policy_core::sum_against_heap::Reading;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -93,6 +95,15 @@ fn full() -> Snapshot {
             gc_epoch: 3,
             live_gc_epoch: 2,
             live_age_seconds: Some(1.5),
+            accounts: Some(AccountsSum {
+                reading: Reading {
+                    accounts_bytes: 9,
+                    standard_error_bytes: 0.5,
+                    heap_bytes: 4,
+                },
+                exceeds: true,
+                error_factor: 10.0,
+            }),
         },
         sampling: Sampling {
             interval_bytes: 65536,
@@ -332,6 +343,8 @@ fn the_policy_in_force_shows_as_numbers() {
     assert!(text.contains("\nheapwarden_duress 1\n"));
     assert!(text.contains("\nheapwarden_heap_free_bytes 7\n"));
     assert!(text.contains("\nheapwarden_heap_short_below_bytes 8\n"));
+    assert!(text.contains("\nheapwarden_accounts_over_heap_ratio 2.25\n"));
+    assert!(text.contains("\nheapwarden_accounts_exceed_heap 1\n"));
     let text = rendered(Format::Prometheus, &small());
     assert!(text.contains("\nheapwarden_policy_enforcing 0\n"));
 }

@@ -1,6 +1,7 @@
 //! The contract's document, and its bounds.
 
 use policy_core::enforce::duress::Figures;
+use policy_core::sum_against_heap::Reading;
 use serde_json::{Value, json};
 
 use super::super::{
@@ -44,6 +45,15 @@ fn the_document_is_the_contract_s() {
             gc_epoch: 3,
             live_gc_epoch: 2,
             live_age_seconds: Some(1.5),
+            accounts: Some(AccountsSum {
+                reading: Reading {
+                    accounts_bytes: 9,
+                    standard_error_bytes: 0.5,
+                    heap_bytes: 4,
+                },
+                exceeds: true,
+                error_factor: 10.0,
+            }),
         },
         sampling: Sampling {
             interval_bytes: 65536,
@@ -151,6 +161,8 @@ fn the_document_is_the_contract_s() {
         "never_interrupt": "never-interrupt = [\"a.jobs\"]"}]);
     expected["accounts"][0]["places_other"] = json!(2);
     expected["accounts"][0]["routes"] = json!([]);
+    expected["heap"]["accounts"] = json!({"live_bytes": 9, "standard_error_bytes": 1, "heap_bytes": 4,
+        "over_heap_ratio": 2.25, "exceeds": true, "error_factor": 10.0});
     expected["enforcement"] =
         json!({"duress": true, "heap_free_bytes": 7, "heap_short_below_bytes": 8});
     expected["accounts"][0]["classes"][0] = json!({"class": "byte[]", "live_bytes": 10,

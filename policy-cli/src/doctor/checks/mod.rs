@@ -7,14 +7,17 @@ mod policy;
 mod reasons;
 mod sampling;
 mod states;
+mod sum;
 
 use super::finding::{Finding, Severity};
 use super::inputs::Inputs;
 
 type Check = fn(&Inputs) -> Vec<Finding>;
 
-/// What comes first, in this order, whatever its weight: what a limit does to an account, one finding each.
-const FIRST: [Check; 3] = [
+/// What comes first, in this order, whatever its weight: that no figure below is to be believed; what a limit does to
+/// an account, one finding each.
+const FIRST: [Check; 4] = [
+    sum::exceeds_the_heap,
     states::against_limits,
     states::heap_is_short,
     leaks::suspected,

@@ -10,6 +10,8 @@ use crate::enforce::duress::Figures;
 use crate::enforce::gate::{Due, Gate};
 use crate::ledger::watched::during_scans;
 use crate::ledger::{Capacity, ObjectTag, Sample, SiteId, UNKNOWN_CLASS};
+use crate::sum_against_heap::{Judged, Reading};
+use crate::uncertainty::Survivors;
 
 #[test]
 fn the_statuses_are_not_locked_while_records_are_passed_over() {
@@ -64,6 +66,7 @@ fn the_statuses_are_not_locked_while_records_are_passed_over() {
         duress: Figures::default(),
         only_in_duress: false,
         enforced: true,
+        sum: Judged::default(),
         test_refuse: None,
         now: Instant::now(),
     };
@@ -99,6 +102,7 @@ struct Doored {
     enforced: bool,
     is_duress: bool,
     only_in_duress: bool,
+    sum: Judged,
 }
 
 const MIB: u64 = 1 << 20;
@@ -154,6 +158,7 @@ impl Doored {
             enforced: true,
             is_duress: false,
             only_in_duress: false,
+            sum: Judged::default(),
         }
     }
 
@@ -170,6 +175,7 @@ impl Doored {
             },
             only_in_duress: self.only_in_duress,
             enforced: self.enforced,
+            sum: self.sum,
             test_refuse: None,
             now: self.now,
         };
@@ -307,6 +313,109 @@ fn limits_that_bind_in_duress_alone_refuse_nobody_before() {
     account.is_duress = false;
     account.decide();
     assert_eq!(account.word(), (false, false));
+}
+
+/// Verdicts and reports have one error for one account at one moment: with arrays that are thinned, a class of which
+/// samples were passed over, and while errors are widened.
+#[test]
+fn a_verdict_has_the_error_that_reports_state() {
+    const INTERVAL: u64 = 64 << 10;
+    let mut account = Doored::new();
+    let table = account.ledger.intervals();
+    table.set(INTERVAL).expect("there is room");
+    let drawn = table.current();
+    let wider = table.named(8 * MIB).expect("there is room");
+    account.turn();
+    for at in 0..100 {
+        account
+            .ledger
+            .thin(account.purse, MIB, (drawn, wider), at % 10 == 0);
+        if at % 10 == 0 {
+            let sample = Sample {
+                payer: account.purse,
+                agent_account: account.purse,
+                principal: account.purse,
+                class: UNKNOWN_CLASS,
+                size_bytes: MIB,
+                interval: wider,
+                site: SiteId::NONE,
+            };
+            account.ledger.charge(&sample).expect("room");
+        }
+    }
+    account.keep(60);
+    account.ledger.pass_over(account.purse, wider);
+    let mut widened = Vec::new();
+    for factor in [1.0, 3.0] {
+        account.ledger.set_error_factor(factor);
+        account.decide();
+        account.ledger.settle_thinned();
+        account.collect();
+        account.decide();
+        let used_bytes = (1 << 30) - account.free_heap_bytes;
+        let survivors = Survivors::of(&account.ledger, used_bytes, |_| {});
+        let stated = survivors.uncertainty(&account.ledger, &[account.purse]);
+        let of_records = survivors.live(&[account.purse]).variance;
+        let of_records = Estimate {
+            bytes: 0,
+            variance: of_records,
+        };
+        let statuses = account.enforcement.statuses();
+        let status = statuses.status("a").expect("it has a limit");
+        let of_verdicts = [status.survived.left, status.covered.left, status.charged]
+            .map(Estimate::standard_error_bytes);
+        let (live, charged) = (stated.live_error_bytes, stated.charged_error_bytes);
+        assert_eq!(of_verdicts, [live, live, charged], "{stated:?}");
+        assert!(live > 1.2 * of_records.standard_error_bytes(), "{stated:?}");
+        widened.push(live);
+    }
+    assert!((widened[1] / widened[0] - 3.0).abs() < 1e-3, "{widened:?}");
+}
+
+/// The accounts sum up to twice the heap, or fit into it.
+fn reading(accounts_bytes: u64) -> Reading {
+    Reading {
+        accounts_bytes,
+        standard_error_bytes: MIB as f64,
+        heap_bytes: 100 * MIB,
+    }
+}
+
+#[test]
+fn no_verdict_rests_on_accounts_that_exceed_the_heap() {
+    let mut account = Doored::new();
+    account.turn();
+    account.keep(90);
+    // The first reading beyond it is not a finding yet, but no verdict begins on it.
+    account.sum = account.sum.next(reading(200 * MIB));
+    account.decide();
+    assert_eq!(account.word(), (false, false));
+    account.sum = account.sum.next(reading(90 * MIB));
+    account.decide();
+    assert_eq!(
+        account.word(),
+        (true, true),
+        "late refunds, and then they were in"
+    );
+    // A reading by itself leaves verdicts in force; the finding lifts them.
+    account.sum = account.sum.next(reading(200 * MIB));
+    account.turn();
+    assert_eq!(account.word(), (true, true));
+    account.sum = account.sum.next(reading(200 * MIB));
+    account.turn();
+    assert_eq!(account.word(), (false, false));
+    assert_eq!(account.keep(1), None, "nobody is refused, and nobody waits");
+    account.is_duress = true;
+    account.decide();
+    assert_eq!(account.word(), (false, false));
+    assert_eq!(account.keep(1), None, "nor where the heap is short");
+    account.is_duress = false;
+    // It fits again.
+    for _ in 0..2 {
+        account.sum = account.sum.next(reading(95 * MIB));
+    }
+    account.decide();
+    assert_eq!(account.word(), (true, true));
 }
 
 /// A load that passes limit and reserve before there is a verdict: the door comes first, and only a collection

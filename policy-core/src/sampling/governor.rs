@@ -26,9 +26,9 @@
 //!    **Credit.** The budget holds on average, and need not be used up when nobody asks for accuracy: what
 //!    samples took less than their budget is saved, up to the budget of `SAVED`, which is also there at the
 //!    start. While an account with a limit fills ([`crate::enforce::filling`]), samples may take
-//!    `BURST` times their budget, or the budget of one whole processor if that is more, but at most `MOST_IN_BURST`,
-//!    until the credit is used up, and again when a quarter of it is saved. The interval is narrowed at once then, as
-//!    far as that share allows. So a verdict on a bulk load need not wait for the margin of coarse samples, and over
+//!    `BURST` times their budget, but at most `MOST_IN_BURST`, of the CPU time of at least one whole processor, until
+//!    the credit is used up, and again when a quarter of it is saved. The interval is narrowed at once then, as far as
+//!    that share allows. So a verdict on a bulk load need not wait for the margin of coarse samples, and over
 //!    any time samples take at most the budget of that time and of `SAVED`: a burst that takes more is shorter.
 //! 2. **Tags.** HotSpot visits every tag at each collection: in the pause, where a million tags cost 10 to
 //!    20 ms with G1, and after it, to find the dead objects. So the charged bytes, divided by the
@@ -163,8 +163,8 @@ impl Credit {
     fn share(&self, budget: f64) -> f64 {
         match self.is_burst {
             true => {
-                let share = budget * (IDLE_SHARE_IN_BURST / self.in_use).max(BURST);
-                share.min(MOST_IN_BURST).max(budget)
+                let share = (BURST * budget).min(MOST_IN_BURST).max(budget);
+                share * (IDLE_SHARE_IN_BURST / self.in_use).max(1.0)
             }
             false => budget,
         }

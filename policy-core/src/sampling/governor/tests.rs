@@ -264,6 +264,24 @@ fn an_account_that_fills_is_sampled_finer_until_the_credit_is_used_up() {
     assert!(dear >= 9, "there is credit again: {dear}");
 }
 
+/// Beside a busy neighbour a process gets little, and a few samples that were interrupted look dear: a burst goes by a
+/// whole processor at the least.
+#[test]
+fn a_burst_takes_its_share_of_a_whole_processor() {
+    let share = |in_use, budget| {
+        let credit = Credit {
+            in_use,
+            is_burst: true,
+            ..Credit::default()
+        };
+        (credit.share(budget) * 1e4).round()
+    };
+    assert_eq!(share(0.2, 0.005), 4_000.0);
+    assert_eq!(share(2.0, 0.005), 800.0);
+    assert_eq!(share(2.0, 0.05), 1_000.0, "no more than a tenth");
+    assert_eq!(share(2.0, 0.2), 2_000.0, "unless the budget is more");
+}
+
 #[test]
 fn in_a_quiet_process_one_that_fills_is_sampled_within_the_budget_of_a_processor() {
     let mut governor = free_governor();

@@ -14,9 +14,10 @@ use std::io::Write as _;
 
 /// Runs of each application and collector in `--long`.
 const RUNS: usize = 3;
-/// The promise: what is held beyond the limit at the first 503, as shares of the limit.
-const MEDIAN: f64 = 0.05;
-const MOST: f64 = 0.15;
+/// The promise, at 10 MiB/s: what is held beyond the limit at the first 503, as shares of the limit. Three standard
+/// errors are 6 to 9 % of it, and G1 takes up to a second to notice that a cycle is wanted.
+const MEDIAN: f64 = 0.1;
+const MOST: f64 = 0.25;
 
 /// G1 on the oldest JDK, and the generational ZGC, which the newest has.
 fn vms() -> Vec<Vm> {

@@ -41,6 +41,8 @@ pub enum PlantedFor {
     Need,
     /// A collection that the enforcer is about to ask for.
     Request,
+    /// A collection that was asked for and has not begun: what a later canary proves is younger.
+    Again,
 }
 
 /// Which two large arrays to plant.
@@ -215,6 +217,7 @@ impl OldCanaries {
         let pairs = self.out.iter().filter(|planted| planted.arrays).count();
         let (most, kept) = match purpose {
             PlantedFor::Need => (Self::MOST_PAIRS_FOR_NEEDS, None),
+            PlantedFor::Again => (Self::MOST_PAIRS - 1, None),
             PlantedFor::Request => (Self::MOST_PAIRS, self.pair.then_some(Arrays::Kept)),
         };
         let new = elements.map(|elements| Arrays::New { elements });

@@ -315,6 +315,11 @@ impl CollectionPlanner {
         self.flag_changed && self.in_flight.is_some_and(proves)
     }
 
+    /// Whether a cycle of G1's is awaited: it begins up to a second after it was asked for.
+    pub fn awaits_cycle(&self) -> bool {
+        self.flag_changed && self.in_flight.is_some()
+    }
+
     /// Whether a collection is in flight.
     pub fn is_in_flight(&self) -> bool {
         self.in_flight.is_some()
@@ -349,12 +354,16 @@ impl CollectionPlanner {
         self.done = Some(Done { kind, took, cost });
     }
 
-    /// Whether the changed flag has nothing more to do.
+    /// Whether the changed flag has nothing more to do. A cycle that is seen may have begun before the request, and G1
+    /// ignores the flag while it runs: the flag stays until G1 must have noticed it.
     fn flag_has_done(&self, now: Instant) -> bool {
-        match self.in_flight.map(|in_flight| in_flight.stage) {
-            Some(Stage::Asked { .. }) => false,
-            Some(Stage::Running { again, .. }) => again.is_none_or(|again| now >= again + NOTICE),
-            Some(Stage::Over { .. }) | None => true,
+        let Some(in_flight) = &self.in_flight else {
+            return true;
+        };
+        match in_flight.stage {
+            Stage::Asked { .. } => false,
+            Stage::Running { again, .. } => now >= again.unwrap_or(in_flight.asked) + NOTICE,
+            Stage::Over { .. } => true,
         }
     }
 

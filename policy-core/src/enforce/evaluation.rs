@@ -5,7 +5,8 @@
 //! A program that makes garbage at full speed is collected a hundred times a second, and each collection proves
 //! something new. A pass over the records is followed by a pause of `PAUSE_PER_RECORD` for each record that it read,
 //! which holds its cost to a four-hundredth of a processor, if all that is near its limit is known to make garbage.
-//! There is no pause in duress, nor after a covering collection: a verdict waits for that one.
+//! There is no pause in duress, nor while an account fills, nor after a covering collection: a verdict waits for that
+//! one.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -198,8 +199,11 @@ impl Evaluation {
         let pause = self.scan_again.map_or(Duration::ZERO, |then| {
             then.saturating_duration_since(context.now)
         });
-        let may_wait =
-            makes_garbage && boundaries.1 == self.scanned.1 && !is_any_new && !context.duress.is_on;
+        let may_wait = makes_garbage
+            && !self.is_any_filling
+            && boundaries.1 == self.scanned.1
+            && !is_any_new
+            && !context.duress.is_on;
         let waits = is_wanted && may_wait && !pause.is_zero();
         let sums = (is_wanted && !waits).then(|| self.scan(context, &mut checks, boundaries));
         let is_collected = self.collected != boundaries.0;
@@ -221,7 +225,7 @@ impl Evaluation {
                 again = again.min(soon);
                 if let Some(limit_bytes) = limited.limit_bytes {
                     if is_collected {
-                        (status.filling).collected(check.charged.bytes, limit_bytes, context.now);
+                        (status.filling).collected(check.charged, limit_bytes, context.now);
                     }
                     is_any_filling |= !matches!(status.phase, Phase::Over { .. })
                         && status.filling.is_seen(context.now);

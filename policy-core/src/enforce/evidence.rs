@@ -211,6 +211,7 @@ impl Evidence {
         let step = self.planner.step(need, &offer, &status);
         if !has_new_proof {
             self.plant_for_need(core, jvm);
+            self.plant_again(core, jvm);
         }
         let wait = match step {
             Step::Wait(wait) => wait,
@@ -383,6 +384,18 @@ impl Evidence {
                 .is_none()
         {
             self.plant(core, jvm, PlantedFor::Need);
+        }
+    }
+
+    /// Plants a pair of arrays in each epoch in which a cycle is awaited, so that the proof is of what was held when it
+    /// began, and not a second before. (An account that filled was acquitted by what it had held when it was suspected.)
+    fn plant_again(&mut self, core: &Core, jvm: &dyn Jvm) {
+        let now = core.ledger.epochs().current();
+        if self.planner.awaits_cycle()
+            && self.canaries.youngest_pair_since(now).is_none()
+            && let arrays @ Some(_) = self.arrays_for(core, jvm, PlantedFor::Again)
+        {
+            self.canaries.plant(jvm, now, arrays);
         }
     }
 

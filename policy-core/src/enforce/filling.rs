@@ -3,7 +3,8 @@
 //! # Rules
 //! 1. What the account is charged when the refunds of a collection are in is what survived it, and a little
 //!    more. It is compared with the lowest such charge since the account was last seen to grow. If it is
-//!    more by a `STEP`th of the limit, the account fills, and this becomes the lowest.
+//!    more by a `STEP`th of the limit and by one standard error, the account fills, and this becomes the lowest.
+//!    Below a `LEAST`th of the limit it does not count: what a program allocates while it starts is no load.
 //! 2. It stays so for `STAYS` after each such step: the next collection may be long in coming.
 //!
 //! While an account fills, samples may cost more ([`crate::sampling::governor`]): what is sampled coarsely now
@@ -11,9 +12,12 @@
 
 use std::time::{Duration, Instant};
 
-/// A growth by this part of the limit counts. At the widest interval that an account with a limit is
-/// sampled with, it is one standard error of an account at its limit.
+use super::state::Estimate;
+
+/// A growth by this part of the limit counts, beyond chance.
 const STEP: u64 = 32;
+/// Of an account that is charged at least this part of its limit.
+const LEAST: u64 = 4;
 /// For how long an account that grew is taken to grow still.
 const STAYS: Duration = Duration::from_secs(20);
 
@@ -26,10 +30,14 @@ pub struct Filling {
 
 impl Filling {
     /// The account is charged this much after a collection.
-    pub fn collected(&mut self, left_bytes: u64, limit_bytes: u64, now: Instant) {
-        if left_bytes >= self.lowest_bytes.saturating_add(limit_bytes / STEP) {
-            self.grew = Some(now);
+    pub fn collected(&mut self, left: Estimate, limit_bytes: u64, now: Instant) {
+        let left_bytes = left.bytes;
+        let step_bytes = limit_bytes / STEP + left.standard_error_bytes() as u64;
+        if left_bytes >= self.lowest_bytes.saturating_add(step_bytes) {
             self.lowest_bytes = left_bytes;
+            if left_bytes >= limit_bytes / LEAST {
+                self.grew = Some(now);
+            }
         }
         self.lowest_bytes = self.lowest_bytes.min(left_bytes);
     }
@@ -44,8 +52,13 @@ impl Filling {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sampling::weight::VARIANCE_UNIT_BYTES2;
 
     const LIMIT: u64 = 3200;
+
+    fn exactly(bytes: u64) -> Estimate {
+        Estimate { bytes, variance: 0 }
+    }
 
     fn seconds(of_account: impl Fn(u64) -> u64, until: u64) -> Vec<bool> {
         let begun = Instant::now();
@@ -53,7 +66,7 @@ mod tests {
         (0..until)
             .map(|second| {
                 let now = begun + Duration::from_secs(second);
-                filling.collected(of_account(second), LIMIT, now);
+                filling.collected(exactly(of_account(second)), LIMIT, now);
                 filling.is_seen(now)
             })
             .collect()
@@ -62,8 +75,8 @@ mod tests {
     #[test]
     fn an_account_that_grows_fills_until_it_rests() {
         let seen = seconds(|second| second.min(100) * 20, 200);
-        assert!(!seen[4], "80 bytes are less than a step");
-        assert!(seen[5..=100].iter().all(|seen| *seen));
+        assert!(seen[..40].iter().all(|seen| !*seen), "less than a quarter");
+        assert!(seen[45..=100].iter().all(|seen| *seen));
         assert!(seen[120..].iter().all(|seen| !*seen));
     }
 
@@ -75,6 +88,24 @@ mod tests {
         }
     }
 
+    /// By chance alone an account that is known coarsely seems to grow.
+    #[test]
+    fn a_growth_that_may_be_chance_does_not_count() {
+        const MIB: u64 = 1 << 20;
+        let begun = Instant::now();
+        let later = begun + 2 * STAYS;
+        for (error_bytes, is_seen) in [(MIB, true), (3 * MIB, false)] {
+            let mut filling = Filling::default();
+            filling.collected(exactly(50 * MIB), 96 * MIB, begun);
+            let left = Estimate {
+                bytes: 55 * MIB,
+                variance: error_bytes * error_bytes / VARIANCE_UNIT_BYTES2,
+            };
+            filling.collected(left, 96 * MIB, later);
+            assert_eq!(filling.is_seen(later), is_seen, "{error_bytes}");
+        }
+    }
+
     #[test]
     fn one_that_was_emptied_and_is_loaded_again_does() {
         let seen = seconds(
@@ -82,12 +113,12 @@ mod tests {
                 if second < 50 {
                     3000
                 } else {
-                    (second - 50) * 20
+                    (second - 50) * 40
                 }
             },
             100,
         );
         assert!(!seen[49] && !seen[50]);
-        assert!(seen[60..].iter().all(|seen| *seen));
+        assert!(seen[75..].iter().all(|seen| *seen));
     }
 }

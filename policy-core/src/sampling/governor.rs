@@ -26,10 +26,10 @@
 //!    **Credit.** The budget holds on average, and need not be used up when nobody asks for accuracy: what
 //!    samples took less than their budget is saved, up to the budget of `SAVED`, which is also there at the
 //!    start. While an account with a limit fills ([`crate::enforce::filling`]), samples may take
-//!    `BURST` times their budget, or the budget of one whole processor if that is more, until the credit is used
-//!    up, and again when a quarter of it is saved. The interval is narrowed at once then, as far as that share
-//!    allows. So a verdict on a bulk load in a quiet process need not wait for the margin of coarse samples, and
-//!    over any time samples take at most the budget of that time and of `SAVED`.
+//!    `BURST` times their budget, but at most `MOST_IN_BURST`, of the CPU time of at least one whole processor, until
+//!    the credit is used up, and again when a quarter of it is saved. The interval is narrowed at once then, as far as
+//!    that share allows. So a verdict on a bulk load need not wait for the margin of coarse samples, and over
+//!    any time samples take at most the budget of that time and of `SAVED`: a burst that takes more is shorter.
 //! 2. **Tags.** HotSpot visits every tag at each collection: in the pause, where a million tags cost 10 to
 //!    20 ms with G1, and after it, to find the dead objects. So the charged bytes, divided by the
 //!    interval, must be at most `MOST_TAGS`, a quarter of what the policy lets the agent track, and
@@ -65,7 +65,9 @@ const SAVED: Duration = Duration::from_secs(60);
 /// A burst begins with at least this part of the credit.
 const CREDIT_TO_BEGIN: f64 = 0.25;
 /// The budget counts so often in a burst.
-const BURST: f64 = 2.0;
+const BURST: f64 = 16.0;
+/// The share of the CPU time that samples may take in a burst, unless the budget itself is more.
+const MOST_IN_BURST: f64 = 0.1;
 /// The processors that a process counts with in a burst, at least.
 const IDLE_SHARE_IN_BURST: f64 = 1.0;
 /// A window may narrow the interval so many times in a burst: few samples tell little of what many cost.
@@ -160,7 +162,10 @@ impl Credit {
     /// The share of the CPU time that samples may take now.
     fn share(&self, budget: f64) -> f64 {
         match self.is_burst {
-            true => budget * (IDLE_SHARE_IN_BURST / self.in_use).max(BURST),
+            true => {
+                let share = (BURST * budget).min(MOST_IN_BURST).max(budget);
+                share * (IDLE_SHARE_IN_BURST / self.in_use).max(1.0)
+            }
             false => budget,
         }
     }

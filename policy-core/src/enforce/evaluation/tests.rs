@@ -263,7 +263,7 @@ fn the_door_shuts_at_the_limit_and_errors_begin_at_the_reserve() {
         panic!("the first goes in as a probe");
     };
     assert!(matches!(account.gate().knock(6, true), Answer::Away { .. }));
-    account.gate().probe_ended(ticket, 7);
+    account.gate().probe_ended(ticket, 7, Epoch::default());
     assert_eq!(account.keep(3), None, "the reserve is 8 MiB");
     account.decide();
     assert_eq!(account.word(), (true, false));
@@ -470,9 +470,9 @@ fn a_program_asks_for_an_account_without_a_door() {
     assert_eq!(account.gate().knock(5, false), Answer::In, "it has no door");
     // What was charged while a probe was inside: the last one was light, a thousandth of the limit.
     let probes = [
-        (5, MIB, 100),
-        (1_005, MIB, 200),
-        (2_005, MIB, 400),
+        (5, LIMIT_BYTES / 512, 100),
+        (1_005, LIMIT_BYTES / 512, 200),
+        (2_005, LIMIT_BYTES / 512, 400),
         (3_005, LIMIT_BYTES / LIGHT_SHARE + 1, 800),
         (4_005, LIMIT_BYTES / LIGHT_SHARE, 400),
     ];
@@ -483,7 +483,9 @@ fn a_program_asks_for_an_account_without_a_door() {
         let busy = account.gate().ask(now_ms + 1, true);
         assert!(matches!(busy, Answer::Away { .. }), "{busy:?}");
         account.gate().pass(charged_bytes, 8);
-        account.gate().probe_ended(ticket, now_ms + 2);
+        account
+            .gate()
+            .probe_ended(ticket, now_ms + 2, Epoch::default());
         let retry_after_ms = pause_ms;
         let pausing = account.gate().ask(now_ms + 2, false);
         assert_eq!(pausing, Answer::Away { retry_after_ms });
@@ -502,6 +504,41 @@ fn a_program_asks_for_an_account_without_a_door() {
     );
     let turned_away = 2 * probes.len() as u64;
     assert_eq!(account.gate().drain().admission_refusals, turned_away);
+}
+
+/// What a probe was charged makes the next one wait until a collection has decided on it, and for as long as the
+/// account keeps it.
+#[test]
+fn probes_owe_what_they_keep() {
+    let mut account = Doored::new();
+    account.turn();
+    account.keep(68);
+    account.decide();
+    assert_eq!(account.word(), (true, false));
+    let mut now_ms = 5;
+    let mut probe = |account: &mut Doored, kept: u64, garbage_bytes: u64| {
+        let Answer::Probe(ticket) = account.gate().knock(now_ms, true) else {
+            panic!("no probe is inside");
+        };
+        account.keep(kept);
+        account.gate().pass(garbage_bytes, 8);
+        let epoch = account.ledger.epochs().current();
+        account.gate().probe_ended(ticket, now_ms, epoch);
+        now_ms += 10_000;
+    };
+    probe(&mut account, 0, 16 * MIB);
+    assert_eq!(account.gate().owed_bytes(), 16 * MIB);
+    account.turn();
+    assert_eq!(account.gate().owed_bytes(), 16 * MIB, "nothing is decided");
+    account.decide();
+    assert_eq!(account.gate().owed_bytes(), 0, "it was garbage");
+    probe(&mut account, 4, 0);
+    account.decide();
+    assert_eq!(account.gate().owed_bytes(), 4 * MIB);
+    probe(&mut account, 0, 0);
+    account.let_go(4);
+    account.decide();
+    assert_eq!(account.gate().owed_bytes(), 0, "it was let go of");
 }
 
 #[test]
@@ -546,6 +583,9 @@ fn passes_pause_only_where_no_verdict_waits_for_them() {
         let status = statuses.status_mut(&Arc::from("a"));
         status.survival.observe(100 * MIB, 0, 1);
     }
+    assert_eq!(passes(&mut account, false), 1, "it has grown lately");
+    account.now += Duration::from_secs(20);
+    assert_eq!(passes(&mut account, false), 1, "it was read long ago");
     assert_eq!(passes(&mut account, false), 0, "it makes garbage");
     assert_eq!(passes(&mut account, true), 1, "a covering collection");
     assert_eq!(passes(&mut account, false), 0);

@@ -45,8 +45,6 @@ const TABLE: &[(&str, Share)] = &[
     ("method_doors", shared(8, 2, 60)),
     ("door_storm", shared(10, 1, 110)),
     ("routes", shared(5, 2, 120)),
-    ("applications", shared(10, 1, 120)),
-    ("servers_without_doors", shared(10, 1, 70)),
     ("refusals_keep_invariants", shared(9, 2, 100)),
     ("scopes", shared(9, 2, 90)),
     ("redeployment", shared(9, 2, 80)),
@@ -103,7 +101,9 @@ const TABLE: &[(&str, Share)] = &[
     ("limit_overshoot", alone(1, 50)),
     ("virtual_threads", alone(1, 15)),
     ("large_arrays", alone(2, 50)),
-    ("stated_errors", alone(2, 80)),
+    ("stated_errors", alone(2, 200)),
+    ("applications", alone(1, 60)),
+    ("servers_without_doors", alone(1, 60)),
 ];
 
 /// The share of the program with this name.

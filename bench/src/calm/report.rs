@@ -117,7 +117,7 @@ fn agent(results: &Results) -> Table {
                 variant.to_string(),
                 format!("{:.2}", percent(|run| run.held_share)),
                 format!("{:.1}", percent(|run| run.live_share)),
-                format!("{:.1}", sum(|run| run.wait_seconds)),
+                format!("{:.3}", sum(|run| run.wait_seconds)),
                 format!("{:.0}", sum(|run| run.refusals)),
                 format!("{:.0}", sum(|run| run.errors)),
                 format!("{:.0}", percent(|run| run.not_open_share)),

@@ -144,7 +144,7 @@ impl Results {
         verdicts.push(Verdict::new(
             "below its limit nobody waits".to_owned(),
             waited == 0.0,
-            format!("{waited:.1} s in all"),
+            format!("{waited:.3} s in all"),
         ));
         verdicts.push(Verdict::new(
             "below its limit nobody is refused".to_owned(),

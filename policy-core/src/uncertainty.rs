@@ -5,7 +5,7 @@
 //!
 //! # One error everywhere
 //! Reports, the log and verdicts take the standard error of an account from here: what its records state, with what was
-//! passed over ([`PassedOver`]), [widened](widened) while the accounts sum up to more than the heap holds. A sum
+//! passed over ([`PassedOver`]), [`widened`] while the accounts sum up to more than the heap holds. A sum
 //! of variances that no function of this module has seen is not an error to be printed or compared.
 
 use std::collections::{HashMap, HashSet};

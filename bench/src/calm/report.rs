@@ -166,7 +166,7 @@ mod tests {
         let throughput = "| JDK 25 G1    |      95 | at the start |          417 | 0.995 (0.995 to 0.995) | 0.500 (0.500 to 0.500) |    0.90 |";
         assert!(text.contains(throughput), "{text}");
         assert!(
-            text.contains("| enforce |  95.00 |   94.0 |    3.0 |"),
+            text.contains("| enforce |  95.00 |   94.0 |  3.000 |"),
             "{text}"
         );
         assert!(text.contains("open, suspect"), "{text}");

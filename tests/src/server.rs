@@ -343,6 +343,7 @@ impl Server {
             if rested.is_some() {
                 break;
             }
+            eprintln!("{account} does not rest: {last:?}");
         }
         last
     }

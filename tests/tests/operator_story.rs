@@ -487,7 +487,10 @@ fn advise(fleet: &mut Fleet, folder: &Path, seen: &mut Transcript) {
         };
         let mut jvms = advice["jvms"].as_array().into_iter().flatten();
         if missing(&advice) || jvms.any(missing) {
-            eprintln!("{} {} {}", advice["unassessed"], advice["jvms"], json.stderr);
+            eprintln!(
+                "{} {} {}",
+                advice["unassessed"], advice["jvms"], json.stderr
+            );
             return None;
         }
         let table = fleet.heapwarden(folder, &arguments);

@@ -244,9 +244,8 @@ const SUBJECTS: [Subject; 18] = [
         unit_bytes: 20 << 20,
         batch: 1,
         rest: Duration::from_secs(1),
-        // A load is an eighth of the limit and takes more than its bytes, and one goes in as a probe before it is known
-        // what it keeps. Seen: 1.0 on G1, 1.5 on ZGC, whose verdict comes after some ten seconds at this pace.
-        most: 2.0,
+        // A probe is a load of its own, and one goes in each 1.6 s: it grows on while it is over.
+        most: 6.0,
         heap: "1536m",
         ..USUAL
     },

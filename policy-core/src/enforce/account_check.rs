@@ -238,13 +238,7 @@ impl AccountCheck {
         let begins = |now: Word, before: Word| status.reserve.is_none() && now.over && !before.over;
         let previous = gate.word().0;
         if closes(word, previous) || begins(word, previous) {
-            gate.begin_probes();
-            status.least_left = u64::MAX;
-        }
-        if word.shut || word.over {
-            let left = status.survived.left.bytes;
-            status.least_left = status.least_left.min(left);
-            gate.settle_probes(status.survived.upto, left - status.least_left);
+            gate.door().reset();
         }
         // If the charge is already beyond a mark, the mark lies below `spent`: waiting threads
         // go on waiting.

@@ -25,11 +25,6 @@
 //! 4. The end of a probe counts only for the lease that it was given (by its ticket).
 //!
 //! 5. Nobody is made to wait at a door: it may be on an event loop, or hold a thread that others need.
-//! 6. What the account was charged during probes is *owed* until a collection shows what became of it: then at most
-//!    what the account holds beyond the least that it held since the door was shut. Beyond 1/[`OWED_SHARE`] of the
-//!    limit it makes the pause longer, by [`OWED_PAUSE_MS`] for each [`OWED_STEP`]th of the limit, but never by more than
-//!    [`LONGEST_OWED_PAUSE_MS`] ([`owed_pause_ms`]). So what probes keep grows with the square root of time, then by one
-//!    probe in two minutes; and as soon as something is freed, the next probe comes sooner.
 //!
 //! The same breaker answers programs that ask themselves ([`Core::ask`]), also for accounts without a door.
 //!
@@ -56,14 +51,6 @@ pub const LONGEST_PAUSE_MS: u64 = 1_600;
 pub const LIGHT_PAUSE_MS: u64 = 400;
 /// A light probe's charges are at most the limit divided by this.
 pub const LIGHT_SHARE: u64 = 1_024;
-/// So much may be owed without a longer pause: the limit divided by this.
-pub const OWED_SHARE: u64 = 64;
-/// The pause is longer by so many milliseconds...
-pub const OWED_PAUSE_MS: u64 = 10_000;
-/// ...for each such part of the limit that is owed.
-pub const OWED_STEP: u64 = 16;
-/// By how much what is owed may make a pause longer, in milliseconds.
-pub const LONGEST_OWED_PAUSE_MS: u64 = 120_000;
 /// 503, the answer of a door of which the policy says nothing else.
 const UNAVAILABLE: u16 = 503;
 /// What a client is told to wait while a probe is inside, in milliseconds.
@@ -111,15 +98,6 @@ impl Request<'_> {
     }
 }
 
-/// By how many milliseconds a pause is longer while so many bytes are owed (rule 6).
-pub fn owed_pause_ms(owed_bytes: u64, limit_bytes: u64) -> u64 {
-    if owed_bytes <= limit_bytes / OWED_SHARE {
-        return 0;
-    }
-    let steps = owed_bytes as f64 / (limit_bytes.max(1) as f64 / OWED_STEP as f64);
-    ((steps * OWED_PAUSE_MS as f64) as u64).min(LONGEST_OWED_PAUSE_MS)
-}
-
 /// The breaker of one account. See the rules of the module. Any thread.
 #[derive(Debug, Default)]
 pub struct Door(AtomicU64);
@@ -151,20 +129,21 @@ impl State {
 
 impl Door {
     /// Asks to go in as a probe: its ticket, or for how many milliseconds to stay away. `now_ms` is the
-    /// uptime, `owed_ms` by how much the pause is longer.
+    /// uptime.
     ///
     /// # Errors
     /// The milliseconds, if a probe is inside or the pause lasts.
-    pub fn knock(&self, now_ms: u64, lets_go: bool, owed_ms: u64) -> Result<u64, u64> {
+    pub fn knock(&self, now_ms: u64, lets_go: bool) -> Result<u64, u64> {
         loop {
             let word = self.0.load(Ordering::Acquire);
             let state = State::of(word);
-            if state.is_busy && now_ms < state.until_ms {
-                return Err(BUSY_RETRY_MS);
-            }
-            let until_ms = state.until_ms + owed_ms;
-            if !state.is_busy && !lets_go && now_ms < until_ms {
-                return Err(until_ms - now_ms);
+            if now_ms < state.until_ms {
+                if state.is_busy {
+                    return Err(BUSY_RETRY_MS);
+                }
+                if !lets_go {
+                    return Err(state.until_ms - now_ms);
+                }
             }
             let ticket = State {
                 is_busy: true,
@@ -310,7 +289,7 @@ impl Core {
             return answer;
         }
         if let Answer::Probe(ticket) = answer {
-            gate.probe_ended(ticket, now_ms, self.ledger.epochs().current());
+            gate.probe_ended(ticket, now_ms);
         }
         Answer::In
     }
@@ -339,7 +318,7 @@ impl Core {
         }
         let account = self.identity.representative(payer);
         if let Some(gate) = self.enforcement.gates.get(account) {
-            gate.probe_ended(ticket, now_ms, self.ledger.epochs().current());
+            gate.probe_ended(ticket, now_ms);
         }
     }
 }
@@ -354,63 +333,19 @@ mod tests {
         let door = Door::default();
         let mut now_ms = 5_000;
         for pause_ms in [100, 200, 400, 800, 1_600, 1_600, 1_600, 1_600, 1_600, 1_600] {
-            let ticket = door.knock(now_ms, false, 0).expect("it pauses no more");
-            assert_eq!(door.knock(now_ms + 1, false, 0), Err(BUSY_RETRY_MS));
-            assert_eq!(door.knock(now_ms + 1, true, 0), Err(BUSY_RETRY_MS));
+            let ticket = door.knock(now_ms, false).expect("it pauses no more");
+            assert_eq!(door.knock(now_ms + 1, false), Err(BUSY_RETRY_MS));
+            assert_eq!(door.knock(now_ms + 1, true), Err(BUSY_RETRY_MS));
             now_ms += 10;
             door.end(ticket, now_ms, false);
-            assert_eq!(door.knock(now_ms, false, 0), Err(pause_ms));
-            assert_eq!(door.knock(now_ms + pause_ms - 1, false, 0), Err(1));
+            assert_eq!(door.knock(now_ms, false), Err(pause_ms));
+            assert_eq!(door.knock(now_ms + pause_ms - 1, false), Err(1));
             now_ms += pause_ms;
         }
         door.reset();
-        let ticket = door.knock(now_ms, false, 0).expect("it began anew");
+        let ticket = door.knock(now_ms, false).expect("it began anew");
         door.end(ticket, now_ms, false);
-        assert!(
-            door.knock(now_ms, true, 0).is_ok(),
-            "a delete skips the pause"
-        );
-    }
-
-    #[test]
-    fn what_is_owed_makes_pauses_longer_and_deletes_go_in() {
-        let door = Door::default();
-        let ticket = door.knock(1_000, false, 0).expect("free");
-        door.end(ticket, 2_000, false);
-        assert_eq!(door.knock(2_100, false, 5_000), Err(5_000));
-        assert_eq!(door.knock(7_099, false, 5_000), Err(1));
-        assert!(door.knock(2_100, false, 0).is_ok(), "nothing is owed");
-        let door = Door::default();
-        let ticket = door.knock(1_000, false, 0).expect("free");
-        door.end(ticket, 2_000, false);
-        assert!(door.knock(2_001, true, 120_000).is_ok(), "a delete");
-    }
-
-    /// A client that loads on for ever, each load an eighth of the limit: without the rule it has grown by more than
-    /// three limits in a minute.
-    #[test]
-    fn probes_that_keep_all_get_ever_less() {
-        let limit_bytes = 160 << 20;
-        let door = Door::default();
-        let (mut now_ms, mut kept_bytes) = (0, 0);
-        let mut after = |seconds: u64| {
-            while now_ms < seconds * 1_000 {
-                let owed_ms = owed_pause_ms(kept_bytes, limit_bytes);
-                match door.knock(now_ms, false, owed_ms) {
-                    Ok(ticket) => {
-                        kept_bytes += limit_bytes / 8;
-                        door.end(ticket, now_ms + 300, false);
-                        now_ms += 300;
-                    }
-                    Err(wait_ms) => now_ms += wait_ms,
-                }
-            }
-            kept_bytes as f64 / limit_bytes as f64
-        };
-        assert!(after(15) <= 0.125);
-        assert!(after(60) <= 0.25);
-        assert!(after(300) <= 0.75);
-        assert!(after(900) > 0.75, "there is a way in");
+        assert!(door.knock(now_ms, true).is_ok(), "a delete skips the pause");
     }
 
     #[test]
@@ -430,9 +365,9 @@ mod tests {
             (light, 400),
         ];
         for (is_light, pause_ms) in probes {
-            let ticket = door.knock(now_ms, false, 0).expect("it pauses no more");
+            let ticket = door.knock(now_ms, false).expect("it pauses no more");
             door.end(ticket, now_ms, is_light);
-            assert_eq!(door.knock(now_ms, false, 0), Err(pause_ms));
+            assert_eq!(door.knock(now_ms, false), Err(pause_ms));
             now_ms += pause_ms;
         }
     }
@@ -440,32 +375,17 @@ mod tests {
     #[test]
     fn a_lease_ends_and_its_probe_with_it() {
         let door = Door::default();
-        let lost = door.knock(1_000, false, 0).expect("free");
+        let lost = door.knock(1_000, false).expect("free");
         door.reset();
-        assert!(
-            door.knock(1_000 + LEASE_MS - 1, false, 0).is_err(),
-            "inside"
-        );
-        let next = door.knock(1_000 + LEASE_MS, false, 0).expect("free again");
+        assert!(door.knock(1_000 + LEASE_MS - 1, false).is_err(), "inside");
+        let next = door.knock(1_000 + LEASE_MS, false).expect("free again");
         door.end(lost, 1_001 + LEASE_MS, false);
-        assert!(
-            door.knock(1_002 + LEASE_MS, true, 0).is_err(),
-            "the next one"
-        );
+        assert!(door.knock(1_002 + LEASE_MS, true).is_err(), "the next one");
         door.end(next, 1_003 + LEASE_MS, false);
-        assert!(door.knock(1_003 + LEASE_MS, true, 0).is_ok());
+        assert!(door.knock(1_003 + LEASE_MS, true).is_ok());
     }
 
     proptest! {
-        /// More is never a shorter pause, a little costs none, and no pause is for ever.
-        #[test]
-        fn pauses_follow_what_is_owed(owed in 0u64..1 << 40, more in 0u64..1 << 40, limit in 0u64..1 << 40) {
-            let pause = owed_pause_ms(owed, limit);
-            prop_assert!(pause <= owed_pause_ms(owed + more, limit));
-            prop_assert!(pause <= LONGEST_OWED_PAUSE_MS);
-            prop_assert_eq!(pause == 0, owed <= limit / OWED_SHARE);
-        }
-
         /// Whatever comes in whatever order, one probe is inside at the most while its lease lasts, and
         /// nobody waits longer than the longest pause after it.
         #[test]
@@ -484,7 +404,7 @@ mod tests {
                     }
                     (1, _) => door.reset(),
                     _ => {
-                        let answer = door.knock(now_ms, lets_go, 0);
+                        let answer = door.knock(now_ms, lets_go);
                         match (answer, inside) {
                             (Ok(_), Some((_, since_ms))) => {
                                 prop_assert!(now_ms >= since_ms + LEASE_MS);
@@ -514,13 +434,13 @@ mod models {
     fn one_probe_at_a_time() {
         loom::model(|| {
             let door = Arc::new(Door::default());
-            let inside = door.knock(1, false, 0).unwrap();
+            let inside = door.knock(1, false).unwrap();
             let other = {
                 let door = door.clone();
-                thread::spawn(move || door.knock(1_000, true, 0).is_ok())
+                thread::spawn(move || door.knock(1_000, true).is_ok())
             };
             door.end(inside, 1_000, false);
-            let own = door.knock(1_000, true, 0).is_ok();
+            let own = door.knock(1_000, true).is_ok();
             assert!(!(own && other.join().unwrap()));
         });
     }

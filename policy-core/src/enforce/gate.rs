@@ -42,7 +42,7 @@
 use crate::ledger::{Chunks, Epoch};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, places};
 
-use super::door::{Answer, Door, LIGHT_SHARE, owed_pause_ms};
+use super::door::{Answer, Door, LIGHT_SHARE};
 use super::grace::{account_grace_bytes, allowance_bytes};
 
 const LIMITED: u32 = 1;
@@ -187,10 +187,6 @@ pub struct Gate {
     door: Door,
     /// `spent` when the latest probe was let in.
     probe_begun: AtomicU64,
-    /// What probes were charged that no collection has decided on, or has left, in bytes; the epoch + 1 in which the
-    /// latest of them ended.
-    owed_bytes: AtomicU64,
-    owed_upto: AtomicU64,
     notes: [Note; NOTES],
 }
 
@@ -299,9 +295,7 @@ impl Gate {
     }
 
     fn probe_or_turn_away(&self, now_ms: u64, lets_go: bool) -> Answer {
-        let limit_bytes = self.limit_bytes.load(Ordering::Relaxed);
-        let owed_ms = owed_pause_ms(self.owed_bytes(), limit_bytes);
-        match self.door.knock(now_ms, lets_go, owed_ms) {
+        match self.door.knock(now_ms, lets_go) {
             Ok(ticket) => {
                 self.probe_begun.store(self.spent(), Ordering::Relaxed);
                 Answer::Probe(ticket)
@@ -313,35 +307,12 @@ impl Gate {
         }
     }
 
-    /// The probe with this ticket has ended, in this epoch. Any thread.
-    pub fn probe_ended(&self, ticket: u64, now_ms: u64, epoch: Epoch) {
+    /// The probe with this ticket has ended. Any thread.
+    pub fn probe_ended(&self, ticket: u64, now_ms: u64) {
         let begun = self.probe_begun.load(Ordering::Relaxed);
         let charged = self.spent().wrapping_sub(begun);
-        let upto = u64::from(epoch.get()) + 1;
-        self.owed_upto.fetch_max(upto, Ordering::AcqRel);
-        self.owed_bytes.fetch_add(charged, Ordering::AcqRel);
         let limit_bytes = self.limit_bytes.load(Ordering::Relaxed);
         (self.door).end(ticket, now_ms, charged <= limit_bytes / LIGHT_SHARE);
-    }
-
-    /// What is owed of what probes were charged, in bytes.
-    pub fn owed_bytes(&self) -> u64 {
-        self.owed_bytes.load(Ordering::Acquire)
-    }
-
-    /// A collection has decided on what was born up to `proved`, and the account holds so many bytes more than the least
-    /// since the door was shut: no more is owed of what probes were charged until then. The enforcer's thread.
-    pub fn settle_probes(&self, proved: Option<Epoch>, grown_bytes: u64) {
-        let upto = proved.map_or(0, |proved| u64::from(proved.get()) + 1);
-        if self.owed_upto.load(Ordering::Acquire) <= upto {
-            self.owed_bytes.fetch_min(grown_bytes, Ordering::AcqRel);
-        }
-    }
-
-    /// The door is shut anew: without a pause, and nothing is owed. The enforcer's thread.
-    pub fn begin_probes(&self) {
-        self.door.reset();
-        self.owed_bytes.store(0, Ordering::Release);
     }
 
     /// The breaker of the account's door.

@@ -70,8 +70,6 @@ pub struct LimitStatus {
     pub recheck: Option<Epoch>,
     /// When the last such collection was evaluated.
     pub rechecked: Option<Instant>,
-    /// The least that survived a collection since its door was shut, in bytes.
-    pub least_left: u64,
     /// Refusals, and charges that were due but not refused.
     pub counts: Counts,
     /// Whether refusals stop it.

@@ -263,7 +263,7 @@ fn the_door_shuts_at_the_limit_and_errors_begin_at_the_reserve() {
         panic!("the first goes in as a probe");
     };
     assert!(matches!(account.gate().knock(6, true), Answer::Away { .. }));
-    account.gate().probe_ended(ticket, 7, Epoch::default());
+    account.gate().probe_ended(ticket, 7);
     assert_eq!(account.keep(3), None, "the reserve is 8 MiB");
     account.decide();
     assert_eq!(account.word(), (true, false));
@@ -483,9 +483,7 @@ fn a_program_asks_for_an_account_without_a_door() {
         let busy = account.gate().ask(now_ms + 1, true);
         assert!(matches!(busy, Answer::Away { .. }), "{busy:?}");
         account.gate().pass(charged_bytes, 8);
-        account
-            .gate()
-            .probe_ended(ticket, now_ms + 2, Epoch::default());
+        account.gate().probe_ended(ticket, now_ms + 2);
         let retry_after_ms = pause_ms;
         let pausing = account.gate().ask(now_ms + 2, false);
         assert_eq!(pausing, Answer::Away { retry_after_ms });
@@ -504,41 +502,6 @@ fn a_program_asks_for_an_account_without_a_door() {
     );
     let turned_away = 2 * probes.len() as u64;
     assert_eq!(account.gate().drain().admission_refusals, turned_away);
-}
-
-/// What a probe was charged makes the next one wait until a collection has decided on it, and for as long as the
-/// account keeps it.
-#[test]
-fn probes_owe_what_they_keep() {
-    let mut account = Doored::new();
-    account.turn();
-    account.keep(68);
-    account.decide();
-    assert_eq!(account.word(), (true, false));
-    let mut now_ms = 5;
-    let mut probe = |account: &mut Doored, kept: u64, garbage_bytes: u64| {
-        let Answer::Probe(ticket) = account.gate().knock(now_ms, true) else {
-            panic!("no probe is inside");
-        };
-        account.keep(kept);
-        account.gate().pass(garbage_bytes, 8);
-        let epoch = account.ledger.epochs().current();
-        account.gate().probe_ended(ticket, now_ms, epoch);
-        now_ms += 10_000;
-    };
-    probe(&mut account, 0, 16 * MIB);
-    assert_eq!(account.gate().owed_bytes(), 16 * MIB);
-    account.turn();
-    assert_eq!(account.gate().owed_bytes(), 16 * MIB, "nothing is decided");
-    account.decide();
-    assert_eq!(account.gate().owed_bytes(), 0, "it was garbage");
-    probe(&mut account, 4, 0);
-    account.decide();
-    assert_eq!(account.gate().owed_bytes(), 4 * MIB);
-    probe(&mut account, 0, 0);
-    account.let_go(4);
-    account.decide();
-    assert_eq!(account.gate().owed_bytes(), 0, "it was let go of");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use policy_config::Door;
 
 use crate::core::Core;
 use crate::enforce::admission::Level;
-use crate::enforce::door::{Answer, LEASE_MS, LONGEST_OWED_PAUSE_MS, LONGEST_PAUSE_MS};
+use crate::enforce::door::{Answer, LEASE_MS, LONGEST_PAUSE_MS};
 use crate::enforce::grace::{GRACE_BYTES, SLOW_BYTES_PER_MS, SLOWEST_MS, WAIT_MS, WAITS_MS};
 use crate::enforce::state::Phase;
 use crate::ledger::{Epoch, Ledger, PurseId};
@@ -139,8 +139,7 @@ impl Oracle {
         match answer {
             Answer::Away { retry_after_ms } => {
                 self.counted += 1;
-                let longest_ms = LONGEST_PAUSE_MS + LONGEST_OWED_PAUSE_MS;
-                assert!(retry_after_ms <= longest_ms, "{answer:?}");
+                assert!(retry_after_ms <= LONGEST_PAUSE_MS, "{answer:?}");
             }
             Answer::Probe(ticket) => {
                 let inside = self.probes.insert(gate, (ticket, now_ms));

@@ -38,7 +38,6 @@ const TABLE: &[(&str, Share)] = &[
     ("refusal_stress", shared(7, 3, 120)),
     ("accuracy", shared(10, 2, 110)),
     ("buffer_refills", shared(10, 1, 60)),
-    ("operator_story", shared(4, 4, 100)),
     ("services_in_servers", shared(4, 4, 100)),
     ("refusals_in_servers", shared(4, 4, 100)),
     ("service_doors", shared(5, 4, 140)),
@@ -102,6 +101,7 @@ const TABLE: &[(&str, Share)] = &[
     ("virtual_threads", alone(1, 15)),
     ("large_arrays", alone(2, 50)),
     ("stated_errors", alone(2, 200)),
+    ("operator_story", alone(1, 300)),
     ("applications", alone(1, 60)),
     ("servers_without_doors", alone(1, 60)),
 ];

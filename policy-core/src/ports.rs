@@ -323,11 +323,12 @@ pub trait CallingThread {
     fn is_event_loop(&mut self) -> bool;
     /// Whether it runs a request that a shut door has let in.
     fn is_let_in(&mut self) -> bool;
-    /// Judges the stack, and returns the place at which this account may be refused.
+    /// Judges the stack, and returns the place at which this account may be refused. `needs_entrance`: only work
+    /// that has come through a door at a method may be.
     ///
     /// # Errors
     /// Why no error may be thrown here.
-    fn judge(&mut self, level: Level) -> Result<Self::Place, Barred>;
+    fn judge(&mut self, level: Level, needs_entrance: bool) -> Result<Self::Place, Barred>;
     /// Whether the program has asked not to be refused here.
     fn is_masked(&mut self) -> bool;
     /// What the native thread remembers of its refusals.

@@ -12,7 +12,7 @@ use std::time::Duration;
 const LIMIT: u64 = 32;
 const HELD: u64 = 40;
 const DESK: &str = "com.acme.desk.Desk";
-const METHODS: [&str; 5] = ["order", "take", "outer", "visit", "withDoor"];
+const METHODS: [&str; 6] = ["order", "take", "outer", "visit", "withDoor", "stock"];
 /// What a policy may say of the error, and the class that is thrown.
 const KINDS: [(&str, &str); 3] = [
     ("oom", "dev.heapwarden.MemoryQuotaExceededError"),
@@ -225,6 +225,45 @@ fn scopes_and_services_have_doors_at_methods() {
             assert_eq!(call(&mut jvm, "bare other order"), "in", "{vm}");
         }
         empty(&mut jvm, "service shop", "service shop order");
+        jvm.finish();
+    });
+}
+
+/// Beyond limit and reserve an error ends what came through the door, and nothing else while the heap has room: what
+/// the policy left without a door is what lets go.
+#[test]
+fn errors_hit_what_came_through_the_door_and_nothing_beside_it() {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let account = format!(
+            "[[account]]\nscope = \"tenant\"\nlimit = \"{LIMIT}MiB\"\n{}",
+            door()
+        );
+        let mut jvm = program(vm, &enforced(&account)).start();
+        jvm.until_logged("com.acme.desk.Desk#stock has a door");
+        let answer = jvm.ask(&format!("scope tenant stock {}", 10 * LIMIT));
+        let refused = "turned away dev.heapwarden.MemoryQuotaExceededError: account \"tenant\"";
+        assert!(answer[0].starts_with(refused), "{vm}: {answer:?}");
+        let held = |jvm: &Jvm| {
+            let accounts = jvm.accounts();
+            let account = accounts.find("tenant").expect("it is listed");
+            account["live_bytes"].as_u64().expect("a number")
+        };
+        // It came in below the limit: its reserve was its own to use.
+        assert!(held(&jvm) >= 2 * LIMIT << 20, "{vm}: {}", jvm.log());
+        for _ in 0..8 {
+            assert_eq!(call(&mut jvm, "scope tenant hold 2"), "in", "{vm}");
+        }
+        jvm.until(
+            PATIENCE,
+            "what came beside the door is told of",
+            |accounts| {
+                let account = accounts.find("tenant").expect("it is listed");
+                account["deferred_by_reason"]["no-door"]
+                    .as_u64()
+                    .is_some_and(|deferred| deferred > 0)
+            },
+        );
+        empty(&mut jvm, "scope tenant", "scope tenant order");
         jvm.finish();
     });
 }

@@ -111,12 +111,13 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
         thread.is_some_and(|thread| thread.is_virtual())
     }
 
-    fn judge(&mut self, level: Level) -> Result<Place<'a>, Barred> {
+    fn judge(&mut self, level: Level, needs_entrance: bool) -> Result<Place<'a>, Barred> {
         let Due {
             recognizer, side, ..
         } = *self.due;
+        let Level { payer, above, .. } = level;
         let (judged, is_event_loop) =
-            stack_judge::judge(recognizer, side, level.payer, level.above, self.event);
+            stack_judge::judge(recognizer, side, payer, above, needs_entrance, self.event);
         self.is_event_loop = is_event_loop;
         let place = judged.map_err(|blocked| {
             note_barring(recognizer.agent, level, &blocked);

@@ -14,7 +14,7 @@ use crate::enforce::throw_points::Reason;
 use crate::enforce::throw_points::bytecode::Site;
 use crate::enforce::throw_points::exceptions::Payer;
 use crate::enforce::throw_points::judge::{
-    Barrier, Frame, FrameOwner, MethodRule, Object, Unit, judge_frames,
+    Around, Barrier, Frame, FrameOwner, MethodRule, Object, Unit, judge_frames,
 };
 use crate::enforce::throw_points::methods::{Judged, MethodKey, Table};
 use crate::identity::attribution::{Claim, MOST_FRAMES};
@@ -82,7 +82,8 @@ impl From<Reason> for Blocked<'_> {
 }
 
 /// Judges the stack of the calling thread, whose allocation is charged to `payer`. `above`: the refusal
-/// is for the service around the payer, which is a scope. Also returns whether the stack has an event loop in it, as
+/// is for the service around the payer, which is a scope. `needs_entrance`: only what has come through a door at a
+/// method may be refused. Also returns whether the stack has an event loop in it, as
 /// far as it was looked at and its methods are known.
 ///
 /// # Errors
@@ -93,22 +94,39 @@ pub(super) fn judge<'a>(
     side: Side,
     payer: PurseId,
     above: bool,
+    needs_entrance: bool,
     event: &SampledAllocation<'_>,
 ) -> (Result<Place<'a>, Blocked<'a>>, bool) {
     let mut is_event_loop = false;
-    let judged = judge_stack(recognizer, side, payer, above, event, &mut is_event_loop);
+    let asked = Asked {
+        payer,
+        above,
+        needs_entrance,
+    };
+    let judged = judge_stack(recognizer, side, asked, event, &mut is_event_loop);
     (judged, is_event_loop)
+}
+
+/// For whom a stack is judged, as [`judge`] says.
+struct Asked {
+    payer: PurseId,
+    above: bool,
+    needs_entrance: bool,
 }
 
 fn judge_stack<'a>(
     recognizer: Recognizer<'a>,
     side: Side,
-    payer: PurseId,
-    above: bool,
+    asked: Asked,
     event: &SampledAllocation<'_>,
     is_event_loop: &mut bool,
 ) -> Result<Place<'a>, Blocked<'a>> {
     let agent = recognizer.agent;
+    let Asked {
+        payer,
+        above,
+        needs_entrance,
+    } = asked;
     let service = agent.core.identity.above(payer);
     let payer = service.filter(|_| above).unwrap_or(payer);
     if agent.stopping()
@@ -126,13 +144,15 @@ fn judge_stack<'a>(
     // The program has delimited the work of an open scope.
     let in_unit = !above && agent.core.identity.scopes.is_live(payer);
     let table = agent.core.throw_points.methods.table();
+    let account = agent.core.identity.representative(payer);
+    let exceptions = agent.core.throw_points.exceptions.load();
     let mut walk = Walk {
         recognizer,
         side,
-        account: agent.core.identity.representative(payer),
+        account,
         service: service.map(|service| u32::from(service.get())),
         hosted: agent.core.identity.scopes.is_live(payer) && service.is_none(),
-        payer: agent.core.throw_points.exceptions.load().payer(payer),
+        payer: exceptions.payer(PurseId::new(account as u16)),
         table: &table,
         stack: StackWalk::new(recognizer.jni, recognizer.jvmti()),
         depth: 0,
@@ -146,7 +166,11 @@ fn judge_stack<'a>(
         unknown: false,
         asked: false,
     };
-    let ruled = judge_frames(&mut walk, object, in_unit);
+    let around = Around {
+        in_unit,
+        needs_entrance,
+    };
+    let ruled = judge_frames(&mut walk, object, around);
     *is_event_loop = walk.is_event_loop;
     if walk.asked {
         agent.metadata_thread.wake();
@@ -250,6 +274,7 @@ impl<'a> Walk<'a, '_> {
                 in_handler: false,
                 site: Site::Call,
                 unit: Unit::None,
+                is_entrance: false,
             };
         };
         let site = match bci {
@@ -263,6 +288,7 @@ impl<'a> Walk<'a, '_> {
             in_handler: bci.is_some_and(|bci| judged.code.in_handler(bci)),
             site,
             unit: judged.unit_for(self.payer),
+            is_entrance: judged.is_entrance_for(self.payer),
         }
     }
 

@@ -38,6 +38,9 @@
 //! 6. A deferral is counted where a refusal was due. Beyond the overdraft of an account that is not over, a
 //!    thread that cannot wait at its place goes on uncounted: its charges may all be garbage. (On generational
 //!    ZGC they pile up until a major collection; thousands were counted for accounts far below their limits.)
+//! 7. Where the doors of an account are methods alone, an error is thrown in what has come through one of them, and
+//!    elsewhere in duress alone, or for one object larger than the limit: what a policy leaves without a door, such
+//!    as `DROP`, is what lets go.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -335,7 +338,7 @@ impl<T: CallingThread> AtGate<'_, T> {
                         return self.throw_naively();
                     }
                     self.check_grace()?;
-                    let found = self.thread.judge(self.level);
+                    let found = self.judge();
                     if let Err(barred) = found
                         && barred.passing
                         && word.enforced
@@ -360,7 +363,7 @@ impl<T: CallingThread> AtGate<'_, T> {
                 }
                 Stage::LookUp { wait } => {
                     let now_ms = self.thread.uptime_ms();
-                    let found = self.thread.judge(self.level);
+                    let found = self.judge();
                     if found.is_err_and(|barred| barred.passing)
                         && !wait.is_over(now_ms)
                         && self.goes_on_waiting()
@@ -411,6 +414,19 @@ impl<T: CallingThread> AtGate<'_, T> {
                 }
             }
         }
+    }
+
+    /// Judges the stack. Where an account has doors at methods alone, what has not come through them is left alone
+    /// (rule 7): it may be what lets go.
+    fn judge(&mut self) -> Result<T::Place, Barred> {
+        let is_spared = || {
+            let details = self.core.enforcement.details.get(self.level.account);
+            let has_method_doors_alone =
+                |details: &RefusalDetails| details.method_doors.are_the_only_ones;
+            details.is_some_and(|details| details.as_deref().is_some_and(has_method_doors_alone))
+        };
+        let needs_entrance = self.due == Due::Over && !self.gate.word().0.duress && is_spared();
+        self.thread.judge(self.level, needs_entrance)
     }
 
     /// The next stage with a stack that was judged; `None` if the thread is admitted.

@@ -142,6 +142,10 @@ impl EnforcementLog {
                 "its threads have no unit of work that an error could end",
                 "name one by work = [\"…\"] in its section of the policy, or give its memory a bound of its own",
             ),
+            Reason::NoDoor => (
+                "that work has not come through one of its doors, and goes on while the heap has room",
+                "if the account goes on growing, add the method with which it begins to door = [\"…\"]",
+            ),
             Reason::Policy => (
                 "never-interrupt forbids it",
                 "narrow never-interrupt in its section of the policy",

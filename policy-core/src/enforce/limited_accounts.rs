@@ -198,10 +198,12 @@ impl LimitedAccounts {
                 let doors = MethodDoors {
                     methods,
                     refuse_with,
+                    are_the_only_ones: directory.has_method_doors_alone(entry),
                 };
                 (!doors.methods.is_empty()).then(|| (account.clone(), Arc::new(doors)))
             })
             .collect();
+        core.throw_points.know_payers(&directory);
         let representatives: Vec<_> = directory.representatives().collect();
         let aboves: HashMap<PurseId, PurseId> = directory.aboves().collect();
         drop(directory);

@@ -45,6 +45,8 @@ pub struct MethodDoors {
     pub methods: Vec<DoorMethod>,
     /// Which error a call gets that is turned away there.
     pub refuse_with: Throw,
+    /// One of the methods has a door, and no server has one for the account.
+    pub are_the_only_ones: bool,
 }
 
 /// The details of all accounts that have limits, by the purse that represents each.

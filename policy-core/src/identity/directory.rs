@@ -652,10 +652,18 @@ impl Directory {
     /// Whether new work for the account passes a door: one of its loaders is that of a service in a server
     /// which has one, or its rule names a method that has one.
     pub fn has_door(&self, account: &Account) -> bool {
+        self.has_method_door(account) || self.has_servers_door(account)
+    }
+
+    /// Whether new work for the account passes a door at a method, and none of a server.
+    pub fn has_method_doors_alone(&self, account: &Account) -> bool {
+        self.has_method_door(account) && !self.has_servers_door(account)
+    }
+
+    fn has_method_door(&self, account: &Account) -> bool {
         let rule = account.rule.and_then(|rule| self.policy.accounts.get(rule));
         let named = rule.map_or(&[][..], |rule| rule.door.methods());
-        let has_method_door = (named.iter()).any(|method| self.method_doors.contains(method));
-        has_method_door || self.has_servers_door(account)
+        (named.iter()).any(|method| self.method_doors.contains(method))
     }
 
     fn has_servers_door(&self, account: &Account) -> bool {

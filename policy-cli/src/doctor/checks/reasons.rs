@@ -28,6 +28,9 @@ pub(super) fn meaning(reason: &str) -> &'static str {
         "no-unit" => {
             "an error would end a thread's own loop, so the thread goes on, and is slowed where the heap is short"
         }
+        "no-door" => {
+            "the work has not come through the account's doors, so it goes on while the heap has room"
+        }
         _ => "this command does not know the reason",
     }
 }
@@ -45,6 +48,9 @@ pub(super) fn remedy(reason: &str) -> &'static str {
         "policy" => "narrow the account's never-interrupt",
         "no-unit" => {
             "if a method of the account handles one piece of work and its caller catches every error, name it in the account's work"
+        }
+        "no-door" => {
+            "nothing, if that work lets memory go or keeps nothing; otherwise add the method with which it begins to the account's door"
         }
         "timer" => {
             "run the work of the task on a thread of a pool, where a refusal ends one request only"

@@ -305,6 +305,10 @@ fn ineffective(account: &Account, found: &policy_report::Ineffective<'_>) -> Tol
             "name where its work begins by door = [\"a.b.C#m\"] or work = [\"…\"] in its section of the policy \
              (docs/enforcement.md), or bound its memory by settings of its own"
         }
+        "no-door" => {
+            "if the account goes on growing, add the method with which that work begins to its door = [\"a.b.C#m\"] \
+             (docs/doors.md); what lets memory go needs no door"
+        }
         "policy" => "narrow never-interrupt in its section of the policy",
         _ => "bound its memory by settings of its own, or move it to a JVM of its own",
     };

@@ -6,6 +6,7 @@ use crate::enforce::gate::Word;
 use crate::enforce::grace::Grace;
 use crate::enforce::grace::{WAIT_MS, allowance_bytes};
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
+use crate::enforce::refusal_details::MethodDoors;
 
 const PAYER: PurseId = PurseId::new(1);
 const OPEN: Word = Word {
@@ -32,6 +33,8 @@ struct Spared {
     is_event_loop: bool,
     is_let_in: bool,
     reason: Reason,
+    /// Whether only what came through a door was asked for, each time that its stack was judged.
+    asked_for_entrance: Vec<bool>,
 }
 
 impl Spared {
@@ -44,6 +47,7 @@ impl Spared {
             is_event_loop: false,
             is_let_in: false,
             reason: Reason::Clinit,
+            asked_for_entrance: Vec::new(),
         }
     }
 }
@@ -69,7 +73,8 @@ impl CallingThread for Spared {
     fn is_let_in(&mut self) -> bool {
         self.is_let_in
     }
-    fn judge(&mut self, _: Level) -> Result<(), Barred> {
+    fn judge(&mut self, _: Level, needs_entrance: bool) -> Result<(), Barred> {
+        self.asked_for_entrance.push(needs_entrance);
         match self.may_wait {
             true => Ok(()),
             false => Err(self.reason.into()),
@@ -240,4 +245,53 @@ fn what_a_shut_door_has_let_in_has_an_allowance() {
     assert!(graced(&mut thread, 24), "another collection has shown room");
     thread.is_let_in = false;
     assert!(!graced(&mut thread, 24), "no door has let this one in");
+}
+
+#[test]
+fn beside_doors_at_methods_errors_are_for_duress_and_for_what_is_larger_than_the_limit() {
+    let over = Word { over: true, ..OPEN };
+    let core = core(over);
+    let asked = |are_the_only_ones, word, size_bytes| {
+        let details = RefusalDetails {
+            account: "b".into(),
+            name: Arc::new(()),
+            throw: policy_config::Throw::default(),
+            method_doors: Arc::new(MethodDoors {
+                are_the_only_ones,
+                ..MethodDoors::default()
+            }),
+            limit_bytes: 1000,
+            live_bytes: 0,
+            standard_error_bytes: 0,
+            status: 503,
+            admit: Arc::default(),
+            places: PlaceCounts::new(),
+        };
+        let number = u32::from(PAYER.get());
+        core.enforcement
+            .details
+            .set(number, Some(Arc::new(details)));
+        gate(&core).set_word(word);
+        let charged = Charged {
+            payer: PAYER,
+            bytes: 30,
+            size_bytes,
+        };
+        let mut thread = Spared::new(false);
+        let mut admission = Admission::begin(&core, charged).expect("it is due");
+        admission.step(&core, &mut thread);
+        thread.asked_for_entrance
+    };
+    let in_duress = Word {
+        duress: true,
+        ..over
+    };
+    assert_eq!(asked(true, over, 8), [true]);
+    assert_eq!(
+        asked(false, over, 8),
+        [false],
+        "a server has a door, or nobody"
+    );
+    assert_eq!(asked(true, in_duress, 8), [false]);
+    assert_eq!(asked(true, OPEN, 2000), [false], "larger than the limit");
 }

@@ -139,7 +139,7 @@ impl CallingThread for Caller<'_> {
         self.is_virtual
     }
 
-    fn judge(&mut self, level: Level) -> Result<(), Barred> {
+    fn judge(&mut self, level: Level, _: bool) -> Result<(), Barred> {
         *self.level = Some(level);
         if self.now_ms < self.place.known_at_ms {
             return Err(Barred {

@@ -1,4 +1,5 @@
-//! The policy's exceptions for single accounts: `interrupt-through`, `never-interrupt` and `work`.
+//! The policy's exceptions for single accounts: `interrupt-through`, `never-interrupt`, `work`, and the methods of
+//! `door`.
 //!
 //! An allocating thread must not match patterns. So each account rule with exceptions gets a number,
 //! each judged method stores the exceptions by that number, and each payer has the number of its
@@ -8,7 +9,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use policy_config::{Interrupt, InterruptTable, Interrupts, Policy, Tasks};
+use policy_config::{Door, DoorMethod, Interrupt, InterruptTable, Interrupts, Policy, Tasks};
 
 use crate::identity::directory::Directory;
 use crate::ledger::PurseId;
@@ -32,12 +33,19 @@ struct Rule {
     interrupts: Interrupts,
     table: InterruptTable,
     tasks: Tasks,
+    door: Door,
 }
 
 impl Rule {
     /// What tells two rules apart.
-    fn said(&self) -> (usize, &Interrupts, Tasks) {
-        (self.position, &self.interrupts, self.tasks)
+    fn said(&self) -> (usize, &Interrupts, Tasks, &[DoorMethod]) {
+        let doors = self.door.methods();
+        (self.position, &self.interrupts, self.tasks, doors)
+    }
+
+    fn has_door_at(&self, class: &str, method: &str) -> bool {
+        let mut doors = self.door.methods().iter();
+        doors.any(|door| door.class == class && door.method == method)
     }
 }
 
@@ -65,6 +73,7 @@ pub struct Said {
 struct Says {
     interrupt: Option<Interrupt>,
     is_work: bool,
+    is_door: bool,
 }
 
 impl Exceptions {
@@ -76,13 +85,16 @@ impl Exceptions {
             .iter()
             .enumerate()
             .filter(|(_, account)| {
-                !account.interrupts.is_empty() || account.tasks == Tasks::Interrupt
+                !account.interrupts.is_empty()
+                    || account.tasks == Tasks::Interrupt
+                    || !account.door.methods().is_empty()
             })
             .map(|(position, account)| Rule {
                 position,
                 table: account.interrupts.table(),
                 interrupts: account.interrupts.clone(),
                 tasks: account.tasks,
+                door: account.door.clone(),
             })
             .collect();
         let are_same = rules
@@ -122,7 +134,8 @@ impl Exceptions {
         }
     }
 
-    /// The number of a payer's account. Two reads; any thread.
+    /// The number of a payer's account. `payer` is the purse that stands for it: the account's others, such as that of
+    /// a route made just now, may not be known yet. Two reads; any thread.
     pub fn payer(&self, payer: PurseId) -> Payer {
         let number = self.payers.get(&payer).copied();
         let rule = number.and_then(|number| self.rules.get(number as usize));
@@ -140,8 +153,10 @@ impl Exceptions {
             let says = Says {
                 interrupt: rule.table.lookup(package),
                 is_work: rule.table.is_work(class, method),
+                is_door: rule.has_door_at(class, method),
             };
-            (says.interrupt.is_some() || says.is_work).then_some((number, says))
+            let says_something = says.interrupt.is_some() || says.is_work || says.is_door;
+            says_something.then_some((number, says))
         });
         Said {
             generation: self.generation,
@@ -173,8 +188,17 @@ impl Said {
 
     /// Whether the account of this payer says that a unit of work begins with the method.
     pub fn is_work(&self, payer: Payer) -> bool {
-        self.generation == payer.generation
-            && (payer.number.and_then(|number| self.says(number))).is_some_and(|says| says.is_work)
+        self.said_by(payer).is_some_and(|says| says.is_work)
+    }
+
+    /// Whether the account of this payer has a door at the method, or says that a unit of work begins with it.
+    pub fn is_entrance(&self, payer: Payer) -> bool {
+        (self.said_by(payer)).is_some_and(|says| says.is_door || says.is_work)
+    }
+
+    fn said_by(&self, payer: Payer) -> Option<Says> {
+        let number = payer.number.filter(|_| self.generation == payer.generation);
+        self.says(number?)
     }
 
     fn says(&self, number: u32) -> Option<Says> {
@@ -270,6 +294,25 @@ mod tests {
                 ..b
             };
             assert!(!said.is_work(later), "judged under another policy");
+        }
+    }
+
+    #[test]
+    fn doors_and_work_are_the_entrances_of_their_account() {
+        let text = "[[account]]\nname = 'b'\npackages = ['b.*']\ndoor = ['b.Store$Writer#put']\n\
+            [[account]]\nname = 'c'\npackages = ['c.*']\nwork = ['c.jobs.*']";
+        let exceptions = Exceptions::default().follow(&policy(text)).unwrap();
+        let (b, c) = (payer(&exceptions, 0), payer(&exceptions, 1));
+        for (class, method, expected) in [
+            ("b.Store$Writer", "put", [true, false]),
+            ("b.Store$Writer", "drop", [false, false]),
+            ("b.Store", "put", [false, false]),
+            ("c.jobs.nightly.Job", "run", [false, true]),
+        ] {
+            let said = exceptions.of(class, method);
+            let entrances = [b, c].map(|payer| said.is_entrance(payer));
+            assert_eq!(entrances, expected, "{class}#{method}");
+            assert!(!said.is_work(b), "a door makes no unit of work");
         }
     }
 

@@ -16,6 +16,8 @@
 //! 6. *Unit of work*: a unit of work must begin at the own frame or below it (a request, a job, a
 //!    task), which the error ends. A thread that is its own loop (an acceptor, a selector, a sync
 //!    thread) would end itself.
+//! 7. *Door*: of an account whose only doors are methods, what has not come through one of them is left
+//!    alone while the heap has room: it may be what lets go. An entrance must be somewhere on the stack.
 
 use crate::identity::classes::Kind;
 
@@ -80,6 +82,17 @@ pub struct Frame {
     pub site: Site,
     /// Whether a unit of work begins with it.
     pub unit: Unit,
+    /// Whether the policy has a door of the account there, or names it as the beginning of its work.
+    pub is_entrance: bool,
+}
+
+/// What the rules need to know beside the stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Around {
+    /// The program has delimited a unit of work by other means than a frame.
+    pub in_unit: bool,
+    /// Only what has come through an entrance may be refused (rule 7).
+    pub needs_entrance: bool,
 }
 
 /// The object allocated.
@@ -103,7 +116,7 @@ const RESOLVED_REFERENCES_BYTES: u64 = 65_536 * 8 + LOCK_BYTES;
 pub struct Barrier {
     /// Why.
     pub reason: Reason,
-    /// The depth of the frame; for [`Reason::NoUnit`], of the one that would receive the error. `None` if no
+    /// The depth of the frame; for [`Reason::NoUnit`] and [`Reason::NoDoor`], of the one that would receive the error. `None` if no
     /// frame bars it.
     pub depth: Option<usize>,
 }
@@ -118,20 +131,24 @@ pub fn judge(
     object: Object,
     in_unit: bool,
 ) -> Result<usize, Reason> {
-    judge_frames(frames, object, in_unit).map_err(|barrier| barrier.reason)
+    let around = Around {
+        in_unit,
+        needs_entrance: false,
+    };
+    judge_frames(frames, object, around).map_err(|barrier| barrier.reason)
 }
 
-/// Returns the depth of the frame that would receive the error (0 is the top). `in_unit`: the program
-/// has delimited a unit of work by other means than a frame.
+/// Returns the depth of the frame that would receive the error (0 is the top).
 ///
 /// # Errors
 /// Why no error may be thrown here, and which frame bars it. If there are several reasons, one for the whole stack comes first,
-/// then one between the allocation and the own frame, the nearest to the allocation first. `Timer` and
-/// `NoUnit` come last: the place itself is safe, but an error would end more than a unit of work.
+/// then one between the allocation and the own frame, the nearest to the allocation first. `Timer`,
+/// `NoUnit` and `NoDoor` come last: the place itself is safe, but an error would end more than a unit of work,
+/// or one that may let go.
 pub fn judge_frames(
     frames: impl IntoIterator<Item = Frame>,
     object: Object,
-    in_unit: bool,
+    around: Around,
 ) -> Result<usize, Barrier> {
     let barred = |reason, depth| Err(Barrier { reason, depth });
     let mut own = None;
@@ -140,6 +157,7 @@ pub fn judge_frames(
     let mut top = None;
     let mut unit = Unit::None;
     let mut timed = None;
+    let mut has_entrance = false;
     for (depth, frame) in frames.into_iter().enumerate() {
         match frame.rule {
             MethodRule::Anywhere(Reason::Timer) if unit < Unit::Shields => {
@@ -150,6 +168,7 @@ pub fn judge_frames(
             _ => {}
         }
         top.get_or_insert(frame.site);
+        has_entrance |= frame.is_entrance;
         if frame.in_handler {
             handling.get_or_insert(depth);
         }
@@ -185,8 +204,11 @@ pub fn judge_frames(
     if timed.is_some() {
         return barred(Reason::Timer, timed);
     }
-    if unit == Unit::None && !in_unit {
+    if unit == Unit::None && !around.in_unit {
         return barred(Reason::NoUnit, Some(own));
+    }
+    if around.needs_entrance && !has_entrance {
+        return barred(Reason::NoDoor, Some(own));
     }
     Ok(own)
 }

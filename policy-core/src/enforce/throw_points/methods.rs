@@ -83,6 +83,12 @@ impl Judged {
         self.begun.unit == Unit::None && self.said.is_work(payer)
     }
 
+    /// Whether what runs in it has come through a door of this payer at a method, or is its work by the policy.
+    /// Only for an entry of the policy in force.
+    pub fn is_entrance_for(&self, payer: Payer) -> bool {
+        self.said.is_entrance(payer)
+    }
+
     fn bytes(&self) -> usize {
         size_of::<Judged>() + self.code.heap_bytes() + self.said.heap_bytes()
     }

@@ -53,11 +53,13 @@ pub enum Reason {
     Policy,
     /// The thread is its own loop: no unit of work begins below the account's frame.
     NoUnit,
+    /// The account has doors at methods alone, and the work has not come through one of them.
+    NoDoor,
 }
 
 impl Reason {
     /// All, each at the index that is its number.
-    pub const ALL: [Reason; 24] = [
+    pub const ALL: [Reason; 25] = [
         Reason::Grace,
         Reason::Masked,
         Reason::Unresolved,
@@ -82,6 +84,7 @@ impl Reason {
         Reason::Handler,
         Reason::Policy,
         Reason::NoUnit,
+        Reason::NoDoor,
     ];
 
     /// The value of the metric's label.
@@ -111,6 +114,7 @@ impl Reason {
             Reason::Handler => "handler",
             Reason::Policy => "policy",
             Reason::NoUnit => "no-unit",
+            Reason::NoDoor => "no-door",
         }
     }
 

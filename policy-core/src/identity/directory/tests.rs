@@ -348,6 +348,15 @@ fn an_account_has_a_door_if_a_method_that_its_rule_names_has_one() {
     d.set_method_doors(fitted.clone());
     assert!(d.version() > before);
     assert_eq!(with_door(&d), ["b"]);
+    let alone: Vec<bool> = d
+        .accounts()
+        .map(|(_, account)| d.has_method_doors_alone(account))
+        .collect();
+    assert_eq!(
+        alone.iter().filter(|&&alone| alone).count(),
+        1,
+        "no server has one for b"
+    );
     let version = d.version();
     d.set_method_doors(fitted);
     assert_eq!(d.version(), version);

@@ -16,6 +16,7 @@ fn frame(owner: FrameOwner, rule: MethodRule) -> Frame {
         in_handler: false,
         site: Site::Call,
         unit: Unit::None,
+        is_entrance: false,
     }
 }
 
@@ -264,6 +265,49 @@ fn only_units_of_work_are_refused() {
 }
 
 #[test]
+fn where_methods_are_the_doors_only_what_came_through_one_is_refused() {
+    let door = |frame| Frame {
+        is_entrance: true,
+        ..frame
+    };
+    let judge = |frames: Vec<Frame>, in_unit| {
+        let around = Around {
+            in_unit,
+            needs_entrance: true,
+        };
+        judge_frames(frames, PLAIN, around).map_err(|barrier| (barrier.reason, barrier.depth))
+    };
+    let no_door = Err((Reason::NoDoor, Some(1)));
+    for (what, frames, expected) in [
+        (
+            "through the door",
+            vec![new(library()), own(), door(own()), request()],
+            Ok(1),
+        ),
+        ("beside it", vec![new(library()), own(), request()], no_door),
+        (
+            "the door is a library's",
+            vec![new(door(library())), own(), request()],
+            Ok(1),
+        ),
+        (
+            "a door is no unit of work",
+            vec![new(library()), own(), door(own())],
+            Err((Reason::NoUnit, Some(1))),
+        ),
+        (
+            "an unsafe place beside it",
+            vec![new(jdk(Jdk)), own(), request()],
+            Err((Reason::Jdk, Some(0))),
+        ),
+    ] {
+        assert_eq!(judge(frames, false), expected, "{what}");
+    }
+    let scope = vec![new(library()), own()];
+    assert_eq!(judge(scope, true), no_door, "in a scope of the program");
+}
+
+#[test]
 fn frameworks_in_an_account_are_not_its_business_code() {
     let framework = || frame(FrameOwner::Own, Framework);
     let container = Err(Reason::Container);
@@ -447,6 +491,7 @@ fn any_frame() -> impl Strategy<Value = Frame> {
             in_handler,
             site,
             unit,
+            is_entrance: false,
         },
     )
 }

@@ -8,7 +8,7 @@ import java.util.function.Function;
 
 /**
  * What a policy puts doors at: {@code order} in all its overloads, {@code take}, which is static, and {@code
- * outer} and {@code visit}, which call {@code order}. Each loader may have one.
+ * outer} and {@code visit}, which call {@code order}, and {@code stock}, which holds more. Each loader may have one.
  */
 public final class Desk implements Function<String, Object> {
     private static final int PIECE = 64 << 10;
@@ -24,6 +24,8 @@ public final class Desk implements Function<String, Object> {
         switch (words[0]) {
             case "hold":
                 return hold(Integer.parseInt(words[1]) * ((1 << 20) / PIECE));
+            case "stock":
+                return stock(Integer.parseInt(words[1]));
             case "drop":
                 HELD.clear();
                 return "dropped";
@@ -61,6 +63,20 @@ public final class Desk implements Function<String, Object> {
             HELD.add(new byte[PIECE]);
         }
         return "held";
+    }
+
+    /** Holds so many MiB more, 32 a second. */
+    private static String stock(int mebibytes) {
+        RAN.incrementAndGet();
+        for (int i = 0; i < mebibytes; i++) {
+            hold((1 << 20) / PIECE);
+            try {
+                Thread.sleep(30);
+            } catch (InterruptedException interrupted) {
+                throw new IllegalStateException(interrupted);
+            }
+        }
+        return "stocked";
     }
 
     private int order() {

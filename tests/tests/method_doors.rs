@@ -283,19 +283,17 @@ fn another_agent_does_not_take_a_door_out() {
 }
 
 #[test]
-fn a_door_costs_little_while_nobody_is_over() {
+fn a_door_allocates_nothing_while_nobody_is_over() {
     on_each(&one_jdk_with(Collector::G1, 1), |vm| {
         let mut jvm = program(vm, &policy(&door())).start();
         jvm.until_logged("com.acme.desk.Desk#withDoor has a door");
         let answer = jvm.ask("cost 1000000");
+        // The time too, for people: the machine may be busy.
         println!("{vm}: {answer:?}");
-        let figure = |name: &str| -> f64 {
-            let line = answer.iter().find_map(|line| line.strip_prefix(name));
-            line.expect("it is told").trim().parse().expect("a number")
-        };
-        // Of a million calls: not one allocates. The time is measured here on a machine that may be busy.
-        assert!(figure("bytes") < 100_000.0, "{vm}: {answer:?}");
-        assert!(figure("nanoseconds") < 500.0, "{vm}: {answer:?}");
+        let bytes = (answer.iter()).find_map(|line| line.strip_prefix("bytes"));
+        let bytes: f64 = bytes.expect("told").trim().parse().expect("a number");
+        // Of a million calls not one allocates.
+        assert!(bytes < 100_000.0, "{vm}: {answer:?}");
         jvm.finish();
     });
 }

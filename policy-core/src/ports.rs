@@ -16,6 +16,7 @@ use crate::enforce::refusal_details::RefusalDetails;
 use crate::enforce::refused_places::PlaceName;
 use crate::enforce::throw_points::Reason;
 use crate::identity::loaders::LoaderId;
+use crate::ledger::ObjectTag;
 
 /// A Java object that the core keeps without knowing what it is. Only the adapter that made it can
 /// open it.
@@ -321,6 +322,8 @@ pub trait CallingThread {
     fn is_virtual(&mut self) -> bool;
     /// Whether its stack, judged last, has an event loop in it, which others need.
     fn is_event_loop(&mut self) -> bool;
+    /// The record of the sample; `None` if it found no room.
+    fn record(&self) -> Option<ObjectTag>;
     /// Whether it runs a request that a shut door has let in.
     fn is_let_in(&mut self) -> bool;
     /// Judges the stack, and returns the place at which this account may be refused. `needs_entrance`: only work

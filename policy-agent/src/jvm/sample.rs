@@ -145,10 +145,12 @@ fn charge_untimed<'a>(
     // A sample that finds no room is dropped, and the ledger counts that. Its thread still passes the
     // gates: otherwise one account that fills the tables would free all others of their limits.
     let mut bytes = 0;
+    let mut charged_record = None;
     if let Ok((record, charge)) = agent.core.ledger.charge_weighed(&sample) {
         let tag = Tag::Object(record).encode();
         if agent.jvmti.set_tag(object, tag).is_ok() {
             bytes = charge.bytes;
+            charged_record = Some(record);
             if let Some(visit) = &visit {
                 visit.charged(&charge);
             }
@@ -170,6 +172,7 @@ fn charge_untimed<'a>(
         recognizer,
         side,
         charged,
+        record: charged_record,
     })
 }
 

@@ -17,6 +17,7 @@ use crate::enforce::refusal_details::RefusalDetails;
 use crate::enforce::refused_places::Work;
 use crate::enforce::throw_points::Reason;
 use crate::identity::classes::Side;
+use crate::ledger::ObjectTag;
 use crate::ports::CallingThread;
 use crate::references::{Barring, Refused, UnnamedPlace};
 
@@ -33,6 +34,8 @@ pub(super) struct Due<'a> {
     pub(super) recognizer: Recognizer<'a>,
     pub(super) side: Side,
     pub(super) charged: Charged,
+    /// Of the sample; `None` if it found no room.
+    pub(super) record: Option<ObjectTag>,
 }
 
 /// Takes a charged sample past the gates of its accounts, and sleeps when the admission says so. An
@@ -135,6 +138,10 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
 
     fn is_event_loop(&mut self) -> bool {
         self.is_event_loop
+    }
+
+    fn record(&self) -> Option<ObjectTag> {
+        self.due.record
     }
 
     fn is_let_in(&mut self) -> bool {

@@ -32,7 +32,8 @@
 //!    charges go on and are counted, and a later one finds the stack known.
 //! 4. In duress a thread that would be refused, but has no unit of work, is slowed and then goes on: at most
 //!    [`SLOWEST_MS`] at a charge. It may hold locks of its program, but only where it could also wait for a
-//!    verdict. Without duress it just goes on, and is counted.
+//!    verdict. Without duress it just goes on, and is counted. So does one that keeps nothing of what it makes
+//!    ([`super::latest_samples`]).
 //! 5. The grace of the refusal is remembered before the error is thrown: its handlers allocate. What a shut door has
 //!    let in has an allowance of its own ([`super::grace`], rule 10).
 //! 6. A deferral is counted where a refusal was due. Beyond the overdraft of an account that is not over, a
@@ -453,6 +454,15 @@ impl<T: CallingThread> AtGate<'_, T> {
             return Err(reason);
         }
         let mut grace = self.thread.grace();
+        if let Some(record) = self.thread.record() {
+            let ledger = &self.core.ledger;
+            let epochs = (ledger.epochs().boundary(), ledger.epochs().current());
+            let (latest, account) = (&mut grace.latest_samples, self.level.account);
+            if latest.keeps_nothing(account, record, epochs, |record| ledger.is_live(record)) {
+                self.thread.remember(grace);
+                return Err(reason);
+            }
+        }
         let slowed_ms = grace.slowed_without_unit_ms(self.charged.bytes);
         self.thread.remember(grace);
         if slowed_ms == 0 {

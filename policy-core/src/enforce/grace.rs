@@ -28,7 +28,8 @@
 //!    later than [`ECHO_SOON`] counts by rule 8.
 //! 7. Threads without a unit of work are never refused (see [`super::throw_points`]). While they would
 //!    be, and the heap is short, they are slowed to [`SLOW_BYTES_PER_MS`], at most [`SLOWEST_MS`] at a time: such a
-//!    thread may serve everybody, and hold locks that others need.
+//!    thread may serve everybody, and hold locks that others need. One that keeps nothing of what it makes is not slowed:
+//!    it may be what lets go ([`super::latest_samples`]).
 //! 8. All threads of an account that is over its limit together have [`account_grace_bytes`] for their
 //!    graces until it has recovered. The gate counts them. A leak that is refused again and again would
 //!    otherwise grow by its graces. What rule 6 lets through at once is not counted.
@@ -39,6 +40,8 @@
 //!     for ([`super::gate::Gate::set_allowances`]), anew after each covering collection.
 
 use std::time::Duration;
+
+use super::latest_samples::LatestSamples;
 
 /// Bytes that a refused thread may be charged during its first grace.
 pub const GRACE_BYTES: u64 = 1 << 20;
@@ -101,6 +104,8 @@ pub struct Grace {
     /// What the request that a door let in has used of its allowance (rule 10), and of which account.
     allowed_bytes: u64,
     allowed_for: u32,
+    /// Of a thread without a unit of work (rule 7).
+    pub(super) latest_samples: LatestSamples,
 }
 
 impl Grace {
@@ -118,6 +123,7 @@ impl Grace {
         unpaid_bytes: 0,
         allowed_bytes: 0,
         allowed_for: 0,
+        latest_samples: LatestSamples::NONE,
     };
 
     /// A door lets a request in on this thread: it has its whole allowance.

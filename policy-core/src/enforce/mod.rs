@@ -7,6 +7,7 @@
 //! * [`collection_planner`]: which collection to ask for next, within a [`budget`] of time.
 //! * [`back_off`]: how long an account that was acquitted is left alone.
 //! * [`grace`]: what a refused thread may allocate, and how long a thread may be kept waiting.
+//! * [`latest_samples`]: whether a thread without a unit of work keeps anything of what it makes.
 //! * [`throw_points`]: where a throw is safe; [`effect`]: whether throws stop an account at all.
 //!
 //! On allocating threads, without locks:
@@ -50,6 +51,7 @@ pub mod gate;
 pub mod grace;
 pub mod heap_check;
 pub mod killed_threads;
+pub mod latest_samples;
 pub mod limit_status;
 pub mod limited_accounts;
 pub mod overdraft;

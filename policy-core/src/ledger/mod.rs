@@ -282,6 +282,12 @@ impl Ledger {
         cancelled
     }
 
+    /// Whether the object of this tag was not freed yet, as far as frees are taken in. One load; any thread.
+    #[must_use]
+    pub fn is_live(&self, tag: ObjectTag) -> bool {
+        self.slab.is_live(tag)
+    }
+
     /// Refunds an object that was freed; false if that was done before (counted, see
     /// [`Ledger::stale_frees`]). In `ObjectFree`: lock-free, a few atomics.
     pub fn refund(&self, tag: ObjectTag) -> bool {

@@ -200,6 +200,13 @@ impl Slab {
         Some(record)
     }
 
+    /// Whether the record of `tag` is still there. One load.
+    pub(crate) fn is_live(&self, tag: ObjectTag) -> bool {
+        let live = head(tag.generation(), LIVE);
+        (self.places.get(tag.index()))
+            .is_some_and(|place| place.head.load(Ordering::Acquire) == live)
+    }
+
     /// The record at `index`, if there is a live one that stayed while it was read.
     pub(crate) fn read(&self, index: u32) -> Option<(ObjectTag, Record)> {
         let place = self.places.get(index)?;

@@ -7,6 +7,7 @@ use crate::enforce::grace::Grace;
 use crate::enforce::grace::{WAIT_MS, allowance_bytes};
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::enforce::refusal_details::MethodDoors;
+use crate::ledger::{ObjectTag, Sample, SiteId, UNKNOWN_CLASS};
 
 const PAYER: PurseId = PurseId::new(1);
 const OPEN: Word = Word {
@@ -35,6 +36,7 @@ struct Spared {
     reason: Reason,
     /// Whether only what came through a door was asked for, each time that its stack was judged.
     asked_for_entrance: Vec<bool>,
+    record: Option<ObjectTag>,
 }
 
 impl Spared {
@@ -48,6 +50,7 @@ impl Spared {
             is_let_in: false,
             reason: Reason::Clinit,
             asked_for_entrance: Vec::new(),
+            record: None,
         }
     }
 }
@@ -69,6 +72,9 @@ impl CallingThread for Spared {
     }
     fn is_event_loop(&mut self) -> bool {
         self.is_event_loop
+    }
+    fn record(&self) -> Option<ObjectTag> {
+        self.record
     }
     fn is_let_in(&mut self) -> bool {
         self.is_let_in
@@ -214,6 +220,46 @@ fn a_thread_without_a_unit_of_work_is_slowed_in_duress_alone() {
     assert_eq!(waits_ms(&core, &mut thread, 1 << 16), Some(0));
     let deferred = gate(&core).drain().deferred;
     assert_eq!(deferred[Reason::NoUnit as usize], 4, "each is counted");
+}
+
+/// A thread's loop that makes garbage, or keeps what it makes, in duress.
+#[test]
+fn a_thread_without_a_unit_of_work_that_keeps_nothing_is_not_slowed() {
+    for (keeps, expected) in [(false, Some(0)), (true, Some(16))] {
+        let core = core(Word {
+            over: true,
+            ..DURESS
+        });
+        let payer = core.ledger.open_purse().expect("there is one");
+        assert_eq!(payer, PAYER);
+        let mut thread = Spared::new(false);
+        thread.reason = Reason::NoUnit;
+        let mut made = Vec::new();
+        for _ in 0..4 {
+            let sample = Sample {
+                payer,
+                agent_account: payer,
+                principal: payer,
+                class: UNKNOWN_CLASS,
+                size_bytes: 16,
+                interval: core.ledger.intervals().current(),
+                site: SiteId::NONE,
+            };
+            thread.record = core.ledger.charge(&sample).ok();
+            made.extend(thread.record);
+            assert_eq!(waits_ms(&core, &mut thread, 1 << 16), Some(16), "not known");
+        }
+        let epochs = core.ledger.epochs();
+        let born = epochs.current();
+        epochs.gc_finished();
+        if !keeps {
+            for record in made {
+                assert!(core.ledger.refund(record));
+            }
+        }
+        epochs.confirm(born);
+        assert_eq!(waits_ms(&core, &mut thread, 1 << 16), expected);
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::enforce::grace::Grace;
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::enforce::refusal_details::RefusalDetails;
 use crate::enforce::throw_points::Reason;
-use crate::ledger::{PurseId, Sample, SiteId, Tag, UNKNOWN_CLASS};
+use crate::ledger::{ObjectTag, PurseId, Sample, SiteId, Tag, UNKNOWN_CLASS};
 use crate::ports::CallingThread;
 use crate::sampling::simulation::Countdown;
 
@@ -63,6 +63,7 @@ pub(super) struct Thread {
 struct Hold {
     admission: Admission<()>,
     charged: Charged,
+    record: ObjectTag,
     object: u64,
     is_kept: bool,
     wakes_at_ms: u64,
@@ -113,6 +114,7 @@ struct Caller<'a> {
     grace: &'a mut Grace,
     oracle: &'a mut Oracle,
     charged: Charged,
+    record: Option<ObjectTag>,
     core: &'a Core,
     level: &'a mut Option<Level>,
     counted: u64,
@@ -158,6 +160,10 @@ impl CallingThread for Caller<'_> {
 
     fn is_event_loop(&mut self) -> bool {
         false
+    }
+
+    fn record(&self) -> Option<ObjectTag> {
+        self.record
     }
 
     fn is_let_in(&mut self) -> bool {
@@ -291,6 +297,7 @@ impl State {
         self.threads[index].hold = Some(Hold {
             admission,
             charged,
+            record: tag,
             object,
             is_kept,
             wakes_at_ms: self.now_ms,
@@ -315,6 +322,7 @@ impl State {
             grace: &mut thread.grace,
             oracle: &mut self.oracle,
             charged,
+            record: thread.hold.as_ref().map(|hold| hold.record),
             core,
             level: &mut thread.level,
             counted: 0,

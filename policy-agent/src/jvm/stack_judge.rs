@@ -126,13 +126,15 @@ fn judge_stack<'a>(
     // The program has delimited the work of an open scope.
     let in_unit = !above && agent.core.identity.scopes.is_live(payer);
     let table = agent.core.throw_points.methods.table();
+    let account = agent.core.identity.representative(payer);
+    let exceptions = agent.core.throw_points.exceptions.load();
     let mut walk = Walk {
         recognizer,
         side,
-        account: agent.core.identity.representative(payer),
+        account,
         service: service.map(|service| u32::from(service.get())),
         hosted: agent.core.identity.scopes.is_live(payer) && service.is_none(),
-        payer: agent.core.throw_points.exceptions.load().payer(payer),
+        payer: exceptions.payer(PurseId::new(account as u16)),
         table: &table,
         stack: StackWalk::new(recognizer.jni, recognizer.jvmti()),
         depth: 0,

@@ -232,7 +232,6 @@ impl LoaderThread {
         for child in directory.children(id) {
             agent.core.identity.loaders.set_owner(child, owner);
         }
-        agent.core.throw_points.know_payers(&directory);
     }
 
     /// Asks again about the loaders that are due; returns how long to sleep.

@@ -202,6 +202,7 @@ impl LimitedAccounts {
                 (!doors.methods.is_empty()).then(|| (account.clone(), Arc::new(doors)))
             })
             .collect();
+        core.throw_points.know_payers(&directory);
         let representatives: Vec<_> = directory.representatives().collect();
         let aboves: HashMap<PurseId, PurseId> = directory.aboves().collect();
         drop(directory);

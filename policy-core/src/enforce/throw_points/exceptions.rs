@@ -122,7 +122,8 @@ impl Exceptions {
         }
     }
 
-    /// The number of a payer's account. Two reads; any thread.
+    /// The number of a payer's account. `payer` is the purse that stands for it: the account's others, such as that of
+    /// a route made just now, may not be known yet. Two reads; any thread.
     pub fn payer(&self, payer: PurseId) -> Payer {
         let number = self.payers.get(&payer).copied();
         let rule = number.and_then(|number| self.rules.get(number as usize));

@@ -69,7 +69,9 @@ impl ThrowPoints {
         self.methods.start_over();
     }
 
-    /// Updates the purses of the accounts that have exceptions. The caller holds the directory's lock.
+    /// Updates the purses of the accounts that have exceptions. The caller holds the directory's lock. The enforcer
+    /// does it before it publishes which purse stands for which account: so there is no refusal for an account
+    /// without its exceptions, whenever a scope or a route of it was opened.
     pub fn know_payers(&self, directory: &Directory) {
         let exceptions = self.exceptions.load_full();
         if !exceptions.is_empty() {

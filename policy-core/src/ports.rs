@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::enforce::admission::{Barred, Level};
+use crate::enforce::door::LetIn;
 use crate::enforce::grace::Grace;
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::enforce::refusal_details::RefusalDetails;
@@ -324,8 +325,8 @@ pub trait CallingThread {
     fn is_event_loop(&mut self) -> bool;
     /// The record of the sample; `None` if it found no room.
     fn record(&self) -> Option<ObjectTag>;
-    /// Whether it runs a request that a shut door has let in.
-    fn is_let_in(&mut self) -> bool;
+    /// Whether it runs what a shut door has let in.
+    fn let_in(&mut self) -> LetIn;
     /// Judges the stack, and returns the place at which this account may be refused. `needs_entrance`: only work
     /// that has come through a door at a method may be.
     ///

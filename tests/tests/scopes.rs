@@ -227,6 +227,52 @@ fn a_masked_section_is_spared_within_the_policys_bound() {
     });
 }
 
+/// The policy was read before the scopes were opened.
+#[test]
+fn what_the_policy_never_interrupts_is_spared_in_a_scope_that_opens_later() {
+    on_each(&one_jdk_with(Collector::G1, 1), |vm| {
+        let policy = format!(
+            "{}\n[[account]]\nscope = \"spared\"\nlimit = \"64MiB\"\nnever-interrupt = [\"victim\"]\n",
+            limits("enforce", "none", "64MiB")
+        );
+        let mut jvm = start(vm, &policy);
+        answer(&jvm.ask("leak spared 200"), "held");
+        let deferred = jvm.metrics().value(
+            "heapwarden_account_deferred_refusals_total",
+            &[("account", "spared"), ("reason", "policy")],
+        );
+        assert!(deferred > Some(0.0), "{vm}: {deferred:?}\n{}", jvm.log());
+        jvm.ask("drop spared");
+        answer(&jvm.ask("leak tenant-bad 2000"), "refused");
+        jvm.finish();
+    });
+}
+
+#[test]
+fn work_that_was_let_in_has_one_allowance_on_all_its_threads_until_it_ends() {
+    on_each(&one_jdk_with(Collector::G1, 1), |vm| {
+        let policy = format!(
+            "{}\n[sampling]\ninterval = \"8KiB\"\ncpu-budget = \"none\"\n",
+            limits("enforce", "none", "64MiB")
+        );
+        let mut jvm = start(vm, &policy);
+        answer(&jvm.ask("leak tenant-bad 2000"), "refused");
+        let said = jvm.ask("probe tenant-bad");
+        let made: Vec<u64> = (answer(&said, "probe")[1..].iter())
+            .map(|kib| kib.parse().expect("KiB"))
+            .collect();
+        let [other, task, entered, ended] = made[..] else {
+            panic!("{said:?}");
+        };
+        assert!(other <= 256, "{vm}: not of this work: {said:?}");
+        assert_eq!(task, 512, "{vm}: a task of this work");
+        // 1/32 of the limit; charges are estimates.
+        assert!((1024..=2560).contains(&(task + entered)), "{vm}: {said:?}");
+        assert!(ended <= 256, "{vm}: this work has ended: {said:?}");
+        jvm.finish();
+    });
+}
+
 #[test]
 fn misuse_is_tolerated_and_counted() {
     on_each(&one_jdk_with(Collector::G1, 0), |vm| {

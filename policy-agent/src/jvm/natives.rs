@@ -13,7 +13,7 @@ use policy_jvm::kinds::{
 use policy_jvm::{Jni, Local, NativeMethod, Ref};
 
 use crate::agent::Agent;
-use crate::enforce::door::{Answer, Request};
+use crate::enforce::door::{Answer, LetIn, Request};
 use crate::enforce::routes::Found;
 use crate::identity::loaders::LoaderId;
 use crate::identity::scopes::{Misuse, NewScope};
@@ -25,6 +25,7 @@ use crate::uncaught;
 use super::bridge::Bridge;
 use super::recognizer::Recognizer;
 use super::sampled_thread;
+use super::thread_scopes::let_in_of;
 
 /// The greatest age of a reading that a program gets.
 const READING_AGE: Duration = Duration::from_millis(250);
@@ -61,6 +62,7 @@ pub(super) fn bind(jni: &Jni, class: &Ref<'_, Class>) -> Result<(), String> {
         NativeMethod::of2::<i32, i32, i32, _>("refuser", refuser),
         NativeMethod::of3::<i32, JavaString, JavaString, i64, _>("ask", ask),
         NativeMethod::of2::<i32, i64, (), _>("askedEnded", asked_ended),
+        NativeMethod::of2::<i32, i32, bool, _>("isInside", is_inside),
         NativeMethod::of1::<i32, i32, _>("refuserAt", refuser_at),
         NativeMethod::of2::<i32, i32, i64, _>("enterDoor", enter_door),
         NativeMethod::of2::<Thread, Throwable, (), _>("threadEnded", thread_ended),
@@ -377,6 +379,15 @@ fn asked_ended(_: &Jni, purse: i32, ticket: i64) {
     if let (Some(agent), Some(payer), Some(ticket)) = (Agent::get(), purse_of(purse), ticket) {
         agent.core.probe_ended(payer, ticket, agent.uptime_ms());
     }
+}
+
+fn is_inside(_: &Jni, purse: i32, let_in: i32) -> bool {
+    let LetIn::Work(mark) = let_in_of(let_in) else {
+        return false;
+    };
+    Agent::get()
+        .zip(purse_of(purse))
+        .is_some_and(|(agent, payer)| agent.core.gate_of_work(payer, mark).is_some())
 }
 
 fn refuser_at(jni: &Jni, door: i32) -> i32 {

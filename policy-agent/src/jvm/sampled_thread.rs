@@ -11,6 +11,7 @@ use policy_jvm::{Frame, Global, SampledAllocation};
 use crate::agent::Agent;
 use crate::cost::thread_cpu_time;
 use crate::enforce::admission::{Admission, Barred, Charged, Level, Step};
+use crate::enforce::door::LetIn;
 use crate::enforce::grace::Grace;
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::enforce::refusal_details::RefusalDetails;
@@ -66,7 +67,7 @@ struct SampledThread<'e, 'a> {
     is_event_loop: bool,
 }
 
-/// A shut door lets a request in on the calling thread: it has its whole allowance.
+/// A shut door lets a request in, which stays on the calling thread: it has its whole allowance.
 pub(super) fn let_in() {
     let _ = GRACE.try_with(|cell| {
         let mut grace = cell.get();
@@ -144,13 +145,14 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
         self.due.record
     }
 
-    fn is_let_in(&mut self) -> bool {
+    fn let_in(&mut self) -> LetIn {
         let agent = self.due.recognizer.agent;
-        let thread = self.event.thread.as_ref();
-        let scopes = agent.bridge().filter(|bridge| bridge.sees_scopes());
-        scopes.is_some_and(|bridge| {
-            thread.is_some_and(|thread| bridge.thread_scopes().is_let_in(thread))
-        })
+        let bridge = agent.bridge().filter(|bridge| bridge.sees_scopes());
+        bridge
+            .zip(self.event.thread.as_ref())
+            .map_or(LetIn::No, |(bridge, thread)| {
+                bridge.thread_scopes().let_in(thread)
+            })
     }
 
     fn is_masked(&mut self) -> bool {

@@ -11,6 +11,7 @@
 use policy_jvm::kinds::{Anything, Array, Class, JavaClass, Thread};
 use policy_jvm::{Field, IntField, Jni, JvmTi, KnownClass, Local, Ref};
 
+use crate::enforce::door::LetIn;
 use crate::ledger::PurseId;
 
 /// Entries probed at the most. A table is at most two thirds full.
@@ -108,6 +109,16 @@ fn int_field<C: JavaClass>(
     (class.int_field(jni, name)).ok_or_else(|| format!("there is no field {name}"))
 }
 
+/// What the field `letIn` of a cell says.
+pub(super) fn let_in_of(field: i32) -> LetIn {
+    match field {
+        0 => LetIn::No,
+        1.. => LetIn::OnThread,
+        // The sign is not the mark's.
+        work => LetIn::Work(work.cast_unsigned() & i32::MAX.cast_unsigned()),
+    }
+}
+
 impl ThreadScopes {
     /// Looks everything up. The classes are those of the Java half.
     ///
@@ -191,10 +202,10 @@ impl ThreadScopes {
         u32::try_from(number).unwrap_or(0)
     }
 
-    /// Whether the calling thread is in a request that a shut door has let in.
-    pub(super) fn is_let_in(&self, thread: &Ref<'_, Thread>) -> bool {
-        self.find_value(thread, self.locals, &self.cell)
-            .is_some_and(|cell| cell.int(self.let_in) > 0)
+    /// Whether the calling thread is in what a shut door has let in.
+    pub(super) fn let_in(&self, thread: &Ref<'_, Thread>) -> LetIn {
+        let cell = self.find_value(thread, self.locals, &self.cell);
+        let_in_of(cell.map_or(0, |cell| cell.int(self.let_in)))
     }
 
     /// The value of one of our thread-locals. `thread` must be the calling one: the map of another could be

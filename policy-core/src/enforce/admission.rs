@@ -51,6 +51,7 @@ use crate::ledger::PurseId;
 use crate::ports::CallingThread;
 
 use super::TestRefuse;
+use super::door::LetIn;
 use super::gate::{Due, Gate};
 #[cfg(any(doc, all(test, loom)))]
 use super::grace::Grace;
@@ -589,13 +590,8 @@ impl<T: CallingThread> AtGate<'_, T> {
             self.thread.remember(grace);
             return Err(Reason::Grace);
         }
-        if self.due == Due::Over && self.thread.is_let_in() {
-            let mut grace = self.thread.grace();
-            let allows = grace.allows(self.level.outermost, bytes, self.gate.allowance_bytes());
-            if allows && self.gate.spend_allowance(bytes) {
-                self.thread.remember(grace);
-                return Err(Reason::Grace);
-            }
+        if self.due == Due::Over && self.has_allowance(bytes) {
+            return Err(Reason::Grace);
         }
         if self.thread.is_masked()
             && self
@@ -605,6 +601,28 @@ impl<T: CallingThread> AtGate<'_, T> {
             return Err(Reason::Masked);
         }
         Ok(())
+    }
+
+    /// Takes `bytes` from the allowance of what a shut door has let in, if the thread runs that and so much is left.
+    fn has_allowance(&mut self, bytes: u64) -> bool {
+        match self.thread.let_in() {
+            LetIn::No => false,
+            LetIn::OnThread => {
+                let mut grace = self.thread.grace();
+                let allows = grace.allows(self.level.outermost, bytes, self.gate.allowance_bytes())
+                    && self.gate.spend_allowance(bytes);
+                if allows {
+                    self.thread.remember(grace);
+                }
+                allows
+            }
+            LetIn::Work(mark) => {
+                let inside = self.core.gate_of_work(self.charged.payer, mark);
+                // The probe's own first: what does not fit there takes nothing from the others.
+                inside.is_some_and(|inside| inside.spend_probes_allowance(bytes))
+                    && self.gate.spend_allowance(bytes)
+            }
+        }
     }
 
     fn goes_on_waiting(&self) -> bool {

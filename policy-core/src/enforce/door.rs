@@ -80,6 +80,22 @@ pub enum Answer {
     },
 }
 
+/// Whether a thread runs what a shut door has let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LetIn {
+    /// It does not.
+    #[default]
+    No,
+    /// A request that runs on this thread from its beginning to its end.
+    OnThread,
+    /// Work that was let in as a probe for the program that asked, on whatever threads: [`Door::is_inside`] knows its
+    /// mark.
+    Work(u32),
+}
+
+/// Of a ticket: enough to tell the work that was let in with it from what was let in before and after.
+const MARK: u64 = (1 << 31) - 1;
+
 /// A request as the door sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
@@ -178,6 +194,13 @@ impl Door {
         };
         let order = (Ordering::AcqRel, Ordering::Relaxed);
         let _ = (self.0).compare_exchange(ticket, after.word(), order.0, order.1);
+    }
+
+    /// Whether the probe with this mark is inside, which is the end of its ticket (31 bits, and no more in the mark). One
+    /// load.
+    pub fn is_inside(&self, mark: u32) -> bool {
+        let word = self.0.load(Ordering::Acquire);
+        State::of(word).is_busy && word & MARK == u64::from(mark)
     }
 
     /// Begins anew, without a pause. Only for the enforcer, when it shuts the door.
@@ -294,6 +317,22 @@ impl Core {
         Answer::In
     }
 
+    /// The gate whose probe is the work with this mark: that of the payer's account, or of the service around it. Some
+    /// loads, no lock. Any thread.
+    #[must_use]
+    pub fn gate_of_work(&self, payer: PurseId, mark: u32) -> Option<&Gate> {
+        let service = self.identity.above(payer);
+        let accounts = [
+            Some(self.identity.representative(payer)),
+            service.map(|service| u32::from(service.get())),
+        ];
+        let mut gates = accounts.into_iter().flatten();
+        gates.find_map(|account| {
+            let gate = self.enforcement.gates.get(account);
+            gate.filter(|gate| gate.door().is_inside(mark))
+        })
+    }
+
     /// The status of HTTP with which the door of the service of `payer` turns requests away. No lock. Any thread.
     #[must_use]
     pub fn status_at_door(&self, payer: PurseId) -> u16 {
@@ -370,6 +409,20 @@ mod tests {
             assert_eq!(door.knock(now_ms, false), Err(pause_ms));
             now_ms += pause_ms;
         }
+    }
+
+    #[test]
+    fn a_mark_is_inside_until_its_probe_ends() {
+        let door = Door::default();
+        let mark = |ticket| (ticket & MARK) as u32;
+        let ticket = door.knock(1_000, false).expect("free");
+        assert!(door.is_inside(mark(ticket)) && !door.is_inside(mark(ticket) + 1));
+        door.reset();
+        assert!(door.is_inside(mark(ticket)), "it keeps its place");
+        door.end(ticket, 1_001, false);
+        assert!(!door.is_inside(mark(ticket)));
+        let next = door.knock(2_000, false).expect("it pauses no more");
+        assert!(door.is_inside(mark(next)) && !door.is_inside(mark(ticket)));
     }
 
     #[test]

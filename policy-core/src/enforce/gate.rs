@@ -187,6 +187,8 @@ pub struct Gate {
     door: Door,
     /// `spent` when the latest probe was let in.
     probe_begun: AtomicU64,
+    /// What the work that was let in as the latest probe has used of its allowance, on all its threads.
+    probe_allowed_bytes: AtomicU64,
     notes: [Note; NOTES],
 }
 
@@ -298,6 +300,7 @@ impl Gate {
         match self.door.knock(now_ms, lets_go) {
             Ok(ticket) => {
                 self.probe_begun.store(self.spent(), Ordering::Relaxed);
+                self.probe_allowed_bytes.store(0, Ordering::Relaxed);
                 Answer::Probe(ticket)
             }
             Err(retry_after_ms) => {
@@ -437,6 +440,13 @@ impl Gate {
     pub fn spend_allowance(&self, charged_bytes: u64) -> bool {
         let most_bytes = self.most_allowed_bytes.load(Ordering::Relaxed);
         spend(&self.allowed_bytes, charged_bytes, most_bytes)
+    }
+
+    /// Takes `charged_bytes` from the allowance of the work that is inside as the probe, on whatever threads; false if
+    /// that is not enough. Any thread of it.
+    pub fn spend_probes_allowance(&self, charged_bytes: u64) -> bool {
+        let most_bytes = self.allowance_bytes();
+        spend(&self.probe_allowed_bytes, charged_bytes, most_bytes)
     }
 
     /// A covering collection has shown what the heap has room for: such requests may be charged `most_bytes` until

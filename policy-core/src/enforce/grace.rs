@@ -37,7 +37,10 @@
 //!    its carrier's, and is never slowed or made to wait, because other tenants need the carrier too.
 //! 10. A request that a shut door has let in has an *allowance* of [`allowance_bytes`]: it is not refused before it has
 //!     used that up. The gate counts all of them; together they have as much as the latest collection has left room
-//!     for ([`super::gate::Gate::set_allowances`]), anew after each covering collection.
+//!     for ([`super::gate::Gate::set_allowances`]), anew after each covering collection. A request at a container's door, or
+//!     a call of a method, is on one thread, and its use is counted here. Work that was let in for a program that asked may
+//!     be on many: the gate counts its use ([`super::gate::Gate::spend_probes_allowance`]), and it has an allowance while
+//!     it is the probe ([`super::door::Door::is_inside`]).
 
 use std::time::Duration;
 

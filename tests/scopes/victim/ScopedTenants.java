@@ -1,6 +1,7 @@
 package victim;
 
 import dev.heapwarden.AccountReading;
+import dev.heapwarden.Admission;
 import dev.heapwarden.Heapwarden;
 import dev.heapwarden.Inheritance;
 import dev.heapwarden.Mask;
@@ -27,6 +28,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BiFunction;
+import java.util.function.Supplier;
 
 /**
  * A program that names its tenants.
@@ -43,6 +45,9 @@ import java.util.function.BiFunction;
  *                             array of LENGTH (and as many bytes more as its group's number, times 1000)
  * leak SCOPE MIB              until refused or MIB are held, some 50 MiB a second; says which
  * masked SCOPE MIB            the same in a masked section, in a scope that is over its limit
+ * probe SCOPE                 work of a scope over its limit is let in; how many KiB fresh threads make in the
+ *                             scope, until refused: one that is not of this work; one that runs a task of it,
+ *                             512 at the most; one that enters it; and one that enters it after its end
  * drop SCOPE                  lets go of what it holds
  * misuse                      closes scopes twice, out of order and on another thread
  * names PREFIX COUNT LENGTH   as many names, each entered once, with an array that is dropped
@@ -66,6 +71,7 @@ public final class ScopedTenants {
     private static final List<WeakReference<ClassLoader>> GONE = new ArrayList<>();
     private static final List<String> HEARD = Collections.synchronizedList(new ArrayList<>());
     private static final List<Registration> REGISTRATIONS = new ArrayList<>();
+    private static volatile Object dropped;
     private static Path api;
     private static Path guest;
     private static Path guestModule;
@@ -131,6 +137,7 @@ public final class ScopedTenants {
         commands.put("virtual", ScopedTenants::virtual);
         commands.put("leak", words -> leak(words[1], pieces(words[2])));
         commands.put("masked", words -> masked(words[1], pieces(words[2])));
+        commands.put("probe", words -> probe(words[1]));
         commands.put("drop", words -> HELD.remove(words[1]));
         commands.put("misuse", words -> misuse());
         commands.put("names", ScopedTenants::names);
@@ -329,6 +336,66 @@ public final class ScopedTenants {
             return;
         }
         Protocol.say("held " + (held.size() - before) * (long) PIECE);
+    }
+
+    private static void probe(String scope) throws Exception {
+        // Its methods are to be known.
+        onThread(() -> made(scope, null));
+        Admission[] asked = new Admission[1];
+        List<Supplier<Integer>> task = new ArrayList<>();
+        while (task.isEmpty()) {
+            onThread(
+                    () -> {
+                        try (Scope open = Heapwarden.enter(scope)) {
+                            asked[0] = Heapwarden.admission();
+                            if (asked[0].isProbe()) {
+                                task.add(Heapwarden.wrap((Supplier<Integer>) () -> made(8)));
+                            }
+                        }
+                        return 0;
+                    });
+            Thread.sleep(50);
+        }
+        Admission work = asked[0];
+        String said = "probe " + onThread(() -> made(scope, null));
+        said += " " + onThread(task.get(0));
+        said += " " + onThread(() -> made(scope, work));
+        work.close();
+        Protocol.say(said + " " + onThread(() -> made(scope, work)));
+    }
+
+    private static int onThread(Supplier<Integer> task) throws InterruptedException {
+        int[] made = new int[1];
+        Thread thread = new Thread(() -> made[0] = task.get());
+        thread.start();
+        thread.join();
+        return made[0];
+    }
+
+    /** KiB made in a scope until refused, as part of work that was let in, or not. */
+    private static int made(String scope, Admission work) {
+        try (Scope open = Heapwarden.enter(scope)) {
+            if (work == null) {
+                return made(1 << 10);
+            }
+            try (Scope inside = work.enter()) {
+                return made(1 << 10);
+            }
+        }
+    }
+
+    private static int made(int most) {
+        int pieces = 0;
+        try {
+            while (pieces < most) {
+                dropped = new byte[PIECE];
+                pieces++;
+                pause(pieces);
+            }
+        } catch (MemoryQuotaExceededError refused) {
+            // So many, then.
+        }
+        return pieces * (PIECE >> 10);
     }
 
     private static void misuse() throws InterruptedException {

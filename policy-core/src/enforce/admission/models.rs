@@ -51,8 +51,8 @@ impl CallingThread for Caller {
     fn is_event_loop(&mut self) -> bool {
         false
     }
-    fn is_let_in(&mut self) -> bool {
-        false
+    fn let_in(&mut self) -> LetIn {
+        LetIn::No
     }
     fn judge(&mut self, _: Level) -> Result<(), Barred> {
         Ok(())

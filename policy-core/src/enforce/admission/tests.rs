@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::core::Setup;
+use crate::enforce::door::{Answer, Request};
 use crate::enforce::gate::Word;
 use crate::enforce::grace::Grace;
 use crate::enforce::grace::{WAIT_MS, allowance_bytes};
@@ -32,7 +33,7 @@ struct Spared {
     may_wait: bool,
     is_virtual: bool,
     is_event_loop: bool,
-    is_let_in: bool,
+    let_in: LetIn,
     reason: Reason,
     /// Whether only what came through a door was asked for, each time that its stack was judged.
     asked_for_entrance: Vec<bool>,
@@ -47,7 +48,7 @@ impl Spared {
             may_wait,
             is_virtual: false,
             is_event_loop: false,
-            is_let_in: false,
+            let_in: LetIn::No,
             reason: Reason::Clinit,
             asked_for_entrance: Vec::new(),
             record: None,
@@ -76,8 +77,8 @@ impl CallingThread for Spared {
     fn record(&self) -> Option<ObjectTag> {
         self.record
     }
-    fn is_let_in(&mut self) -> bool {
-        self.is_let_in
+    fn let_in(&mut self) -> LetIn {
+        self.let_in
     }
     fn judge(&mut self, _: Level, needs_entrance: bool) -> Result<(), Barred> {
         self.asked_for_entrance.push(needs_entrance);
@@ -266,7 +267,7 @@ fn a_thread_without_a_unit_of_work_that_keeps_nothing_is_not_slowed() {
 fn what_a_shut_door_has_let_in_has_an_allowance() {
     let core = core(Word { over: true, ..OPEN });
     let mut thread = Spared::new(false);
-    thread.is_let_in = true;
+    thread.let_in = LetIn::OnThread;
     let most = allowance_bytes(1000);
     let graced = |thread: &mut Spared, bytes| {
         waits_ms(&core, thread, bytes);
@@ -289,7 +290,7 @@ fn what_a_shut_door_has_let_in_has_an_allowance() {
     assert!(!graced(&mut thread, 24), "all together have used up theirs");
     gate(&core).set_allowances(most);
     assert!(graced(&mut thread, 24), "another collection has shown room");
-    thread.is_let_in = false;
+    thread.let_in = LetIn::No;
     assert!(!graced(&mut thread, 24), "no door has let this one in");
 }
 
@@ -340,4 +341,75 @@ fn beside_doors_at_methods_errors_are_for_duress_and_for_what_is_larger_than_the
     );
     assert_eq!(asked(true, in_duress, 8), [false]);
     assert_eq!(asked(true, OPEN, 2000), [false], "larger than the limit");
+}
+
+/// The work that a program was let in with, on two threads at once, has one allowance in total until it ends.
+#[test]
+fn the_threads_of_one_probe_share_its_allowance() {
+    let core = core(Word { over: true, ..OPEN });
+    let most = allowance_bytes(1000);
+    gate(&core).set_allowances(100 * most);
+    let ask = |now_ms| {
+        let request = Request {
+            method: "POST",
+            path: "/",
+            route: 0,
+        };
+        let Answer::Probe(ticket) = core.ask(PAYER, request, now_ms) else {
+            panic!("it is no probe");
+        };
+        let mut threads = [Spared::new(false), Spared::new(false)];
+        for thread in &mut threads {
+            thread.let_in = LetIn::Work((ticket & 0x7fff_ffff) as u32);
+        }
+        (ticket, threads)
+    };
+    let graced = |thread: &mut Spared, bytes| {
+        waits_ms(&core, thread, bytes);
+        gate(&core).drain().deferred[Reason::Grace as usize] == 1
+    };
+    let (ticket, [mut one, mut other]) = ask(1);
+    assert!(graced(&mut one, most / 2));
+    assert!(!graced(&mut other, most), "half of it is used up");
+    assert!(graced(&mut other, most / 2));
+    assert!(!graced(&mut one, 1) && !graced(&mut other, 1));
+    core.probe_ended(PAYER, ticket, 2);
+    let (ticket, [mut one_later, _]) = ask(1_000);
+    assert!(!graced(&mut one, 24), "its probe has ended");
+    assert!(graced(&mut one_later, most));
+    core.probe_ended(PAYER, ticket, 1_001);
+    assert!(!graced(&mut one_later, 24));
+}
+
+/// A scope's work that the service around it has let in is spared at both levels.
+#[test]
+fn a_scopes_work_has_the_allowance_of_the_service_that_let_it_in() {
+    const SCOPE: PurseId = PurseId::new(2);
+    let core = core(Word { over: true, ..OPEN });
+    gate(&core).set_allowances(1 << 30);
+    let own = core.enforcement.gates.make(u32::from(SCOPE.get()));
+    let own = own.expect("memory");
+    own.set_word(Word { over: true, ..OPEN });
+    own.set_marks(1000, 10, 20);
+    own.set_allowances(1 << 30);
+    core.identity.set_representative(SCOPE, SCOPE);
+    core.identity.set_above(SCOPE, Some(PAYER));
+    let ticket = gate(&core).door().knock(1, false).expect("free");
+    let mut thread = Spared::new(false);
+    let mut deferred = |mark| {
+        thread.let_in = LetIn::Work(mark);
+        let charged = Charged {
+            payer: SCOPE,
+            bytes: 24,
+            size_bytes: 24,
+        };
+        let mut admission = Admission::begin(&core, charged).expect("it is due");
+        let step = admission.step(&core, &mut thread);
+        assert_eq!(step, Step::Done { refused: false });
+        let graced = |gate: &Gate| gate.drain().deferred[Reason::Grace as usize];
+        [graced(own), graced(gate(&core))]
+    };
+    let mark = (ticket & 0x7fff_ffff) as u32;
+    assert_eq!(deferred(mark), [1, 1]);
+    assert_eq!(deferred(mark + 1), [0, 0], "another's");
 }

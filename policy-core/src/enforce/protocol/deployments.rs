@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use policy_config::{
     Account, Charge, DEFAULT_DOOR_STATUS, DEFAULT_PRIORITY, Door, Glob, Interrupts, Limit, Matcher,
-    Mode, Policy, Tasks, Throw,
+    Mode, PackagePattern, Policy, Tasks, Throw,
 };
 
 use crate::core::Core;
@@ -79,7 +79,10 @@ fn rule(name: &str, matcher: Matcher, limit: Limit) -> Account {
         soft_limit: Limit::None,
         limit,
         throw: Throw::default(),
-        interrupts: Interrupts::default(),
+        interrupts: Interrupts {
+            never: PackagePattern::new("spared.*").into_iter().collect(),
+            ..Interrupts::default()
+        },
         door: Door::Auto,
         refuse_with: None,
         status: DEFAULT_DOOR_STATUS,
@@ -199,7 +202,11 @@ impl Deployments {
             };
             policy.accounts.push(unnamed);
         }
-        core.directory().adopt(Arc::new(policy));
+        let policy = Arc::new(policy);
+        let mut directory = core.directory();
+        directory.adopt(policy.clone());
+        core.throw_points.adopt(&policy, &directory);
+        drop(directory);
         core.enforcer.wake();
     }
 

@@ -29,7 +29,11 @@ mod world;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
 
+use crate::ports::CollectorKind;
+
+use deployments::Edit;
 use simulation::Fault;
+use threads::Conduct;
 use world::{Event, Setup, World, event, setup};
 
 /// At least so many cases; `PROPTEST_CASES` asks for more.
@@ -61,6 +65,30 @@ proptest! {
     ) {
         play(&setup, &history);
     }
+}
+
+/// What the policy spares of an account's code is spared for a scope, too, that was opened after the policy was read.
+#[test]
+fn a_scope_that_opens_late_has_the_exceptions_of_its_account() {
+    let turn = Event::Turn {
+        meanwhile: None,
+        pause: false,
+    };
+    let setup = Setup {
+        collector: CollectorKind::G1,
+        interval_bytes: 0,
+        threads: vec![(0, Conduct::Catch, false)],
+        covering_ms: 10,
+        seed: 1,
+        fault: None,
+    };
+    let scope = Event::Scope {
+        thread: 0,
+        name: Some(1),
+    };
+    let reload = Event::Reload(Edit::ScopeLimit(Some(100)));
+    // Each turn looks at the exceptions of all purses.
+    play(&setup, &[reload, turn.clone(), scope, turn]);
 }
 
 /// The oracle notices each rule that is broken around the core, within `MOST_HISTORIES` histories.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::core::Core;
 use crate::enforce::admission::{Admission, Barred, Charged, Level, Step};
+use crate::enforce::door::LetIn;
 use crate::enforce::gate::Due;
 use crate::enforce::grace::Grace;
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
@@ -166,8 +167,11 @@ impl CallingThread for Caller<'_> {
         self.record
     }
 
-    fn is_let_in(&mut self) -> bool {
-        self.place.is_let_in
+    fn let_in(&mut self) -> LetIn {
+        match self.place.is_let_in {
+            true => LetIn::OnThread,
+            false => LetIn::No,
+        }
     }
 
     fn is_masked(&mut self) -> bool {

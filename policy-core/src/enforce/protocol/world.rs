@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use crate::enforce::door::Request;
 use crate::enforce::enforcer::Enforcer;
 use crate::enforce::gate::Counts;
+use crate::ledger::PurseId;
 use crate::ports::CollectorKind as Collector;
 
 use super::deployments::{Edit, SERVICES};
@@ -112,7 +113,7 @@ pub(super) struct World {
     pub(super) jvm: Simulation,
     pub(super) enforcer: Enforcer,
     /// What stands for each scope: its purse, and the object that the program holds.
-    scopes: Vec<(usize, u8, crate::ledger::PurseId, u64)>,
+    scopes: Vec<(usize, u8, PurseId, u64)>,
     /// The loader object of each service's deployment.
     loaders: Vec<u64>,
 }
@@ -296,7 +297,24 @@ impl World {
                 again = self.enforcer.turn(core, &self.jvm);
             }
         }
+        self.check_exceptions();
         again
+    }
+
+    /// Every purse has the exceptions of its account, whenever it was opened.
+    fn check_exceptions(&self) {
+        let core = &self.jvm.core;
+        let directory = core.directory();
+        let exceptions = core.throw_points.exceptions.load();
+        for (name, account) in directory.accounts().filter(|(_, a)| a.rule.is_some()) {
+            for &purse in &account.purses {
+                let standing = PurseId::new(core.identity.representative(purse) as u16);
+                let number = exceptions.payer(standing).number;
+                // Each rule of the model has some.
+                let number = number.map(|number| number as usize);
+                assert_eq!(number, account.rule, "the exceptions of {name}");
+            }
+        }
     }
 
     /// A thread enters or leaves a scope.

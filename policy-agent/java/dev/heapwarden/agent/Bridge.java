@@ -9,8 +9,8 @@ import java.util.function.Consumer;
  *
  * <p>The agent defines the classes in this order, superclasses first: Natives, Agent, NativeAgent,
  * RoutePath, Inherited, Context, Cell, Cells, Loaders, LoaderKey, LoaderProbe, ServiceRoutes,
- * LoaderNumbers, Container, Door, Entry, AskedProbe, TomcatDoor, JettyDoor, UndertowDoor, Doors, Uncaught,
- * Home, ScopeName, Names, Services, Misuse, Subscription, Delivery, Subscriptions, Bridge.
+ * LoaderNumbers, Container, Door, Entry, AskedProbe, Inside, TomcatDoor, JettyDoor, UndertowDoor, Doors,
+ * Uncaught, Home, ScopeName, Names, Services, Misuse, Subscription, Delivery, Subscriptions, Bridge.
  *
  * <p>Anybody in the JVM can call these methods. None gives power over another's account: what is
  * handed in is checked, and tokens are good on the thread alone that got them.
@@ -117,8 +117,15 @@ public final class Bridge {
         }
     }
 
-    /** The scope that the calling thread is in, for {@link #resume}; null for none. */
+    /**
+     * The scope that the calling thread is in, for {@link #resume}; null for none. In work that was let in as a
+     * probe it says that, too.
+     */
     public static Object capture() {
+        Cell cell = Cells.CELLS.get();
+        if (cell != null && cell.letIn < 0) {
+            return new Inside(cell.top(), cell.letIn);
+        }
         return top();
     }
 
@@ -130,7 +137,22 @@ public final class Bridge {
      * @return what {@link #close} wants; 0 where nothing was entered
      */
     public static long resume(Object captured) {
+        if (captured instanceof Inside) {
+            Inside inside = (Inside) captured;
+            return push(inside.context, inside.letIn);
+        }
         return push(captured == null ? Context.NONE : (Context) captured, false);
+    }
+
+    /**
+     * The calling thread does work that was let in as a probe, in the scope that it is in. The work has an
+     * allowance of which all of its threads take, until it ends.
+     *
+     * @param probe the {@link Runnable} from {@link #ask}
+     * @return what {@link #close} wants; 0 where nothing was entered
+     */
+    public static long inside(Object probe) {
+        return push(top(), ((AskedProbe) probe).mark());
     }
 
     /**
@@ -187,7 +209,9 @@ public final class Bridge {
 
     /**
      * Asks whether the account that pays for the calling thread takes a request on. Never waits, and lets
-     * everything in on a thread that is inside a probe of the agent's own door.
+     * everything in on a thread that is inside a probe of the agent's own door, or of one that asked before. What is let in
+     * as a probe is {@link #inside} on the calling thread until the scope is closed that it is in; nothing is, outside
+     * of all open scopes.
      *
      * @param home from {@link #home}, as for {@link #admits}
      * @param method the request's method; empty if it has none
@@ -203,14 +227,35 @@ public final class Bridge {
         if (refuser == 0 || Door.isProbing()) {
             return null;
         }
+        Cell cell = Cells.CELLS.get();
+        if (cell != null && cell.letIn < 0 && Natives.isInside(refuser, cell.letIn)) {
+            return null;
+        }
         long answer = Natives.ask(refuser, method, path);
         if (answer > 0) {
-            return new AskedProbe(refuser, answer);
+            return begin(cell, refuser, answer);
         }
         if (answer < 0) {
             return Long.valueOf(-answer);
         }
         return null;
+    }
+
+    /** A probe that is not begun for want of memory has ended. */
+    private static AskedProbe begin(Cell cell, int refuser, long ticket) {
+        boolean begun = false;
+        try {
+            AskedProbe probe = new AskedProbe(refuser, ticket, 0);
+            if (cell != null) {
+                cell.letIn(probe.mark());
+            }
+            begun = true;
+            return probe;
+        } finally {
+            if (!begun) {
+                Natives.askedEnded(refuser, ticket);
+            }
+        }
     }
 
     /** The loader that names the calling thread's service; null for none. */
@@ -391,6 +436,15 @@ public final class Bridge {
             MISUSE.report(Misuse.DEPTH);
         } else if (!probedCell || passOn && !probedInherited) {
             probe(cell, passOn);
+        }
+        return token;
+    }
+
+    /** Enters a scope, or none, for work that was let in. */
+    private static long push(Context context, int letIn) {
+        long token = push(context == null ? Context.NONE : context, false);
+        if (token != 0) {
+            Cells.own().letIn(letIn);
         }
         return token;
     }

@@ -27,7 +27,11 @@ public final class Cell {
     /** How many masked sections are open. */
     int masks;
 
-    /** In how many requests the thread is that a shut door has let in. */
+    /**
+     * What the thread is in that a shut door has let in. More than 0: so many requests and calls that stay on this
+     * thread. Less than 0: work that may be on many threads, by its {@link AskedProbe#mark}; the agent knows whether it
+     * has ended. 0: nothing.
+     */
     int letIn;
 
     /**
@@ -54,6 +58,12 @@ public final class Cell {
 
     /** Beside {@link #contexts}: a bit for each scope that children inherit. */
     private long passed;
+
+    /** Beside {@link #contexts}: a bit for each scope that has brought its own {@link #letIn}. */
+    private long lent;
+
+    /** What {@link #letIn} was before each of those. Made for the first. */
+    private int[] before;
 
     private int depth;
     private int serial;
@@ -156,6 +166,27 @@ public final class Cell {
     }
 
     /**
+     * The scope that was entered last is of work that was let in, until it is closed. Nothing if no scope is
+     * open, or a door that watches this thread has let in what it does.
+     *
+     * @param mark from {@link AskedProbe#mark}
+     */
+    void letIn(int mark) {
+        if (depth == 0 || letIn > 0) {
+            return;
+        }
+        if (before == null) {
+            before = new int[MAX_DEPTH];
+        }
+        long bit = 1L << depth - 1;
+        if ((lent & bit) == 0) {
+            before[depth - 1] = letIn;
+            lent |= bit;
+        }
+        letIn = mark;
+    }
+
+    /**
      * Closes a scope of this thread, wherever in the stack it stands.
      *
      * @return {@link #CLOSED}, {@link Misuse#ORDER} for one that was not the innermost, or {@link
@@ -171,6 +202,9 @@ public final class Cell {
             if (passed != 0) {
                 take(top);
             }
+            if (lent != 0) {
+                giveBack(top);
+            }
             return CLOSED;
         }
         for (int at = top - 1; at >= 0; at--) {
@@ -181,6 +215,9 @@ public final class Cell {
                 depth = top;
                 if (passed != 0) {
                     take(at);
+                }
+                if (lent != 0) {
+                    giveBack(at);
                 }
                 return Misuse.ORDER;
             }
@@ -209,6 +246,23 @@ public final class Cell {
             int left = 63 - Long.numberOfLeadingZeros(passed);
             Cells.pass(left < 0 ? base : contexts[left]);
         }
+    }
+
+    /** Takes the bit of a closed scope out of {@link #lent}: what it has brought ends with it. */
+    private void giveBack(int at) {
+        long below = lent & ((1L << at) - 1);
+        long above = lent >>> at >>> 1;
+        boolean ends = (lent & 1L << at) != 0;
+        if (above != 0) {
+            if (ends) {
+                // Another has brought its own since.
+                before[at + 1 + Long.numberOfTrailingZeros(above)] = before[at];
+            }
+            System.arraycopy(before, at + 1, before, at, MAX_DEPTH - at - 1);
+        } else if (ends && letIn < 0) {
+            letIn = before[at];
+        }
+        lent = above << at | below;
     }
 
     private boolean widen() {

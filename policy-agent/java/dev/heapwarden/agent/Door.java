@@ -59,7 +59,7 @@ abstract class Door implements Predicate<Object> {
         int route = 0;
         try {
             Cell cell = Cells.own();
-            if (cell.letIn != 0) {
+            if (cell.letIn > 0) {
                 // It was let in, and has been counted.
                 return false;
             }
@@ -160,7 +160,7 @@ abstract class Door implements Predicate<Object> {
             PROBING.set(Boolean.TRUE);
             cell = Cells.own();
             letIn = cell.letIn;
-            cell.letIn = letIn + 1;
+            cell.letIn = Math.max(letIn, 0) + 1;
             return door.again(call);
         } catch (Throwable thrown) {
             // The caller of the guarded method gets what it would get without us, checked or not.

@@ -36,7 +36,8 @@ final class MethodDoor implements IntUnaryOperator, IntConsumer {
             return 0;
         }
         Cell cell = Cells.CELLS.get();
-        if (cell != null && cell.letIn != 0) {
+        if (cell != null
+                && (cell.letIn > 0 || cell.letIn < 0 && Natives.isInside(payer, cell.letIn))) {
             // Part of what this door or another has let in.
             return 0;
         }
@@ -52,7 +53,7 @@ final class MethodDoor implements IntUnaryOperator, IntConsumer {
             return;
         }
         try {
-            Cells.own().letIn--;
+            Cells.own().letIn = probe.before;
             INSIDE.remove();
         } finally {
             probe.run();
@@ -63,8 +64,8 @@ final class MethodDoor implements IntUnaryOperator, IntConsumer {
         boolean begun = false;
         try {
             Cell cell = Cells.own();
-            INSIDE.set(new AskedProbe(payer, ticket));
-            cell.letIn++;
+            INSIDE.set(new AskedProbe(payer, ticket, cell.letIn));
+            cell.letIn = 1;
             begun = true;
             return PROBE;
         } finally {

@@ -131,6 +131,14 @@ final class Natives {
     static native void askedEnded(int purse, long ticket);
 
     /**
+     * Whether work that was let in as a probe has not ended.
+     *
+     * @param purse from {@link #refuser} or {@link #refuserAt}: the account that it was let in for
+     * @param letIn from {@link AskedProbe#mark}
+     */
+    static native boolean isInside(int purse, int letIn);
+
+    /**
      * Who is over its limit and turns calls away at this door. For the calling thread.
      *
      * @param door the number of a door at a method

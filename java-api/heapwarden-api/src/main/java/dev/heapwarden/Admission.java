@@ -1,5 +1,6 @@
 package dev.heapwarden;
 
+import dev.heapwarden.internal.Link;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -9,6 +10,11 @@ import org.jspecify.annotations.Nullable;
  * <p>While an account is over its limit, one piece of work at a time is let in as a <em>probe</em>, with
  * pauses of 0.1 to 1.6 seconds in between: otherwise nothing could let memory go. The next one comes in
  * after the probe was closed, or half a minute after it began.
+ *
+ * <p>A probe has an allowance: it is not refused by errors before it has allocated a megabyte, or a part of the limit if
+ * that is more. All threads together have it that are inside: the one that asked, until the scope is closed that it
+ * asked in; each that {@linkplain #enter enters}; and each that runs a task which was {@linkplain
+ * Heapwarden#wrap(Runnable) wrapped} inside. It ends when the admission is closed.
  *
  * <p>Thread-safe: work that begins on one thread may be closed on another.
  *
@@ -57,6 +63,17 @@ public final class Admission implements AutoCloseable {
      */
     public boolean isProbe() {
         return end != null;
+    }
+
+    /**
+     * The calling thread does this work until what is returned is closed: it shares the allowance of a probe. The
+     * scope that the thread is in stays as it is. Each thread enters by itself; one that asked in an open scope need
+     * not. Nothing happens if this is no probe.
+     *
+     * @return to be closed on this thread, for {@code try} with resources
+     */
+    public Scope enter() {
+        return new Scope(end == null ? 0 : Link.inside(end));
     }
 
     /**

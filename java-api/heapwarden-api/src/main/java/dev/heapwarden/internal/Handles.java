@@ -19,6 +19,7 @@ final class Handles {
     static final MethodHandle CLOSE;
     static final MethodHandle CAPTURE;
     static final MethodHandle RESUME;
+    static final MethodHandle INSIDE;
     static final MethodHandle MASK;
     static final MethodHandle UNMASK;
     static final MethodHandle UNMASKED_TWICE;
@@ -54,6 +55,7 @@ final class Handles {
             CLOSE = find(bridge, "close", void.class, long.class);
             CAPTURE = find(bridge, "capture", Object.class);
             RESUME = find(bridge, "resume", long.class, Object.class);
+            INSIDE = find(bridge, "inside", long.class, Object.class);
             MASK = find(bridge, "mask", long.class);
             UNMASK = find(bridge, "unmask", boolean.class, long.class);
             UNMASKED_TWICE = find(bridge, "unmaskedTwice", void.class);

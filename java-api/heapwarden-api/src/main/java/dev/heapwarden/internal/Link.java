@@ -149,6 +149,15 @@ public final class Link {
         }
     }
 
+    /** The calling thread does the work of a probe that was let in. The token is for {@link #close}. */
+    public static long inside(Object probe) {
+        try {
+            return (long) Handles.INSIDE.invokeExact(probe);
+        } catch (Throwable thrown) {
+            throw rethrown(thrown);
+        }
+    }
+
     /** Begins a masked section; 0 where the agent is absent. */
     public static long mask() {
         if (!present) {

@@ -82,6 +82,27 @@ final class CellTest {
     }
 
     @Test
+    void work_that_was_let_in_is_inside_until_the_scope_it_asked_in_is_closed() {
+        Cell cell = new Cell(1, null);
+        cell.letIn(-5);
+        assertEquals(0, cell.letIn, "no scope is open");
+        long token = cell.push(context("tenant"), false);
+        cell.letIn(-5);
+        long inner = cell.push(context("inner"), false);
+        assertEquals(-5, cell.letIn);
+        cell.pop(inner);
+        assertEquals(-5, cell.letIn);
+        cell.pop(token);
+        assertEquals(0, cell.letIn);
+        cell.letIn = 1;
+        token = cell.push(context("tenant"), false);
+        cell.letIn(-5);
+        assertEquals(1, cell.letIn, "a door watches this thread");
+        cell.pop(token);
+        assertEquals(1, cell.letIn);
+    }
+
+    @Test
     void a_token_tells_its_cell() {
         Cell mine = new Cell(-7, null);
         Cell other = new Cell(8, null);
@@ -149,6 +170,7 @@ final class CellTest {
         final long token;
         final Context context;
         final boolean passed;
+        int letIn;
 
         Open(long token, Context context, boolean passed) {
             this.token = token;
@@ -177,6 +199,11 @@ final class CellTest {
                 if (token != 0) {
                     model.add(new Open(token, context, passed));
                 }
+                if (random.nextInt(4) == 0) {
+                    int mark = random.nextInt() | Integer.MIN_VALUE;
+                    cell.letIn(mark);
+                    model.get(model.size() - 1).letIn = mark;
+                }
             } else if (choice < 9 && !model.isEmpty()) {
                 boolean innermost = random.nextBoolean();
                 int at = innermost ? model.size() - 1 : random.nextInt(model.size());
@@ -198,9 +225,12 @@ final class CellTest {
         assertSame(top, cell.top());
         assertEquals(top == null ? 0 : top.purse, cell.purse);
         Context passed = base;
+        int letIn = 0;
         for (Open open : model) {
             passed = open.passed ? open.context : passed;
+            letIn = open.letIn == 0 ? letIn : open.letIn;
         }
+        assertEquals(letIn, cell.letIn);
         Inherited inherited = Cells.INHERITED.get();
         assertSame(passed, inherited == null ? null : inherited.context);
     }

@@ -2,8 +2,6 @@ package dev.heapwarden.grpc;
 
 import dev.heapwarden.Admission;
 import dev.heapwarden.Heapwarden;
-import io.grpc.ForwardingServerCall.SimpleForwardingServerCall;
-import io.grpc.ForwardingServerCallListener.SimpleForwardingServerCallListener;
 import io.grpc.Metadata;
 import io.grpc.ServerCall;
 import io.grpc.ServerCallHandler;
@@ -13,7 +11,8 @@ import io.grpc.Status;
 /**
  * Ends a call with {@code UNAVAILABLE} while the account of the calling thread is over its limit, before
  * its method runs. The trailers say when to retry, in {@code grpc-retry-pushback-ms}: clients with a retry
- * policy do. One call at a time goes in all the same, as a probe.
+ * policy do. One call at a time goes in all the same, as a probe, until it is closed, complete or cancelled. The method
+ * and its listener have the {@linkplain Admission allowance} of a probe, on whatever threads gRPC calls them.
  *
  * <p>The account is that of the open scope or, outside of all scopes, that of the context class loader of
  * the thread that gRPC calls interceptors on: one of the server's executor. gRPC runs the <em>last</em>
@@ -47,7 +46,7 @@ public final class AdmissionInterceptor implements ServerInterceptor {
             return new Nothing<>();
         }
         return admission.isProbe()
-                ? probe(call, headers, next, admission)
+                ? new Probe(admission).start(call, headers, next)
                 : next.startCall(call, headers);
     }
 
@@ -57,69 +56,6 @@ public final class AdmissionInterceptor implements ServerInterceptor {
         call.close(Status.UNAVAILABLE.withDescription(admission.message()), trailers);
     }
 
-    /** The probe ends when the call is closed, complete or cancelled, whichever is first. */
-    private static <Q, A> ServerCall.Listener<Q> probe(
-            ServerCall<Q, A> call,
-            Metadata headers,
-            ServerCallHandler<Q, A> next,
-            Admission admission) {
-        boolean begun = false;
-        try {
-            ServerCall.Listener<Q> listener = next.startCall(new Closing<>(call, admission), headers);
-            begun = true;
-            return new Ending<>(listener, admission);
-        } finally {
-            if (!begun) {
-                admission.close();
-            }
-        }
-    }
-
     /** Of a call that was turned away: what its client still sends is dropped. */
     private static final class Nothing<Q> extends ServerCall.Listener<Q> {}
-
-    private static final class Closing<Q, A> extends SimpleForwardingServerCall<Q, A> {
-        private final Admission admission;
-
-        Closing(ServerCall<Q, A> call, Admission admission) {
-            super(call);
-            this.admission = admission;
-        }
-
-        @Override
-        public void close(Status status, Metadata trailers) {
-            try {
-                super.close(status, trailers);
-            } finally {
-                admission.close();
-            }
-        }
-    }
-
-    private static final class Ending<Q> extends SimpleForwardingServerCallListener<Q> {
-        private final Admission admission;
-
-        Ending(ServerCall.Listener<Q> listener, Admission admission) {
-            super(listener);
-            this.admission = admission;
-        }
-
-        @Override
-        public void onCancel() {
-            try {
-                super.onCancel();
-            } finally {
-                admission.close();
-            }
-        }
-
-        @Override
-        public void onComplete() {
-            try {
-                super.onComplete();
-            } finally {
-                admission.close();
-            }
-        }
-    }
 }

@@ -1,8 +1,11 @@
 package dev.heapwarden.grpc;
 
+import com.acme.shop.Shelf;
 import dev.heapwarden.Heapwarden;
 import dev.heapwarden.Scope;
 import io.grpc.CallOptions;
+import io.grpc.Channel;
+import io.grpc.ClientInterceptors;
 import io.grpc.ForwardingServerCallListener.SimpleForwardingServerCallListener;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
@@ -29,6 +32,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -37,6 +41,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 final class Site implements AutoCloseable {
     private static final Metadata.Key<String> TENANT =
             Metadata.Key.of("tenant", Metadata.ASCII_STRING_MARSHALLER);
+    private static final Metadata.Key<String> ORDER =
+            Metadata.Key.of("order", Metadata.ASCII_STRING_MARSHALLER);
 
     /** As an application's: what is turned away is tried again, when the server says. */
     private static final Map<String, ?> RETRIES =
@@ -108,6 +114,12 @@ final class Site implements AutoCloseable {
             }
         } else if (order.equals("drop")) {
             held.clear();
+        } else if (order.equals("make")) {
+            Shelf.make(512);
+        } else if (order.equals("waste")) {
+            Shelf.make(16 << 10);
+        } else if (order.equals("fail")) {
+            throw new IllegalStateException("as it was told");
         }
         answer.onNext("done");
         answer.onCompleted();
@@ -121,15 +133,26 @@ final class Site implements AutoCloseable {
         return call(retrying, tenant, order);
     }
 
+    /** A call that can be cancelled. */
+    Future<String> callLater(String tenant, String order) {
+        return ClientCalls.futureUnaryCall(
+                with(channel, tenant, order).newCall(method, CallOptions.DEFAULT), order);
+    }
+
     private String call(ManagedChannel channel, String tenant, String order) {
-        Metadata headers = new Metadata();
-        headers.put(TENANT, tenant);
         return ClientCalls.blockingUnaryCall(
-                io.grpc.ClientInterceptors.intercept(
-                        channel, MetadataUtils.newAttachHeadersInterceptor(headers)),
+                with(channel, tenant, order),
                 method,
                 CallOptions.DEFAULT.withDeadlineAfter(1, TimeUnit.MINUTES),
                 order);
+    }
+
+    private static Channel with(ManagedChannel channel, String tenant, String order) {
+        Metadata headers = new Metadata();
+        headers.put(TENANT, tenant);
+        headers.put(ORDER, order);
+        return ClientInterceptors.intercept(
+                channel, MetadataUtils.newAttachHeadersInterceptor(headers));
     }
 
     @Override
@@ -147,7 +170,11 @@ final class Site implements AutoCloseable {
             String tenant = headers.get(TENANT);
             try (Scope scope = Heapwarden.enter(tenant)) {
                 assert scope != null;
-                return new SimpleForwardingServerCallListener<Q>(next.startCall(call, headers)) {
+                ServerCall.Listener<Q> listener = next.startCall(call, headers);
+                if ("broken".equals(headers.get(ORDER))) {
+                    throw new IllegalStateException("an interceptor that fails");
+                }
+                return new SimpleForwardingServerCallListener<Q>(listener) {
                     @Override
                     public void onHalfClose() {
                         Heapwarden.run(tenant, super::onHalfClose);

@@ -3,6 +3,7 @@ package dev.heapwarden.micrometer;
 import dev.heapwarden.internal.Link;
 import io.micrometer.context.ThreadLocalAccessor;
 import java.util.ArrayDeque;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -82,7 +83,7 @@ public final class ScopeAccessor implements ThreadLocalAccessor<Object> {
             return;
         }
         boolean left = false;
-        while (!entered.isEmpty() && (!left || Link.capture() != previous)) {
+        while (!entered.isEmpty() && (!left || !Objects.equals(Link.capture(), previous))) {
             Link.close(entered.pop());
             left = true;
         }

@@ -2,6 +2,7 @@ package dev.heapwarden.servlet.javax;
 
 import dev.heapwarden.Admission;
 import dev.heapwarden.Heapwarden;
+import dev.heapwarden.Scope;
 import javax.servlet.AsyncEvent;
 import javax.servlet.AsyncListener;
 import javax.servlet.DispatcherType;
@@ -79,7 +80,12 @@ public final class AdmissionFilter implements Filter {
         boolean goesOn = false;
         request.setAttribute(PROBE, Boolean.TRUE);
         try {
-            chain.doFilter(request, response);
+            Scope inside = admission.enter();
+            try {
+                chain.doFilter(request, response);
+            } finally {
+                inside.close();
+            }
             goesOn = request.isAsyncStarted() && endsWith(request, admission);
         } finally {
             if (!goesOn) {

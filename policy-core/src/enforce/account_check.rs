@@ -275,19 +275,9 @@ impl AccountCheck {
         if context.test_refuse.is_some() {
             return (Need::None, RECHECK);
         }
-        let half_counts = context.duress.is_on;
-        let (need, again) = need(
-            status,
-            self.charged,
-            limit_bytes,
-            marks,
-            epoch,
-            half_counts,
-            now,
-        );
-        let Some((more, sooner)) =
-            self.need_for_reserve(status, limit_bytes, inside, half_counts, now)
-        else {
+        let in_duress = context.duress.is_on;
+        let (need, again) = need(status, limit_bytes, epoch, in_duress, now);
+        let Some((more, sooner)) = need_for_reserve(status, limit_bytes, in_duress, now) else {
             return (need, again);
         };
         (need.max(more), again.min(sooner))
@@ -412,29 +402,6 @@ impl AccountCheck {
         }
     }
 
-    /// Which evidence a suspicion about the reserve needs, and when to look again.
-    fn need_for_reserve(
-        &self,
-        status: &LimitStatus,
-        limit_bytes: u64,
-        marks: Marks,
-        half_counts: bool,
-        now: Instant,
-    ) -> Option<(Need, Duration)> {
-        let reserve = status.reserve.as_ref()?;
-        let Phase::Suspect { since } = reserve.phase else {
-            return None;
-        };
-        let suspicion = Suspicion {
-            since,
-            age: reserve.age(now),
-            back_off: reserve.back_off,
-            half_counts,
-        };
-        let limit_bytes = limit_bytes + reserve.bytes;
-        Some(suspicion.need(status, self.charged, limit_bytes, marks, now))
-    }
-
     fn check_soft_limit(
         &self,
         now: Instant,
@@ -458,62 +425,71 @@ impl AccountCheck {
     }
 }
 
-/// A suspicion: that what is held clears a limit.
-struct Suspicion {
-    since: Epoch,
-    age: Duration,
+/// Which evidence a suspicion needs now that what is held clears `limit_bytes`, and when to look again. In duress it
+/// is not left alone first.
+fn need_of_suspicion(
+    status: &LimitStatus,
+    (since, age): (Epoch, Duration),
     back_off: BackOff,
-    /// A charge beyond half of the overdraft counts as age.
-    half_counts: bool,
+    limit_bytes: u64,
+    in_duress: bool,
+    now: Instant,
+) -> (Need, Duration) {
+    let is_proved = status.survived.upto >= Some(since);
+    let (need, wait) = match is_proved && status.survived.left.clears(limit_bytes) {
+        true => (Need::Covering, back_off.rest(now)),
+        false if in_duress => (Need::Young, Duration::ZERO),
+        false => (Need::Young, back_off.pause(now).saturating_sub(age)),
+    };
+    match wait.is_zero() {
+        true => (need, Duration::from_millis(20)),
+        false => (Need::None, wait),
+    }
 }
 
-impl Suspicion {
-    /// Which evidence it needs now, and when to look again.
-    fn need(
-        &self,
-        status: &LimitStatus,
-        charged: Estimate,
-        limit_bytes: u64,
-        marks: Marks,
-        now: Instant,
-    ) -> (Need, Duration) {
-        let proved = status.survived.upto >= Some(self.since);
-        if proved && status.survived.left.clears(limit_bytes) {
-            return match self.back_off.not_before.filter(|then| *then > now) {
-                Some(then) => (Need::None, then - now),
-                None => (Need::Covering, Duration::from_millis(20)),
-            };
-        }
-        let half = marks.trip_bytes + (marks.stop_bytes - marks.trip_bytes) / 2;
-        let patience = self.back_off.patience(now);
-        if self.half_counts && charged.bytes > half || self.age >= patience {
-            (Need::Young, Duration::from_millis(20))
-        } else {
-            (Need::None, patience - self.age)
-        }
-    }
+/// Which evidence a suspicion about the reserve needs, and when to look again.
+fn need_for_reserve(
+    status: &LimitStatus,
+    limit_bytes: u64,
+    in_duress: bool,
+    now: Instant,
+) -> Option<(Need, Duration)> {
+    let reserve = status.reserve.as_ref()?;
+    let Phase::Suspect { since } = reserve.phase else {
+        return None;
+    };
+    let suspicion = (since, reserve.age(now));
+    let limit_bytes = limit_bytes + reserve.bytes;
+    Some(need_of_suspicion(
+        status,
+        suspicion,
+        reserve.back_off,
+        limit_bytes,
+        in_duress,
+        now,
+    ))
 }
 
 /// Which evidence the account needs now, and when to look again.
 fn need(
     status: &mut LimitStatus,
-    charged: Estimate,
     limit_bytes: u64,
-    marks: Marks,
     epoch: Epoch,
-    half_counts: bool,
+    in_duress: bool,
     now: Instant,
 ) -> (Need, Duration) {
     match status.phase {
         Phase::Open => (Need::None, Duration::from_secs(1)),
         Phase::Suspect { since } => {
-            let suspicion = Suspicion {
-                since,
-                age: status.age(now),
-                back_off: status.back_off,
-                half_counts,
-            };
-            suspicion.need(status, charged, limit_bytes, marks, now)
+            let suspicion = (since, status.age(now));
+            need_of_suspicion(
+                status,
+                suspicion,
+                status.back_off,
+                limit_bytes,
+                in_duress,
+                now,
+            )
         }
         Phase::Over { .. } => {
             let last = status.rechecked.max(status.since);

@@ -374,11 +374,7 @@ fn a_verdict_has_the_error_that_reports_state() {
 
 /// The accounts sum up to twice the heap, or fit into it.
 fn reading(accounts_bytes: u64) -> Reading {
-    Reading {
-        accounts_bytes,
-        standard_error_bytes: MIB as f64,
-        heap_bytes: 100 * MIB,
-    }
+    Reading::of_mib(accounts_bytes / MIB, 1.0, 100)
 }
 
 #[test]

@@ -226,8 +226,8 @@ impl AccountCheck {
             enforced: context.enforced,
             naive: context.test_refuse == Some(TestRefuse::Naive),
             shut: status.is_shut(),
-            // A wait for evidence that is not believed would be in vain.
-            duress: context.duress.is_on && !context.sum.stands(),
+            // Who is only observed never waits, and a wait for evidence that is not believed would be in vain.
+            duress: context.enforced && context.duress.is_on && !context.sum.stands(),
         };
         if covered_before != status.covered.upto {
             status.allowed_since = status.covered.upto;

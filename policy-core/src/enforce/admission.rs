@@ -378,7 +378,7 @@ impl<T: CallingThread> AtGate<'_, T> {
         let is_due = self.gate.is_still_due(self.due, self.charged.size_bytes)
             || self.gate.is_verdict_awaited();
         let word = self.gate.word().0;
-        if !is_due || !word.enforced || !word.duress || self.is_storm() || self.never_waits() {
+        if !is_due || !word.duress || self.is_storm() || self.never_waits() {
             return Err(reason);
         }
         let mut grace = self.thread.grace();
@@ -403,10 +403,10 @@ impl<T: CallingThread> AtGate<'_, T> {
         if self.due != Due::Overdrawn {
             return self.decide_refusal(place);
         }
-        let (word, serial) = self.gate.word();
-        if !word.enforced || self.never_waits() {
+        if self.never_waits() {
             return Err(Ended::Admitted);
         }
+        let (_, serial) = self.gate.word();
         let longest_ms = self.thread.grace().may_wait_ms(serial, self.charged.bytes);
         self.core.enforcer.wake();
         let wait = self.wait(longest_ms);

@@ -26,7 +26,7 @@ use super::state::{Estimate, Observation, Phase, Proof, next, next_of_reserve, s
 const NEAR: f64 = 0.5;
 /// Waits of so many milliseconds in all are worth a line in the log.
 const LONG_WAITS_MS: u64 = 2_000;
-/// Between two checks whether an account that is over has freed memory.
+/// For so long a proof is recent enough of an account that is over: it may have freed memory since.
 const RECHECK: Duration = Duration::from_secs(4);
 
 /// An account with a limit or a soft limit.
@@ -231,6 +231,7 @@ impl AccountCheck {
         };
         if covered_before != status.covered.upto {
             status.allowed_since = status.covered.upto;
+            status.covered_at = Some(now);
             gate.set_allowances(context.room_for_allowances(limit_bytes));
         }
         let closes = |now: Word, before: Word| now.shut && !before.shut;
@@ -276,10 +277,34 @@ impl AccountCheck {
             return (Need::None, RECHECK);
         }
         let in_duress = context.duress.is_on;
-        let (need, again) = need(status, limit_bytes, epoch, in_duress, now);
-        let Some((more, sooner)) = need_for_reserve(status, limit_bytes, in_duress, now) else {
+        let (need, again) = match status.phase {
+            Phase::Open => (Need::None, Duration::from_secs(1)),
+            Phase::Suspect { since } => Suspicion {
+                since,
+                age: status.age(now),
+                back_off: status.back_off,
+                limit_bytes,
+            }
+            .need(status.survived, in_duress, now),
+            Phase::Over { .. } => {
+                let last = status.covered_at.max(status.since);
+                let due = last.map_or(now, |last| last + RECHECK);
+                after(due.saturating_duration_since(now), Need::Covering)
+            }
+        };
+        let Some((reserve, since)) = status.reserve.and_then(|reserve| match reserve.phase {
+            Phase::Suspect { since } => Some((reserve, since)),
+            Phase::Open | Phase::Over { .. } => None,
+        }) else {
             return (need, again);
         };
+        let of_reserve = Suspicion {
+            since,
+            age: reserve.age(now),
+            back_off: reserve.back_off,
+            limit_bytes: limit_bytes + reserve.bytes,
+        };
+        let (more, sooner) = of_reserve.need(status.survived, in_duress, now);
         (need.max(more), again.min(sooner))
     }
 
@@ -329,7 +354,6 @@ impl AccountCheck {
         let proofs = (status.survived, status.covered);
         (status.back_off).moved(before, after, proofs, context.now);
         if status.enter(after, self.charged, context.now) {
-            status.recheck = None;
             log.changed(
                 &limited.account,
                 status,
@@ -425,91 +449,33 @@ impl AccountCheck {
     }
 }
 
-/// Which evidence a suspicion needs now that what is held clears `limit_bytes`, and when to look again. In duress it
-/// is not left alone first.
-fn need_of_suspicion(
-    status: &LimitStatus,
-    (since, age): (Epoch, Duration),
+/// A suspicion: that what is held clears a limit.
+struct Suspicion {
+    since: Epoch,
+    age: Duration,
     back_off: BackOff,
     limit_bytes: u64,
-    in_duress: bool,
-    now: Instant,
-) -> (Need, Duration) {
-    let is_proved = status.survived.upto >= Some(since);
-    let (need, wait) = match is_proved && status.survived.left.clears(limit_bytes) {
-        true => (Need::Covering, back_off.rest(now)),
-        false if in_duress => (Need::Young, Duration::ZERO),
-        false => (Need::Young, back_off.pause(now).saturating_sub(age)),
-    };
-    match wait.is_zero() {
-        true => (need, Duration::from_millis(20)),
-        false => (Need::None, wait),
+}
+
+impl Suspicion {
+    /// Which evidence it needs now, and when to look again. In duress it is not left alone first.
+    fn need(&self, survived: Proof, in_duress: bool, now: Instant) -> (Need, Duration) {
+        let is_proved = survived.upto >= Some(self.since);
+        match is_proved && survived.left.clears(self.limit_bytes) {
+            true => after(self.back_off.rest(now), Need::Covering),
+            false if in_duress => after(Duration::ZERO, Need::Young),
+            false => after(
+                self.back_off.pause(now).saturating_sub(self.age),
+                Need::Young,
+            ),
+        }
     }
 }
 
-/// Which evidence a suspicion about the reserve needs, and when to look again.
-fn need_for_reserve(
-    status: &LimitStatus,
-    limit_bytes: u64,
-    in_duress: bool,
-    now: Instant,
-) -> Option<(Need, Duration)> {
-    let reserve = status.reserve.as_ref()?;
-    let Phase::Suspect { since } = reserve.phase else {
-        return None;
-    };
-    let suspicion = (since, reserve.age(now));
-    let limit_bytes = limit_bytes + reserve.bytes;
-    Some(need_of_suspicion(
-        status,
-        suspicion,
-        reserve.back_off,
-        limit_bytes,
-        in_duress,
-        now,
-    ))
-}
-
-/// Which evidence the account needs now, and when to look again.
-fn need(
-    status: &mut LimitStatus,
-    limit_bytes: u64,
-    epoch: Epoch,
-    in_duress: bool,
-    now: Instant,
-) -> (Need, Duration) {
-    match status.phase {
-        Phase::Open => (Need::None, Duration::from_secs(1)),
-        Phase::Suspect { since } => {
-            let suspicion = (since, status.age(now));
-            need_of_suspicion(
-                status,
-                suspicion,
-                status.back_off,
-                limit_bytes,
-                in_duress,
-                now,
-            )
-        }
-        Phase::Over { .. } => {
-            let last = status.rechecked.max(status.since);
-            let due = last.map_or(now, |last| last + RECHECK);
-            match status.recheck {
-                None if now < due => (Need::None, due - now),
-                None => {
-                    status.recheck = Some(epoch);
-                    (Need::Covering, Duration::from_millis(50))
-                }
-                Some(wanted) if status.covered.upto < Some(wanted) => {
-                    (Need::Covering, Duration::from_millis(50))
-                }
-                Some(_) => {
-                    // Still over after that check: the next one is due after another `RECHECK`.
-                    status.recheck = None;
-                    status.rechecked = Some(now);
-                    (Need::None, RECHECK)
-                }
-            }
-        }
+/// What is needed when `wait` is over, and when to look again.
+fn after(wait: Duration, need: Need) -> (Need, Duration) {
+    match wait.is_zero() {
+        true => (need, Duration::from_millis(20)),
+        false => (Need::None, wait),
     }
 }

@@ -27,6 +27,16 @@ pub(crate) fn fresh_folder(bench: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
+/// The agent's library at `chosen`, or one that is built now: see [`agent`].
+pub(crate) fn agent_or(chosen: Option<&Path>, folder: &Path) -> Result<PathBuf> {
+    match chosen {
+        Some(path) => path
+            .canonicalize()
+            .with_context(|| format!("{} is not there", path.display())),
+        None => agent(folder),
+    }
+}
+
 /// Builds the agent for release and returns a copy of it in `folder`: a build that somebody
 /// starts meanwhile must not change what is measured.
 pub(crate) fn agent(folder: &Path) -> Result<PathBuf> {

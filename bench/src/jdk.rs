@@ -32,6 +32,18 @@ pub(crate) fn every(named: Option<&Path>) -> Result<Vec<Jdk>> {
     Ok(found)
 }
 
+/// The JDKs of these releases, of every one if none is named, oldest first.
+pub(crate) fn of_releases(releases: &[u32]) -> Result<Vec<Jdk>> {
+    let is_wanted = |jdk: &Jdk| releases.is_empty() || releases.contains(&jdk.feature);
+    let found: Vec<Jdk> = jdk::every()?.into_iter().filter(is_wanted).collect();
+    ensure!(
+        !found.is_empty(),
+        "there is no such JDK; {}",
+        jdk::HOW_TO_INSTALL
+    );
+    Ok(found)
+}
+
 fn is_complete(jdk: &Jdk) -> bool {
     jdk.can_compile() && jdk.has_headers()
 }

@@ -1,5 +1,6 @@
 //! What a reader of saved results must know of the machine, and nothing that names it.
 
+use std::fmt;
 use std::process::Command;
 use std::thread;
 
@@ -44,6 +45,12 @@ impl Machine {
             commit: "abc".to_owned(),
             date: "2026-01-01".to_owned(),
         }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} cores, {}", self.cores, self.cpu)
     }
 }
 

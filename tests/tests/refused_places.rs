@@ -170,7 +170,7 @@ fn observe_lists_where_errors_would_have_been_thrown_and_what_spares_a_job() {
         // The servlet is nearer than the pool's task, whose thread serves a request here.
         assert_counted(&mut jvm, "pooled", 3, REQUEST.entry);
 
-        // A loop would have been slowed, not refused.
+        // A loop would not have been refused.
         let before = jvm.accounts();
         jvm.ask("loop 6");
         let after = jvm.until(PATIENCE, "the loop is counted", |accounts| {

@@ -595,8 +595,6 @@ fn another_agent_does_not_take_the_door_out() {
     server.finish();
 }
 
-/// While a verdict is awaited, requests wait at the door, but not so many that the container has no thread left
-/// for the neighbours. The verdict does not come at once here: the budget for evidence is used up.
 #[test]
 fn no_request_waits_at_a_door_whatever_is_not_known_yet() {
     // There is hardly a verdict: the budget is used up at once.

@@ -11,7 +11,7 @@ mod results;
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 
 use crate::build;
@@ -74,15 +74,10 @@ impl Setting {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let jdks = jdk::every(options.java.as_deref())?;
     let machine = Machine::here();
-    println!("{} cores, {}", machine.cores, machine.cpu);
+    println!("{machine}");
     println!("building the agent and the benchmarks");
     let folder = build::fresh_folder("api")?;
-    let agent = match &options.agent {
-        Some(path) => path
-            .canonicalize()
-            .with_context(|| format!("{} is not there", path.display()))?,
-        None => build::agent(&folder)?,
-    };
+    let agent = build::agent_or(options.agent.as_deref(), &folder)?;
     build::maven("api")?;
     let rig = Rig::new(folder, &agent, options.iteration_millis)?;
     let mut results = Results::new(machine, options.rounds, options.iteration_millis);

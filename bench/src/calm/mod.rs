@@ -15,9 +15,8 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
-use heapwarden_harness::jdk::{self as installed, Jdk};
 
-use crate::jdk;
+use crate::jdk::{self, Jdk};
 use crate::machine::Machine;
 use crate::progress::Progress;
 use cases::{Given, Kind, Variant};
@@ -69,20 +68,15 @@ pub(crate) struct Options {
 /// # Errors
 /// If something cannot be built, or there is no such JVM. A run that fails is in the report.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let wanted = |jdk: &Jdk| options.jdk.is_empty() || options.jdk.contains(&jdk.feature);
-    let jdks: Vec<Jdk> = installed::every()?.into_iter().filter(wanted).collect();
+    let jdks = jdk::of_releases(&options.jdk)?;
     let vms = cases::vms(&jdks, &options.collector);
-    ensure!(
-        !vms.is_empty(),
-        "no such JDK here has any of these collectors; {}",
-        installed::HOW_TO_INSTALL
-    );
+    ensure!(!vms.is_empty(), "no such JDK has any of these collectors");
     let given = match options.given.as_slice() {
         [] => Given::value_variants(),
         some => some,
     };
     let machine = Machine::here();
-    println!("{} cores, {}", machine.cores, machine.cpu);
+    println!("{machine}");
     println!("building the agent and the program");
     let rig = Rig::build(
         &jdk::choose(None)?,

@@ -51,12 +51,7 @@ impl Rig {
         seconds: u32,
     ) -> Result<Rig> {
         let folder = build::fresh_folder("calm")?;
-        let agent = match agent {
-            Some(path) => path
-                .canonicalize()
-                .with_context(|| format!("{} is not there", path.display()))?,
-            None => build::agent(&folder)?,
-        };
+        let agent = build::agent_or(agent, &folder)?;
         Ok(Rig {
             classes: build::java(jdk, "calm", &[], &folder)?,
             agent,

@@ -76,12 +76,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let jdk = jdk::choose(options.java.as_deref())?;
     let points = options.points();
     let machine = Machine::here();
-    println!(
-        "JDK {}, {} cores, {}",
-        jdk.name(),
-        machine.cores,
-        machine.cpu
-    );
+    println!("JDK {}, {machine}", jdk.name());
     println!(
         "points: {}, rounds: {}; about {:.0} minutes on an idle machine",
         points.len(),

@@ -110,7 +110,7 @@ fn run_programs(options: &Options) -> Result<()> {
     let vms = vms(&jdks, &options.collectors);
     ensure!(!vms.is_empty(), "no JDK here has any of these collectors");
     let machine = Machine::here();
-    println!("{} cores, {}", machine.cores, machine.cpu);
+    println!("{machine}");
     println!("building the agent and the programs");
     let rig = Rig::build(&jdks[0])?;
     let mut results = Results {

@@ -51,12 +51,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let jdk = jdk::choose(options.java.as_deref())?;
     let machine = Machine::here();
-    println!(
-        "JDK {}, {} cores, {}",
-        jdk.name(),
-        machine.cores,
-        machine.cpu
-    );
+    println!("JDK {}, {machine}", jdk.name());
     println!("building the agent, the bare agent and the programs");
     let rig = Rig::build(&jdk)?;
     let mut results = Results::new(jdk.name(), machine, options.rounds);

@@ -192,12 +192,7 @@ fn measured(options: &Options, earlier: Option<Runs>) -> Result<Runs> {
         options.collector.name()
     );
     let machine = Machine::here();
-    println!(
-        "JDK {}, {} cores, {}",
-        jdk.name(),
-        machine.cores,
-        machine.cpu
-    );
+    println!("JDK {}, {machine}", jdk.name());
     println!("building the workloads and what is put into their JVMs");
     let agent = options.agent.as_deref();
     let rig = Rig::build(&jdk, options.collector, agent, &settings, options.amount())?;

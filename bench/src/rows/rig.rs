@@ -44,12 +44,7 @@ impl Rig {
     ) -> Result<Rig> {
         let folder = build::fresh_folder("rows")?;
         build::maven("rows")?;
-        let agent = match agent {
-            Some(agent) => agent
-                .canonicalize()
-                .with_context(|| format!("{} is not there", agent.display()))?,
-            None => build::agent(&folder)?,
-        };
+        let agent = build::agent_or(agent, &folder)?;
         let async_profiler = if settings.contains(&Setting::AsyncProfiler) {
             Some(async_profiler()?)
         } else {

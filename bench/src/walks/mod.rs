@@ -11,7 +11,7 @@ mod rig;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use heapwarden_harness::jdk::Jdk;
 
@@ -92,19 +92,9 @@ fn cases(options: &Options, jdks: &[Jdk]) -> Vec<(Jdk, Case)> {
 /// # Errors
 /// If something cannot be built, or a walk fails.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let wanted = |jdk: &Jdk| options.jdk.is_none_or(|release| jdk.feature == release);
-    let jdks: Vec<Jdk> = heapwarden_harness::jdk::every()?
-        .into_iter()
-        .filter(wanted)
-        .collect();
-    if jdks.is_empty() {
-        bail!(
-            "there is no such JDK; {}",
-            heapwarden_harness::jdk::HOW_TO_INSTALL
-        );
-    }
+    let jdks = jdk::of_releases(options.jdk.as_slice())?;
     let machine = Machine::here();
-    println!("{} cores, {}", machine.cores, machine.cpu);
+    println!("{machine}");
     println!("building the agent, the command and the program");
     let rig = Rig::build(&jdk::choose(None)?, options.agent.as_deref())?;
     if options.in_place {

@@ -43,12 +43,7 @@ impl Rig {
     /// Builds all.
     pub(crate) fn build(compiler: &Jdk, agent: Option<&Path>) -> Result<Rig> {
         let folder = build::fresh_folder("walks")?;
-        let agent = match agent {
-            Some(path) => path
-                .canonicalize()
-                .with_context(|| format!("{} is not there", path.display()))?,
-            None => build::agent(&folder)?,
-        };
+        let agent = build::agent_or(agent, &folder)?;
         build::command()?;
         Ok(Rig {
             classes: build::java(compiler, "walks", &[], &folder)?,

@@ -19,13 +19,13 @@ use policy_jvm::kinds::Class;
 use policy_jvm::{ClassFile, Jni, Local, Ref, StaticMethod, Value, Weak};
 
 use crate::agent::Agent;
-use crate::capabilities;
 use crate::identity::loaders::LoaderOwner;
 use crate::identity::names::{Doors, Server};
 use crate::inserted::{Inserted, State, Watch};
 use crate::jvm::recognizer::Recognizer;
 use crate::naming::rules::is_spring_boot_application;
 
+use super::fitting::{self, Told};
 use super::points::{GUARD, Point};
 use super::schedule::{Schedule, wants_doors};
 
@@ -54,7 +54,7 @@ pub(crate) struct Fitter {
     fitted: Vec<(&'static Point, Inserted)>,
     watch: Watch,
     /// Why classes have no door, as the log has it.
-    told: Vec<String>,
+    told: Told<MOST_TOLD>,
     doors: Doors,
 }
 
@@ -69,7 +69,7 @@ impl Fitter {
             tried: Vec::new(),
             fitted: Vec::new(),
             watch: Watch::default(),
-            told: Vec::new(),
+            told: Told::none(),
             doors: Doors::default(),
         }
     }
@@ -183,21 +183,13 @@ impl Fitter {
             if let Some(class) = weak.upgrade(jni) {
                 match self.fit(agent, jni, point, &class) {
                     Ok(()) => self.fitted(agent, point),
-                    Err(why) => self.tell(format!(
+                    Err(why) => self.told.warn(&format!(
                         "{} gets no door: {why}; requests for its services over their limits are not turned away, and errors are thrown as with door = \"off\"",
                         point.name
                     )),
                 }
             }
             self.tried.push(weak);
-        }
-    }
-
-    /// Writes the line to the log, once.
-    fn tell(&mut self, line: String) {
-        if self.told.len() < MOST_TOLD && !self.told.contains(&line) {
-            tracing::warn!("{line}");
-            self.told.push(line);
         }
     }
 
@@ -263,49 +255,21 @@ fn insert(
     point: &'static Point,
     class: &Ref<'_, Class>,
 ) -> Result<(), String> {
-    (agent.kept_edits).keep(jni, class, |file| point.insert(file).ok());
-    let inserted = insert_now(agent, jni, point, class);
-    if inserted.is_err() {
-        agent.kept_edits.forget(jni, class);
-    }
-    inserted
-}
-
-fn insert_now(
-    agent: &Agent,
-    jni: &Jni,
-    point: &Point,
-    class: &Ref<'_, Class>,
-) -> Result<(), String> {
-    let mut refused = None;
-    let rewritten = agent.jvmti.rewrite(jni, class, &mut |file| {
-        let inserted = point.insert(file);
-        inserted.map_err(|why| refused = Some(why)).ok()
-    });
-    match (rewritten, refused) {
-        (_, Some(why)) => Err(why.to_string()),
-        (Ok(true), None) => Ok(()),
-        (Ok(false), None) => Err("the JVM does not show its class file".to_owned()),
-        (Err(failure), None) => Err(format!("the JVM does not accept the new class ({failure})")),
-    }
+    fitting::rewrite(agent, jni, class, move |file| {
+        let file = point.insert(file).map_err(|why| why.to_string())?;
+        Ok((Some(file), ()))
+    })
 }
 
 /// `Doors.fit`. If no door can be fitted in this JVM, the log says why.
 fn java_half(agent: &Agent, jni: &Jni) -> Option<StaticMethod> {
-    let found = if !agent
-        .capabilities()
-        .contains(&(capabilities::REWRITING, true))
-    {
-        Err("the JVM does not let the agent rewrite classes")
-    } else if agent.bridge().is_none() {
-        Err("the agent's Java half could not be defined")
-    } else {
+    let found = fitting::is_possible(agent).and_then(|()| {
         // By its loader: an application may have a class of this name.
         jni.boot_class(DOORS)
             .filter(|class| matches!(agent.jvmti.loader_of(jni, class), Ok(None)))
             .and_then(|class| class.static_method("fit", "(Ljava/lang/Class;Ljava/lang/Class;I)Z"))
             .ok_or("a class of the agent's Java half is missing")
-    };
+    });
     if let Err(why) = found {
         tracing::warn!(
             "services have no doors: {why}; requests for services over their limits are not turned away, and errors are thrown as with door = \"off\""

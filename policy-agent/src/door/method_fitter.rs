@@ -16,7 +16,6 @@ use policy_jvm::kinds::Class;
 use policy_jvm::{ClassFile, HeldMethod, Jni, Ref, Value, Weak};
 
 use crate::agent::Agent;
-use crate::capabilities;
 use crate::identity::loaders::LoaderId;
 use crate::identity::names::java_name;
 use crate::inserted::{State, Watch};
@@ -24,6 +23,7 @@ use crate::jvm::recognizer::Recognizer;
 use crate::ledger::PurseId;
 
 use super::at_method::{MethodDoor, Table};
+use super::fitting::{self, Told};
 use super::method_edit::{self, DOOR, FIRST_NUMBER, LAST_NUMBER, Named};
 use super::points::Point;
 
@@ -70,9 +70,9 @@ pub(crate) struct MethodFitter {
     classes: Vec<Fitted>,
     next_number: i32,
     watch: Watch,
-    told: BTreeSet<String>,
+    told: Told<MOST_TOLD>,
     /// Doors that the log has named.
-    announced: BTreeSet<String>,
+    announced: Told<MOST_ANNOUNCED>,
 }
 
 impl MethodFitter {
@@ -85,8 +85,8 @@ impl MethodFitter {
             classes: Vec::new(),
             next_number: FIRST_NUMBER,
             watch: Watch::default(),
-            told: BTreeSet::new(),
-            announced: BTreeSet::new(),
+            told: Told::none(),
+            announced: Told::none(),
         }
     }
 
@@ -167,7 +167,7 @@ impl MethodFitter {
         match prepare(agent, jni) {
             Ok(()) => true,
             Err(why) => {
-                self.tell(format!(
+                self.told.warn(&format!(
                     "methods get no doors: {why}; accounts that name some in `door` are refused by errors alone"
                 ));
                 false
@@ -227,7 +227,7 @@ impl MethodFitter {
         self.forget_unloaded(jni);
         let of_the_name = self.classes.iter().filter(|f| f.signature == signature);
         if of_the_name.count() >= MOST_OF_A_NAME || self.classes.len() >= MOST_CLASSES {
-            self.tell(format!(
+            self.told.warn(&format!(
                 "more classes are called {} than get doors: calls of those that are left are not turned away",
                 java_name(&signature)
             ));
@@ -244,7 +244,7 @@ impl MethodFitter {
         let methods = match self.fit(agent, jni, class, &signature, &doors) {
             Ok(methods) => methods,
             Err(why) => {
-                self.tell(format!(
+                self.told.warn(&format!(
                     "{} gets no door: {why}; its calls are not turned away",
                     java_name(&signature)
                 ));
@@ -300,12 +300,13 @@ impl MethodFitter {
         let edited = rewrite(agent, jni, class, doors)?;
         let name = java_name(signature);
         for missing in &edited.missing {
-            self.tell(format!(
+            self.told.warn(&format!(
                 "{name} has no method {missing} with code: its door there is missing"
             ));
         }
         for (method, why) in &edited.left {
-            self.tell(format!("{name}#{method} gets no door: {why}"));
+            self.told
+                .warn(&format!("{name}#{method} gets no door: {why}"));
         }
         let methods = asking(agent, jni, class, doors);
         for door in doors {
@@ -343,12 +344,12 @@ impl MethodFitter {
             }
         }
         for name in &back {
-            self.tell(format!(
+            self.told.warn(&format!(
                 "another agent has changed {name}: its doors are there again"
             ));
         }
         for (_, name) in &lost {
-            self.tell(format!(
+            self.told.warn(&format!(
                 "another agent changes {name} again and again: it has no doors any more"
             ));
         }
@@ -411,18 +412,9 @@ impl MethodFitter {
             .collect()
     }
 
-    fn tell(&mut self, line: String) {
-        if self.told.len() < MOST_TOLD && !self.told.contains(&line) {
-            tracing::warn!("{line}");
-            self.told.insert(line);
-        }
-    }
-
     fn tell_door(&mut self, name: &str, methods: usize) {
         let line = format!("{name} has a door, in {methods} method(s)");
-        if self.announced.len() < MOST_ANNOUNCED && self.announced.insert(line.clone()) {
-            tracing::info!("{line}");
-        }
+        self.announced.info(&line);
     }
 }
 
@@ -445,12 +437,7 @@ fn wanted(policy: &Policy) -> Wanted {
 
 /// Defines the class that inserted code asks, and has it ask the Java half.
 fn prepare(agent: &Agent, jni: &Jni) -> Result<(), String> {
-    if !(agent.capabilities()).contains(&(capabilities::REWRITING, true)) {
-        return Err("the JVM does not let the agent rewrite classes".to_owned());
-    }
-    if agent.bridge().is_none() {
-        return Err("the agent's Java half could not be defined".to_owned());
-    }
+    fitting::is_possible(agent)?;
     let half = jni.define_in_boot(&agent.jvmti, &JAVA_HALF);
     let half = half.map_err(|why| why.to_string())?;
     let door = jni.define_in_boot(&agent.jvmti, &DOOR_FILE);
@@ -465,41 +452,19 @@ fn prepare(agent: &Agent, jni: &Jni) -> Result<(), String> {
     }
 }
 
-/// Puts the doors into a class. They stay in it whenever the JVM loads its code anew while the agent sees that.
+/// Puts the doors into a class.
 fn rewrite(
     agent: &Agent,
     jni: &Jni,
     class: &Ref<'_, Class>,
     doors: &[Named],
 ) -> Result<method_edit::Edited, String> {
-    let kept: Arc<[Named]> = doors.into();
-    (agent.kept_edits).keep(jni, class, move |file| {
-        method_edit::insert(file, &kept).ok()?.file
-    });
-    let mut outcome = Err("the JVM does not show its class file".to_owned());
-    let rewritten =
-        agent.jvmti.rewrite(
-            jni,
-            class,
-            &mut |file| match method_edit::insert(file, doors) {
-                Ok(mut edited) => {
-                    let file = edited.file.take();
-                    outcome = Ok(edited);
-                    file
-                }
-                Err(why) => {
-                    outcome = Err(format!("its class file: {why}"));
-                    None
-                }
-            },
-        );
-    if !matches!(rewritten, Ok(true)) {
-        agent.kept_edits.forget(jni, class);
-    }
-    match rewritten {
-        Ok(_) => outcome,
-        Err(failure) => Err(format!("the JVM does not accept the new class ({failure})")),
-    }
+    let doors: Arc<[Named]> = doors.into();
+    fitting::rewrite(agent, jni, class, move |file| {
+        let edited = method_edit::insert(file, &doors);
+        let mut edited = edited.map_err(|why| format!("its class file: {why}"))?;
+        Ok((edited.file.take(), edited))
+    })
 }
 
 /// Gives a class its code back as others have left it.

@@ -18,6 +18,7 @@
 
 mod at_method;
 mod fitter;
+mod fitting;
 mod method_edit;
 mod method_fitter;
 mod points;

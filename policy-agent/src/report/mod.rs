@@ -22,3 +22,17 @@ pub use policy_core::snapshot::{
     Wanted,
 };
 pub use recorder::EventRecorder;
+
+/// A sum that exceeds the heap, for golden texts.
+#[cfg(test)]
+fn accounts_sum_of_a_test() -> policy_core::snapshot::AccountsSum {
+    policy_core::snapshot::AccountsSum {
+        reading: policy_core::sum_against_heap::Reading {
+            accounts_bytes: 9,
+            standard_error_bytes: 0.5,
+            heap_bytes: 4,
+        },
+        exceeds: true,
+        error_factor: 10.0,
+    }
+}

@@ -3,20 +3,18 @@
 use std::io::{self, Write};
 
 use super::Asked;
-use super::report::{heap_line, live_line};
+use super::listing::{MAX_ACCOUNTS, write_each, write_omitted};
+use super::report::live_line;
 use crate::live::{Account, Accounts, Bin, Class};
 use crate::printable;
 use crate::table::bins::{self, Scale};
 use crate::table::{Align, amount, write_grid};
-use crate::targets::write_each;
 
 /// Widest name of an account, and of a class, in columns.
 const MAX_ACCOUNT_COLUMNS: usize = 60;
 const MAX_CLASS_COLUMNS: usize = 50;
 /// Most classes that are listed of one account; the rest is one line.
 const MAX_CLASSES: usize = 20;
-/// Most accounts that are listed for one JVM.
-const MAX_ACCOUNTS: usize = 200;
 /// Most bins of a histogram: an agent has about ten.
 const MAX_BINS: usize = 40;
 
@@ -64,14 +62,11 @@ pub(super) fn write(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<()> {
-    write_each(found, out, err, |_, address, answer, out| {
-        let accounts = &answer.document;
-        writeln!(out, "{address}: {}", heap_line(accounts))?;
+    write_each(found, out, err, |accounts, out| {
         if let Some(line) = live_line(&accounts.heap, std::time::Duration::ZERO) {
             writeln!(out, "  {line}")?;
         }
-        write_accounts(accounts, choice, out)?;
-        Ok(())
+        write_accounts(accounts, choice, out)
     })
 }
 
@@ -99,10 +94,7 @@ fn write_accounts(accounts: &Accounts, choice: Choice<'_>, out: &mut dyn Write) 
         }
     }
     let more = chosen.len().saturating_sub(MAX_ACCOUNTS) as u64;
-    match more + accounts.accounts_omitted {
-        0 => Ok(()),
-        more => writeln!(out, "  and {} more accounts", amount::count(more)),
-    }
+    write_omitted(more + accounts.accounts_omitted, out)
 }
 
 fn write_account(account: &Account, out: &mut dyn Write) -> io::Result<()> {
@@ -309,15 +301,11 @@ fn write_histograms(account: &Account, out: &mut dyn Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::listing;
     use super::*;
-    use crate::targets::Answer;
 
     fn written(text: &str, choice: Choice<'_>) -> String {
-        let found = [Asked::at("9464", Ok(Answer::of(text, None)))];
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        write(&found, choice, &mut out, &mut err).unwrap();
-        assert!(err.is_empty());
-        String::from_utf8(out).unwrap()
+        listing::written(text, |found, out, err| write(found, choice, out, err))
     }
 
     const TEXT: &str = r#"{"accounts":[{"name":"quiet"},{"name":"shop","live_bytes":5242880,"classes":[

@@ -5,6 +5,7 @@
 mod classes;
 mod columns;
 mod jvm_table;
+mod listing;
 mod places;
 mod report;
 mod routes;

@@ -2,18 +2,14 @@
 
 use std::io::{self, Write};
 
-use super::report::heap_line;
+use super::listing::{MAX_ACCOUNT_COLUMNS, MAX_ACCOUNTS, write_each, write_omitted};
 use super::{Asked, columns};
 use crate::live::{Account, Accounts, Place, places};
 use crate::printable;
 use crate::table::amount;
-use crate::targets::write_each;
 
-/// Widest name of an account, and of a method, in columns.
-const MAX_ACCOUNT_COLUMNS: usize = 30;
+/// Widest name of a method, in columns.
 const MAX_METHOD_COLUMNS: usize = 50;
-/// Most accounts that are listed for one JVM.
-const MAX_ACCOUNTS: usize = 200;
 /// Most reasons that are told of an account.
 const MAX_REASONS: usize = 8;
 const TITLES: [&str; 6] = [
@@ -31,11 +27,7 @@ type Cells = [String; TITLES.len()];
 
 /// Writes the places of each JVM's accounts to `out`, and to `err` why others could not be read.
 pub(super) fn write(found: &[Asked], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
-    write_each(found, out, err, |_, address, answer, out| {
-        writeln!(out, "{address}: {}", heap_line(&answer.document))?;
-        write_places(&answer.document, out)?;
-        Ok(())
-    })
+    write_each(found, out, err, write_places)
 }
 
 fn write_places(accounts: &Accounts, out: &mut dyn Write) -> io::Result<()> {
@@ -63,9 +55,7 @@ fn write_places(accounts: &Accounts, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     columns::write(&lines, &[COUNT], out)?;
-    if omitted > 0 {
-        writeln!(out, "  and {omitted} more accounts")?;
-    }
+    write_omitted(omitted as u64, out)?;
     for account in &with {
         if let Some(reasons) = put_off(account) {
             let name = printable::fitted_name(&account.name, MAX_ACCOUNT_COLUMNS);
@@ -113,16 +103,8 @@ fn cells(account: &str, place: &Place) -> Cells {
 
 #[cfg(test)]
 mod tests {
+    use super::super::listing::written;
     use super::*;
-    use crate::targets::Answer;
-
-    fn written(text: &str) -> String {
-        let found = [Asked::at("9464", Ok(Answer::of(text, None)))];
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        write(&found, &mut out, &mut err).unwrap();
-        assert!(err.is_empty());
-        String::from_utf8(out).unwrap()
-    }
 
     #[test]
     fn each_place_has_a_line_and_each_account_one_proposal() {
@@ -134,7 +116,7 @@ mod tests {
             {"frame":"com.acme.store.Entries#put","entry":"com.acme.web.Cart\u001b#doPost",
              "thread":"request","unit":"jakarta.servlet.http.HttpServlet#service","count":30,
              "never_interrupt":null}]}]}"#;
-        let out = written(text);
+        let out = written(text, write);
         let expected = "\
   errors that would have been thrown, since the mode last changed:
   ACCOUNT  COUNT  THREAD      IN                          BEGINS WITH                     UNIT OF WORK
@@ -150,7 +132,10 @@ mod tests {
 
     #[test]
     fn nothing_to_list_is_said() {
-        let out = written(r#"{"policy":{"mode":"enforce"},"accounts":[{"name":"quiet"}]}"#);
+        let out = written(
+            r#"{"policy":{"mode":"enforce"},"accounts":[{"name":"quiet"}]}"#,
+            write,
+        );
         assert!(
             out.ends_with("  no errors thrown, since the mode last changed\n"),
             "{out}"

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use super::Asked;
+use super::listing::write_omitted;
 use crate::clock;
 use crate::live::{Accounts, Exact, Heap, Jvm, NOTICEABLE_MS, State, wait_reason};
 use crate::printable;
@@ -62,10 +63,7 @@ fn write_accounts(address: &str, accounts: &Accounts, out: &mut dyn Write) -> io
     if !rows.is_empty() {
         write_rows(&Column::OF_ONE_READING, &rows, INDENT, out)?;
     }
-    if omitted > 0 {
-        writeln!(out, "  and {} more accounts", amount::count(omitted))?;
-    }
-    Ok(())
+    write_omitted(omitted, out)
 }
 
 /// Which process it is: `PID 4711, app.jar, OpenJDK 64-Bit Server VM 21.0.5+11-LTS`. `None`: the agent does

@@ -2,19 +2,15 @@
 
 use std::io::{self, Write};
 
-use super::report::heap_line;
+use super::listing::{MAX_ACCOUNT_COLUMNS, MAX_ACCOUNTS, write_each, write_omitted};
 use super::{Asked, columns};
 use crate::live::{Account, Accounts};
 use crate::printable;
 use crate::size;
 use crate::table::amount;
-use crate::targets::write_each;
 
-/// Widest name of an account, and of a route, in columns.
-const MAX_ACCOUNT_COLUMNS: usize = 30;
+/// Widest name of a route, in columns.
 const MAX_ROUTE_COLUMNS: usize = 60;
-/// Most accounts that are listed for one JVM.
-const MAX_ACCOUNTS: usize = 200;
 const TITLES: [&str; 8] = [
     "ACCOUNT",
     "ROUTE",
@@ -30,11 +26,7 @@ const FIGURES: [usize; 6] = [2, 3, 4, 5, 6, 7];
 
 /// Writes the routes of each JVM's accounts to `out`, and to `err` why others could not be read.
 pub(super) fn write(found: &[Asked], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
-    write_each(found, out, err, |_, address, answer, out| {
-        writeln!(out, "{address}: {}", heap_line(&answer.document))?;
-        write_routes(&answer.document, out)?;
-        Ok(())
-    })
+    write_each(found, out, err, write_routes)
 }
 
 fn write_routes(accounts: &Accounts, out: &mut dyn Write) -> io::Result<()> {
@@ -71,23 +63,16 @@ fn write_routes(accounts: &Accounts, out: &mut dyn Write) -> io::Result<()> {
         }));
     }
     columns::write(&lines, &FIGURES, out)?;
-    match with.len().saturating_sub(MAX_ACCOUNTS) {
-        0 => Ok(()),
-        omitted => writeln!(out, "  and {omitted} more accounts"),
-    }
+    write_omitted(with.len().saturating_sub(MAX_ACCOUNTS) as u64, out)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::listing;
     use super::*;
-    use crate::targets::Answer;
 
     fn written(text: &str) -> String {
-        let found = [Asked::at("9464", Ok(Answer::of(text, None)))];
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        write(&found, &mut out, &mut err).unwrap();
-        assert!(err.is_empty());
-        let out = String::from_utf8(out).unwrap();
+        let out = listing::written(text, write);
         out.split_once('\n').unwrap().1.to_owned()
     }
 

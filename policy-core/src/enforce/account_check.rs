@@ -26,7 +26,7 @@ use super::state::{Estimate, Observation, Phase, Proof, next, next_of_reserve, s
 const NEAR: f64 = 0.5;
 /// Waits of so many milliseconds in all are worth a line in the log.
 const LONG_WAITS_MS: u64 = 2_000;
-/// Between two checks whether an account that is over has freed memory.
+/// For so long a proof is recent enough of an account that is over: it may have freed memory since.
 const RECHECK: Duration = Duration::from_secs(4);
 
 /// An account with a limit or a soft limit.
@@ -226,11 +226,12 @@ impl AccountCheck {
             enforced: context.enforced,
             naive: context.test_refuse == Some(TestRefuse::Naive),
             shut: status.is_shut(),
-            // A wait for evidence that is not believed would be in vain.
-            duress: context.duress.is_on && !context.sum.stands(),
+            // Who is only observed never waits, and a wait for evidence that is not believed would be in vain.
+            duress: context.enforced && context.duress.is_on && !context.sum.stands(),
         };
         if covered_before != status.covered.upto {
             status.allowed_since = status.covered.upto;
+            status.covered_at = Some(now);
             gate.set_allowances(context.room_for_allowances(limit_bytes));
         }
         let closes = |now: Word, before: Word| now.shut && !before.shut;
@@ -275,21 +276,35 @@ impl AccountCheck {
         if context.test_refuse.is_some() {
             return (Need::None, RECHECK);
         }
-        let half_counts = context.duress.is_on;
-        let (need, again) = need(
-            status,
-            self.charged,
-            limit_bytes,
-            marks,
-            epoch,
-            half_counts,
-            now,
-        );
-        let Some((more, sooner)) =
-            self.need_for_reserve(status, limit_bytes, inside, half_counts, now)
-        else {
+        let in_duress = context.duress.is_on;
+        let (need, again) = match status.phase {
+            Phase::Open => (Need::None, Duration::from_secs(1)),
+            Phase::Suspect { since } => Suspicion {
+                since,
+                age: status.age(now),
+                back_off: status.back_off,
+                limit_bytes,
+            }
+            .need(status.survived, in_duress, now),
+            Phase::Over { .. } => {
+                let last = status.covered_at.max(status.since);
+                let due = last.map_or(now, |last| last + RECHECK);
+                after(due.saturating_duration_since(now), Need::Covering)
+            }
+        };
+        let Some((reserve, since)) = status.reserve.and_then(|reserve| match reserve.phase {
+            Phase::Suspect { since } => Some((reserve, since)),
+            Phase::Open | Phase::Over { .. } => None,
+        }) else {
             return (need, again);
         };
+        let of_reserve = Suspicion {
+            since,
+            age: reserve.age(now),
+            back_off: reserve.back_off,
+            limit_bytes: limit_bytes + reserve.bytes,
+        };
+        let (more, sooner) = of_reserve.need(status.survived, in_duress, now);
         (need.max(more), again.min(sooner))
     }
 
@@ -339,7 +354,6 @@ impl AccountCheck {
         let proofs = (status.survived, status.covered);
         (status.back_off).moved(before, after, proofs, context.now);
         if status.enter(after, self.charged, context.now) {
-            status.recheck = None;
             log.changed(
                 &limited.account,
                 status,
@@ -412,29 +426,6 @@ impl AccountCheck {
         }
     }
 
-    /// Which evidence a suspicion about the reserve needs, and when to look again.
-    fn need_for_reserve(
-        &self,
-        status: &LimitStatus,
-        limit_bytes: u64,
-        marks: Marks,
-        half_counts: bool,
-        now: Instant,
-    ) -> Option<(Need, Duration)> {
-        let reserve = status.reserve.as_ref()?;
-        let Phase::Suspect { since } = reserve.phase else {
-            return None;
-        };
-        let suspicion = Suspicion {
-            since,
-            age: reserve.age(now),
-            back_off: reserve.back_off,
-            half_counts,
-        };
-        let limit_bytes = limit_bytes + reserve.bytes;
-        Some(suspicion.need(status, self.charged, limit_bytes, marks, now))
-    }
-
     fn check_soft_limit(
         &self,
         now: Instant,
@@ -463,77 +454,28 @@ struct Suspicion {
     since: Epoch,
     age: Duration,
     back_off: BackOff,
-    /// A charge beyond half of the overdraft counts as age.
-    half_counts: bool,
+    limit_bytes: u64,
 }
 
 impl Suspicion {
-    /// Which evidence it needs now, and when to look again.
-    fn need(
-        &self,
-        status: &LimitStatus,
-        charged: Estimate,
-        limit_bytes: u64,
-        marks: Marks,
-        now: Instant,
-    ) -> (Need, Duration) {
-        let proved = status.survived.upto >= Some(self.since);
-        if proved && status.survived.left.clears(limit_bytes) {
-            return match self.back_off.not_before.filter(|then| *then > now) {
-                Some(then) => (Need::None, then - now),
-                None => (Need::Covering, Duration::from_millis(20)),
-            };
-        }
-        let half = marks.trip_bytes + (marks.stop_bytes - marks.trip_bytes) / 2;
-        let patience = self.back_off.patience(now);
-        if self.half_counts && charged.bytes > half || self.age >= patience {
-            (Need::Young, Duration::from_millis(20))
-        } else {
-            (Need::None, patience - self.age)
+    /// Which evidence it needs now, and when to look again. In duress it is not left alone first.
+    fn need(&self, survived: Proof, in_duress: bool, now: Instant) -> (Need, Duration) {
+        let is_proved = survived.upto >= Some(self.since);
+        match is_proved && survived.left.clears(self.limit_bytes) {
+            true => after(self.back_off.rest(now), Need::Covering),
+            false if in_duress => after(Duration::ZERO, Need::Young),
+            false => after(
+                self.back_off.pause(now).saturating_sub(self.age),
+                Need::Young,
+            ),
         }
     }
 }
 
-/// Which evidence the account needs now, and when to look again.
-fn need(
-    status: &mut LimitStatus,
-    charged: Estimate,
-    limit_bytes: u64,
-    marks: Marks,
-    epoch: Epoch,
-    half_counts: bool,
-    now: Instant,
-) -> (Need, Duration) {
-    match status.phase {
-        Phase::Open => (Need::None, Duration::from_secs(1)),
-        Phase::Suspect { since } => {
-            let suspicion = Suspicion {
-                since,
-                age: status.age(now),
-                back_off: status.back_off,
-                half_counts,
-            };
-            suspicion.need(status, charged, limit_bytes, marks, now)
-        }
-        Phase::Over { .. } => {
-            let last = status.rechecked.max(status.since);
-            let due = last.map_or(now, |last| last + RECHECK);
-            match status.recheck {
-                None if now < due => (Need::None, due - now),
-                None => {
-                    status.recheck = Some(epoch);
-                    (Need::Covering, Duration::from_millis(50))
-                }
-                Some(wanted) if status.covered.upto < Some(wanted) => {
-                    (Need::Covering, Duration::from_millis(50))
-                }
-                Some(_) => {
-                    // Still over after that check: the next one is due after another `RECHECK`.
-                    status.recheck = None;
-                    status.rechecked = Some(now);
-                    (Need::None, RECHECK)
-                }
-            }
-        }
+/// What is needed when `wait` is over, and when to look again.
+fn after(wait: Duration, need: Need) -> (Need, Duration) {
+    match wait.is_zero() {
+        true => (need, Duration::from_millis(20)),
+        false => (Need::None, wait),
     }
 }

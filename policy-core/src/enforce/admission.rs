@@ -146,25 +146,17 @@ pub struct Admission<P> {
 enum Stage<P> {
     /// The charge arrives at the next level at which it is due.
     Next,
-    /// The thread waits until its stack is known.
-    LookUp { wait: Wait },
+    /// The thread waits until its stack is known. `serial` is that of the gate's word when the wait began.
+    LookUp { serial: u32, wait: Wait },
     /// The thread waits for the verdict, at this safe place.
-    Verdict { place: P, wait: Wait },
-    /// The thread is slowed before it is refused.
-    Slowed { place: P, until_ms: u64 },
-    /// The thread has no unit of work: in duress it is slowed instead of being refused.
-    Spared {
-        reason: Reason,
-        since_ms: u64,
-        until_ms: u64,
-    },
+    Verdict { place: P, serial: u32, wait: Wait },
+    /// The thread is slowed. Then it is refused at its place, or goes on for this reason.
+    Slowed { then: Result<P, Reason>, wait: Wait },
 }
 
 /// A bounded wait.
 #[derive(Debug, Clone, Copy)]
 struct Wait {
-    /// The serial number of the gate's word when the wait began.
-    serial: u32,
     since_ms: u64,
     longest_ms: u64,
 }
@@ -177,13 +169,6 @@ impl Wait {
     fn is_over(&self, now_ms: u64) -> bool {
         self.waited_ms(now_ms) >= self.longest_ms
     }
-}
-
-/// How a refusal at a level ended.
-enum Left {
-    /// The charge was not due there after all.
-    Admitted,
-    Refused,
 }
 
 impl<P: Copy> Admission<P> {
@@ -238,7 +223,7 @@ impl<P: Copy> Admission<P> {
     /// Whether the thread is slowed because it has no unit of work.
     #[must_use]
     pub fn is_spared(&self) -> bool {
-        matches!(self.stage, Stage::Spared { .. })
+        matches!(self.stage, Stage::Slowed { then: Err(_), .. })
     }
 
     fn current(&self) -> Option<(Level, Due)> {
@@ -264,8 +249,8 @@ impl<P: Copy> Admission<P> {
                 thread,
             };
             match at_gate.advance(&mut self.stage) {
-                Ok(Some(sleep)) => return Step::Sleep(sleep),
-                Ok(None) => self.leave(),
+                Ok(sleep) => return Step::Sleep(sleep),
+                Err(Ended::Admitted) => self.leave(),
                 Err(Ended::Deferred(reason)) => {
                     // Before a verdict only a wait was due, and no refusal was deferred (rule 6).
                     if due != Due::Overdrawn || gate.is_still_due(due, self.charged.size_bytes) {
@@ -288,8 +273,10 @@ impl<P: Copy> Admission<P> {
     }
 }
 
-/// How the path ended at one gate, other than by admission.
+/// How the path ended at one gate.
 enum Ended {
+    /// The charge is not due there after all.
+    Admitted,
     Deferred(Reason),
     Refused,
 }
@@ -297,15 +284,6 @@ enum Ended {
 impl From<Reason> for Ended {
     fn from(reason: Reason) -> Ended {
         Ended::Deferred(reason)
-    }
-}
-
-impl From<Left> for Result<Option<Duration>, Ended> {
-    fn from(left: Left) -> Self {
-        match left {
-            Left::Admitted => Ok(None),
-            Left::Refused => Err(Ended::Refused),
-        }
     }
 }
 
@@ -330,91 +308,71 @@ struct AtGate<'a, T> {
 }
 
 impl<T: CallingThread> AtGate<'_, T> {
-    /// Does what can be done now: `Some` if the thread must sleep, `None` if it is admitted.
-    fn advance(&mut self, stage: &mut Stage<T::Place>) -> Result<Option<Duration>, Ended> {
+    /// Does what can be done now; for how long the thread must sleep then, if the path does not end.
+    fn advance(&mut self, stage: &mut Stage<T::Place>) -> Result<Duration, Ended> {
         loop {
-            match *stage {
+            *stage = match *stage {
                 Stage::Next => {
                     let (word, serial) = self.gate.word();
                     if word.naive {
-                        return self.throw_naively();
+                        return Err(self.throw_naively()?);
                     }
                     self.check_grace()?;
-                    let found = self.judge();
-                    if let Err(barred) = found
-                        && barred.passing
-                        && word.enforced
-                        && self.due == Due::Alone
-                    {
-                        let longest_ms = match self.never_waits() {
-                            true => 0,
-                            false => self.thread.grace().may_find_out_ms(serial),
-                        };
-                        let wait = self.wait(serial, longest_ms);
-                        if wait.longest_ms == 0 || !self.goes_on_waiting() {
-                            self.has_waited(wait, wait.since_ms);
-                            return Err(barred.reason.into());
-                        }
-                        *stage = Stage::LookUp { wait };
-                        return Ok(Some(LOOK));
-                    }
-                    match self.judged(found)? {
-                        Some(next) => *stage = next,
-                        None => return Ok(None),
-                    }
+                    let longest_ms = match word.enforced && self.due == Due::Alone {
+                        true => self.thread.grace().may_find_out_ms(serial),
+                        false => 0,
+                    };
+                    let wait = self.wait(longest_ms);
+                    Stage::LookUp { serial, wait }
                 }
-                Stage::LookUp { wait } => {
+                Stage::LookUp { serial, wait } => {
                     let now_ms = self.thread.uptime_ms();
                     let found = self.judge();
+                    // An event loop is known by the stack that was judged just now.
                     if found.is_err_and(|barred| barred.passing)
                         && !wait.is_over(now_ms)
                         && self.goes_on_waiting()
+                        && !self.never_waits()
                     {
-                        return Ok(Some(LOOK));
+                        return Ok(LOOK);
                     }
-                    self.has_waited(wait, now_ms);
-                    match self.judged(found)? {
-                        Some(next) => *stage = next,
-                        None => return Ok(None),
+                    if self.due == Due::Alone {
+                        self.has_waited(serial, wait, now_ms);
+                    }
+                    match found {
+                        Ok(place) => self.at_safe_place(place)?,
+                        Err(barred) if barred.reason.is_slowed() => self.spare(barred.reason)?,
+                        Err(barred) => return Err(barred.reason.into()),
                     }
                 }
-                Stage::Verdict { place, wait } => {
+                Stage::Verdict {
+                    place,
+                    serial,
+                    wait,
+                } => {
                     let now_ms = self.thread.uptime_ms();
                     if !wait.is_over(now_ms)
                         && self.gate.is_verdict_awaited()
                         && self.goes_on_waiting()
                     {
-                        return Ok(Some(LOOK));
+                        return Ok(LOOK);
                     }
-                    self.has_waited(wait, now_ms);
+                    self.has_waited(serial, wait, now_ms);
                     if !self.gate.word().0.over {
-                        return Ok(None);
+                        return Err(Ended::Admitted);
                     }
-                    match self.decide_refusal(place)? {
-                        Some(next) => *stage = next,
-                        None => return Ok(None),
-                    }
+                    self.decide_refusal(place)?
                 }
-                Stage::Slowed { place, until_ms } => {
+                Stage::Slowed { then, wait } => {
                     let now_ms = self.thread.uptime_ms();
-                    if now_ms < until_ms && !self.thread.is_stopping() {
-                        return Ok(Some(Duration::from_millis(until_ms - now_ms)));
+                    if !wait.is_over(now_ms) && self.goes_on_waiting() {
+                        let left_ms = wait.longest_ms - wait.waited_ms(now_ms);
+                        return Ok(Duration::from_millis(left_ms));
                     }
-                    return self.refuse(place)?.into();
+                    self.gate.count_wait(wait.waited_ms(now_ms));
+                    return Err(self.refuse(then?)?);
                 }
-                Stage::Spared {
-                    reason,
-                    since_ms,
-                    until_ms,
-                } => {
-                    let now_ms = self.thread.uptime_ms();
-                    if now_ms < until_ms && self.goes_on_waiting() {
-                        return Ok(Some(Duration::from_millis(until_ms - now_ms)));
-                    }
-                    self.gate.count_wait(now_ms.saturating_sub(since_ms));
-                    return Err(reason.into());
-                }
-            }
+            };
         }
     }
 
@@ -431,18 +389,6 @@ impl<T: CallingThread> AtGate<'_, T> {
         self.thread.judge(self.level, needs_entrance)
     }
 
-    /// The next stage with a stack that was judged; `None` if the thread is admitted.
-    fn judged(
-        &mut self,
-        found: Result<T::Place, Barred>,
-    ) -> Result<Option<Stage<T::Place>>, Reason> {
-        match found {
-            Ok(place) => self.at_safe_place(place),
-            Err(barred) if barred.reason.is_slowed() => self.spare(barred.reason).map(Some),
-            Err(barred) => Err(barred.reason),
-        }
-    }
-
     /// Slows a thread that has no unit of work, by what it was charged.
     fn spare(&mut self, reason: Reason) -> Result<Stage<T::Place>, Reason> {
         if self.due == Due::Overdrawn {
@@ -451,7 +397,7 @@ impl<T: CallingThread> AtGate<'_, T> {
         let is_due = self.gate.is_still_due(self.due, self.charged.size_bytes)
             || self.gate.is_verdict_awaited();
         let word = self.gate.word().0;
-        if !is_due || !word.enforced || !word.duress || self.is_storm() || self.never_waits() {
+        if !is_due || !word.duress || self.is_storm() || self.never_waits() {
             return Err(reason);
         }
         let mut grace = self.thread.grace();
@@ -469,12 +415,10 @@ impl<T: CallingThread> AtGate<'_, T> {
         if slowed_ms == 0 {
             return Err(reason);
         }
-        let since_ms = self.thread.uptime_ms();
-        let until_ms = since_ms + slowed_ms;
-        Ok(Stage::Spared {
-            reason,
-            since_ms,
-            until_ms,
+        let wait = self.wait(slowed_ms);
+        Ok(Stage::Slowed {
+            then: Err(reason),
+            wait,
         })
     }
 
@@ -482,51 +426,53 @@ impl<T: CallingThread> AtGate<'_, T> {
         self.core.test_refuse == Some(TestRefuse::Storm)
     }
 
-    /// The next stage at a safe place; `None` if the thread is admitted.
-    fn at_safe_place(&mut self, place: T::Place) -> Result<Option<Stage<T::Place>>, Reason> {
+    /// The next stage at a safe place.
+    fn at_safe_place(&mut self, place: T::Place) -> Result<Stage<T::Place>, Ended> {
         if self.due != Due::Overdrawn {
             return self.decide_refusal(place);
         }
-        let (word, serial) = self.gate.word();
-        if !word.enforced || self.never_waits() {
-            return Ok(None);
+        if self.never_waits() {
+            return Err(Ended::Admitted);
         }
+        let (_, serial) = self.gate.word();
         let longest_ms = self.thread.grace().may_wait_ms(serial, self.charged.bytes);
         self.core.enforcer.wake();
-        let wait = self.wait(serial, longest_ms);
-        Ok(Some(Stage::Verdict { place, wait }))
+        let wait = self.wait(longest_ms);
+        Ok(Stage::Verdict {
+            place,
+            serial,
+            wait,
+        })
     }
 
-    /// Slows a thread that was refused lately; `None` if nothing is due any more.
-    fn decide_refusal(&mut self, place: T::Place) -> Result<Option<Stage<T::Place>>, Reason> {
+    /// Slows a thread that was refused lately.
+    fn decide_refusal(&mut self, place: T::Place) -> Result<Stage<T::Place>, Ended> {
         if !self.gate.is_still_due(self.due, self.charged.size_bytes) {
-            return Ok(None);
+            return Err(Ended::Admitted);
         }
         // Before the thread is slowed: without the details nothing can be thrown.
         self.details()?;
-        let now_ms = self.thread.uptime_ms();
-        let mut slowed_ms = 0;
+        let mut wait = self.wait(0);
         if self.gate.word().0.enforced && !self.is_storm() {
             let grace = self.thread.grace();
-            slowed_ms = grace.slowed_ms(self.level.outermost, now_ms);
-            if slowed_ms > 0 && self.never_waits() {
-                slowed_ms = 0;
+            wait.longest_ms = grace.slowed_ms(self.level.outermost, wait.since_ms);
+            if wait.longest_ms > 0 && self.never_waits() {
+                wait.longest_ms = 0;
             }
         }
-        self.gate.count_wait(slowed_ms);
-        let until_ms = now_ms + slowed_ms;
-        Ok(Some(Stage::Slowed { place, until_ms }))
+        let then = Ok(place);
+        Ok(Stage::Slowed { then, wait })
     }
 
     /// Refuses, if that is still due and the gate still this account's.
-    fn refuse(&mut self, place: T::Place) -> Result<Left, Reason> {
+    fn refuse(&mut self, place: T::Place) -> Result<Ended, Reason> {
         // Limits, mode and accounts may have changed meanwhile, and the gate may have another
         // account: the word first (rule 2).
         let (word, _) = self.gate.word();
         if !self.gate.is_still_due(self.due, self.charged.size_bytes)
             || !self.level.is_current(self.core)
         {
-            return Ok(Left::Admitted);
+            return Ok(Ended::Admitted);
         }
         let details = self.details()?;
         let mut grace = self.thread.grace();
@@ -547,9 +493,9 @@ impl<T: CallingThread> AtGate<'_, T> {
         }
         self.thread.log_refusal(thrown);
         Ok(if thrown {
-            Left::Refused
+            Ended::Refused
         } else {
-            Left::Admitted
+            Ended::Admitted
         })
     }
 
@@ -566,13 +512,13 @@ impl<T: CallingThread> AtGate<'_, T> {
     }
 
     /// For tests only: throws at any sample, wherever its thread is.
-    fn throw_naively(&mut self) -> Result<Option<Duration>, Ended> {
+    fn throw_naively(&mut self) -> Result<Ended, Reason> {
         let details = self.details()?;
         if self.thread.throw(&details) {
             self.gate.count_refusal();
-            return Err(Ended::Refused);
+            return Ok(Ended::Refused);
         }
-        Ok(None)
+        Ok(Ended::Admitted)
     }
 
     /// Fails with a reason if the thread may go on by its grace or its mask.
@@ -629,19 +575,18 @@ impl<T: CallingThread> AtGate<'_, T> {
         self.level.is_current(self.core) && !self.thread.is_stopping()
     }
 
-    fn wait(&mut self, serial: u32, longest_ms: u64) -> Wait {
+    fn wait(&mut self, longest_ms: u64) -> Wait {
         Wait {
-            serial,
             since_ms: self.thread.uptime_ms(),
             longest_ms,
         }
     }
 
-    fn has_waited(&mut self, wait: Wait, now_ms: u64) {
+    fn has_waited(&mut self, serial: u32, wait: Wait, now_ms: u64) {
         let waited_ms = wait.waited_ms(now_ms);
         self.gate.count_wait(waited_ms);
         let mut grace = self.thread.grace();
-        grace.waited(wait.serial, waited_ms);
+        grace.waited(serial, waited_ms);
         self.thread.remember(grace);
     }
 

@@ -62,11 +62,6 @@ impl Budget {
         self.wait(now).is_zero()
     }
 
-    /// Whether the share is used up, and not only a rest is due after the last collection.
-    pub fn is_used_up(&self, now: Instant) -> bool {
-        !until(self.earned_at, now + CREDIT).is_zero()
-    }
-
     /// How long until one may be asked for.
     pub fn wait(&self, now: Instant) -> Duration {
         until(self.earned_at, now + CREDIT).max(until(self.rests_until, now))

@@ -204,8 +204,8 @@ fn reaches(proof: Option<Epoch>, epoch: Epoch) -> bool {
 
 /// How long to rest after a collection, however much of the budget is left. One that runs beside the program, and
 /// has ended when the VM says so, is followed by another as soon as a burst of them has taken a fifth of the time: on
-/// such collectors garbage is charged until then, and whoever makes it waits. Others stop the program, or begin another
-/// cycle by themselves: they have the budget's own rest.
+/// such collectors garbage is charged until then, and in duress whoever makes it waits. Others stop the program, or
+/// begin another cycle by themselves: they have the budget's own rest.
 fn rest_after(means: Means, took: Duration) -> Duration {
     match means {
         Means::Forced => (took * CONCURRENT_RESTS).clamp(CONCURRENT_REST, SHORTEST_PAUSE),

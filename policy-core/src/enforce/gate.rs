@@ -73,8 +73,8 @@ pub struct Word {
     pub naive: bool,
     /// The account has a door and is over its limit: new requests are turned away.
     pub shut: bool,
-    /// The heap itself is short ([`super::duress`]): a charge beyond the stop waits for the verdict, and threads
-    /// that cannot be refused are slowed. Otherwise nobody waits.
+    /// The heap itself is short ([`super::duress`]) and limits are enforced: a charge beyond the stop waits for the
+    /// verdict, and threads that cannot be refused are slowed. Otherwise nobody waits.
     pub duress: bool,
 }
 
@@ -331,7 +331,7 @@ impl Gate {
     /// Whether a thread beyond the stop must wait for the verdict, or go on waiting.
     pub fn is_verdict_awaited(&self) -> bool {
         let (word, _) = self.word();
-        word.limited && word.enforced && word.duress && !word.over && self.is_overdrawn()
+        word.limited && word.duress && !word.over && self.is_overdrawn()
     }
 
     /// Whether a charge that was due must still be refused: limits may change while its thread waits

@@ -66,10 +66,8 @@ pub struct LimitStatus {
     pub filling: Filling,
     /// What is known of its reserve, if it has a door.
     pub reserve: Option<ReserveStatus>,
-    /// While it is over: the epoch that the next covering collection for it must reach.
-    pub recheck: Option<Epoch>,
-    /// When the last such collection was evaluated.
-    pub rechecked: Option<Instant>,
+    /// When the latest proof by a collection of old memory was seen.
+    pub covered_at: Option<Instant>,
     /// Refusals, and charges that were due but not refused.
     pub counts: Counts,
     /// Whether refusals stop it.

@@ -311,11 +311,6 @@ impl Thinning {
         self.passed_over.load(Ordering::Relaxed)
     }
 
-    /// Whether there are undecided arrays, so that the next covering collection should be recognised.
-    pub fn has_undecided(&self) -> bool {
-        self.beyond_bytes() > 0 || self.is_undecided_part(HEAP_PART)
-    }
-
     /// Whether undecided arrays take more than 1/`part` of the heap.
     fn is_undecided_part(&self, part: u64) -> bool {
         let kept = self.places[PLACES].kept_bytes.load(Ordering::Relaxed);

@@ -6,11 +6,14 @@ use crate::sampling::{charge, standard_error_bytes};
 
 const MIB: u64 = 1 << 20;
 
-fn reading(accounts_mib: u64, error_mib: f64, heap_mib: u64) -> Reading {
-    Reading {
-        accounts_bytes: accounts_mib * MIB,
-        standard_error_bytes: error_mib * MIB as f64,
-        heap_bytes: heap_mib * MIB,
+impl Reading {
+    /// Of so many MiB, and a heap of so many.
+    pub(crate) fn of_mib(accounts: u64, standard_error: f64, heap: u64) -> Reading {
+        Reading {
+            accounts_bytes: accounts * MIB,
+            standard_error_bytes: standard_error * MIB as f64,
+            heap_bytes: heap * MIB,
+        }
     }
 }
 
@@ -22,19 +25,22 @@ const WITHIN: (u64, f64, u64) = (103, 1.0, 100);
 const BEYOND: (u64, f64, u64) = (110, 2.0, 100);
 
 fn of((accounts, error, heap): (u64, f64, u64)) -> Reading {
-    reading(accounts, error, heap)
+    Reading::of_mib(accounts, error, heap)
 }
 
 #[test]
 fn a_sum_exceeds_the_heap_beyond_three_of_its_errors() {
     assert!(!of(WITHIN).exceeds(), "three errors, and no more");
-    assert!(reading(104, 1.0, 100).exceeds());
-    assert!(!reading(104, 1.0, 0).exceeds(), "the heap is not known");
+    assert!(Reading::of_mib(104, 1.0, 100).exceeds());
     assert!(
-        !reading(200, 20.5, 100).exceeds(),
+        !Reading::of_mib(104, 1.0, 0).exceeds(),
+        "the heap is not known"
+    );
+    assert!(
+        !Reading::of_mib(200, 20.5, 100).exceeds(),
         "so large an error says nothing"
     );
-    assert!(reading(200, 20.0, 100).exceeds());
+    assert!(Reading::of_mib(200, 20.0, 100).exceeds());
 }
 
 #[test]
@@ -61,7 +67,7 @@ fn the_finding_begins_and_ends_with_two_in_a_row() {
 
 #[test]
 fn an_exact_sum_has_a_factor_that_is_a_number() {
-    let exact = reading(200, 0.0, 100);
+    let exact = Reading::of_mib(200, 0.0, 100);
     assert_eq!(after([exact, exact]).error_factor(), LARGEST_FACTOR);
 }
 

@@ -236,11 +236,6 @@ impl JvmTi {
         Ok(began.elapsed())
     }
 
-    /// How long a forked walk would stop the world now, by prediction. On a thread of the agent.
-    pub fn predicted_fork_pause(&self) -> Option<Duration> {
-        Resident::read().map(|resident| resident.predicted_pause())
-    }
-
     /// Walks the heap in a forked child. On a thread of the agent that is attached; returns when the child is
     /// done. `is_cancelled` is asked every now and then.
     ///

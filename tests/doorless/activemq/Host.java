@@ -1,8 +1,6 @@
-import java.util.Map;
 import org.apache.activemq.broker.BrokerService;
 import org.apache.activemq.broker.region.policy.PolicyEntry;
 import org.apache.activemq.broker.region.policy.PolicyMap;
-import victim.Protocol;
 
 /** A broker that keeps its messages in memory, and whose own bound is far away. */
 public final class Host {
@@ -21,7 +19,5 @@ public final class Host {
         broker.addConnector("tcp://127.0.0.1:" + args[0]);
         broker.start();
         broker.waitUntilStarted();
-        Protocol.serve(Map.of());
-        Runtime.getRuntime().halt(0);
     }
 }

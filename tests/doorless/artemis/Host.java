@@ -1,9 +1,7 @@
-import java.util.Map;
 import org.apache.activemq.artemis.core.config.Configuration;
 import org.apache.activemq.artemis.core.config.impl.ConfigurationImpl;
 import org.apache.activemq.artemis.core.server.embedded.EmbeddedActiveMQ;
 import org.apache.activemq.artemis.core.settings.impl.AddressSettings;
-import victim.Protocol;
 
 /** A broker that keeps its messages in memory. */
 public final class Host {
@@ -20,7 +18,5 @@ public final class Host {
         EmbeddedActiveMQ broker = new EmbeddedActiveMQ();
         broker.setConfiguration(configuration);
         broker.start();
-        Protocol.serve(Map.of());
-        Runtime.getRuntime().halt(0);
     }
 }

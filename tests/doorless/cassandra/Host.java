@@ -1,9 +1,7 @@
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Map;
 import org.apache.cassandra.service.CassandraDaemon;
-import victim.Protocol;
 
 /** One node, whose rows stay in memory until they are truncated: nothing is flushed before. */
 public final class Host {
@@ -52,7 +50,5 @@ public final class Host {
         System.setProperty("cassandra.skip_wait_for_gossip_to_settle", "0");
         System.setProperty("cassandra.ring_delay_ms", "100");
         new CassandraDaemon(true).activate();
-        Protocol.serve(Map.of());
-        Runtime.getRuntime().halt(0);
     }
 }

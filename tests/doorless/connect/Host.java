@@ -20,7 +20,6 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.apache.kafka.connect.cli.ConnectStandalone;
-import victim.Protocol;
 
 /** A worker with two sinks, beside a broker. Who loads it is in the same JVM, and restarts a task that failed. */
 public final class Host implements Target {
@@ -83,28 +82,28 @@ public final class Host implements Target {
                                 .formatted(broker, args[2], folder));
         String[] arguments = {
             worker.toString(),
-            sink(folder, "heavy", "heavy.HeavySink").toString(),
-            sink(folder, "innocent", "innocent.InnocentSink").toString()
+            sink(folder, "heavy", HeavyTask.class).toString(),
+            sink(folder, "innocent", InnocentTask.class).toString()
         };
         new Thread(() -> ConnectStandalone.main(arguments), "main of Connect").start();
         while (!HeavyTask.holds("first") || InnocentTask.seen() == 0) {
             Thread.sleep(50);
         }
-        Protocol.serve(Loader.commands(host));
-        Runtime.getRuntime().halt(0);
+        Loader.serve(host);
     }
 
-    private static Path sink(Path folder, String name, String type) throws IOException {
+    private static Path sink(Path folder, String name, Class<?> task) throws IOException {
         return written(
                 folder.resolve(name + ".properties"),
                 """
                 name=%1$s
                 topics=%1$s
-                connector.class=%2$s
+                connector.class=sinks.Sink
+                task=%2$s
                 tasks.max=1
                 consumer.override.auto.offset.reset=earliest
                 """
-                        .formatted(name, type));
+                        .formatted(name, task.getName()));
     }
 
     private static Path written(Path file, String text) throws IOException {

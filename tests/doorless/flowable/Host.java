@@ -7,7 +7,6 @@ import org.flowable.engine.ProcessEngine;
 import org.flowable.engine.RuntimeService;
 import org.flowable.engine.impl.cfg.StandaloneInMemProcessEngineConfiguration;
 import org.flowable.engine.runtime.ProcessInstance;
-import victim.Protocol;
 
 /** The engine, whose processes wait at a task with what they were given, in an H2 in memory. Its client is in the same JVM. */
 public final class Host implements Target {
@@ -41,8 +40,7 @@ public final class Host implements Target {
                 .createDeployment()
                 .addString("held.bpmn20.xml", PROCESS)
                 .deploy();
-        Protocol.serve(Loader.commands(new Host(engine.getRuntimeService())));
-        System.exit(0);
+        Loader.serve(new Host(engine.getRuntimeService()));
     }
 
     @Override

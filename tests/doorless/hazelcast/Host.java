@@ -1,8 +1,6 @@
 import com.hazelcast.config.Config;
 import com.hazelcast.config.NetworkConfig;
 import com.hazelcast.core.Hazelcast;
-import java.util.Map;
-import victim.Protocol;
 
 /** A member that is alone in its cluster. */
 public final class Host {
@@ -19,7 +17,5 @@ public final class Host {
         network.getJoin().getAutoDetectionConfig().setEnabled(false);
         network.getJoin().getMulticastConfig().setEnabled(false);
         Hazelcast.newHazelcastInstance(config);
-        Protocol.serve(Map.of());
-        Runtime.getRuntime().halt(0);
     }
 }

@@ -3,10 +3,8 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Map;
 import kafka.Kafka;
 import kafka.tools.StorageTool;
-import victim.Protocol;
 
 /** A broker and controller in one (KRaft), as its script starts it. */
 public final class Host {
@@ -41,7 +39,5 @@ public final class Host {
         }
         String[] arguments = {properties.toString()};
         new Thread(() -> Kafka.main(arguments), "main of Kafka").start();
-        Protocol.serve(Map.of());
-        Runtime.getRuntime().halt(0);
     }
 }

@@ -13,7 +13,6 @@ import org.quartz.SchedulerException;
 import org.quartz.TriggerBuilder;
 import org.quartz.impl.StdSchedulerFactory;
 import org.quartz.listeners.JobListenerSupport;
-import victim.Protocol;
 
 /** Jobs of an application that hold what they make. The client is in the same JVM. */
 public final class Host implements Target {
@@ -44,8 +43,7 @@ public final class Host implements Target {
         System.setProperty("org.quartz.scheduler.skipUpdateCheck", "true");
         Scheduler scheduler = StdSchedulerFactory.getDefaultScheduler();
         scheduler.start();
-        Protocol.serve(Loader.commands(new Host(scheduler)));
-        System.exit(0);
+        Loader.serve(new Host(scheduler));
     }
 
     @Override

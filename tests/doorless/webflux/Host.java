@@ -1,6 +1,4 @@
 import app.Application;
-import java.util.Map;
-import victim.Protocol;
 
 /** The application. */
 public final class Host {
@@ -8,7 +6,5 @@ public final class Host {
 
     public static void main(String[] args) throws Exception {
         Application.start(Integer.parseInt(args[0]));
-        Protocol.serve(Map.of());
-        System.exit(0);
     }
 }

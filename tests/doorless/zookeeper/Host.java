@@ -1,6 +1,4 @@
-import java.util.Map;
 import org.apache.zookeeper.server.ZooKeeperServerMain;
-import victim.Protocol;
 
 /** A ZooKeeper server as its script starts it: it ends the JVM at an error that it takes for fatal. */
 public final class Host {
@@ -10,7 +8,5 @@ public final class Host {
         System.setProperty("zookeeper.admin.enableServer", "false");
         String[] arguments = {args[0], args[1]};
         new Thread(() -> ZooKeeperServerMain.main(arguments), "main of ZooKeeper").start();
-        Protocol.serve(Map.of());
-        Runtime.getRuntime().halt(0);
     }
 }

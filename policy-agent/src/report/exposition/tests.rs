@@ -6,8 +6,6 @@ use std::sync::Arc;
 use policy_core::exact::{Compared, ContextOverflow, ExactStatus};
 use policy_core::leaks::{Report, Suspect};
 use policy_core::live_by_ratio::LiveByRatio;
-use policy_core::snapshot::AccountsSum;
-use policy_core::sum_against_heap::Reading;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -95,15 +93,7 @@ fn full() -> Snapshot {
             gc_epoch: 3,
             live_gc_epoch: 2,
             live_age_seconds: Some(1.5),
-            accounts: Some(AccountsSum {
-                reading: Reading {
-                    accounts_bytes: 9,
-                    standard_error_bytes: 0.5,
-                    heap_bytes: 4,
-                },
-                exceeds: true,
-                error_factor: 10.0,
-            }),
+            accounts: Some(super::super::accounts_sum_of_a_test()),
         },
         sampling: Sampling {
             interval_bytes: 65536,

@@ -1,7 +1,6 @@
 //! The contract's document, and its bounds.
 
 use policy_core::enforce::duress::Figures;
-use policy_core::sum_against_heap::Reading;
 use serde_json::{Value, json};
 
 use super::super::{
@@ -45,15 +44,7 @@ fn the_document_is_the_contract_s() {
             gc_epoch: 3,
             live_gc_epoch: 2,
             live_age_seconds: Some(1.5),
-            accounts: Some(AccountsSum {
-                reading: Reading {
-                    accounts_bytes: 9,
-                    standard_error_bytes: 0.5,
-                    heap_bytes: 4,
-                },
-                exceeds: true,
-                error_factor: 10.0,
-            }),
+            accounts: Some(super::super::accounts_sum_of_a_test()),
         },
         sampling: Sampling {
             interval_bytes: 65536,

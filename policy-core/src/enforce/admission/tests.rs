@@ -159,11 +159,6 @@ fn a_deferral_is_counted_where_a_refusal_was_due() {
         "nothing is due below the limit"
     );
     assert_eq!(deferred(DURESS, 8), 0, "only a wait was due");
-    let observed = Word {
-        enforced: false,
-        ..DURESS
-    };
-    assert_eq!(deferred(observed, 8), 0);
     assert_eq!(deferred(Word { over: true, ..OPEN }, 8), 1);
     assert_eq!(deferred(OPEN, 2000), 1, "one object above the whole limit");
 }

@@ -374,11 +374,7 @@ fn a_verdict_has_the_error_that_reports_state() {
 
 /// The accounts sum up to twice the heap, or fit into it.
 fn reading(accounts_bytes: u64) -> Reading {
-    Reading {
-        accounts_bytes,
-        standard_error_bytes: MIB as f64,
-        heap_bytes: 100 * MIB,
-    }
+    Reading::of_mib(accounts_bytes / MIB, 1.0, 100)
 }
 
 #[test]
@@ -445,8 +441,9 @@ fn however_fast_it_grows_the_door_shuts_before_an_error_is_thrown() {
 fn what_is_observed_has_no_reserve_and_no_shut_door() {
     let mut account = Doored::new();
     account.enforced = false;
+    account.is_duress = true;
     account.turn();
-    account.keep(68);
+    assert_eq!(account.keep(68), None, "nobody waits, in duress neither");
     account.decide();
     assert_eq!(account.word(), (false, true), "counted, not refused");
     assert!(!account.enforcement.gates.is_any_asked());

@@ -11,7 +11,7 @@
 //!   over although its limit was raised, or the purses of the verdict are no longer its own;
 //! * a thread is refused without a verdict on its own account and without an object larger than
 //!   the whole limit; or in mode `observe`;
-//! * a request is turned away without such a verdict, waits for nothing, or is let in as a second probe;
+//! * a request is turned away without such a verdict, or is let in as a second probe;
 //! * a charge beyond the stop passes without being due; or a waiting thread goes on without a verdict;
 //!   or a thread waits although its account is only observed or has no limit;
 //! * a thread waits longer, or is granted more, than its grace allows;

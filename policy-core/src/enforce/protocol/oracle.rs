@@ -102,7 +102,7 @@ pub(super) struct Oracle {
     pub(super) is_exact: bool,
     /// Counts that went to gates.
     pub(super) counted: u64,
-    /// What threads and requests have waited for verdicts and look-ups, in milliseconds.
+    /// What threads have waited for verdicts and look-ups, in milliseconds.
     pub(super) waited_ms: u64,
     pub(super) refusals: u64,
     pub(super) convictions: u64,

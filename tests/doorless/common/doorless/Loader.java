@@ -46,12 +46,10 @@ public final class Loader {
     private Loader() {}
 
     public static void serve(Target target) throws Exception {
-        Protocol.serve(commands(target));
-        // Libraries leave threads behind.
-        System.exit(0);
+        Main.serve(commands(target));
     }
 
-    public static Map<String, Protocol.Command> commands(Target target) {
+    private static Map<String, Protocol.Command> commands(Target target) {
         return Map.of(
                 "load", words -> repeat(Integer.parseInt(words[1]), 3, () -> load(target)),
                 "read",

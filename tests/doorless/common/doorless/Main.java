@@ -1,16 +1,19 @@
 package doorless;
 
 import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
 import java.io.OutputStream;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.net.InetSocketAddress;
 import java.util.Arrays;
+import java.util.Map;
 import java.util.concurrent.Executors;
+import victim.Protocol;
 
 /**
  * A server with a neighbour: an HTTP server in the same JVM, which has no limit. Its port is the first argument; the
- * others are those of {@code Host}.
+ * others are those of {@code Host}, which starts the server, and serves commands itself if it is its own client.
  */
 public final class Main {
     private Main() {}
@@ -43,5 +46,12 @@ public final class Main {
             failed.getCause().printStackTrace();
             System.exit(1);
         }
+        serve(Map.of());
+    }
+
+    /** Until the test ends it. Servers leave threads and hooks behind. */
+    static void serve(Map<String, Protocol.Command> commands) throws IOException {
+        Protocol.serve(commands);
+        Runtime.getRuntime().halt(0);
     }
 }

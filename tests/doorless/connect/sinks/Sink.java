@@ -1,4 +1,4 @@
-package innocent;
+package sinks;
 
 import java.util.Collections;
 import java.util.List;
@@ -7,14 +7,22 @@ import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.connect.connector.Task;
 import org.apache.kafka.connect.sink.SinkConnector;
 
-/** A connector whose task counts. */
-public final class InnocentSink extends SinkConnector {
+/** A connector with one task, of the class that its setting {@code task} names. */
+public final class Sink extends SinkConnector {
+    private String task;
+
     @Override
-    public void start(Map<String, String> settings) {}
+    public void start(Map<String, String> settings) {
+        task = settings.get("task");
+    }
 
     @Override
     public Class<? extends Task> taskClass() {
-        return InnocentTask.class;
+        try {
+            return Class.forName(task).asSubclass(Task.class);
+        } catch (ClassNotFoundException missing) {
+            throw new IllegalStateException(missing);
+        }
     }
 
     @Override

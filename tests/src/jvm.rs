@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use heapwarden_harness::process::Guard;
+use heapwarden_harness::process::{Guard, without_surroundings};
 use tempfile::TempDir;
 
 /// Longest that a victim may take over one command.
@@ -207,7 +207,7 @@ impl Builder {
             }
             None => Command::new(java),
         };
-        command
+        without_surroundings(&mut command)
             .args(self.vm.collector.flags())
             .arg(format!("-Xmx{}", self.heap))
             .arg("-Xcheck:jni")
@@ -220,9 +220,6 @@ impl Builder {
                 self.folder.path().display()
             ))
             .args(&self.flags)
-            .env_remove("JAVA_TOOL_OPTIONS")
-            .env_remove("JDK_JAVA_OPTIONS")
-            .env_remove("HEAPWARDEN_CONFIG")
             .current_dir(self.folder.path());
         for (name, value) in &self.environment {
             command.env(name, value);

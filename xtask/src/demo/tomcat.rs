@@ -14,6 +14,7 @@ use crate::process::{self, Running};
 use crate::tools::Jdk;
 use crate::{interrupt, process::last_lines};
 use heapwarden_harness::http;
+use heapwarden_harness::process::without_surroundings;
 
 /// How long it may take until every application and the agent answer.
 const START_MAXIMUM: Duration = Duration::from_secs(40);
@@ -31,9 +32,6 @@ const OPENED: [&str; 6] = [
     "java.base/java.util.concurrent",
     "java.rmi/sun.rmi.transport",
 ];
-
-/// Settings of the surroundings that would change the JVM under the demo's feet.
-const NOT_INHERITED: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
 
 /// A running Tomcat; ended by its process id when dropped.
 pub(crate) struct Tomcat {
@@ -78,9 +76,7 @@ impl Tomcat {
                     .context("a file handle cannot be copied")?,
             )
             .stderr(output);
-        for variable in NOT_INHERITED {
-            command.env_remove(variable);
-        }
+        without_surroundings(&mut command);
         let mut running = Running::start(&mut command)?;
         let (applications, agent) =
             wait_ready(&mut running, &log, &run_file, begun + START_MAXIMUM).with_context(
@@ -138,9 +134,7 @@ impl Tomcat {
     pub(crate) fn collect(&self) -> Result<()> {
         let mut command = Command::new(&self.jcmd);
         command.args([&self.id().to_string(), "GC.run"]);
-        for variable in NOT_INHERITED {
-            command.env_remove(variable);
-        }
+        without_surroundings(&mut command);
         process::run_lines(&mut command, None, |_| ())
     }
 }

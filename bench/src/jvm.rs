@@ -142,9 +142,7 @@ impl Jvm {
     /// The agent's listener. The run file is there once it is bound.
     pub(crate) fn listener(&self, run_file: &Path) -> Result<Listener> {
         for _ in 0..200 {
-            if let Ok(text) = std::fs::read_to_string(run_file)
-                && let Ok(listener) = Listener::of_run_file(&text)
-            {
+            if let Some(listener) = Listener::of_run_file(run_file) {
                 return Ok(listener);
             }
             thread::sleep(Duration::from_millis(50));

@@ -15,6 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use heapwarden_harness::process::{Guard, without_surroundings};
+use heapwarden_harness::run_file;
 use tempfile::TempDir;
 
 /// Longest that a victim may take over one command.
@@ -369,11 +370,7 @@ impl Jvm {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         let path = self.run_file();
-        let address = command::poll(command::PATIENCE, || {
-            let text = std::fs::read_to_string(&path).ok()?;
-            let json: serde_json::Value = serde_json::from_str(&text).ok()?;
-            json["listen"].as_str()?.parse().ok()
-        });
+        let address = command::poll(command::PATIENCE, || run_file::listener(&path));
         address.unwrap_or_else(|| panic!("no address in {}:\n{}", path.display(), self.log()))
     }
 

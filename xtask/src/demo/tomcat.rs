@@ -15,6 +15,7 @@ use crate::tools::Jdk;
 use crate::{interrupt, process::last_lines};
 use heapwarden_harness::http;
 use heapwarden_harness::process::without_surroundings;
+use heapwarden_harness::run_file;
 
 /// How long it may take until every application and the agent answer.
 const START_MAXIMUM: Duration = Duration::from_secs(40);
@@ -212,11 +213,7 @@ fn wait_ready(
         if let Some(status) = running.ended()? {
             bail!("it ended ({status}) before it was ready");
         }
-        if let Some(agent) = fs::read_to_string(run_file)
-            .ok()
-            .as_deref()
-            .and_then(listen_address)
-        {
+        if let Some(agent) = run_file::listener(run_file) {
             missing = "200 from the agent's /-/ready";
             if answers(agent, "/-/ready") {
                 missing = "Tomcat's port in its log";
@@ -249,12 +246,6 @@ fn answers(address: SocketAddr, path: &str) -> bool {
     matches!(http::get(address, path), Ok(answer) if answer.status == 200)
 }
 
-/// The agent's address in its run file; none while that is being written.
-fn listen_address(run_file: &str) -> Option<SocketAddr> {
-    let json: serde_json::Value = serde_json::from_str(run_file).ok()?;
-    json.get("listen")?.as_str()?.parse().ok()
-}
-
 /// Tomcat's address in its log: it names a connector on port 0 `…-auto-<index>-<port>` once it is
 /// bound and started.
 fn http_address(log: &str) -> Option<SocketAddr> {
@@ -271,12 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_addresses_are_read() {
-        assert_eq!(
-            listen_address("{\"pid\":1,\"listen\":\"127.0.0.1:41234\"}\n"),
-            Some("127.0.0.1:41234".parse().unwrap())
-        );
-        assert_eq!(listen_address("{\"pid\":1,\"li"), None);
+    fn tomcats_address_is_read() {
         let log = "\
 x INFO [main] org.apache.coyote.AbstractProtocol.init Initializing ProtocolHandler [\"http-nio-127.0.0.1-auto-1\"]
 x INFO [main] org.apache.coyote.AbstractProtocol.start Starting ProtocolHandler [\"http-nio-127.0.0.1-auto-1-37635\"]

@@ -2,12 +2,13 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use heapwarden_harness::process::{self, Guard};
 
 use crate::jdk::Jdk;
 use crate::scrape::Listener;
@@ -30,36 +31,21 @@ pub(crate) const ALIKE: &str = "-Xbatch";
 ///
 /// # Errors
 /// Where it goes on for longer than a minute.
-pub(crate) fn end(child: &mut Child, look_every: Duration) -> Result<ExitStatus> {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(status) = child.try_wait().context("the JVM cannot be waited for")? {
-            return Ok(status);
-        }
-        if Instant::now() > deadline {
-            bail!("the JVM did not end within {} s", PATIENCE.as_secs());
-        }
-        thread::sleep(look_every);
-    }
+pub(crate) fn end(jvm: &mut Guard, look_every: Duration) -> Result<ExitStatus> {
+    process::wait_looking_every(look_every, jvm.child(), PATIENCE)
+        .with_context(|| format!("the JVM did not end within {} s", PATIENCE.as_secs()))
 }
 
 /// `java` without the user's own options for it and for the agent, which would be measured too.
 pub(crate) fn command(jdk: &Jdk) -> Command {
     let mut command = Command::new(jdk.program("java"));
-    for variable in ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"] {
-        command.env_remove(variable);
-    }
-    for (variable, _) in std::env::vars_os() {
-        if variable.to_string_lossy().starts_with("HEAPWARDEN_") {
-            command.env_remove(variable);
-        }
-    }
+    process::without_surroundings(&mut command);
     command
 }
 
 /// A running JVM, ended when dropped.
 pub(crate) struct Jvm {
-    child: Child,
+    child: Guard,
     input: ChildStdin,
     lines: Receiver<String>,
     log: PathBuf,
@@ -70,15 +56,14 @@ impl Jvm {
     pub(crate) fn start(jdk: &Jdk, arguments: &[String], log: &Path) -> Result<Jvm> {
         let errors = std::fs::File::create(log)
             .with_context(|| format!("{} cannot be written", log.display()))?;
-        let mut child = command(jdk)
-            .args(arguments)
+        let mut java = command(jdk);
+        java.args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(errors)
-            .spawn()
-            .context("java cannot be started")?;
-        let input = child.stdin.take().expect("it is piped");
-        let output = child.stdout.take().expect("it is piped");
+            .stderr(errors);
+        let mut child = Guard::start(&mut java).context("java cannot be started")?;
+        let input = child.child().stdin.take().expect("it is piped");
+        let output = child.child().stdout.take().expect("it is piped");
         let (sender, lines) = channel();
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
@@ -157,9 +142,7 @@ impl Jvm {
     /// The agent's listener. The run file is there once it is bound.
     pub(crate) fn listener(&self, run_file: &Path) -> Result<Listener> {
         for _ in 0..200 {
-            if let Ok(text) = std::fs::read_to_string(run_file)
-                && let Ok(listener) = Listener::of_run_file(&text)
-            {
+            if let Some(listener) = Listener::of_run_file(run_file) {
                 return Ok(listener);
             }
             thread::sleep(Duration::from_millis(50));
@@ -232,13 +215,6 @@ fn cpu_ticks(stat: &str) -> Result<u64> {
     match (numbers.next(), numbers.next()) {
         (Some(Ok(user)), Some(Ok(system))) => Ok(user + system),
         _ => bail!("the process's CPU time is not in {stat:?}"),
-    }
-}
-
-impl Drop for Jvm {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use heapwarden_harness::http;
+use heapwarden_harness::{http, run_file};
 use serde_json::Value;
 
 /// An agent's listener.
@@ -14,16 +15,9 @@ pub(crate) struct Listener {
 
 impl Listener {
     /// The one whose address a run file holds.
-    pub(crate) fn of_run_file(text: &str) -> Result<Listener> {
-        let run: Value = serde_json::from_str(text).context("the run file is no JSON")?;
-        let address = run["listen"]
-            .as_str()
-            .context("the run file has no listen")?;
-        Ok(Listener {
-            address: address
-                .parse()
-                .with_context(|| format!("{address} in the run file is no address"))?,
-        })
+    pub(crate) fn of_run_file(path: &Path) -> Option<Listener> {
+        let address = run_file::listener(path)?;
+        Some(Listener { address })
     }
 
     /// `/api/v1/accounts`.
@@ -33,7 +27,8 @@ impl Listener {
 
     /// `/metrics`, all of one moment.
     pub(crate) fn metrics(&self) -> Result<Metrics> {
-        self.get("/metrics").map(Metrics)
+        self.get("/metrics")
+            .map(|text| Metrics(policy_report::Metrics::parse(&text)))
     }
 
     /// One value of `/metrics`, by its name with its labels as written there.
@@ -48,45 +43,35 @@ impl Listener {
     }
 }
 
-/// A text of metrics.
-pub(crate) struct Metrics(String);
+/// One reading of the metrics, of which a measurement needs what it asks for.
+pub(crate) struct Metrics(policy_report::Metrics);
 
 impl Metrics {
     /// One value, by its name with its labels as written there.
     pub(crate) fn value(&self, series: &str) -> Result<f64> {
         self.0
-            .lines()
-            .find_map(|line| line.strip_prefix(series)?.strip_prefix(' '))
-            .and_then(|value| value.trim().parse().ok())
+            .written(series)
             .with_context(|| format!("/metrics has no {series}"))
     }
 
     /// The sum of a family's values; there must be one at least.
     pub(crate) fn sum(&self, family: &str) -> Result<f64> {
-        let values = self.family(family).map(|(_, value)| value);
-        values
-            .reduce(|sum, value| sum + value)
-            .with_context(|| format!("/metrics has no {family}"))
+        ensure!(
+            self.0.series(family).next().is_some(),
+            "/metrics has no {family}"
+        );
+        Ok(self.0.sum(family))
     }
 
     /// The values of a family with one label, by that label's value; there must be one at least.
     pub(crate) fn by_label(&self, family: &str) -> Result<BTreeMap<String, f64>> {
         let values: BTreeMap<String, f64> = self
-            .family(family)
-            .filter_map(|(labels, value)| Some((labels.split('"').nth(1)?.to_owned(), value)))
+            .0
+            .series(family)
+            .filter_map(|(labels, value)| Some((labels.values().next()?.clone(), value)))
             .collect();
         ensure!(!values.is_empty(), "/metrics has no {family} with labels");
         Ok(values)
-    }
-
-    /// The series of a family: labels as written there, and value.
-    fn family(&self, family: &str) -> impl Iterator<Item = (&str, f64)> {
-        self.0.lines().filter_map(move |line| {
-            let rest = line.strip_prefix(family)?;
-            let is_whole_name = rest.starts_with(['{', ' ']);
-            let (labels, value) = rest.rsplit_once(' ').filter(|_| is_whole_name)?;
-            Some((labels, value.parse().ok()?))
-        })
     }
 }
 
@@ -95,9 +80,9 @@ mod tests {
     use super::*;
 
     fn metrics() -> Metrics {
-        Metrics(
-            "# TYPE a gauge\na_b{part=\"x\"} 1\na{part=\"x\"} 2.5\na{part=\"y z\"} 4\n".to_owned(),
-        )
+        Metrics(policy_report::Metrics::parse(
+            "# TYPE a gauge\na_b{part=\"x\"} 1\na{part=\"x\"} 2.5\na{part=\"y z\"} 4\n",
+        ))
     }
 
     #[test]

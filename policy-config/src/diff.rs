@@ -6,11 +6,15 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 
+use crate::exact::Exact;
 use crate::glob::Glob;
-use crate::interrupt::Listed;
+use crate::interrupt::{Interrupts, Listed};
 use crate::leak::AcknowledgedLeak;
-use crate::schema::{Account, Charge, Enforcement, LeakPaths, Limit, Matcher, Mode, Policy, When};
-use crate::snapshots::Snapshots;
+use crate::schema::{
+    Account, AgentSection, Charge, Enforcement, LeakPaths, LeakSettings, Limit, Matcher, Mode,
+    Policy, Privacy, Sampling, When,
+};
+use crate::snapshots::{Snapshots, every_text};
 use crate::thin::Thin;
 
 /// Most lines a diff has; one more says how many are left out.
@@ -24,91 +28,30 @@ impl Policy {
     /// Accounts are recognised by name, those without one by what they match; one whose
     /// name is gone and one whose name is new that match the same are one account renamed.
     pub fn diff(old: &Policy, new: &Policy) -> Vec<String> {
+        // Each part is destructured in full: a key that is added without a line here is a compile error, not
+        // an edit that takes effect without a line in the log and a new generation.
+        let Policy {
+            agent,
+            sampling,
+            enforcement,
+            snapshots,
+            exact,
+            leak_settings,
+            privacy,
+            accounts,
+            leaks,
+        } = new;
         let mut lines = Vec::new();
-        let from = lines.len();
-        change(&mut lines, "listen", &old.agent.listen, &new.agent.listen);
-        change(
-            &mut lines,
-            "listen-strict",
-            &old.agent.listen_strict,
-            &new.agent.listen_strict,
-        );
-        at_the_next_start(&mut lines[from..]);
-        change(
-            &mut lines,
-            "sampling interval",
-            &old.sampling.interval,
-            &new.sampling.interval,
-        );
-        change(
-            &mut lines,
-            "sampling principals",
-            &old.sampling.principals,
-            &new.sampling.principals,
-        );
-        let from = lines.len();
-        change(
-            &mut lines,
-            "sampling max-tracked",
-            &old.sampling.max_tracked,
-            &new.sampling.max_tracked,
-        );
-        at_the_next_start(&mut lines[from..]);
-        let budget = |policy: &Policy| match policy.sampling.cpu_budget_percent {
-            Some(percent) => format!("{percent}%"),
-            None => "none".to_owned(),
-        };
-        change(
-            &mut lines,
-            "sampling cpu-budget",
-            &budget(old),
-            &budget(new),
-        );
-        diff_thin(&mut lines, &old.sampling.thin, &new.sampling.thin);
-        change(
-            &mut lines,
-            "exact accounts",
-            &old.exact.accounts,
-            &new.exact.accounts,
-        );
-        change(
-            &mut lines,
-            "exact contexts",
-            &Listed(&old.exact.contexts),
-            &Listed(&new.exact.contexts),
-        );
-        change(
-            &mut lines,
-            "exact bytecodes",
-            &old.exact.bytecodes,
-            &new.exact.bytecodes,
-        );
-        diff_snapshots(&mut lines, old.snapshots.as_ref(), new.snapshots.as_ref());
-        diff_enforcement(&mut lines, &old.enforcement, &new.enforcement);
-        diff_accounts(&mut lines, &old.accounts, &new.accounts);
-        diff_sites(
-            &mut lines,
-            &old.leak_settings.sites,
-            &new.leak_settings.sites,
-        );
-        let paths = |policy: &Policy| match policy.leak_settings.paths {
-            LeakPaths::Off => LeakPaths::Off.as_str().to_owned(),
-            on @ LeakPaths::Forked => {
-                format!(
-                    "{}, {} a day",
-                    on.as_str(),
-                    policy.leak_settings.paths_per_day
-                )
-            }
-        };
-        change(&mut lines, "leaks paths", &paths(old), &paths(new));
-        change(
-            &mut lines,
-            "privacy values",
-            &old.privacy.values,
-            &new.privacy.values,
-        );
-        diff_leaks(&mut lines, &old.leaks, &new.leaks);
+        diff_agent(&mut lines, &old.agent, agent);
+        diff_sampling(&mut lines, &old.sampling, sampling);
+        diff_exact(&mut lines, &old.exact, exact);
+        diff_snapshots(&mut lines, old.snapshots.as_ref(), snapshots.as_ref());
+        diff_enforcement(&mut lines, &old.enforcement, enforcement);
+        diff_accounts(&mut lines, &old.accounts, accounts);
+        diff_leak_settings(&mut lines, &old.leak_settings, leak_settings);
+        let Privacy { values } = privacy;
+        change(&mut lines, "privacy values", &old.privacy.values, values);
+        diff_leaks(&mut lines, &old.leaks, leaks);
         let left_out = lines.len().saturating_sub(MAX_LINES);
         if left_out > 0 {
             lines.truncate(MAX_LINES);
@@ -129,6 +72,61 @@ fn at_the_next_start(lines: &mut [String]) {
     for line in lines {
         line.push_str(" (when the JVM is started again)");
     }
+}
+
+fn diff_agent(lines: &mut Vec<String>, old: &AgentSection, new: &AgentSection) {
+    let AgentSection {
+        listen,
+        listen_strict,
+    } = new;
+    let from = lines.len();
+    change(lines, "listen", &old.listen, listen);
+    change(lines, "listen-strict", &old.listen_strict, listen_strict);
+    at_the_next_start(&mut lines[from..]);
+}
+
+fn diff_sampling(lines: &mut Vec<String>, old: &Sampling, new: &Sampling) {
+    let Sampling {
+        interval,
+        interval_is_default,
+        principals,
+        max_tracked,
+        cpu_budget_percent,
+        thin,
+    } = new;
+    if old.interval == *interval && old.interval_is_default != *interval_is_default {
+        lines.push(match interval_is_default {
+            true => format!("sampling interval {interval}, finer for small limits"),
+            false => format!("sampling interval {interval}, no finer for small limits"),
+        });
+    }
+    change(lines, "sampling interval", &old.interval, interval);
+    change(lines, "sampling principals", &old.principals, principals);
+    let from = lines.len();
+    change(lines, "sampling max-tracked", &old.max_tracked, max_tracked);
+    at_the_next_start(&mut lines[from..]);
+    let budget = |percent: Option<f64>| match percent {
+        Some(percent) => format!("{percent}%"),
+        None => "none".to_owned(),
+    };
+    change(
+        lines,
+        "sampling cpu-budget",
+        &budget(old.cpu_budget_percent),
+        &budget(*cpu_budget_percent),
+    );
+    diff_thin(lines, &old.thin, thin);
+}
+
+fn diff_exact(lines: &mut Vec<String>, old: &Exact, new: &Exact) {
+    let Exact {
+        accounts,
+        contexts,
+        bytecodes,
+    } = new;
+    change(lines, "exact accounts", &old.accounts, accounts);
+    change_list(lines, "exact contexts", &old.contexts, contexts);
+    change(lines, "exact bytecodes", &old.bytecodes, bytecodes);
 }
 
 fn diff_thin(lines: &mut Vec<String>, old: &[Thin], new: &[Thin]) {
@@ -170,54 +168,79 @@ fn diff_snapshots(lines: &mut Vec<String>, old: Option<&Snapshots>, new: Option<
         }
         return;
     };
-    let directory = |of: &Snapshots| of.directory.display().to_string();
+    let Snapshots {
+        directory,
+        every,
+        keep,
+        at_exit,
+    } = after;
+    let directories = [&before.directory, directory].map(|path| path.display().to_string());
     change(
         lines,
         "snapshots directory",
-        &directory(before),
-        &directory(after),
+        &directories[0],
+        &directories[1],
     );
-    change(
-        lines,
-        "snapshots every",
-        &before.every_text(),
-        &after.every_text(),
-    );
-    change(lines, "snapshots keep", &before.keep, &after.keep);
-    change(lines, "snapshots at-exit", &before.at_exit, &after.at_exit);
+    let times = [before.every, *every].map(every_text);
+    change(lines, "snapshots every", &times[0], &times[1]);
+    change(lines, "snapshots keep", &before.keep, keep);
+    change(lines, "snapshots at-exit", &before.at_exit, at_exit);
 }
 
 /// Explains the mode: an operator who stops enforcement looks for this line.
 fn diff_enforcement(lines: &mut Vec<String>, old: &Enforcement, new: &Enforcement) {
-    if old.mode != new.mode {
-        let effect = match new.mode {
+    let Enforcement {
+        mode,
+        evidence_budget_percent,
+        mask,
+        when,
+        reserve,
+    } = new;
+    if old.mode != *mode {
+        let effect = match mode {
             Mode::Observe => "from now on nothing is refused",
             Mode::Enforce => "from now on accounts over their limits are refused",
         };
         lines.push(format!(
-            "enforcement mode {} -> {} ({effect})",
-            old.mode, new.mode
+            "enforcement mode {} -> {mode} ({effect})",
+            old.mode
         ));
     }
-    if old.when != new.when {
-        let effect = match new.when {
+    if old.when != *when {
+        let effect = match when {
             When::Always => "from now on limits hold at any time",
             When::HeapIsShort => "from now on limits hold only while the heap is short",
         };
         lines.push(format!(
-            "enforcement when {} -> {} ({effect})",
-            old.when, new.when
+            "enforcement when {} -> {when} ({effect})",
+            old.when
         ));
     }
-    let percent = |enforcement: &Enforcement| format!("{}%", enforcement.evidence_budget_percent);
+    let budgets = [old.evidence_budget_percent, *evidence_budget_percent];
+    let [from, to] = budgets.map(|percent| format!("{percent}%"));
+    change(lines, "enforcement evidence-budget", &from, &to);
+    change(lines, "enforcement mask", &old.mask, mask);
+    change(lines, "enforcement reserve", &old.reserve, reserve);
+}
+
+fn diff_leak_settings(lines: &mut Vec<String>, old: &LeakSettings, new: &LeakSettings) {
+    let LeakSettings {
+        sites,
+        paths,
+        paths_per_day,
+    } = new;
+    diff_sites(lines, &old.sites, sites);
+    // How often counts only where they are found at all.
+    let text = |paths: LeakPaths, per_day: u32| match paths {
+        LeakPaths::Off => paths.to_string(),
+        LeakPaths::Forked => format!("{paths}, {per_day} a day"),
+    };
     change(
         lines,
-        "enforcement evidence-budget",
-        &percent(old),
-        &percent(new),
+        "leaks paths",
+        &text(old.paths, old.paths_per_day),
+        &text(*paths, *paths_per_day),
     );
-    change(lines, "enforcement mask", &old.mask, &new.mask);
-    change(lines, "enforcement reserve", &old.reserve, &new.reserve);
 }
 
 fn diff_accounts(lines: &mut Vec<String>, old: &[Account], new: &[Account]) {
@@ -372,65 +395,79 @@ fn change_limit(changes: &mut Vec<String>, what: &str, old: Limit, new: Limit) {
     changes.push(format!("{what} {old} -> {new} ({way})"));
 }
 
-fn change_list<T: PartialEq + Display>(changes: &mut Vec<String>, key: &str, old: &[T], new: &[T]) {
+/// A change of what may be cut at some length: then both texts can be the same.
+fn change_cut<T: PartialEq + ToString>(
+    changes: &mut Vec<String>,
+    key: &str,
+    old: &T,
+    new: &T,
+    shown: impl FnOnce(String, String) -> String,
+) {
     if old != new {
-        let (before, after) = (Listed(old).to_string(), Listed(new).to_string());
-        changes.push(if before == after {
-            // Both were cut at the same place.
-            format!("{key} changed")
-        } else {
-            format!("{key} {before} -> {after}")
+        let (before, after) = (old.to_string(), new.to_string());
+        changes.push(match before == after {
+            true => format!("{key} changed"),
+            false => shown(before, after),
         });
     }
 }
 
+fn change_list<T: PartialEq + Display>(changes: &mut Vec<String>, key: &str, old: &[T], new: &[T]) {
+    change_cut(changes, key, &Listed(old), &Listed(new), |before, after| {
+        format!("{key} {before} -> {after}")
+    });
+}
+
 fn diff_account(lines: &mut Vec<String>, old: &Account, new: &Account) {
-    let label = new.label();
+    let Account {
+        // An account is recognised by it: another name is another account, or a renaming.
+        name: _,
+        matcher,
+        charge,
+        soft_limit,
+        limit,
+        throw,
+        door,
+        refuse_with,
+        status,
+        priority,
+        tasks,
+        admit,
+        interrupts: Interrupts {
+            through,
+            never,
+            work,
+        },
+    } = new;
     let mut changes = Vec::new();
-    if old.matcher != new.matcher {
-        let (before, after) = (old.matcher.to_string(), new.matcher.to_string());
-        changes.push(if before == after {
-            // Both were cut at the same place.
-            "packages changed".into()
-        } else {
-            format!("{before} -> {after}")
-        });
-    }
-    change(&mut changes, "charge", &old.charge, &new.charge);
-    change_limit(&mut changes, "soft-limit", old.soft_limit, new.soft_limit);
-    change_limit(&mut changes, "limit", old.limit, new.limit);
-    change(&mut changes, "throw", &old.throw, &new.throw);
-    if old.door != new.door {
-        let (before, after) = (old.door.to_string(), new.door.to_string());
-        changes.push(if before == after {
-            // Both were cut at the same place.
-            "door changed".into()
-        } else {
-            format!("door {before} -> {after}")
-        });
-    }
-    let refuse_with = |account: &Account| match account.refuse_with {
+    change_cut(
+        &mut changes,
+        "packages",
+        &old.matcher,
+        matcher,
+        |before, after| format!("{before} -> {after}"),
+    );
+    change(&mut changes, "charge", &old.charge, charge);
+    change_limit(&mut changes, "soft-limit", old.soft_limit, *soft_limit);
+    change_limit(&mut changes, "limit", old.limit, *limit);
+    change(&mut changes, "throw", &old.throw, throw);
+    change_cut(&mut changes, "door", &old.door, door, |before, after| {
+        format!("door {before} -> {after}")
+    });
+    let [from, to] = [old.refuse_with, *refuse_with].map(|throw| match throw {
         Some(throw) => throw.as_str(),
         None => "as throw",
-    };
-    change(
-        &mut changes,
-        "refuse-with",
-        &refuse_with(old),
-        &refuse_with(new),
-    );
-    change(&mut changes, "status", &old.status, &new.status);
-    change(&mut changes, "priority", &old.priority, &new.priority);
-    change(&mut changes, "tasks", &old.tasks, &new.tasks);
-    change_list(&mut changes, "admit", &old.admit, &new.admit);
-    let (before, after) = (&old.interrupts, &new.interrupts);
-    for (key, before, after) in [
-        ("interrupt-through", &before.through, &after.through),
-        ("never-interrupt", &before.never, &after.never),
-    ] {
-        change_list(&mut changes, key, before, after);
-    }
-    change_list(&mut changes, "work", &before.work, &after.work);
+    });
+    change(&mut changes, "refuse-with", &from, &to);
+    change(&mut changes, "status", &old.status, status);
+    change(&mut changes, "priority", &old.priority, priority);
+    change(&mut changes, "tasks", &old.tasks, tasks);
+    change_list(&mut changes, "admit", &old.admit, admit);
+    let before = &old.interrupts;
+    change_list(&mut changes, "interrupt-through", &before.through, through);
+    change_list(&mut changes, "never-interrupt", &before.never, never);
+    change_list(&mut changes, "work", &before.work, work);
+    let label = new.label();
     lines.extend(
         changes
             .into_iter()

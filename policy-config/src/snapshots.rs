@@ -40,8 +40,12 @@ impl Snapshots {
 
     /// `every` as the policy spells it.
     pub fn every_text(&self) -> String {
-        self.every.map_or_else(|| "off".into(), format_duration)
+        every_text(self.every)
     }
+}
+
+pub(crate) fn every_text(every: Option<Duration>) -> String {
+    every.map_or_else(|| "off".into(), format_duration)
 }
 
 pub(crate) fn read(section: &Section<'_, '_>, sink: &mut Sink) -> Option<Snapshots> {

@@ -1,5 +1,6 @@
 // What is wrong, as far as the agent's documents tell. `heapwarden doctor` also looks at the process.
 
+import { DECLARED } from "./declared.js";
 import { accountLink, classLink, el, nameNode, note } from "./dom.js";
 import { amountText, bytesText, countText, durationText, nameText, rateText } from "./format.js";
 
@@ -8,8 +9,32 @@ const NOTICEABLE_MS = 2000;
 /** The largest standard error at a limit that is not remarked on. */
 const MOST_ERROR_SHARE = 0.1;
 
-function finding(severity, name, ...sentence) {
+/** What undeployed versions left counts from here on, in bytes. */
+const LEFT_BEHIND_BYTES = 1 << 20;
+
+/** A finding as grave as this, which its declaration must allow. */
+function graveFinding(severity, name, ...sentence) {
+  if (!DECLARED[name].severities.includes(severity)) {
+    throw new Error(`${name} is no ${severity}`);
+  }
   return { severity, name, sentence };
+}
+
+/** A finding with words of its own. */
+function finding(name, ...sentence) {
+  return graveFinding(DECLARED[name].severities[0], name, ...sentence);
+}
+
+function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** A finding with the words of its declaration: of an account, or of none (null). */
+function declared(name, account, ...figures) {
+  const { sentence, advice } = DECLARED[name];
+  const [before, after] = capital(sentence).split("{account}");
+  const subject = after === undefined ? [before] : [before, accountLink(account), after];
+  return finding(name, ...subject, ...(figures.length === 0 ? ["."] : [" (", ...figures, ").", advice === "" ? "" : ` ${capital(advice)}.`]));
 }
 
 /**
@@ -41,6 +66,18 @@ function mostDeferred(account) {
   return most?.[0];
 }
 
+/** Whether it was turned away, refused, or should have been. The grace after a refusal is part of it. */
+function wasRefused(account) {
+  const deferred = Object.entries(account.deferred_by_reason ?? {}).some(([reason, times]) => times > 0 && reason !== "grace");
+  return account.refusals_total > 0 || account.admission_refusals_total > 0 || deferred;
+}
+
+/** Whether its door is shut, and that no error was thrown is right: it is within its reserve, or none was due. */
+function isTurnedAway(account) {
+  const most = (account.limit_bytes ?? 0) + (account.reserve_bytes ?? 0);
+  return account.door === "shut" && ((account.tree ?? account).live_bytes <= most || mostDeferred(account) === undefined);
+}
+
 /** Severity, name, what stands behind the account's name, and what to do; null if nothing is to be told. */
 function toldOf(account, enforces) {
   const isOver = account.state === "over";
@@ -53,7 +90,7 @@ function toldOf(account, enforces) {
   if (isOver && !enforces) {
     return ["warning", "over-limit", [" is over its limit; the policy only observes, so nothing is refused"], raise];
   }
-  if (isOver && account.refusals_total === 0 && !isShut) {
+  if (isOver && account.refusals_total === 0 && !isTurnedAway(account)) {
     const reason = mostDeferred(account);
     return reason === undefined ? ["warning", "never-refused", [` is over its limit and was never refused: none was due yet${slowed(account)}`], ""]
       : ["error", "never-refused", [` is over its limit and was never refused: refusals are put off, mostly for the reason ${nameText(reason)}${slowed(account)}`], ""];
@@ -72,8 +109,8 @@ function toldOf(account, enforces) {
   if (account.threads_killed_total > 0) {
     return ["warning", "threads-killed", [" was refused earlier"], ""];
   }
-  if (account.refusals_total > 0 || account.admission_refusals_total > 0) {
-    return ["note", "refused-before", [" was over its limit before"], ""];
+  if (wasRefused(account)) {
+    return ["note", "refused-before", [" was refused earlier, or would have been; it is not over its limit now"], ""];
   }
   return waitsNoticeably(account)
     ? ["note", "waited-before", [" was made to wait earlier, until a collection showed that it is below its limit"], ""] : null;
@@ -110,7 +147,7 @@ function ofLimitedAccounts({ accounts, policy }) {
     const [severity, name, sentence, remedy] = told;
     const killed = account.threads_killed_total > 0;
     const threads = killed ? [`; errors ended ${countText(account.threads_killed_total)} of its threads, and what they did may not be done any more`] : [];
-    found.push(finding(killed && severity === "note" ? "warning" : severity, name, accountLink(account.name), ...sentence, ...threads,
+    found.push(graveFinding(killed && severity === "note" ? "warning" : severity, name, accountLink(account.name), ...sentence, ...threads,
       ` (${figuresOf(account)}).`, remedy === "" ? "" : ` ${remedy}`));
   }
   return found;
@@ -118,29 +155,28 @@ function ofLimitedAccounts({ accounts, policy }) {
 
 function ofTheSum({ heap }) {
   const sum = heap.accounts;
-  return sum?.exceeds ? [finding("error", "accounts-exceed-heap",
+  return sum?.exceeds ? [finding("accounts-exceed-heap",
     `The figures are wrong: the accounts sum up to ${amountText(sum.live_bytes, sum.standard_error_bytes)}, where the heap has ${bytesText(sum.heap_bytes)} in use. No account is refused until they fit again, and all errors are stated ${sum.error_factor.toFixed(1)} times as large. heapwarden doctor says what may help.`)] : [];
 }
 
 function ofTheHeap({ heap, enforcement }) {
-  return enforcement?.duress ? [finding("warning", "heap-is-short",
-    `The heap is short: ${bytesText(heap.used_after_gc_bytes)} of ${bytesText(heap.max_bytes)} were in use after the latest collection. The account that is furthest beyond its limit is refused first. Give the JVM a larger heap, or lower the limits until their sum fits into it.`)] : [];
+  return enforcement?.duress ? [declared("heap-is-short", null,
+    `${bytesText(heap.used_after_gc_bytes)} of ${bytesText(heap.max_bytes)} in use after the latest collection`)] : [];
 }
 
 function ofAccounts({ accounts }) {
   const found = [];
   for (const account of accounts) {
-    const link = accountLink(account.name);
     const whole = account.tree ?? account;
-    const live = amountText(whole.live_bytes, whole.live_standard_error_bytes);
     if (account.soft_limit_bytes && account.state === "open" && whole.live_bytes > account.soft_limit_bytes) {
-      found.push(finding("warning", "over-soft-limit", link, ` is over its soft limit with ${live}.`));
+      found.push(declared("over-soft-limit", account.name,
+        `live ${amountText(whole.live_bytes, whole.live_standard_error_bytes)}, soft limit ${bytesText(account.soft_limit_bytes)}`));
     }
     if (account.retired_loaders > 0) {
-      found.push(finding("warning", "retired", link, `: ${countText(account.retired_loaders)} undeployed versions still hold bytes.`));
+      found.push(declared("retired-loader", account.name, `${countText(account.retired_loaders)} class loaders`));
     }
-    if (account.left_behind_bytes > 0) {
-      found.push(finding("warning", "left-behind", link, `: undeployed versions left ${amountText(account.left_behind_bytes)} behind.`));
+    if (account.left_behind_bytes >= LEFT_BEHIND_BYTES) {
+      found.push(declared("left-behind", account.name, bytesText(account.left_behind_bytes)));
     }
   }
   return found;
@@ -152,63 +188,66 @@ function ofLimits({ accounts, heap, sampling }) {
   const limited = accounts.filter((one) => one.limit_bytes);
   const above = limited.filter((one) => heap.max_bytes > 0 && one.limit_bytes >= heap.max_bytes);
   for (const account of above) {
-    found.push(finding("warning", "limit-above-heap", accountLink(account.name),
-      ` cannot reach its limit of ${bytesText(account.limit_bytes)}: the JVM runs out of memory first, at ${bytesText(heap.max_bytes)}.`));
+    found.push(declared("limit-above-heap", account.name, `limit ${bytesText(account.limit_bytes)}, maximum heap ${bytesText(heap.max_bytes)}`));
   }
   // The limits of scopes are part of the limit of their service.
   const names = new Set(limited.map((one) => one.name));
   const sum = limited.filter((one) => !names.has(one.parent)).reduce((all, one) => all + one.limit_bytes, 0);
   if (above.length === 0 && heap.max_bytes > 0 && sum > heap.max_bytes) {
-    found.push(finding("note", "limits-overcommitted",
-      `The limits together, ${bytesText(sum)}, exceed the maximum heap of ${bytesText(heap.max_bytes)}: the JVM can run out of memory before any account is over its limit.`));
+    found.push(declared("limits-overcommitted", null, `limits ${bytesText(sum)}, maximum heap ${bytesText(heap.max_bytes)}`));
   }
   for (const account of accounts) {
     const limit = account.limit_bytes || account.soft_limit_bytes;
     const error = Math.sqrt(sampling.interval_bytes * (limit ?? 0));
     if (limit && error > MOST_ERROR_SHARE * limit) {
-      found.push(finding("warning", "interval-too-coarse", accountLink(account.name),
-        `: the sampling interval of ${bytesText(sampling.interval_bytes)} is too coarse for a limit of ${bytesText(limit)}; the standard error there is ${bytesText(Math.round(error))}.`));
+      found.push(declared("interval-too-coarse", account.name,
+        `limit ${bytesText(limit)}, standard error there ${bytesText(Math.round(error))}, interval ${bytesText(sampling.interval_bytes)}`));
     }
   }
   return found;
 }
 
+/** One finding an account. */
 function ofLeaks(leaks) {
-  return (leaks?.suspects ?? []).map((one) => finding("error", "leak-suspected",
-    accountLink(one.account), " leaks ", classLink(one.account, one.class),
-    ` at ${rateText(one.growth_bytes_per_second)}, suspected ${one.since_seconds > 0 ? `for ${durationText(one.since_seconds)}` : "just now"}.`));
+  const suspects = new Map();
+  for (const one of leaks?.suspects ?? []) {
+    suspects.set(one.account, [...(suspects.get(one.account) ?? []), one]);
+  }
+  return [...suspects].map(([account, ones]) => declared("leak-suspected", account, ...ones.flatMap((one, at) => [
+    at === 0 ? "" : ", ", classLink(account, one.class),
+    ` at ${rateText(one.growth_bytes_per_second)}, suspected ${one.since_seconds > 0 ? `for ${durationText(one.since_seconds)}` : "just now"}`])));
 }
 
 function ofAgent(accounts) {
   const found = [];
   const { policy, sampling, heap, evidence } = accounts;
   if (policy.last_reload_successful === false) {
-    found.push(finding("error", "policy-rejected", "The latest policy file was rejected, and the one before stays in force: ", nameNode(policy.last_error ?? "")));
+    found.push(declared("policy-rejected", null, nameNode(policy.last_error ?? "")));
   }
   if (sampling.samples === 0) {
-    found.push(finding("warning", "no-samples", "There is no sample yet, so all accounts are empty."));
-  } else if (heap.gc_epoch === 0) {
-    found.push(finding("warning", "no-collection", "There was no collection yet, so nothing is known to be live."));
-  } else if (accounts.accounts.every((one) => one.live_bytes === 0) && accounts.accounts.some((one) => one.charged_bytes > 0)) {
-    found.push(finding("note", "nothing-live-yet", "No collection since the agent was loaded is known to cover what was charged: nothing is known to be live yet."));
+    found.push(declared("no-samples", null, "samples: 0"));
+  }
+  if (accounts.accounts.every((one) => one.live_bytes === 0) && accounts.accounts.some((one) => one.charged_bytes > 0)) {
+    found.push(finding("nothing-live-yet", heap.gc_epoch === 0 ? "No live bytes yet: no collection has ended since the agent was loaded."
+      : "No live bytes yet: no collection since then is known to cover what was charged.", ` ${capital(DECLARED["nothing-live-yet"].advice)}.`));
   }
   if (sampling.dropped > 0) {
     const reasons = Object.entries(sampling.dropped_by_reason ?? {}).filter(([, times]) => times > 0);
-    found.push(finding("warning", "samples-dropped",
-      `${countText(sampling.dropped)} samples were dropped (${reasons.map(([why]) => why).join(", ")}); accounts are too low by them.`));
+    found.push(declared("samples-dropped", null, `${countText(sampling.dropped)}: ${reasons.map(([why]) => nameText(why)).join(", ")}`));
   }
-  const waiting = accounts.accounts.some((one) => one.state === "suspect" && waitsNoticeably(one));
-  if (evidence?.budget_used_up_seconds && !waiting) {
-    found.push(finding("warning", "budget-spent", `The budget of collections is used up for ${durationText(evidence.budget_used_up_seconds)}; verdicts wait.`));
+  const suspects = accounts.accounts.filter((one) => one.state === "suspect");
+  // The finding of an account that waits says so.
+  if (evidence?.budget_used_up_seconds && suspects.length > 0 && !suspects.some(waitsNoticeably)) {
+    found.push(declared("evidence-budget-spent", null, `none for ${durationText(evidence.budget_used_up_seconds)}, while an account is suspect`));
   }
   if (accounts.accounts_omitted > 0) {
-    found.push(finding("note", "accounts-omitted", `${countText(accounts.accounts_omitted)} small accounts are not listed.`));
+    found.push(finding("accounts-omitted", `${countText(accounts.accounts_omitted)} small accounts are not listed.`));
   }
-  const limited = accounts.accounts.some((one) => one.limit_bytes);
+  const limited = accounts.accounts.filter((one) => one.limit_bytes);
   // The finding of an account that is over says so.
   const over = accounts.accounts.some((one) => one.state === "over");
-  if (policy.mode === "observe" && limited && !over) {
-    found.push(finding("note", "observes", "The policy observes: errors are counted and not thrown."));
+  if (policy.mode === "observe" && limited.length > 0 && !over) {
+    found.push(declared("observes", null, `mode = "observe", ${countText(limited.length)} accounts with a limit`));
   }
   return found;
 }

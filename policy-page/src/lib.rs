@@ -51,6 +51,7 @@ const MODULES: &[(&str, &str)] = modules![
     "dom.js",
     "source.js",
     "record.js",
+    "declared.js",
     "findings.js",
     "chart.js",
     "table.js",

@@ -10,7 +10,8 @@
 //! - [`History`] and [`SnapshotFiles`]: the JSON of `GET /api/v1/history` and `GET /api/v1/snapshots`;
 //! - [`Contexts`]: the JSON of `GET /api/v1/contexts`;
 //! - [`RunFile`]: the file that the agent's option `run-file` names;
-//! - [`metric_names`]: the names of the metrics of `GET /metrics`.
+//! - [`findings`]: what can be wrong with any of it, for doctor and the page;
+//! - [`metric_names`]: the names of the metrics of `GET /metrics`; [`Metrics`]: its text, read.
 //!
 //! Field names, their order and the metric names are a contract with users and dashboards: extend
 //! them, do not rename them.
@@ -27,10 +28,12 @@
 mod accounts;
 mod contexts;
 mod counts;
+pub mod findings;
 mod history;
 mod instances;
 mod leaks;
 pub mod metric_names;
+mod metrics_text;
 mod number;
 mod run_file;
 mod sites;
@@ -48,6 +51,7 @@ pub use instances::{
     EqualRow, InstanceAnswers, InstanceRow, Instances, InstancesRequest, ShownValue, WastedRow,
 };
 pub use leaks::{Exhaustion, Growing, Leaks, Moment, Suspect};
+pub use metrics_text::{Labels, Metrics};
 pub use run_file::RunFile;
 pub use sites::{AccountSites, ClassSites, Site, Sites};
 pub use snapshot::{Cohort, Held, Run, SNAPSHOT_VERSION, Snapshot, VARIANCE_UNIT_BYTES2};

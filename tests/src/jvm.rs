@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use heapwarden_harness::process::Guard;
+use heapwarden_harness::process::{Guard, without_surroundings};
+use heapwarden_harness::run_file;
 use tempfile::TempDir;
 
 /// Longest that a victim may take over one command.
@@ -207,7 +208,7 @@ impl Builder {
             }
             None => Command::new(java),
         };
-        command
+        without_surroundings(&mut command)
             .args(self.vm.collector.flags())
             .arg(format!("-Xmx{}", self.heap))
             .arg("-Xcheck:jni")
@@ -220,9 +221,6 @@ impl Builder {
                 self.folder.path().display()
             ))
             .args(&self.flags)
-            .env_remove("JAVA_TOOL_OPTIONS")
-            .env_remove("JDK_JAVA_OPTIONS")
-            .env_remove("HEAPWARDEN_CONFIG")
             .current_dir(self.folder.path());
         for (name, value) in &self.environment {
             command.env(name, value);
@@ -372,11 +370,7 @@ impl Jvm {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         let path = self.run_file();
-        let address = command::poll(command::PATIENCE, || {
-            let text = std::fs::read_to_string(&path).ok()?;
-            let json: serde_json::Value = serde_json::from_str(&text).ok()?;
-            json["listen"].as_str()?.parse().ok()
-        });
+        let address = command::poll(command::PATIENCE, || run_file::listener(&path));
         address.unwrap_or_else(|| panic!("no address in {}:\n{}", path.display(), self.log()))
     }
 

@@ -202,11 +202,19 @@ fn number(value: &Value) -> f64 {
         .unwrap_or_else(|| panic!("a number is expected, not {value}"))
 }
 
-/// A parsed Prometheus text exposition.
+/// A parsed Prometheus text exposition, and the type of each of its families.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {
-    samples: BTreeMap<(String, BTreeMap<String, String>), f64>,
+    samples: policy_report::Metrics,
     types: BTreeMap<String, String>,
+}
+
+impl std::ops::Deref for Metrics {
+    type Target = policy_report::Metrics;
+
+    fn deref(&self) -> &policy_report::Metrics {
+        &self.samples
+    }
 }
 
 impl Metrics {
@@ -251,10 +259,10 @@ impl Metrics {
             } else if line.starts_with('#') || line.is_empty() {
                 return fail("neither HELP, TYPE nor sample");
             } else {
-                let (name, labels, value) =
-                    sample(line).ok_or_else(|| format!("not a sample: {line}"))?;
+                let end = line.find(['{', ' ']).unwrap_or(line.len());
+                let name = &line[..end];
                 let kind = metrics.types.get(&family).map_or("", String::as_str);
-                let suffix = name.strip_prefix(&family);
+                let suffix = name.strip_prefix(family.as_str());
                 let is_of_family = match kind {
                     "histogram" => {
                         suffix.is_some_and(|s| ["_bucket", "_sum", "_count"].contains(&s))
@@ -264,28 +272,20 @@ impl Metrics {
                 if !is_of_family {
                     return fail("outside of its family");
                 }
+                if let Err(why) = metrics.samples.take(line) {
+                    return fail(why);
+                }
+                let taken = metrics.samples.series(name).last();
+                let (labels, value) = taken.expect("it was taken in");
                 if labels.contains_key("le") != (suffix == Some("_bucket")) {
                     return fail("`le` is for buckets, and all buckets have it");
                 }
                 if !value.is_finite() || (kind != "gauge" && value < 0.0) {
                     return fail("an impossible value");
                 }
-                if metrics.samples.insert((name, labels), value).is_some() {
-                    return fail("a series twice");
-                }
             }
         }
         Ok(metrics)
-    }
-
-    /// The value of the series with exactly these labels.
-    #[must_use]
-    pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
-        let labels = labels
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect();
-        self.samples.get(&(name.to_owned(), labels)).copied()
     }
 
     /// The value of the series whose one label is `account`.
@@ -294,79 +294,11 @@ impl Metrics {
         self.value(name, &[("account", account)])
     }
 
-    /// Sum over all series of the family; none is 0.
-    #[must_use]
-    pub fn sum(&self, name: &str) -> f64 {
-        self.series(name).map(|(_, value)| value).sum()
-    }
-
-    /// All series of a family.
-    pub fn series<'a>(
-        &'a self,
-        name: &'a str,
-    ) -> impl Iterator<Item = (&'a BTreeMap<String, String>, f64)> {
-        self.samples
-            .iter()
-            .filter(move |((family, _), _)| family == name)
-            .map(|((_, labels), value)| (labels, *value))
-    }
-
-    /// Names of all series; those of a histogram have its suffixes.
-    #[must_use]
-    pub fn names(&self) -> BTreeSet<&str> {
-        self.samples.keys().map(|(name, _)| name.as_str()).collect()
-    }
-
     /// Names of all families, with or without series.
     #[must_use]
     pub fn families(&self) -> BTreeSet<&str> {
         self.types.keys().map(String::as_str).collect()
     }
-}
-
-fn sample(line: &str) -> Option<(String, BTreeMap<String, String>, f64)> {
-    let end = line.find(['{', ' '])?;
-    let name = &line[..end];
-    let valid = |name: &str| {
-        !name.is_empty()
-            && !name.starts_with(|c: char| c.is_ascii_digit())
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    let mut labels = BTreeMap::new();
-    let mut rest = &line[end..];
-    if let Some(inside) = rest.strip_prefix('{') {
-        rest = inside;
-        while !rest.starts_with('}') {
-            let (label, after) = rest.split_once("=\"")?;
-            let (value, after) = quoted(after)?;
-            if !valid(label) || labels.insert(label.to_owned(), value).is_some() {
-                return None;
-            }
-            rest = after.strip_prefix(',').unwrap_or(after);
-        }
-        rest = &rest[1..];
-    }
-    let value = rest.strip_prefix(' ')?;
-    valid(name).then_some(())?;
-    Some((name.to_owned(), labels, value.parse().ok()?))
-}
-
-/// A label's value up to its closing quote, unescaped, and what follows the quote.
-fn quoted(text: &str) -> Option<(String, &str)> {
-    let mut value = String::new();
-    let mut chars = text.char_indices();
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '"' => return Some((value, &text[at + 1..])),
-            '\\' => value.push(match chars.next()?.1 {
-                'n' => '\n',
-                c @ ('\\' | '"') => c,
-                _ => return None,
-            }),
-            c => value.push(c),
-        }
-    }
-    None
 }
 
 #[cfg(test)]

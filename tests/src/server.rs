@@ -8,6 +8,7 @@ use crate::{artifacts, command, jvm_output, maven};
 use heapwarden_harness::http;
 use heapwarden_harness::ports;
 use heapwarden_harness::process::Guard;
+use heapwarden_harness::run_file;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -302,11 +303,7 @@ impl Server {
     #[must_use]
     pub fn agent(&self) -> SocketAddr {
         let path = self.folder.path().join("run.json");
-        let address = command::poll(command::PATIENCE, || {
-            let text = fs::read_to_string(&path).ok()?;
-            let json: serde_json::Value = serde_json::from_str(&text).ok()?;
-            json["listen"].as_str()?.parse().ok()
-        });
+        let address = command::poll(command::PATIENCE, || run_file::listener(&path));
         address.unwrap_or_else(|| panic!("no run-file:\n{}", self.log()))
     }
 

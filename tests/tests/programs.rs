@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use heapwarden_harness::ports;
 use heapwarden_harness::process::Guard;
+use heapwarden_harness::run_file;
 use heapwarden_tests::command::{self, poll};
 use heapwarden_tests::java;
 use heapwarden_tests::jdk::{
@@ -198,11 +199,7 @@ fn kafka_has_an_account_and_a_limit_for_all_services_binds_it() {
         .stderr(out);
     let mut guard = Guard::start(&mut command).expect("a JDK has java");
     let read = || fs::read_to_string(&log).unwrap_or_default();
-    let address = poll(SOON, || {
-        let text = fs::read_to_string(site.folder().join("run.json")).ok()?;
-        let json: serde_json::Value = serde_json::from_str(&text).ok()?;
-        json["listen"].as_str()?.parse().ok()
-    });
+    let address = poll(SOON, || run_file::listener(&site.folder().join("run.json")));
     let address = address.unwrap_or_else(|| panic!("no run file:\n{}", read()));
     let bound = poll(SOON, || {
         assert!(guard.ended().is_none(), "{}", read());

@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use heapwarden_harness::process::Guard;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
@@ -26,19 +27,14 @@ pub(crate) fn measure(rig: &Rig, arguments: &[String], has_agent: bool) -> Resul
     let errors = File::create(&log).with_context(|| format!("{}", log.display()))?;
     let cpu_before = children_cpu_ns()?;
     let begun = Instant::now();
-    let mut child = jvm::command(&rig.jdk)
-        .args(arguments)
+    let mut java = jvm::command(&rig.jdk);
+    java.args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(errors)
-        .spawn()
-        .context("java cannot be started")?;
+        .stderr(errors);
+    let mut child = Guard::start(&mut java).context("java cannot be started")?;
     let ended = jvm::end(&mut child, LOOK_EVERY);
     let wall = begun.elapsed();
-    if ended.is_err() {
-        let _ = child.kill();
-        let _ = child.wait();
-    }
     let status = ended?;
     ensure!(status.success(), "the JVM failed ({status})");
     let told = fs::read_to_string(&log).unwrap_or_default();

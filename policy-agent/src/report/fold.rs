@@ -203,27 +203,70 @@ fn without_details(account: &Account) -> Account {
 }
 
 /// Adds the gauges of `from`. Limits and reserves are not added: a sum of limits limits nothing.
+///
+/// It names every field, so that one that is added cannot be forgotten in `_other`: a gauge is added here, a
+/// counter in [`Counters`].
 fn absorb_gauges(into: &mut Account, from: &Account) {
+    let Account {
+        live_bytes,
+        live_standard_error_bytes,
+        live_at_most_bytes,
+        charged_bytes,
+        standard_error_bytes,
+        live_objects,
+        state,
+        door,
+        ineffective,
+        retired_loaders,
+        left_behind_bytes,
+        // What one account is. Scopes inside it may be folded too: sums over trees would count them twice.
+        name: _,
+        kind: _,
+        service: _,
+        parent: _,
+        tree: _,
+        live_by_ratio: _,
+        soft_limit_bytes: _,
+        limit_bytes: _,
+        reserve_bytes: _,
+        // Details.
+        places: _,
+        places_elsewhere: _,
+        routes: _,
+        principals: _,
+        classes: _,
+        // Counters.
+        allocated_bytes_total: _,
+        allocated_objects_total: _,
+        exact: _,
+        soft_limit_events_total: _,
+        refusals_total: _,
+        would_refuse_total: _,
+        admission_refusals_total: _,
+        threads_killed_total: _,
+        waited_ms_total: _,
+        deferred: _,
+    } = from;
     let add = |a: &mut u64, b: u64| *a = a.saturating_add(b);
-    add(&mut into.live_bytes, from.live_bytes);
-    add(&mut into.charged_bytes, from.charged_bytes);
-    add(&mut into.live_objects, from.live_objects);
-    add(&mut into.retired_loaders, from.retired_loaders);
-    add(&mut into.left_behind_bytes, from.left_behind_bytes);
+    add(&mut into.live_bytes, *live_bytes);
+    add(&mut into.charged_bytes, *charged_bytes);
+    add(&mut into.live_objects, *live_objects);
+    add(&mut into.retired_loaders, *retired_loaders);
+    add(&mut into.left_behind_bytes, *left_behind_bytes);
     // Variances of independent estimates add.
-    into.standard_error_bytes = into.standard_error_bytes.hypot(from.standard_error_bytes);
+    into.standard_error_bytes = into.standard_error_bytes.hypot(*standard_error_bytes);
     into.live_standard_error_bytes =
-        (into.live_standard_error_bytes).hypot(from.live_standard_error_bytes);
+        (into.live_standard_error_bytes).hypot(*live_standard_error_bytes);
     // One bound holds for the unseen bytes of two accounts as for those of one.
     into.live_at_most_bytes =
-        (into.live_at_most_bytes.zip(from.live_at_most_bytes)).map(|(a, b)| a.max(b));
-    into.ineffective = into.ineffective.take().or_else(|| from.ineffective.clone());
-    into.state = match (into.state, from.state) {
+        (into.live_at_most_bytes.zip(*live_at_most_bytes)).map(|(a, b)| a.max(b));
+    into.ineffective = into.ineffective.take().or_else(|| ineffective.clone());
+    into.state = match (into.state, *state) {
         (State::Over, _) | (_, State::Over) => State::Over,
         (State::Suspect, _) | (_, State::Suspect) => State::Suspect,
         (State::Open, State::Open) => State::Open,
     };
-    into.door = match (into.door, from.door) {
+    into.door = match (into.door, *door) {
         (DoorState::Shut, _) | (_, DoorState::Shut) => DoorState::Shut,
         (DoorState::Open, _) | (_, DoorState::Open) => DoorState::Open,
         (DoorState::None, DoorState::None) => DoorState::None,
@@ -318,32 +361,56 @@ impl Counters {
     }
 
     fn put(self, account: &mut Account) {
-        account.allocated_bytes_total = self.allocated_bytes;
-        account.allocated_objects_total = self.allocated_objects;
-        account.exact = self.exact;
-        account.refusals_total = self.refusals;
-        account.would_refuse_total = self.would_refuse;
-        account.admission_refusals_total = self.admission_refusals;
-        account.threads_killed_total = self.threads_killed;
-        account.waited_ms_total = self.waited_ms;
-        account.soft_limit_events_total = self.soft_limit_events;
-        account.deferred = self.deferred;
+        let Counters {
+            allocated_bytes,
+            allocated_objects,
+            exact,
+            refusals,
+            would_refuse,
+            admission_refusals,
+            threads_killed,
+            waited_ms,
+            soft_limit_events,
+            deferred,
+        } = self;
+        account.allocated_bytes_total = allocated_bytes;
+        account.allocated_objects_total = allocated_objects;
+        account.exact = exact;
+        account.refusals_total = refusals;
+        account.would_refuse_total = would_refuse;
+        account.admission_refusals_total = admission_refusals;
+        account.threads_killed_total = threads_killed;
+        account.waited_ms_total = waited_ms;
+        account.soft_limit_events_total = soft_limit_events;
+        account.deferred = deferred;
     }
 
     fn add(&mut self, other: &Counters) {
+        let Counters {
+            allocated_bytes,
+            allocated_objects,
+            exact,
+            refusals,
+            would_refuse,
+            admission_refusals,
+            threads_killed,
+            waited_ms,
+            soft_limit_events,
+            deferred,
+        } = other;
         let add = |a: &mut u64, b: u64| *a = a.saturating_add(b);
-        add(&mut self.allocated_bytes, other.allocated_bytes);
-        add(&mut self.allocated_objects, other.allocated_objects);
-        if let Some(exact) = other.exact {
-            *self.exact.get_or_insert_default() += exact;
+        add(&mut self.allocated_bytes, *allocated_bytes);
+        add(&mut self.allocated_objects, *allocated_objects);
+        add(&mut self.refusals, *refusals);
+        add(&mut self.would_refuse, *would_refuse);
+        add(&mut self.admission_refusals, *admission_refusals);
+        add(&mut self.threads_killed, *threads_killed);
+        add(&mut self.waited_ms, *waited_ms);
+        add(&mut self.soft_limit_events, *soft_limit_events);
+        if let Some(exact) = exact {
+            *self.exact.get_or_insert_default() += *exact;
         }
-        add(&mut self.refusals, other.refusals);
-        add(&mut self.would_refuse, other.would_refuse);
-        add(&mut self.admission_refusals, other.admission_refusals);
-        add(&mut self.threads_killed, other.threads_killed);
-        add(&mut self.waited_ms, other.waited_ms);
-        add(&mut self.soft_limit_events, other.soft_limit_events);
-        for &(reason, count) in &other.deferred {
+        for &(reason, count) in deferred {
             match self.deferred.iter_mut().find(|(known, _)| *known == reason) {
                 Some((_, sum)) => add(sum, count),
                 None => self.deferred.push((reason, count)),

@@ -7,11 +7,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use policy_config::{Listen, MAX_FILE_BYTES, Policy};
 
-use super::metrics::Metrics;
 use crate::live::{Accounts, Address, Classes, Client, Leaks};
 use crate::process::{
     PortHolder, Process, ProcessInfo, agents_listeners, port_holder, printable, wanted_address,
 };
+use policy_report::Metrics;
 
 /// What is known of one JVM.
 #[derive(Debug, Default)]

@@ -9,7 +9,6 @@
 mod checks;
 mod finding;
 mod inputs;
-mod metrics;
 mod report;
 
 use std::io::{self, Write as _};

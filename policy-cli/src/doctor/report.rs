@@ -45,7 +45,7 @@ pub(super) fn text(inputs: &Inputs, findings: &[Finding], out: &mut dyn Write) -
     }
     writeln!(out)?;
     for finding in findings.iter().take(MAX_LISTED) {
-        let severity = finding.severity.as_str();
+        let severity = finding.severity.as_str().to_uppercase();
         writeln!(
             out,
             "{severity:7}  {}  [{}]",
@@ -82,10 +82,11 @@ pub(super) fn text(inputs: &Inputs, findings: &[Finding], out: &mut dyn Write) -
 
 #[cfg(test)]
 mod tests {
+    use super::super::finding::findings;
     use super::*;
 
     fn finding(sentence: &str) -> Finding {
-        Finding::new(Severity::Warning, "name", sentence, "1 of 2", "fix it")
+        Finding::new(&findings::OVER_LIMIT, sentence, "1 of 2", "fix it")
     }
 
     #[test]

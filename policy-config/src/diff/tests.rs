@@ -67,6 +67,21 @@ fn every_setting_has_its_line() {
     );
 }
 
+/// The agent samples finer for small limits only where the policy names no interval: to name the default is
+/// an edit that takes effect.
+#[test]
+fn an_interval_that_is_named_is_an_edit_even_if_it_is_the_default() {
+    let named = "[sampling]\ninterval = '64KiB'";
+    assert_eq!(
+        diff("", named),
+        ["sampling interval 64KiB, no finer for small limits"]
+    );
+    assert_eq!(
+        diff(named, ""),
+        ["sampling interval 64KiB, finer for small limits"]
+    );
+}
+
 #[test]
 fn sites_come_and_go_in_any_order() {
     let sites = |globs: &str| format!("[leaks]\nsites = [{globs}]");

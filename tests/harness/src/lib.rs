@@ -1,5 +1,5 @@
 //! What the tests, the benchmarks and `cargo xtask` share: where things are in the repository, the
-//! JDKs of this machine, an HTTP client, free ports, child processes that end, and a busy machine.
+//! JDKs of this machine, an HTTP client, free ports, child processes that end, run files, and a busy machine.
 
 pub mod busy;
 pub mod http;
@@ -8,3 +8,4 @@ pub mod ports;
 pub mod process;
 pub mod python;
 pub mod repository;
+pub mod run_file;

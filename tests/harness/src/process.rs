@@ -53,11 +53,36 @@ impl Drop for Guard {
     }
 }
 
+/// Takes from a JVM to be started the options that the environment has for it and for the agent.
+pub fn without_surroundings(command: &mut Command) -> &mut Command {
+    for variable in ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"] {
+        command.env_remove(variable);
+    }
+    for (variable, _) in std::env::vars_os() {
+        if variable.to_string_lossy().starts_with("HEAPWARDEN_") {
+            command.env_remove(variable);
+        }
+    }
+    command
+}
+
 /// Waits for the end of a child, at most `limit`.
 ///
 /// # Panics
 /// If the system cannot say whether it has ended.
 pub fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    wait_looking_every(Duration::from_millis(10), child, limit)
+}
+
+/// The same, for who measures when it ends.
+///
+/// # Panics
+/// As [`wait`].
+pub fn wait_looking_every(
+    look_every: Duration,
+    child: &mut Child,
+    limit: Duration,
+) -> Option<ExitStatus> {
     let end = Instant::now() + limit;
     loop {
         if let Some(status) = child.try_wait().expect("a child can be waited for") {
@@ -66,7 +91,7 @@ pub fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
         if Instant::now() >= end {
             return None;
         }
-        thread::sleep(Duration::from_millis(10));
+        thread::sleep(look_every);
     }
 }
 

@@ -3,6 +3,7 @@
 mod agent;
 mod clients;
 mod files;
+mod findings;
 mod fleet;
 mod layout;
 mod picture;

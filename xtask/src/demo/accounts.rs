@@ -1,18 +1,12 @@
 //! The accounts as an operator's Prometheus would read them: from `/metrics`.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Context, Result, bail};
-
 use heapwarden_harness::http::Client;
+use policy_report::Metrics;
 
 /// One answer of `/metrics`.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Reading {
-    series: BTreeMap<(String, Labels), f64>,
-}
-
-type Labels = BTreeMap<String, String>;
+pub(crate) struct Reading(Metrics);
 
 /// One account of a reading.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,10 +39,8 @@ impl Reading {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let (name, labels, value) =
-                sample(line).with_context(|| format!("/metrics: no sample: {line}"))?;
-            if reading.series.insert((name, labels), value).is_some() {
-                bail!("/metrics: a series twice: {line}");
+            if let Err(why) = reading.0.take(line) {
+                bail!("/metrics: {why}: {line}");
             }
         }
         Ok(reading)
@@ -89,56 +81,12 @@ impl Reading {
 
     /// The sum of a family over all its labels.
     pub(crate) fn sum(&self, name: &str) -> f64 {
-        self.series
-            .iter()
-            .filter(|((family, _), _)| family == name)
-            // Not `sum`: of nothing, that is -0.
-            .fold(0.0, |sum, (_, value)| sum + value)
+        self.0.sum(name)
     }
 
     fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
-        let labels = labels
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect();
-        self.series.get(&(name.to_owned(), labels)).copied()
+        self.0.value(name, labels)
     }
-}
-
-fn sample(line: &str) -> Option<(String, Labels, f64)> {
-    let end = line.find(['{', ' '])?;
-    let (name, mut rest) = line.split_at(end);
-    let mut labels = Labels::new();
-    if let Some(inside) = rest.strip_prefix('{') {
-        rest = inside;
-        while !rest.starts_with('}') {
-            let (label, quoted) = rest.split_once("=\"")?;
-            let (value, after) = unquote(quoted)?;
-            labels.insert(label.to_owned(), value);
-            rest = after.strip_prefix(',').unwrap_or(after);
-        }
-        rest = rest.strip_prefix('}')?;
-    }
-    // What follows the value would be a time stamp, which is of no interest here.
-    let value = rest.split_ascii_whitespace().next()?.parse().ok()?;
-    Some((name.to_owned(), labels, value))
-}
-
-/// A quoted value without its escapes, and what follows the closing quote.
-fn unquote(text: &str) -> Option<(String, &str)> {
-    let mut value = String::new();
-    let mut characters = text.char_indices();
-    while let Some((index, character)) = characters.next() {
-        match character {
-            '"' => return Some((value, &text[index + 1..])),
-            '\\' => match characters.next()?.1 {
-                'n' => value.push('\n'),
-                escaped => value.push(escaped),
-            },
-            plain => value.push(plain),
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -187,18 +135,8 @@ heapwarden_agent_cpu_seconds_total{part=\"b\"} 0.5
     }
 
     #[test]
-    fn escapes_and_time_stamps_are_read() {
-        let reading =
-            Reading::parse("m{a=\"x\\\"y\\\\z\\nw\",b=\"}, \"} 3 1700000000000\n").unwrap();
-        assert_eq!(
-            reading.value("m", &[("a", "x\"y\\z\nw"), ("b", "}, ")]),
-            Some(3.0)
-        );
-    }
-
-    #[test]
     fn what_is_no_sample_is_an_error() {
-        for text in ["m", "m{a=\"b} 1", "m{a=b} 1", "m x", "m 1\nm 2"] {
+        for text in ["m", "m 1\nm 2"] {
             assert!(Reading::parse(text).is_err(), "{text:?}");
         }
     }

@@ -79,18 +79,21 @@ pub(crate) struct Built {
 /// Builds everything, telling the viewer what takes time.
 pub(crate) fn everything(tools: &Tools, with_agent: bool) -> Result<Built> {
     fs::create_dir_all(folder()).context("target/demo cannot be made")?;
-    if with_agent {
-        step("1/3 The agent (cargo build --release)", || {
-            process::run(
-                Command::new(env!("CARGO"))
-                    .args(["build", "--release", "-p", "policy-agent"])
-                    .current_dir(repository::root()),
-                None,
-            )
-        })?;
-    } else {
-        println!("1/3 The agent: as given");
-    }
+    // The command too: the README and the demo's last lines send the viewer to it.
+    let (what, packages): (_, &[&str]) = match with_agent {
+        true => ("The agent and the command", &["policy-agent", "policy-cli"]),
+        false => ("The command; the agent is as given", &["policy-cli"]),
+    };
+    step(&format!("1/3 {what} (cargo build --release)"), || {
+        let packages = packages.iter().flat_map(|package| ["-p", package]);
+        process::run(
+            Command::new(env!("CARGO"))
+                .args(["build", "--release"])
+                .args(packages)
+                .current_dir(repository::root()),
+            None,
+        )
+    })?;
     step(
         "2/3 Three applications, their library, the valve and Tomcat's archive (Maven)",
         || {

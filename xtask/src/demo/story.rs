@@ -17,6 +17,7 @@ use super::units::{grouped, mib};
 use super::verdict::{Comparison, Point, Verdict};
 use crate::interrupt;
 use heapwarden_harness::http::Client;
+use heapwarden_harness::repository;
 
 /// The demo ends by itself within this time.
 const TIME_MAXIMUM: Duration = Duration::from_secs(90);
@@ -53,7 +54,37 @@ pub(super) fn tell(tomcat: Tomcat, options: &Options, begun: Instant) -> Result<
     let id = stage.tomcat.id();
     drop(stage);
     println!("Tomcat (process {id}) has ended and its folder is removed.");
+    println!("\n{}", whats_next(options.keep));
     Ok(verdict.check()?)
+}
+
+/// The last lines. Paths are as they are typed at the repository's root, where `cargo xtask` is.
+fn whats_next(kept: bool) -> String {
+    let command = repository::command();
+    let command = command.strip_prefix(repository::root()).unwrap_or(&command);
+    let command = command.display();
+    let again = match kept {
+        true => "this again",
+        false => "this again, and then it goes on; it prints the address of the agent's page",
+    };
+    let lines = [
+        ("cargo xtask demo --keep".to_owned(), again),
+        (
+            format!("{command} top"),
+            "meanwhile, in another terminal: the accounts",
+        ),
+        (
+            format!("{command} doctor PID"),
+            "what is wrong in that JVM, and what to do",
+        ),
+        ("docs/install.md".to_owned(), "the agent in your own server"),
+        ("examples/policies".to_owned(), "policies to begin with"),
+    ];
+    let mut text = "What to look at next:".to_owned();
+    for (what, about) in lines {
+        text.push_str(&format!("\n  {what:36}  {about}"));
+    }
+    text
 }
 
 /// The accounts and the truth at one moment, after a full collection.
@@ -134,6 +165,7 @@ impl Stage {
     fn keep(&mut self) -> Result<()> {
         self.deadline = None;
         println!("It goes on until Ctrl-C:");
+        println!("  page          http://{}/", self.tomcat.agent());
         println!("  metrics       http://{}/metrics", self.tomcat.agent());
         println!(
             "  accounts      http://{}/api/v1/accounts",
@@ -367,6 +399,16 @@ fn conclude(verdict: &Verdict, after: &Settled, begun: Instant) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_comes_next_is_there() {
+        let text = whats_next(false);
+        assert!(text.contains("/heapwarden top"), "{text}");
+        for path in ["docs/install.md", "examples/policies"] {
+            assert!(text.contains(path), "{text}");
+            assert!(repository::root().join(path).exists(), "{path}");
+        }
+    }
 
     #[test]
     fn a_truth_is_read_whole_or_not_at_all() {

@@ -14,6 +14,8 @@ use crate::process::{self, Running};
 use crate::tools::Jdk;
 use crate::{interrupt, process::last_lines};
 use heapwarden_harness::http;
+use heapwarden_harness::process::without_surroundings;
+use heapwarden_harness::run_file;
 
 /// How long it may take until every application and the agent answer.
 const START_MAXIMUM: Duration = Duration::from_secs(40);
@@ -31,9 +33,6 @@ const OPENED: [&str; 6] = [
     "java.base/java.util.concurrent",
     "java.rmi/sun.rmi.transport",
 ];
-
-/// Settings of the surroundings that would change the JVM under the demo's feet.
-const NOT_INHERITED: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
 
 /// A running Tomcat; ended by its process id when dropped.
 pub(crate) struct Tomcat {
@@ -78,9 +77,7 @@ impl Tomcat {
                     .context("a file handle cannot be copied")?,
             )
             .stderr(output);
-        for variable in NOT_INHERITED {
-            command.env_remove(variable);
-        }
+        without_surroundings(&mut command);
         let mut running = Running::start(&mut command)?;
         let (applications, agent) =
             wait_ready(&mut running, &log, &run_file, begun + START_MAXIMUM).with_context(
@@ -138,9 +135,7 @@ impl Tomcat {
     pub(crate) fn collect(&self) -> Result<()> {
         let mut command = Command::new(&self.jcmd);
         command.args([&self.id().to_string(), "GC.run"]);
-        for variable in NOT_INHERITED {
-            command.env_remove(variable);
-        }
+        without_surroundings(&mut command);
         process::run_lines(&mut command, None, |_| ())
     }
 }
@@ -218,11 +213,7 @@ fn wait_ready(
         if let Some(status) = running.ended()? {
             bail!("it ended ({status}) before it was ready");
         }
-        if let Some(agent) = fs::read_to_string(run_file)
-            .ok()
-            .as_deref()
-            .and_then(listen_address)
-        {
+        if let Some(agent) = run_file::listener(run_file) {
             missing = "200 from the agent's /-/ready";
             if answers(agent, "/-/ready") {
                 missing = "Tomcat's port in its log";
@@ -255,12 +246,6 @@ fn answers(address: SocketAddr, path: &str) -> bool {
     matches!(http::get(address, path), Ok(answer) if answer.status == 200)
 }
 
-/// The agent's address in its run file; none while that is being written.
-fn listen_address(run_file: &str) -> Option<SocketAddr> {
-    let json: serde_json::Value = serde_json::from_str(run_file).ok()?;
-    json.get("listen")?.as_str()?.parse().ok()
-}
-
 /// Tomcat's address in its log: it names a connector on port 0 `…-auto-<index>-<port>` once it is
 /// bound and started.
 fn http_address(log: &str) -> Option<SocketAddr> {
@@ -277,12 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_addresses_are_read() {
-        assert_eq!(
-            listen_address("{\"pid\":1,\"listen\":\"127.0.0.1:41234\"}\n"),
-            Some("127.0.0.1:41234".parse().unwrap())
-        );
-        assert_eq!(listen_address("{\"pid\":1,\"li"), None);
+    fn tomcats_address_is_read() {
         let log = "\
 x INFO [main] org.apache.coyote.AbstractProtocol.init Initializing ProtocolHandler [\"http-nio-127.0.0.1-auto-1\"]
 x INFO [main] org.apache.coyote.AbstractProtocol.start Starting ProtocolHandler [\"http-nio-127.0.0.1-auto-1-37635\"]

@@ -70,6 +70,59 @@ fn beyond_the_cap_the_smallest_make_up_other() {
     assert_eq!(other.deferred, [("clinit", 6), ("lock", 1)]);
 }
 
+/// It writes out every field, so that a counter that is added has to be given here, and is then missed in `_other`
+/// unless it is folded.
+#[test]
+fn every_counter_of_an_account_is_in_other() {
+    let account = |name: &str, kind: Kind, times: u64| Account {
+        name: name.to_owned(),
+        kind,
+        service: String::new(),
+        parent: String::new(),
+        tree: None,
+        live_bytes: times,
+        live_standard_error_bytes: 0.0,
+        live_at_most_bytes: None,
+        charged_bytes: 2 * times,
+        standard_error_bytes: 0.0,
+        live_objects: 3 * times,
+        allocated_bytes_total: 4 * times,
+        allocated_objects_total: 5 * times,
+        exact: Some(Exact {
+            bytes: 6 * times,
+            objects: 7 * times,
+        }),
+        live_by_ratio: None,
+        soft_limit_bytes: None,
+        limit_bytes: None,
+        reserve_bytes: None,
+        state: State::Open,
+        door: DoorState::None,
+        soft_limit_events_total: 8 * times,
+        refusals_total: 9 * times,
+        would_refuse_total: 10 * times,
+        admission_refusals_total: 11 * times,
+        threads_killed_total: 12 * times,
+        waited_ms_total: 13 * times,
+        deferred: vec![("clinit", 14 * times)],
+        ineffective: None,
+        places: Vec::new(),
+        places_elsewhere: 0,
+        routes: Vec::new(),
+        retired_loaders: 15 * times,
+        left_behind_bytes: 16 * times,
+        principals: Vec::new(),
+        classes: Vec::new(),
+    };
+    let accounts = [account("a", Kind::Scope, 1), account("b", Kind::Scope, 2)];
+    let folded = Folder::new(1).fold(&accounts);
+    assert_eq!(*other(&folded), account(OTHER, Kind::Reserved, 3));
+    // Two accounts of one name are one: names are clipped.
+    let accounts = [account("a", Kind::Scope, 1), account("a", Kind::Scope, 2)];
+    let folded = Folder::new(2).fold(&accounts);
+    assert_eq!(*folded.accounts[0], account("a", Kind::Scope, 3));
+}
+
 #[test]
 fn reserved_and_limited_accounts_are_kept_before_large_ones() {
     let mut limited = account("limited", 0);

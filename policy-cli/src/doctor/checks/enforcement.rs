@@ -2,10 +2,12 @@
 
 use policy_report::metric_names;
 
-use super::super::finding::{Finding, Severity};
+use super::super::finding::{Finding, findings};
 use super::super::inputs::Inputs;
+use crate::live::State;
 use crate::process::Collector;
 use crate::size;
+use crate::table::amount;
 
 /// The evidence budget counts as spent from this share of it on.
 const SPENT: f64 = 0.9;
@@ -31,8 +33,7 @@ pub(super) fn cannot_be_proved(inputs: &Inputs) -> Vec<Finding> {
     }
     let collector = info.collector.map_or("unknown", Collector::as_str);
     vec![Finding::new(
-        Severity::Error,
-        "nothing-provable",
+        &findings::NOTHING_PROVABLE,
         "the JVM never unloads classes; with this collector the agent then cannot prove what is held, and refuses \
          nothing (Shenandoah without generations is not affected)",
         format!("-Xnoclassgc or -XX:-ClassUnloading, collector {collector}"),
@@ -40,9 +41,41 @@ pub(super) fn cannot_be_proved(inputs: &Inputs) -> Vec<Finding> {
     )]
 }
 
-/// The collections that the agent asks for have used up their budget.
+/// Accounts above their soft limits.
+pub(super) fn over_soft_limit(inputs: &Inputs) -> Vec<Finding> {
+    let accounts = inputs.accounts.iter().flat_map(|all| &all.accounts);
+    accounts
+        .filter(|account| account.state == State::Open)
+        .filter_map(|account| Some((account, account.whole(), account.soft_limit_bytes?)))
+        .filter(|(_, whole, soft_limit)| whole.live_bytes > *soft_limit)
+        .map(|(account, whole, soft_limit)| {
+            Finding::of_account(
+                &findings::OVER_SOFT_LIMIT,
+                &account.name,
+                format!(
+                    "live {}, soft limit {}",
+                    amount::estimate(whole.live_bytes, whole.live_error_bytes()),
+                    size::shown(soft_limit as f64)
+                ),
+            )
+        })
+        .collect()
+}
+
+/// A verdict waits, because the collections that the agent asks for have used up their budget, or they have since the
+/// agent was loaded.
 pub(super) fn budget_spent(inputs: &Inputs) -> Vec<Finding> {
-    let value = |name| inputs.metrics.value(name);
+    let waits = inputs.accounts.as_ref().and_then(|all| {
+        let waits = all.accounts.iter().any(|one| one.state == State::Suspect);
+        all.evidence.budget_used_up_seconds.filter(|_| waits)
+    });
+    if let Some(seconds) = waits {
+        return vec![Finding::declared(
+            &findings::EVIDENCE_BUDGET_SPENT,
+            format!("none for {seconds:.1} s, while an account is suspect"),
+        )];
+    }
+    let value = |name| inputs.metrics.value(name, &[]);
     let Some(budget) = value(metric_names::EVIDENCE_BUDGET).filter(|budget| *budget > 0.0) else {
         return Vec::new();
     };
@@ -62,16 +95,13 @@ pub(super) fn budget_spent(inputs: &Inputs) -> Vec<Finding> {
     if age < YOUNGEST_SECONDS || share < SPENT * budget {
         return Vec::new();
     }
-    vec![Finding::new(
-        Severity::Warning,
-        "evidence-budget-spent",
-        "the collections that the agent asks for have used up their budget, so accounts over their limit are found late",
+    vec![Finding::declared(
+        &findings::EVIDENCE_BUDGET_SPENT,
         format!(
             "{spent:.1} s of collections in {age:.0} s, {:.2} % of the time; budget {:.2} %",
             100.0 * share,
             100.0 * budget
         ),
-        "raise [enforcement] evidence-budget, or the limit of the account that is near it all the time",
     )]
 }
 
@@ -81,13 +111,13 @@ pub(super) fn retired(inputs: &Inputs) -> Vec<Finding> {
     accounts
         .filter(|account| account.retired_loaders > 0)
         .map(|account| {
-            Finding::new(
-                Severity::Warning,
-                "retired-loader",
-                format!("the class loader of an undeployed version of {} still lives", account.name),
-                format!("heapwarden_account_retired_loaders = {}", account.retired_loaders),
-                "run a collection (jcmd PID GC.run); if this stays, the class loader leaks: a thread, a thread local, \
-                 a driver or a listener keeps it alive",
+            Finding::of_account(
+                &findings::RETIRED_LOADER,
+                &account.name,
+                format!(
+                    "heapwarden_account_retired_loaders = {}",
+                    account.retired_loaders
+                ),
             )
         })
         .collect()
@@ -100,20 +130,14 @@ pub(super) fn left_behind(inputs: &Inputs) -> Vec<Finding> {
     accounts
         .filter(|account| account.left_behind_bytes >= LEFT_BEHIND_BYTES)
         .map(|account| {
-            Finding::new(
-                Severity::Note,
-                "left-behind",
-                format!(
-                    "{} holds memory that was left by an undeployed version; its class loader is gone",
-                    account.name
-                ),
+            Finding::of_account(
+                &findings::LEFT_BEHIND,
+                &account.name,
                 format!(
                     "heapwarden_account_left_behind_bytes = {} ({})",
                     account.left_behind_bytes,
                     size::shown(account.left_behind_bytes as f64)
                 ),
-                "other code keeps objects that this version made, such as a shared cache or session store; they go \
-                 when it drops them, and count for the account until then",
             )
         })
         .collect()
@@ -121,13 +145,12 @@ pub(super) fn left_behind(inputs: &Inputs) -> Vec<Finding> {
 
 /// Accounts without series of their own.
 pub(super) fn folded(inputs: &Inputs) -> Vec<Finding> {
-    let folded = inputs.metrics.value(metric_names::ACCOUNTS_FOLDED);
+    let folded = inputs.metrics.value(metric_names::ACCOUNTS_FOLDED, &[]);
     let folded = folded.filter(|count| *count > 0.0).into_iter();
     folded
         .map(|count| {
             Finding::new(
-                Severity::Note,
-                "accounts-folded",
+                &findings::ACCOUNTS_FOLDED,
                 "the metrics sum the smallest accounts in _other",
                 format!("heapwarden_accounts_folded = {count}"),
                 "/api/v1/accounts and heapwarden top list them; to put several services into one account, give the account a name in the policy",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::finding::{Finding, Severity};
+use super::super::finding::{Finding, findings};
 use super::super::inputs::Inputs;
 use crate::leaks::{at_least, forecast};
 use crate::live::Suspect;
@@ -39,13 +39,10 @@ fn finding(account: &str, suspects: &[&Suspect]) -> Finding {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
-    Finding::new(
-        Severity::Warning,
-        "leak-suspected",
-        format!("account {account} is suspected to leak"),
+    Finding::of_account(
+        &findings::LEAK_SUSPECTED,
+        account,
         format!("{}{more}", shown.join(", ")),
-        "see where it is allocated (heapwarden leaks); growth that is intended can be acknowledged in the \
-         policy: [[leak]] with its account and class",
     )
 }
 
@@ -64,6 +61,7 @@ fn growth(suspect: &Suspect) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::finding::Severity;
     use super::super::test_inputs::agent;
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Checks whether the agent is loaded, enabled and readable.
 
-use super::super::finding::{Finding, Severity};
+use super::super::finding::{Finding, Severity, findings};
 use super::super::inputs::Inputs;
 use crate::process::printable;
 
@@ -21,8 +21,7 @@ pub(super) fn no_jvm(inputs: &Inputs) -> Vec<Finding> {
     let info = inputs.info.iter().filter(|info| !info.is_jvm());
     info.map(|info| {
         Finding::new(
-            Severity::Error,
-            "no-jvm",
+            &findings::NO_JVM,
             "the process is not a JVM",
             "libjvm.so is not among its mapped files",
             format!(
@@ -62,8 +61,7 @@ pub(super) fn not_loaded(inputs: &Inputs) -> Vec<Finding> {
     };
     let sentence = "the agent is not loaded";
     vec![Finding::new(
-        Severity::Error,
-        "not-loaded",
+        &findings::NOT_LOADED,
         sentence,
         evidence,
         remedy,
@@ -82,8 +80,7 @@ pub(super) fn inert(inputs: &Inputs) -> Vec<Finding> {
             _ => return None,
         };
         Some(Finding::new(
-            Severity::Error,
-            "disabled",
+            &findings::DISABLED,
             "the agent is disabled",
             evidence,
             "remove it and restart the JVM",
@@ -106,8 +103,7 @@ pub(super) fn unknown_options(inputs: &Inputs) -> Vec<Finding> {
         })
         .map(|pair| {
             Finding::new(
-                Severity::Warning,
-                "unknown-option",
+                &findings::UNKNOWN_OPTION,
                 "the agent ignores an option that it does not know",
                 printable(pair),
                 "write key=value with config, listen, listen-strict, run-file, enabled, log or tlab-refill; a path must not contain a comma",
@@ -123,8 +119,7 @@ pub(super) fn java_agent_first(inputs: &Inputs) -> Vec<Finding> {
     first
         .map(|jar| {
             Finding::new(
-                Severity::Note,
-                "java-agent-first",
+                &findings::JAVA_AGENT_FIRST,
                 "a Java agent stands before Heapwarden among the JVM's options: the memory that it allocates while it \
                  is loaded is in no account",
                 format!("-javaagent:{}", printable(jar)),
@@ -142,9 +137,9 @@ pub(super) fn port_taken(inputs: &Inputs) -> Vec<Finding> {
     };
     let wanted = port.wanted;
     vec![match &port.holder {
-        Some(holder) => Finding::new(
+        Some(holder) => Finding::as_grave_as(
             Severity::Warning,
-            "port-taken",
+            &findings::PORT_TAKEN,
             format!(
                 "the agent listens on {address} instead of {wanted}, because another process has that port"
             ),
@@ -153,8 +148,7 @@ pub(super) fn port_taken(inputs: &Inputs) -> Vec<Finding> {
              port of its own with listen=; with listen-strict = true the agent would wait for the port",
         ),
         None => Finding::new(
-            Severity::Note,
-            "port-taken",
+            &findings::PORT_TAKEN,
             format!(
                 "the agent listens on {address} instead of {wanted}: another process had that port when the JVM was \
                  started, or the policy was changed since"
@@ -172,13 +166,7 @@ pub(super) fn unread(inputs: &Inputs) -> Vec<Finding> {
     }
     let one = |evidence: String, remedy: String| {
         let sentence = "the agent cannot be read";
-        vec![Finding::new(
-            Severity::Error,
-            "unread",
-            sentence,
-            evidence,
-            remedy,
-        )]
+        vec![Finding::new(&findings::UNREAD, sentence, evidence, remedy)]
     };
     let holder = inputs.port.as_ref().and_then(|port| port.holder.as_ref());
     if let Some(why) = &inputs.unread {

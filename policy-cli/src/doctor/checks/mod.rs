@@ -9,7 +9,7 @@ mod sampling;
 mod states;
 mod sum;
 
-use super::finding::{Finding, Severity};
+use super::finding::{Finding, Severity, findings};
 use super::inputs::Inputs;
 
 type Check = fn(&Inputs) -> Vec<Finding>;
@@ -24,7 +24,7 @@ const FIRST: [Check; 4] = [
 ];
 
 /// The other checks, in the order in which their findings are listed.
-const CHECKS: [Check; 30] = [
+const CHECKS: [Check; 31] = [
     loading::no_jvm,
     loading::not_loaded,
     loading::inert,
@@ -50,6 +50,7 @@ const CHECKS: [Check; 30] = [
     policy::limits_above_heap,
     policy::observes,
     sampling::too_coarse,
+    enforcement::over_soft_limit,
     enforcement::cannot_be_proved,
     enforcement::budget_spent,
     enforcement::retired,
@@ -76,20 +77,19 @@ pub(super) fn run(inputs: &Inputs) -> Vec<Finding> {
 
 /// Whether the finding of an account says so.
 fn is_told_already(finding: &Finding, inputs: &Inputs) -> bool {
-    match finding.name {
-        "observes" => states::tells_that_it_observes(inputs),
-        "evidence-budget-spent" => states::tells_that_the_budget_is_used_up(inputs),
-        _ => false,
-    }
+    let name = finding.name;
+    (name == findings::OBSERVES.name && states::tells_that_it_observes(inputs))
+        || (name == findings::EVIDENCE_BUDGET_SPENT.name
+            && states::tells_that_the_budget_is_used_up(inputs))
 }
 
 /// Inputs for the tests of the checks.
 #[cfg(test)]
 mod test_inputs {
-    use super::super::metrics::Metrics;
     use super::Inputs;
     use crate::live::{Account, Accounts};
     use crate::process::{Arguments, Collector, MappedFiles, ProcessInfo};
+    use policy_report::Metrics;
 
     /// Of a JVM with these mapped files and arguments.
     pub(super) fn jvm(files: &[&str], arguments: &[&str]) -> Inputs {

@@ -10,7 +10,7 @@ use policy_report::metric_names;
 use crate::deployment;
 use crate::live;
 
-use super::super::finding::{Finding, Severity};
+use super::super::finding::{Finding, findings};
 use super::super::inputs::Inputs;
 
 /// Services count as not recognised if no account owns this share of all charges.
@@ -20,7 +20,7 @@ const UNOWNED_SHARE: f64 = 0.5;
 pub(super) fn reload_failed(inputs: &Inputs) -> Vec<Finding> {
     if inputs
         .metrics
-        .value(metric_names::POLICY_LAST_RELOAD_SUCCESSFUL)
+        .value(metric_names::POLICY_LAST_RELOAD_SUCCESSFUL, &[])
         != Some(0.0)
     {
         return Vec::new();
@@ -29,9 +29,8 @@ pub(super) fn reload_failed(inputs: &Inputs) -> Vec<Finding> {
     let why = policy.and_then(|policy| policy.last_error.clone());
     let generation = policy.map_or(0, |policy| policy.generation);
     vec![Finding::new(
-        Severity::Error,
-        "policy-rejected",
-        "the agent has rejected the policy file; the last good policy stays in force (without one, the agent observes)",
+        &findings::POLICY_REJECTED,
+        findings::POLICY_REJECTED.sentence,
         why.unwrap_or_else(|| "heapwarden_policy_last_reload_successful = 0".into()),
         format!(
             "correct the file (heapwarden check FILE); the agent reads it again when it changes. Generation {generation} is in force"
@@ -45,8 +44,7 @@ pub(super) fn file_rejected(inputs: &Inputs) -> Vec<Finding> {
     file.filter_map(|file| file.policy.as_ref().err())
         .map(|why| {
             Finding::new(
-                Severity::Error,
-                "policy-file",
+                &findings::POLICY_FILE,
                 "the policy file on disk has errors",
                 why.clone(),
                 "correct it: heapwarden check FILE shows every error",
@@ -90,8 +88,7 @@ pub(super) fn interval_widened(inputs: &Inputs) -> Vec<Finding> {
         ""
     };
     vec![Finding::new(
-        Severity::Note,
-        "interval-widened",
+        &findings::INTERVAL_WIDENED,
         "the agent samples less often than the file says",
         format!(
             "one sample in {} instead of {}: more samples would exceed cpu-budget, or make GC pauses \
@@ -164,8 +161,7 @@ pub(super) fn file_not_in_force(inputs: &Inputs) -> Vec<Finding> {
         .map(|file| file.path.display().to_string());
     let path = path.unwrap_or_default();
     vec![Finding::new(
-        Severity::Warning,
-        "policy-not-in-force",
+        &findings::POLICY_NOT_IN_FORCE,
         "the policy in force differs from the one on disk",
         differences.join("; "),
         format!(
@@ -188,13 +184,7 @@ pub(super) fn matches_nothing(inputs: &Inputs) -> Vec<Finding> {
         return Vec::new();
     }
     let finding = |sentence: String, evidence: String, remedy: &str| {
-        Finding::new(
-            Severity::Warning,
-            "matches-nothing",
-            sentence,
-            evidence,
-            remedy,
-        )
+        Finding::new(&findings::MATCHES_NOTHING, sentence, evidence, remedy)
     };
     let samples = accounts.sampling.samples;
     let mut found = Vec::new();
@@ -294,8 +284,7 @@ pub(super) fn services_not_recognised(inputs: &Inputs) -> Vec<Finding> {
         return Vec::new();
     }
     vec![Finding::new(
-        Severity::Warning,
-        "services-not-recognised",
+        &findings::SERVICES_NOT_RECOGNISED,
         match has_service {
             true => "most of the heap belongs to no account, so no limit bounds it",
             false => "no service was recognised: most of the heap belongs to no account",
@@ -326,19 +315,14 @@ pub(super) fn limits_above_heap(inputs: &Inputs) -> Vec<Finding> {
     let mut found: Vec<Finding> = limits()
         .filter(|(_, limit)| *limit >= max)
         .map(|(account, limit)| {
-            Finding::new(
-                Severity::Warning,
-                "limit-above-heap",
-                format!(
-                    "account {} cannot reach its limit: the JVM runs out of memory first",
-                    account.name
-                ),
+            Finding::of_account(
+                &findings::LIMIT_ABOVE_HEAP,
+                &account.name,
                 format!(
                     "limit {}, maximum heap {}",
                     format_bytes(limit),
                     format_bytes(max)
                 ),
-                "lower the limit, or raise -Xmx",
             )
         })
         .collect();
@@ -352,12 +336,13 @@ pub(super) fn limits_above_heap(inputs: &Inputs) -> Vec<Finding> {
         .map(|(_, limit)| limit)
         .fold(0, u64::saturating_add);
     if found.is_empty() && sum > max {
-        found.push(Finding::new(
-            Severity::Note,
-            "limits-overcommitted",
-            "the limits together exceed the maximum heap: the JVM can run out of memory before any account is over its limit",
-            format!("limits {}, maximum heap {}", format_bytes(sum), format_bytes(max)),
-            "fine if services do not peak together; else lower limits or raise -Xmx",
+        found.push(Finding::declared(
+            &findings::LIMITS_OVERCOMMITTED,
+            format!(
+                "limits {}, maximum heap {}",
+                format_bytes(sum),
+                format_bytes(max)
+            ),
         ));
     }
     found
@@ -381,14 +366,11 @@ pub(super) fn observes(inputs: &Inputs) -> Vec<Finding> {
         .iter()
         .map(|one| one.would_refuse_total)
         .fold(0, u64::saturating_add);
-    vec![Finding::new(
-        Severity::Note,
-        "observes",
-        "the policy only observes: nothing is refused",
+    vec![Finding::declared(
+        &findings::OBSERVES,
         format!(
             "mode = \"observe\", {limited} accounts with a limit, {would} refusals would have been thrown"
         ),
-        "set [enforcement] mode = \"enforce\" once you agree with what would be refused",
     )]
 }
 

@@ -4,7 +4,7 @@ use policy_config::format_bytes;
 
 use policy_report::metric_names;
 
-use super::super::finding::{Finding, Severity};
+use super::super::finding::{Finding, Severity, findings};
 use super::super::inputs::Inputs;
 use crate::process::{Collector, printable};
 
@@ -53,8 +53,7 @@ pub(super) fn held_by_another(inputs: &Inputs) -> Vec<Finding> {
         ),
     };
     vec![Finding::new(
-        Severity::Error,
-        "sampling-held",
+        &findings::SAMPLING_HELD,
         "no accounts are kept: another agent holds the JVM's allocation sampling, which the JVM gives to one agent only",
         evidence,
         remedy,
@@ -99,9 +98,7 @@ pub(super) fn capability_missing(inputs: &Inputs) -> Vec<Finding> {
                 ),
             };
             let evidence = format!("{CAPABILITY}{{capability=\"{}\"}} = 0", printable(name));
-            Some(Finding::new(
-                severity,
-                "capability-missing",
+            Some(Finding::as_grave_as(severity, &findings::CAPABILITY_MISSING,
                 sentence,
                 evidence,
                 remedy,
@@ -134,8 +131,7 @@ fn virtual_threads(inputs: &Inputs) -> Option<Finding> {
         ),
     };
     Some(Finding::new(
-        Severity::Note,
-        "capability-missing",
+        &findings::CAPABILITY_MISSING,
         sentence,
         format!("{CAPABILITY}{{capability=\"virtual_threads\"}} = 0"),
         remedy,
@@ -157,8 +153,7 @@ fn buffers_not_refilled(inputs: &Inputs) -> Finding {
         _ => ", and the agent could not set a flag against it (its log says why)",
     };
     Finding::new(
-        Severity::Note,
-        "buffers-not-refilled",
+        &findings::BUFFERS_NOT_REFILLED,
         format!(
             "accounts of arrays of 0.5 to 4 KiB can be much too high, up to twice what they hold where many threads \
              allocate: before JDK 25 the JVM samples them too often{because}"
@@ -170,28 +165,26 @@ fn buffers_not_refilled(inputs: &Inputs) -> Finding {
 
 /// Sampling is on, but nothing was sampled.
 pub(super) fn no_samples(inputs: &Inputs) -> Vec<Finding> {
-    let is_none = inputs.metrics.value(metric_names::SAMPLES) == Some(0.0);
+    let is_none = inputs.metrics.value(metric_names::SAMPLES, &[]) == Some(0.0);
     if !is_none || is_missing(inputs, SAMPLING) || is_missing(inputs, "object_free") {
         return Vec::new();
     }
-    vec![Finding::new(
-        Severity::Note,
-        "no-samples",
-        "nothing was sampled yet, so all accounts are empty",
+    vec![Finding::declared(
+        &findings::NO_SAMPLES,
         "heapwarden_samples_total = 0",
-        "put load on the application; after attach, the first allocation buffer of each thread is not sampled",
     )]
 }
 
 /// Many short threads, which HotSpot's sampler does not draw by chance.
 pub(super) fn repeated_samples(inputs: &Inputs) -> Vec<Finding> {
-    let factor = inputs.metrics.value(metric_names::SAMPLING_ERROR_FACTOR);
+    let factor = inputs
+        .metrics
+        .value(metric_names::SAMPLING_ERROR_FACTOR, &[]);
     let Some(factor) = factor.filter(|factor| *factor >= MIN_ERROR_FACTOR) else {
         return Vec::new();
     };
     vec![Finding::new(
-        Severity::Warning,
-        "repeated-samples",
+        &findings::REPEATED_SAMPLES,
         "the stated errors are too small: many short threads are sampled at the same places again and again, because the \
          JVM seeds their random numbers with their addresses",
         format!("{} = {factor:.1}", metric_names::SAMPLING_ERROR_FACTOR),
@@ -206,8 +199,7 @@ pub(super) fn never_collects(inputs: &Inputs) -> Vec<Finding> {
         return Vec::new();
     }
     vec![Finding::new(
-        Severity::Warning,
-        "never-collects",
+        &findings::NEVER_COLLECTS,
         "the JVM never collects garbage (Epsilon): accounts show what was allocated, live bytes stay 0, and no limit \
          can be enforced",
         "-XX:+UseEpsilonGC",
@@ -246,27 +238,25 @@ pub(super) fn no_collection(inputs: &Inputs) -> Vec<Finding> {
         _ => "no live bytes yet: no collection since then is known to cover what was charged",
     };
     vec![Finding::new(
-        Severity::Note,
-        "nothing-live-yet",
+        &findings::NOTHING_LIVE_YET,
         sentence,
         format!(
             "heapwarden_gc_epoch = {epoch}, charged {}",
             format_bytes(charged)
         ),
-        "wait for a collection, or run one (jcmd PID GC.run); charged bytes count from the first sample on",
+        findings::NOTHING_LIVE_YET.advice,
     )]
 }
 
 /// Fewer large arrays are sampled, because a sample keeps them alive: their accounts are less precise.
 pub(super) fn thinned(inputs: &Inputs) -> Vec<Finding> {
     const THINNED: &str = metric_names::SAMPLES_THINNED;
-    let thinned = inputs.metrics.value(THINNED).unwrap_or(0.0);
+    let thinned = inputs.metrics.value(THINNED, &[]).unwrap_or(0.0);
     if thinned == 0.0 {
         return Vec::new();
     }
     vec![Finding::new(
-        Severity::Note,
-        "large-arrays-thinned",
+        &findings::LARGE_ARRAYS_THINNED,
         "the application allocates arrays larger than half a G1 region; the agent samples fewer of them, because a \
          sample keeps such an array until a concurrent cycle",
         format!("{THINNED} = {thinned}"),
@@ -279,7 +269,10 @@ pub(super) fn thinned(inputs: &Inputs) -> Vec<Finding> {
 /// Samples that were dropped, by reason.
 pub(super) fn dropped(inputs: &Inputs) -> Vec<Finding> {
     const DROPPED: &str = metric_names::SAMPLES_DROPPED;
-    let taken = inputs.metrics.value(metric_names::SAMPLES).unwrap_or(0.0);
+    let taken = inputs
+        .metrics
+        .value(metric_names::SAMPLES, &[])
+        .unwrap_or(0.0);
     let dropped = inputs.metrics.by_label(DROPPED, "reason");
     dropped
         .filter(|(_, count)| *count > 0.0)
@@ -296,9 +289,8 @@ pub(super) fn dropped(inputs: &Inputs) -> Vec<Finding> {
             };
             let share = 100.0 * count / (taken + count);
             Finding::new(
-                Severity::Warning,
-                "samples-dropped",
-                "accounts are too small: samples were dropped",
+                &findings::SAMPLES_DROPPED,
+                findings::SAMPLES_DROPPED.sentence,
                 format!(
                     "{DROPPED}{{reason=\"{}\"}} = {count}, {share:.1} % of all",
                     printable(reason)
@@ -316,8 +308,7 @@ pub(super) fn refunds_at_major_collections(inputs: &Inputs) -> Vec<Finding> {
         return Vec::new();
     }
     vec![Finding::new(
-        Severity::Note,
-        "major-collections",
+        &findings::MAJOR_COLLECTIONS,
         "generational ZGC reports freed objects at major collections only: live bytes are as of the last one",
         "the JVM has threads ZDriverMinor and ZDriverMajor",
         "read live bytes with their age (heapwarden status); between major collections, charged bytes may exceed the heap",
@@ -342,15 +333,10 @@ pub(super) fn too_coarse(inputs: &Inputs) -> Vec<Finding> {
             let share = error / limit as f64;
             (share > MAX_ERROR_SHARE).then(|| {
                 // √(I·L) = c·L where I = c²·L.
-                let proposed =
-                    (PROPOSED_ERROR_SHARE * PROPOSED_ERROR_SHARE * limit as f64) as u64;
+                let proposed = (PROPOSED_ERROR_SHARE * PROPOSED_ERROR_SHARE * limit as f64) as u64;
                 Finding::new(
-                    Severity::Warning,
-                    "interval-too-coarse",
-                    format!(
-                        "the sampling interval is too coarse for the limit of account {}: it is refused only at three standard errors above the limit",
-                        account.name
-                    ),
+                    &findings::INTERVAL_TOO_COARSE,
+                    findings::INTERVAL_TOO_COARSE.sentence_of(&account.name),
                     format!(
                         "limit {}, standard error at the limit {} ({:.0} %), interval {}",
                         format_bytes(limit),

@@ -1,7 +1,9 @@
 //! Checks where accounts stand against their limits: who is over, slowed, turned away or refused, and what keeps
 //! refusals away. One finding an account, however many reasons there are.
 
-use super::super::finding::{Finding, Severity};
+use policy_report::findings::Declared;
+
+use super::super::finding::{Finding, Severity, findings};
 use super::super::inputs::Inputs;
 use super::reasons::{meaning, remedy};
 use crate::live::{Account, Accounts, Door, NOTICEABLE_MS, State, wait_reason};
@@ -21,7 +23,7 @@ const SHOWN_HOLDERS: usize = 3;
 /// What is told of an account, before the figures and what befell its threads are added.
 struct Told {
     severity: Severity,
-    name: &'static str,
+    declared: &'static Declared,
     /// What stands behind `account NAME`.
     sentence: String,
     remedy: String,
@@ -66,19 +68,14 @@ pub(super) fn heap_is_short(inputs: &Inputs) -> Vec<Finding> {
         let holders: Vec<String> = (holders.iter().take(SHOWN_HOLDERS))
             .map(|account| format!("{} {}", account.name, live(account)))
             .collect();
-        Finding::new(
-            Severity::Warning,
-            "heap-is-short",
-            "the heap is short: the latest collection left less free than accounts near their limits can take \
-             before the next",
+        Finding::declared(
+            &findings::HEAP_IS_SHORT,
             format!(
                 "{} of {} in use after the latest collection ({percent:.0} %); the most: {}",
                 size::shown(used as f64),
                 size::shown(max as f64),
                 holders.join(", ")
             ),
-            "give the JVM a larger heap (-Xmx), or lower the limits until their sum fits into it; meanwhile the account \
-             that is furthest beyond its limit, weighed by its priority, is refused first",
         )
     })
     .collect()
@@ -114,7 +111,7 @@ fn told(account: &Account, all: &Accounts) -> Option<Told> {
     if account.threads_killed_total > 0 {
         return Some(Told {
             severity: Severity::Warning,
-            name: "threads-killed",
+            declared: &findings::THREADS_KILLED,
             sentence: " was refused earlier".to_owned(),
             remedy: String::new(),
         });
@@ -124,7 +121,7 @@ fn told(account: &Account, all: &Accounts) -> Option<Told> {
     }
     waits_noticeably(account).then(|| Told {
         severity: Severity::Note,
-        name: "waited-before",
+        declared: &findings::WAITED_BEFORE,
         sentence: " was made to wait earlier, until a collection showed that it is below its limit".to_owned(),
         remedy: "nothing, if that was once; else raise its limit, or [enforcement] evidence-budget so that verdicts \
                  come sooner"
@@ -153,9 +150,9 @@ fn finding(account: &Account, all: &Accounts, told: Told) -> Finding {
         );
         severity = severity.min(Severity::Warning);
     }
-    Finding::new(
+    Finding::as_grave_as(
         severity,
-        told.name,
+        told.declared,
         sentence,
         figures(account, all),
         remedies.join("; "),
@@ -165,7 +162,7 @@ fn finding(account: &Account, all: &Accounts, told: Told) -> Finding {
 fn only_observed() -> Told {
     Told {
         severity: Severity::Warning,
-        name: "over-limit",
+        declared: &findings::OVER_LIMIT,
         sentence: " is over its limit; the policy only observes, so nothing is refused".to_owned(),
         remedy: "see what it holds (heapwarden top), and raise its limit if that is right; mode = \"enforce\" would \
                  refuse it"
@@ -202,7 +199,7 @@ fn held(account: &Account) -> Told {
     };
     Told {
         severity: Severity::Warning,
-        name: "over-limit",
+        declared: &findings::OVER_LIMIT,
         sentence,
         remedy: format!(
             "see what it holds (heapwarden top){routes}; if it needs that, raise its limit in the policy: it takes \
@@ -236,7 +233,7 @@ fn never_refused(account: &Account) -> Told {
     };
     Told {
         severity,
-        name: "never-refused",
+        declared: &findings::NEVER_REFUSED,
         sentence: format!(
             " is over its limit and was never refused{why}{}",
             slowed(account)
@@ -261,7 +258,7 @@ fn suspect(account: &Account) -> Told {
     };
     Told {
         severity,
-        name: "suspect",
+        declared: &findings::SUSPECT,
         sentence: sentence.to_owned(),
         remedy: "nothing, if it is over or open within seconds. If it stays suspect: raise [enforcement] \
                  evidence-budget if it is used up; see the runbook, HeapwardenVerdictOverdue"
@@ -279,7 +276,7 @@ fn refused_before(account: &Account) -> Told {
         });
     Told {
         severity: Severity::Note,
-        name: "refused-before",
+        declared: &findings::REFUSED_BEFORE,
         sentence: " was refused earlier, or would have been; it is not over its limit now"
             .to_owned(),
         remedy: advice.to_owned(),
@@ -314,7 +311,7 @@ fn ineffective(account: &Account, found: &policy_report::Ineffective<'_>) -> Tol
     };
     Told {
         severity: Severity::Error,
-        name: "ineffective",
+        declared: &findings::INEFFECTIVE,
         sentence: format!(
             " stays over its limit, and refusals do not stop it: they are put off, mostly for the reason {}{at}{}",
             found.reason,

@@ -2,7 +2,7 @@
 
 use policy_report::metric_names;
 
-use super::super::finding::{Finding, Severity};
+use super::super::finding::{Finding, findings};
 use super::super::inputs::Inputs;
 use crate::size;
 
@@ -12,8 +12,7 @@ pub(super) fn exceeds_the_heap(inputs: &Inputs) -> Vec<Finding> {
     sum.filter(|sum| sum.exceeds)
         .map(|sum| {
             Finding::new(
-                Severity::Error,
-                "accounts-exceed-heap",
+                &findings::ACCOUNTS_EXCEED_HEAP,
                 format!(
                     "the figures are wrong: the accounts sum up to {:.2} times what the heap has in use; no account is refused \
                      until they fit again, and all standard errors are stated {:.1} times as large",
@@ -49,6 +48,7 @@ fn remedy(inputs: &Inputs) -> &'static str {
 mod tests {
     use policy_report::AccountsSum;
 
+    use super::super::super::finding::Severity;
     use super::super::test_inputs::agent;
     use super::*;
 

@@ -1,5 +1,6 @@
 //! What the checks of the limits find.
 
+use super::super::super::finding::Severity;
 use super::super::test_inputs::{account, agent, jvm};
 use super::*;
 
@@ -36,8 +37,43 @@ fn a_budget_is_judged_by_the_agents_age() {
     assert_eq!(budget_spent(&inputs), [], "2.5 % of 5 %");
     inputs.now_seconds = 1010.0;
     assert_eq!(budget_spent(&inputs), [], "too young to tell");
-    inputs.metrics = super::super::super::metrics::Metrics::default();
+    inputs.metrics = policy_report::Metrics::default();
     assert_eq!(budget_spent(&inputs), []);
+}
+
+#[test]
+fn a_verdict_that_waits_for_the_budget_is_told() {
+    let mut shop = account("service", "/shop");
+    shop.state = State::Open;
+    let mut inputs = agent("", vec![shop]);
+    let all = inputs.accounts.as_mut().unwrap();
+    all.evidence.budget_used_up_seconds = Some(12.0);
+    assert_eq!(budget_spent(&inputs), [], "nobody waits");
+    inputs.accounts.as_mut().unwrap().accounts[0].state = State::Suspect;
+    assert!(
+        budget_spent(&inputs)[0]
+            .evidence
+            .starts_with("none for 12.0 s")
+    );
+}
+
+#[test]
+fn an_account_above_its_soft_limit_is_told_unless_its_limit_is_what_counts() {
+    let mut shop = account("service", "/shop");
+    shop.soft_limit_bytes = Some(10 << 20);
+    shop.live_bytes = 12 << 20;
+    shop.state = State::Open;
+    let found = over_soft_limit(&agent("", vec![shop.clone()]));
+    assert_eq!(found[0].sentence, "account /shop is over its soft limit");
+    assert!(
+        found[0].evidence.ends_with("soft limit 10.0 MiB"),
+        "{found:?}"
+    );
+    shop.live_bytes = 10 << 20;
+    assert_eq!(over_soft_limit(&agent("", vec![shop.clone()])), []);
+    shop.live_bytes = 12 << 20;
+    shop.state = State::Over;
+    assert_eq!(over_soft_limit(&agent("", vec![shop])), []);
 }
 
 /// The loader of the old version is gone: that is no leak.

@@ -276,7 +276,11 @@ impl AccountCheck {
         if context.test_refuse.is_some() {
             return (Need::None, RECHECK);
         }
-        let in_duress = context.duress.is_on;
+        // In duress half of the overdraft is waited for: what comes anyway acquits whoever makes garbage.
+        let is_urgent = |marks: Marks| {
+            let half = marks.trip_bytes + (marks.stop_bytes - marks.trip_bytes) / 2;
+            context.duress.is_on && self.charged.bytes > half
+        };
         let (need, again) = match status.phase {
             Phase::Open => (Need::None, Duration::from_secs(1)),
             Phase::Suspect { since } => Suspicion {
@@ -285,7 +289,7 @@ impl AccountCheck {
                 back_off: status.back_off,
                 limit_bytes,
             }
-            .need(status.survived, in_duress, now),
+            .need(status.survived, is_urgent(marks), now),
             Phase::Over { .. } => {
                 let last = status.covered_at.max(status.since);
                 let due = last.map_or(now, |last| last + RECHECK);
@@ -304,7 +308,7 @@ impl AccountCheck {
             back_off: reserve.back_off,
             limit_bytes: limit_bytes + reserve.bytes,
         };
-        let (more, sooner) = of_reserve.need(status.survived, in_duress, now);
+        let (more, sooner) = of_reserve.need(status.survived, is_urgent(inside), now);
         (need.max(more), again.min(sooner))
     }
 
@@ -458,12 +462,12 @@ struct Suspicion {
 }
 
 impl Suspicion {
-    /// Which evidence it needs now, and when to look again. In duress it is not left alone first.
-    fn need(&self, survived: Proof, in_duress: bool, now: Instant) -> (Need, Duration) {
+    /// Which evidence it needs now, and when to look again. If it is urgent, it is not left alone first.
+    fn need(&self, survived: Proof, is_urgent: bool, now: Instant) -> (Need, Duration) {
         let is_proved = survived.upto >= Some(self.since);
         match is_proved && survived.left.clears(self.limit_bytes) {
             true => after(self.back_off.rest(now), Need::Covering),
-            false if in_duress => after(Duration::ZERO, Need::Young),
+            false if is_urgent => after(Duration::ZERO, Need::Young),
             false => after(
                 self.back_off.pause(now).saturating_sub(self.age),
                 Need::Young,

@@ -249,7 +249,7 @@ fn errors_hit_what_came_through_the_door_and_nothing_beside_it() {
             account["live_bytes"].as_u64().expect("a number")
         };
         // It came in below the limit: its reserve was its own to use.
-        assert!(held(&jvm) >= 2 * LIMIT << 20, "{vm}: {}", jvm.log());
+        assert!(held(&jvm) >= (2 * LIMIT) << 20, "{vm}: {}", jvm.log());
         for _ in 0..8 {
             assert_eq!(call(&mut jvm, "scope tenant hold 2"), "in", "{vm}");
         }

@@ -612,7 +612,12 @@ fn no_request_waits_at_a_door_whatever_is_not_known_yet() {
         was_suspect |= slow["state"] == "suspect";
         server.ask(NEIGHBOUR);
     }
-    assert!(was_suspect, "{}", client.described());
+    // What is published may be a quarter of a second old: a verdict that comes sooner is seen by its answer alone.
+    assert!(
+        was_suspect || client.turned_away > 0,
+        "{}",
+        client.described()
+    );
     let waited = server
         .metrics()
         .sum("heapwarden_account_wait_seconds_total");

@@ -5,7 +5,7 @@
 //!    evidence. The pause doubles with each acquittal in a row. An account that stands just below its limit and makes
 //!    garbage crosses it again and again: it would use the evidence budget up, and the collections that come anyway
 //!    acquit it as well.
-//! 2. A covering collection is asked for when the pause since the latest acquittal is over, or [`LONGEST_REST`]: what has
+//! 2. A covering collection is asked for when the pause since the latest acquittal is over, or 1.6 s: what has
 //!    survived a collection is beyond the limit by then, and a leak would gain too much.
 //! 3. An account that has grown since the first acquittal of the row may be over at the next look: the row begins anew.
 //!    (With ever longer pauses, a triple store that was being loaded was seen too late.)

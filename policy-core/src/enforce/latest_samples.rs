@@ -2,10 +2,10 @@
 //!
 //! # Rules
 //! 1. Samples are remembered of a thread that would be slowed because it has no unit of work: in duress alone, for one
-//!    account at a time, up to [`MOST`] of them. More are not until these have told.
+//!    account at a time, up to eight of them. More are not until these have told.
 //! 2. They *tell* once the frees of a collection that began after the last of them are taken in: each object was freed,
-//!    or has survived. Fewer than [`FEWEST`] say nothing. When they have told, the next ones are remembered.
-//! 3. The thread *keeps nothing* if at most one in [`MOST`] has survived: an object may be in use for the moment. That
+//!    or has survived. Fewer than four say nothing. When they have told, the next ones are remembered.
+//! 3. The thread *keeps nothing* if at most one in eight has survived: an object may be in use for the moment. That
 //!    holds until others tell.
 //! 4. Who keeps nothing is not slowed. Once it begins to keep, the next collection but one tells at the latest.
 //!

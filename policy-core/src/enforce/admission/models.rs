@@ -4,6 +4,7 @@ use super::*;
 use crate::core::Setup;
 use crate::enforce::gate::Word;
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
+use crate::ledger::ObjectTag;
 use crate::ports::Token;
 use loom::thread;
 
@@ -51,10 +52,13 @@ impl CallingThread for Caller {
     fn is_event_loop(&mut self) -> bool {
         false
     }
+    fn record(&self) -> Option<ObjectTag> {
+        None
+    }
     fn let_in(&mut self) -> LetIn {
         LetIn::No
     }
-    fn judge(&mut self, _: Level) -> Result<(), Barred> {
+    fn judge(&mut self, _: Level, _: bool) -> Result<(), Barred> {
         Ok(())
     }
     fn is_masked(&mut self) -> bool {

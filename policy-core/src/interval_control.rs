@@ -14,7 +14,7 @@ use crate::core::Core;
 use crate::identity::classes::{ClassId, Kind};
 use crate::ledger::{Epoch, LiveRecord, PurseId};
 use crate::ports::{Clock, Jvm, Sampler};
-use crate::sampling::governor::{Governor, Measured, Wanted, Why};
+use crate::sampling::governor::{Governor, Measured, Wanted, Wants, Why};
 use crate::sampling::new_threads;
 use crate::sampling::thinning::{Living, Settler};
 
@@ -75,13 +75,12 @@ pub fn adopt(core: &Core, sampler: &(impl Sampler + ?Sized), sampling: &Sampling
 }
 
 /// Checks once a second whether the interval should change. `smallest_limit_bytes` is the smallest
-/// limit of any account; `is_any_filling` says whether one that has a limit grows towards it. The enforcer's
-/// thread.
+/// limit of any account, `wants` what accounts with limits want of it. The enforcer's thread.
 pub fn look(
     core: &Core,
     jvm: &dyn Jvm,
     smallest_limit_bytes: Option<u64>,
-    is_any_filling: bool,
+    wants: Wants,
     now: Instant,
 ) {
     let mut state = core.interval_control.state();
@@ -102,7 +101,7 @@ pub fn look(
         collections: u64::from(core.ledger.epochs().current().get()),
         charged_bytes: charged_bytes(core).saturating_sub(core.thinning.beyond_bytes()),
         smallest_limit_bytes,
-        is_any_filling,
+        wants,
     };
     let change = state.governor.look(&measured);
     let interval_bytes = state.governor.interval_bytes();

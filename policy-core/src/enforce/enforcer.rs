@@ -175,8 +175,8 @@ impl Enforcer {
             core.leaks.note_collector(kind);
         }
         let smallest_limit_bytes = self.limited_accounts.smallest_limit_bytes();
-        let is_any_filling = self.limited_accounts.is_any_filling();
-        interval_control::look(core, jvm, smallest_limit_bytes, is_any_filling, now);
+        let wants = self.limited_accounts.wants();
+        interval_control::look(core, jvm, smallest_limit_bytes, wants, now);
         if core.thinning.is_asked()
             && let Some(collector) = self.evidence.collector(core, jvm)
         {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::events;
 use crate::ledger::{Epoch, Ledger, PurseId};
+use crate::sampling::governor::Wants;
 use crate::sampling::thinning_error::Found;
 use crate::uncertainty::{Survivors, widened};
 
@@ -60,8 +61,8 @@ pub struct Evaluation {
     scanned: (Option<Epoch>, Option<Epoch>),
     /// Until then only a covering collection, or duress, lets the records be read again.
     scan_again: Option<Instant>,
-    /// An account that has a limit, and is not over it, grew lately.
-    is_any_filling: bool,
+    /// What accounts want of the sampling interval.
+    wants: Wants,
     /// The boundary at the latest turn.
     collected: Option<Epoch>,
     /// The covering proof that was there when duress began, or when it last chose one account more, and how many more
@@ -79,9 +80,9 @@ impl Evaluation {
         &self.limited
     }
 
-    /// Whether an account that has a limit, and is not over it, grew lately, as of the latest turn.
-    pub fn is_any_filling(&self) -> bool {
-        self.is_any_filling
+    /// What accounts want of the sampling interval, as of the latest turn.
+    pub fn wants(&self) -> Wants {
+        self.wants
     }
 
     /// What the accounts that are suspect, or over and not refused, can take until the next evidence, in bytes, as of
@@ -200,7 +201,7 @@ impl Evaluation {
             then.saturating_duration_since(context.now)
         });
         let may_wait = makes_garbage
-            && !self.is_any_filling
+            && !self.wants.is_any_filling
             && boundaries.1 == self.scanned.1
             && !is_any_new
             && !context.duress.is_on;
@@ -210,7 +211,7 @@ impl Evaluation {
         self.collected = boundaries.0;
         let mut need = Need::None;
         let mut again = if waits { pause } else { Duration::from_secs(1) };
-        let (mut is_any_asked, mut is_any_filling) = (false, false);
+        let (mut is_any_asked, mut wants) = (false, Wants::default());
         let mut wanted_bytes = 0_u64;
         access.with(|statuses| {
             if let Some(sums) = sums {
@@ -227,15 +228,16 @@ impl Evaluation {
                     if is_collected {
                         (status.filling).collected(check.charged, limit_bytes, context.now);
                     }
-                    is_any_filling |= !matches!(status.phase, Phase::Over { .. })
+                    wants.is_any_filling |= !matches!(status.phase, Phase::Over { .. })
                         && status.filling.is_seen(context.now);
                 }
                 is_any_asked |= context.enforced && status.is_shut();
+                wants.is_any_refused |= context.enforced && status.is_refused();
                 wanted_bytes = wanted_bytes.saturating_add(status.wanted_bytes());
             }
         });
         context.gates.set_any_asked(is_any_asked);
-        self.is_any_filling = is_any_filling;
+        self.wants = wants;
         self.wanted_bytes = wanted_bytes;
         (need, again)
     }

@@ -15,6 +15,7 @@ use policy_config::{Door, Mode, Reserve, When};
 use crate::core::Core;
 use crate::ledger::PurseId;
 use crate::ports::{Jvm, References};
+use crate::sampling::governor::Wants;
 use crate::snapshot::Kind;
 
 use super::account_check::{CheckContext, LimitedAccount};
@@ -113,9 +114,9 @@ impl LimitedAccounts {
         self.evaluation.limited()
     }
 
-    /// Whether an account that has a limit, and is not over it, grew lately, as of the latest turn.
-    pub fn is_any_filling(&self) -> bool {
-        self.evaluation.is_any_filling()
+    /// What accounts want of the sampling interval, as of the latest turn.
+    pub fn wants(&self) -> Wants {
+        self.evaluation.wants()
     }
 
     /// What suspects can take until the next evidence, in bytes, as of the latest turn.

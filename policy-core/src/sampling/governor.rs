@@ -25,11 +25,15 @@
 //!
 //!    **Credit.** The budget holds on average, and need not be used up when nobody asks for accuracy: what
 //!    samples took less than their budget is saved, up to the budget of `SAVED`, which is also there at the
-//!    start. While an account with a limit fills ([`crate::enforce::filling`]), samples may take
+//!    start. While an account with a limit fills ([`crate::enforce::filling`]), or is refused, samples may take
 //!    `BURST` times their budget, but at most `MOST_IN_BURST`, of the CPU time of at least one whole processor, until
 //!    the credit is used up, and again when a quarter of it is saved. The interval is narrowed at once then, as far as
 //!    that share allows. So a verdict on a bulk load need not wait for the margin of coarse samples, and over
 //!    any time samples take at most the budget of that time and of `SAVED`: a burst that takes more is shorter.
+//!
+//!    **Refusals.** While errors are thrown in an account's threads, the process counts with a whole processor at least,
+//!    and the interval is narrowed at once as far as that allows. An error is thrown at a sample alone: in a quiet
+//!    process, whose budget is next to nothing, seven of eight allocations of an account without a door passed.
 //! 2. **Tags.** HotSpot visits every tag at each collection: in the pause, where a million tags cost 10 to
 //!    20 ms with G1, and after it, to find the dead objects. So the charged bytes, divided by the
 //!    interval, must be at most `MOST_TAGS`, a quarter of what the policy lets the agent track, and
@@ -68,7 +72,7 @@ const CREDIT_TO_BEGIN: f64 = 0.25;
 const BURST: f64 = 16.0;
 /// The share of the CPU time that samples may take in a burst, unless the budget itself is more.
 const MOST_IN_BURST: f64 = 0.1;
-/// The processors that a process counts with in a burst, at least.
+/// The processors that a process counts with in a burst, and while an account is refused, at least.
 const IDLE_SHARE_IN_BURST: f64 = 1.0;
 /// A window may narrow the interval so many times in a burst: few samples tell little of what many cost.
 const MOST_NARROWINGS: u32 = 3;
@@ -119,8 +123,17 @@ pub struct Measured {
     pub charged_bytes: u64,
     /// The smallest limit of any account, if one has a limit.
     pub smallest_limit_bytes: Option<u64>,
-    /// An account that has a limit grows towards it.
+    /// What accounts want of the interval.
+    pub wants: Wants,
+}
+
+/// Why accounts want finer samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wants {
+    /// An account that has a limit, and is not over it, grew lately.
     pub is_any_filling: bool,
+    /// Errors are thrown in the threads of an account.
+    pub is_any_refused: bool,
 }
 
 /// What samples may take, and what they have saved.
@@ -134,6 +147,8 @@ struct Credit {
     in_use: f64,
     /// The credit is being used.
     is_burst: bool,
+    /// An account is refused.
+    is_refused: bool,
 }
 
 impl Credit {
@@ -150,23 +165,43 @@ impl Credit {
         budget * SAVED.as_secs_f64() * self.processors
     }
 
-    /// Begins or ends a burst.
-    fn decide(&mut self, budget: f64, is_any_filling: bool) {
+    /// Begins or ends a burst, at the end of a window.
+    fn decide(&mut self, budget: f64, wants: Wants) {
         let needed = match self.is_burst {
             true => 0.0,
             false => CREDIT_TO_BEGIN * self.most(budget),
         };
-        self.is_burst = is_any_filling && self.saved.is_some_and(|saved| saved > needed);
+        let is_wanted = wants.is_any_filling || wants.is_any_refused;
+        self.is_burst = is_wanted && self.saved.is_some_and(|saved| saved > needed);
+        self.is_refused = wants.is_any_refused;
+    }
+
+    /// Within a window: whether finer samples become welcome now. They stay so until it ends.
+    fn begins(&mut self, budget: f64, wants: Wants) -> bool {
+        let before = (self.is_burst, self.is_refused);
+        self.decide(budget, wants);
+        self.is_burst |= before.0;
+        self.is_refused |= before.1;
+        before != (self.is_burst, self.is_refused)
+    }
+
+    /// The processors that the process counts with, at least.
+    fn least(&self) -> f64 {
+        match self.is_refused {
+            true => IDLE_SHARE_IN_BURST,
+            false => IDLE_SHARE,
+        }
     }
 
     /// The share of the CPU time that samples may take now.
     fn share(&self, budget: f64) -> f64 {
-        match self.is_burst {
-            true => {
-                let share = (BURST * budget).min(MOST_IN_BURST).max(budget);
-                share * (IDLE_SHARE_IN_BURST / self.in_use).max(1.0)
-            }
+        let share = match self.is_burst {
+            true => (BURST * budget).min(MOST_IN_BURST).max(budget),
             false => budget,
+        };
+        match self.is_burst || self.is_refused {
+            true => share * (IDLE_SHARE_IN_BURST / self.in_use).max(1.0),
+            false => share,
         }
     }
 }
@@ -309,18 +344,17 @@ impl Governor {
     }
 
     fn apply_cost_rule(&mut self, budget: f64, measured: &Measured) {
-        let was_burst = self.credit.is_burst;
         if let Some(elapsed) = self.read_window(budget, measured) {
             let share = self.latest_share.unwrap_or_default();
-            self.credit.decide(budget, measured.is_any_filling);
+            self.credit.decide(budget, measured.wants);
             let allowed = self.credit.share(budget);
             if share > allowed {
                 // A share above 1 counts as 1.
                 let doublings = (share.min(1.0) / allowed).log2().ceil().max(1.0) as u32;
                 self.by_cost = (self.level + doublings).min(self.most_doublings());
                 self.calm = Duration::ZERO;
-            } else if self.credit.is_burst {
-                self.narrow_for_burst(share, allowed);
+            } else if self.credit.is_burst || self.credit.is_refused {
+                self.narrow_at_once(share, allowed);
             } else if share < budget * CALM_SHARE {
                 self.calm += elapsed;
                 if self.calm >= CALM {
@@ -330,23 +364,27 @@ impl Governor {
             } else {
                 self.calm = Duration::ZERO;
             }
-        } else if !was_burst && let Some(share) = self.latest_share {
-            // An account has begun to fill within a window.
-            self.credit.decide(budget, measured.is_any_filling);
+        } else if let Some(share) = self.latest_share
+            && self.credit.begins(budget, measured.wants)
+        {
+            // An account has begun to fill, or to be refused, within a window.
             let allowed = self.credit.share(budget);
-            if self.credit.is_burst && share <= allowed {
-                self.narrow_for_burst(share, allowed);
+            if share <= allowed {
+                self.narrow_at_once(share, allowed);
             }
         }
     }
 
     /// As fine as this share allows, if a sample costs what it cost in the last window.
-    fn narrow_for_burst(&mut self, share: f64, allowed: f64) {
+    fn narrow_at_once(&mut self, share: f64, allowed: f64) {
         let narrowings = (allowed / share).log2().floor();
         // Nothing was measured if that is not finite.
         let narrowings = narrowings.clamp(0.0, f64::from(MOST_NARROWINGS)) as u32;
-        self.by_cost = self.by_cost.min(self.level).saturating_sub(narrowings);
+        let before = self.by_cost.min(self.level);
+        self.by_cost = before.saturating_sub(narrowings);
         self.calm = Duration::ZERO;
+        // As it will be: another reason within this window does not narrow for the same room again.
+        self.latest_share = Some(share * f64::from(1 << (before - self.by_cost)));
     }
 
     /// Ends a window of rule 1, if it is long enough: returns how long it was.
@@ -366,7 +404,7 @@ impl Governor {
         let took = measured.samples_cpu.saturating_sub(self.window.samples_cpu);
         self.window = *measured;
         let seconds = elapsed.as_secs_f64();
-        let used = used.as_secs_f64().max(IDLE_SHARE * seconds);
+        let used = used.as_secs_f64().max(self.credit.least() * seconds);
         (self.credit).settle(budget, seconds, used, took.as_secs_f64());
         self.latest_share = Some(if timed < TIMED_AT_LEAST {
             0.0

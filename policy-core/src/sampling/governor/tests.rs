@@ -248,18 +248,18 @@ fn an_account_that_fills_is_sampled_finer_until_the_credit_is_used_up() {
         64 * KIB,
         "no wider: it is a small limit"
     );
-    program.now.is_any_filling = true;
+    program.now.wants.is_any_filling = true;
     let (dear, finest) = burst(&mut governor, &mut program, 20);
     assert!(dear >= 18, "{dear}");
     assert_eq!(finest, 16, "the finest: 3.1 % of the CPU time");
     let (_, finest) = burst(&mut governor, &mut program, 600);
     assert_eq!(finest, 16);
     assert_eq!(governor.interval_bytes(), 64 * KIB, "the credit is used up");
-    program.now.is_any_filling = false;
+    program.now.wants.is_any_filling = false;
     program.bytes_per_second = 1e6;
     burst(&mut governor, &mut program, 120);
     program.bytes_per_second = 100e6;
-    program.now.is_any_filling = true;
+    program.now.wants.is_any_filling = true;
     let (dear, _) = burst(&mut governor, &mut program, 10);
     assert!(dear >= 9, "there is credit again: {dear}");
 }
@@ -290,7 +290,7 @@ fn in_a_quiet_process_one_that_fills_is_sampled_within_the_budget_of_a_processor
         ..Measured::default()
     };
     let mut seconds = |governor: &mut Governor, seconds: u32, fills: bool| {
-        now.is_any_filling = fills;
+        now.wants.is_any_filling = fills;
         let mut finest = u64::MAX;
         for _ in 0..seconds {
             let interval = governor.interval_bytes();
@@ -308,6 +308,39 @@ fn in_a_quiet_process_one_that_fills_is_sampled_within_the_budget_of_a_processor
     assert_eq!(seconds(&mut governor, 60, false).1, 128);
     assert_eq!(seconds(&mut governor, 20, true), (16, 16));
     assert_eq!(seconds(&mut governor, 600, true).1, 128, "it is used up");
+}
+
+/// An error is thrown at a sample alone: in a quiet process the budget of a tenth of a processor lets most of a leak by.
+#[test]
+fn while_an_account_is_refused_a_quiet_process_counts_as_a_processor() {
+    let mut governor = free_governor();
+    let mut now = Measured {
+        smallest_limit_bytes: Some(96 * MIB),
+        ..Measured::default()
+    };
+    let mut took = Duration::ZERO;
+    let mut seconds = |governor: &mut Governor, seconds: u32, is_refused: bool| {
+        now.wants.is_any_refused = is_refused;
+        took = Duration::ZERO;
+        for _ in 0..seconds {
+            let samples = 30 * MIB / governor.interval_bytes();
+            now.since_start += Duration::from_secs(1);
+            now.process_cpu += Duration::from_millis(50);
+            now.samples_cpu += Duration::from_micros(10) * samples as u32;
+            took += Duration::from_micros(10) * samples as u32;
+            now.timed += samples;
+            governor.look(&now);
+        }
+        (governor.interval_bytes() / KIB, took)
+    };
+    assert_eq!(seconds(&mut governor, 60, false).0, 512);
+    assert!(seconds(&mut governor, 3, true).0 <= 32, "at once");
+    // Its credit is used up by then: a hundredth of a processor.
+    seconds(&mut governor, 600, true);
+    let (interval_kib, took) = seconds(&mut governor, 100, true);
+    assert_eq!(interval_kib, 32);
+    assert!(took <= Duration::from_secs(1), "{took:?}");
+    assert_eq!(seconds(&mut governor, 100, false).0, 512);
 }
 
 #[test]
@@ -405,7 +438,7 @@ proptest! {
         let mut beyond = 0.0;
         for (seconds, rate, fills) in &phases {
             program.bytes_per_second = *rate;
-            program.now.is_any_filling = *fills;
+            program.now.wants.is_any_filling = *fills;
             for second in 0..*seconds {
                 let finest = governor.interval_bytes() == governor.finest_bytes();
                 let widest = governor.interval_bytes()

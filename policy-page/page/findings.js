@@ -57,7 +57,7 @@ function waitsNoticeably(account) {
 
 /** That its threads wait before they go on, or before they are refused: added to what else befalls it. */
 function slowed(account) {
-  return waitsNoticeably(account) ? "; its threads are slowed" : "";
+  return waitsNoticeably(account) ? "; its threads have been slowed" : "";
 }
 
 /** The most frequent reason for which errors were put off, if any was. */
@@ -102,7 +102,7 @@ function toldOf(account, enforces) {
   }
   if (account.state === "suspect") {
     return waitsNoticeably(account)
-      ? ["warning", "suspect", [" is slowed: its charge is above its limit, and while the heap is short its threads wait until a collection shows how much of that is garbage"],
+      ? ["warning", "suspect", [" has been slowed: its charge is above its limit, and while the heap is short its threads wait until a collection shows how much of that is garbage"],
         "If that lasts, raise [enforcement] evidence-budget."]
       : ["note", "suspect", [" is charged more than its limit; a collection has not yet proved it"], ""];
   }

@@ -76,7 +76,8 @@ fn a_child_that_fails_in_any_way_costs_one_line_and_the_next_walk_is_as_ever() {
         &["ended by signal", "gave no answer"],
         // Out of processor time.
         &["ended by signal 9"],
-        &["not done within 0.01 s"],
+        // With what the parent waited for names of classes, if the machine is busy.
+        &["not done within"],
         // The watcher: after the walk, and in the middle of its answer.
         &["ended by signal 9"],
         &["ended by signal 9"],

@@ -201,7 +201,12 @@ fn observe_lists_where_errors_would_have_been_thrown_and_what_spares_a_job() {
         jvm.until(PATIENCE, "the places are gone", |accounts| {
             counts(accounts).len() == 1
         });
-        jvm.ask("job 4");
+        // What another policy says of the methods on the stack must be found out first.
+        let are_thrown = poll(PATIENCE, || {
+            jvm.ask("job 4");
+            (thrown(&jvm.accounts()) > 0).then_some(())
+        });
+        assert!(are_thrown.is_some(), "{vm}: {}", told(&jvm.accounts()));
         let accounts = jvm.until(
             PATIENCE,
             "errors are thrown and their place has its name",

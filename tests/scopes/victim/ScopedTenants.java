@@ -66,6 +66,8 @@ import java.util.function.Supplier;
  */
 public final class ScopedTenants {
     private static final int PIECE = 64 << 10;
+    /** What a thread makes at the most that has no allowance. */
+    private static final int MADE_BY_OTHERS_KIB = 256;
     private static final Map<String, List<Object>> HELD = new HashMap<>();
     private static final Map<String, Service> SERVICES = new HashMap<>();
     private static final List<WeakReference<ClassLoader>> GONE = new ArrayList<>();
@@ -339,8 +341,11 @@ public final class ScopedTenants {
     }
 
     private static void probe(String scope) throws Exception {
-        // Its methods are to be known.
-        onThread(() -> made(scope, null));
+        // The methods on its stack are to be known: until then a refusal is put off.
+        Supplier<Integer> other = () -> made(scope, null);
+        while (onThread(other) > MADE_BY_OTHERS_KIB) {
+            Thread.sleep(50);
+        }
         Admission[] asked = new Admission[1];
         List<Supplier<Integer>> task = new ArrayList<>();
         while (task.isEmpty()) {
@@ -357,7 +362,7 @@ public final class ScopedTenants {
             Thread.sleep(50);
         }
         Admission work = asked[0];
-        String said = "probe " + onThread(() -> made(scope, null));
+        String said = "probe " + onThread(other);
         said += " " + onThread(task.get(0));
         said += " " + onThread(() -> made(scope, work));
         work.close();

@@ -353,19 +353,19 @@ fn assert_befallen(browser: &Browser, folder: &Path) {
             "error",
             "never-refused",
             "braked",
-            "reason no-unit; its threads are slowed (",
+            "reason no-unit; its threads have been slowed (",
         ),
         (
             "error",
             "ineffective",
             "loop",
-            "reason no-unit in com.acme.Loop.run; its threads are slowed (",
+            "reason no-unit in com.acme.Loop.run; its threads have been slowed (",
         ),
         (
             "warning",
             "suspect",
             "slowed",
-            " is slowed: its charge is above its limit",
+            " has been slowed: its charge is above its limit",
         ),
         (
             "warning",
@@ -395,13 +395,13 @@ fn assert_befallen(browser: &Browser, folder: &Path) {
             "warning",
             "over-limit",
             "thrown-slowed",
-            " is over its limit and is refused; its threads are slowed (",
+            " is over its limit and is refused; its threads have been slowed (",
         ),
         (
             "warning",
             "over-limit",
             "all",
-            " is over its limit: new work is turned away, and what is inside is refused; its threads are slowed; errors ended 2 of its threads",
+            " is over its limit: new work is turned away, and what is inside is refused; its threads have been slowed; errors ended 2 of its threads",
         ),
     ];
     for (at, (severity, name, account, words)) in expected.into_iter().enumerate() {

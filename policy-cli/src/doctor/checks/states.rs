@@ -208,10 +208,11 @@ fn held(account: &Account) -> Told {
     }
 }
 
-/// That its threads wait before they go on, or before they are refused: to be added to what else befalls it.
+/// That its threads have waited before they went on, or were refused, at any time since the start: to be added to what
+/// else befalls it.
 fn slowed(account: &Account) -> &'static str {
     match waits_noticeably(account) {
-        true => "; its threads are slowed",
+        true => "; its threads have been slowed",
         false => "",
     }
 }
@@ -243,7 +244,7 @@ fn never_refused(account: &Account) -> Told {
 }
 
 /// It is above its limit if all that it is charged is held. A warning once its threads and requests were made to
-/// wait noticeably: it is slowed.
+/// wait noticeably since the start: it has been slowed.
 fn suspect(account: &Account) -> Told {
     let (severity, sentence) = match waits_noticeably(account) {
         false => (
@@ -252,7 +253,7 @@ fn suspect(account: &Account) -> Told {
         ),
         true => (
             Severity::Warning,
-            " is slowed: its charge is above its limit, and while the heap is short its threads wait until a \
+            " has been slowed: its charge is above its limit, and while the heap is short its threads wait until a \
              collection shows how much of that is garbage",
         ),
     };

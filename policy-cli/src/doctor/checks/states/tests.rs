@@ -173,7 +173,7 @@ fn refusals_that_do_not_stop_an_account_are_an_error_with_the_frame() {
         (Severity::Error, "ineffective")
     );
     let expected = "account /shop stays over its limit, and refusals do not stop it: they are put off, \
-                    mostly for the reason no-unit in com.acme.Loop.run; its threads are slowed";
+                    mostly for the reason no-unit in com.acme.Loop.run; its threads have been slowed";
     assert_eq!(found.sentence, expected);
     assert!(found.remedy.contains("door = "), "{found:?}");
     assert!(
@@ -275,7 +275,7 @@ fn all_that_befalls_an_account_is_one_finding() {
     let found = only("enforce", account);
     assert_eq!(
         found.sentence,
-        "account /shop is over its limit: new work is turned away, and what is inside is refused; its threads are slowed"
+        "account /shop is over its limit: new work is turned away, and what is inside is refused; its threads have been slowed"
     );
     assert_eq!(
         found.evidence,
@@ -322,20 +322,20 @@ fn whoever_is_held_by_its_limit_is_told_first() {
     let expected = [
         (
             "suspect",
-            "account slowed is slowed: its charge is above its limit, and while the heap is short its threads wait \
+            "account slowed has been slowed: its charge is above its limit, and while the heap is short its threads wait \
              until a collection shows how much of that is garbage",
             warning,
         ),
         (
             "never-refused",
             "account braked is over its limit and was never refused, mostly because an error would end a thread's own \
-             loop, so the thread goes on, and is slowed where the heap is short; its threads are slowed",
+             loop, so the thread goes on, and is slowed where the heap is short; its threads have been slowed",
             error,
         ),
         (
             "ineffective",
             "account loop stays over its limit, and refusals do not stop it: they are put off, mostly for the reason \
-             no-unit in com.acme.Loop.run; its threads are slowed",
+             no-unit in com.acme.Loop.run; its threads have been slowed",
             error,
         ),
         (
@@ -360,7 +360,7 @@ fn whoever_is_held_by_its_limit_is_told_first() {
         ),
         (
             "over-limit",
-            "account thrown-slowed is over its limit and is refused; its threads are slowed",
+            "account thrown-slowed is over its limit and is refused; its threads have been slowed",
             warning,
         ),
         (

@@ -135,7 +135,7 @@ fn an_account_that_is_throttled_is_a_warning_with_the_reason() {
     all.evidence.budget_used_up_seconds = Some(55.0);
     let found = against_limits(&inputs);
     assert_eq!((found.len(), found[0].severity), (1, Severity::Warning));
-    assert!(found[0].sentence.contains("is slowed"), "{found:?}");
+    assert!(found[0].sentence.contains("has been slowed"), "{found:?}");
     let expected = "its threads and requests waited 31.7 s (evidence about it is awaited, and the evidence budget \
                     is used up for another 55 s)";
     assert!(found[0].evidence.ends_with(expected), "{found:?}");
@@ -365,8 +365,8 @@ fn whoever_is_held_by_its_limit_is_told_first() {
         ),
         (
             "over-limit",
-            "account all is over its limit: new work is turned away, and what is inside is refused; its threads are \
-             slowed; 2 threads ended with an uncaught refusal, and what they did may not be done any more",
+            "account all is over its limit: new work is turned away, and what is inside is refused; its threads have \
+             been slowed; 2 threads ended with an uncaught refusal, and what they did may not be done any more",
             warning,
         ),
     ];

@@ -162,8 +162,12 @@ struct Wait {
 }
 
 impl Wait {
+    /// None if it does not wait at all, whatever the clock says: a virtual thread must not look as if it had.
     fn waited_ms(&self, now_ms: u64) -> u64 {
-        now_ms.saturating_sub(self.since_ms)
+        match self.longest_ms {
+            0 => 0,
+            _ => now_ms.saturating_sub(self.since_ms),
+        }
     }
 
     fn is_over(&self, now_ms: u64) -> bool {

@@ -272,6 +272,26 @@ mod tests {
     }
 
     #[test]
+    fn a_task_of_a_pool_is_a_unit_of_work_only_where_the_account_says_so() {
+        let task = Judged {
+            begun: Begun {
+                unit: Unit::Shields,
+                is_task: true,
+                ..Begun::default()
+            },
+            ..judged(1)
+        };
+        for (interrupts_tasks, expected) in [(false, Unit::None), (true, Unit::Shields)] {
+            let payer = Payer {
+                number: None,
+                generation: 0,
+                interrupts_tasks,
+            };
+            assert_eq!(task.unit_for(payer), expected);
+        }
+    }
+
+    #[test]
     fn what_was_published_is_found_and_nothing_else() {
         let methods = Methods::new();
         for number in 1..5000 {

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::enforce::admission::{Barred, Level};
-use crate::enforce::door::LetIn;
 use crate::enforce::grace::Grace;
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::enforce::refusal_details::RefusalDetails;
@@ -306,6 +305,19 @@ pub struct LoggedRefusal {
 pub trait Jvm: Clock + Heap + Collector + Canaries + Sampler + References {}
 
 impl<T: Clock + Heap + Collector + Canaries + Sampler + References> Jvm for T {}
+
+/// Whether a thread runs what a shut door has let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LetIn {
+    /// It does not.
+    #[default]
+    No,
+    /// A request that runs on this thread from its beginning to its end.
+    OnThread,
+    /// Work that was let in as a probe for the program that asked, on whatever threads: the account's door knows
+    /// its mark.
+    Work(u32),
+}
 
 /// The thread that allocates, while its sample is being delivered. Nothing here may take a lock,
 /// look up a name or format anything.

@@ -248,7 +248,7 @@ fn errors_hit_what_came_through_the_door_and_nothing_beside_it() {
             let account = accounts.find("tenant").expect("it is listed");
             account["live_bytes"].as_u64().expect("a number")
         };
-        // It came in below the limit: its reserve was its own to use.
+        // It came in while the door was open, so it had the reserve.
         assert!(held(&jvm) >= (2 * LIMIT) << 20, "{vm}: {}", jvm.log());
         for _ in 0..8 {
             assert_eq!(call(&mut jvm, "scope tenant hold 2"), "in", "{vm}");

@@ -11,7 +11,6 @@ use policy_jvm::{Frame, Global, SampledAllocation};
 use crate::agent::Agent;
 use crate::cost::thread_cpu_time;
 use crate::enforce::admission::{Admission, Barred, Charged, Level, Step};
-use crate::enforce::door::LetIn;
 use crate::enforce::grace::Grace;
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::enforce::refusal_details::RefusalDetails;
@@ -19,7 +18,7 @@ use crate::enforce::refused_places::Work;
 use crate::enforce::throw_points::Reason;
 use crate::identity::classes::Side;
 use crate::ledger::ObjectTag;
-use crate::ports::CallingThread;
+use crate::ports::{CallingThread, LetIn};
 use crate::references::{Barring, Refused, UnnamedPlace};
 
 use super::errors::Figures;

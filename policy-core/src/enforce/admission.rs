@@ -48,10 +48,9 @@ use std::time::Duration;
 
 use crate::core::Core;
 use crate::ledger::PurseId;
-use crate::ports::CallingThread;
+use crate::ports::{CallingThread, LetIn};
 
 use super::TestRefuse;
-use super::door::LetIn;
 use super::gate::{Due, Gate};
 #[cfg(any(doc, all(test, loom)))]
 use super::grace::Grace;
@@ -383,13 +382,12 @@ impl<T: CallingThread> AtGate<'_, T> {
     /// Judges the stack. Where an account has doors at methods alone, what has not come through them is left alone
     /// (rule 7): it may be what lets go.
     fn judge(&mut self) -> Result<T::Place, Barred> {
-        let is_spared = || {
-            let details = self.core.enforcement.details.get(self.level.account);
-            let has_method_doors_alone =
-                |details: &RefusalDetails| details.method_doors.are_the_only_ones;
-            details.is_some_and(|details| details.as_deref().is_some_and(has_method_doors_alone))
-        };
-        let needs_entrance = self.due == Due::Over && !self.gate.word().0.duress && is_spared();
+        let details = self.core.enforcement.details.get(self.level.account);
+        let needs_entrance = self.due == Due::Over
+            && !self.gate.word().0.duress
+            && details.is_some_and(|details| {
+                (details.as_deref()).is_some_and(|details| details.method_doors.are_the_only_ones)
+            });
         self.thread.judge(self.level, needs_entrance)
     }
 

@@ -80,21 +80,8 @@ pub enum Answer {
     },
 }
 
-/// Whether a thread runs what a shut door has let in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LetIn {
-    /// It does not.
-    #[default]
-    No,
-    /// A request that runs on this thread from its beginning to its end.
-    OnThread,
-    /// Work that was let in as a probe for the program that asked, on whatever threads: [`Door::is_inside`] knows its
-    /// mark.
-    Work(u32),
-}
-
 /// Of a ticket: enough to tell the work that was let in with it from what was let in before and after.
-const MARK: u64 = (1 << 31) - 1;
+pub(super) const MARK: u64 = (1 << 31) - 1;
 
 /// A request as the door sees it.
 #[derive(Debug, Clone, Copy)]

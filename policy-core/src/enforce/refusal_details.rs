@@ -49,6 +49,25 @@ pub struct MethodDoors {
     pub are_the_only_ones: bool,
 }
 
+#[cfg(test)]
+impl RefusalDetails {
+    /// Those of an account with a limit of 1000 bytes, for tests.
+    pub(super) fn sample(account: &str) -> RefusalDetails {
+        RefusalDetails {
+            account: account.into(),
+            name: Arc::new(()),
+            throw: Throw::default(),
+            method_doors: Arc::default(),
+            limit_bytes: 1000,
+            live_bytes: 0,
+            standard_error_bytes: 0,
+            admit: Arc::default(),
+            status: policy_config::DEFAULT_DOOR_STATUS,
+            places: PlaceCounts::new(),
+        }
+    }
+}
+
 /// The details of all accounts that have limits, by the purse that represents each.
 pub struct RefusalDetailsTable(Chunks<ArcSwapOption<RefusalDetails>, 64>);
 

@@ -33,7 +33,7 @@
 //!
 //!    **Refusals.** While errors are thrown in an account's threads, the process counts with a whole processor at least,
 //!    and the interval is narrowed at once as far as that allows. An error is thrown at a sample alone: in a quiet
-//!    process, whose budget is next to nothing, seven of eight allocations of an account without a door passed.
+//!    process, whose budget is next to nothing, nine of ten requests of a WebFlux application without a door passed.
 //! 2. **Tags.** HotSpot visits every tag at each collection: in the pause, where a million tags cost 10 to
 //!    20 ms with G1, and after it, to find the dead objects. So the charged bytes, divided by the
 //!    interval, must be at most `MOST_TAGS`, a quarter of what the policy lets the agent track, and

@@ -1,6 +1,7 @@
 //! Free TCP ports on loopback.
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::process::getuid;
 use std::env;
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, RandomState};
@@ -39,7 +40,9 @@ pub fn free() -> u16 {
 
 /// The locked file of this port, or none where somebody has it.
 fn reserve(port: u16) -> Option<File> {
-    let folder = env::temp_dir().join("heapwarden-test-ports");
+    // Each user has a folder: nobody can open the files of another.
+    let folder = format!("heapwarden-test-ports-{}", getuid().as_raw());
+    let folder = env::temp_dir().join(folder);
     fs::create_dir_all(&folder).ok()?;
     let file = (File::options().create(true).append(true))
         .open(folder.join(port.to_string()))

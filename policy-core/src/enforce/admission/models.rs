@@ -5,7 +5,6 @@ use crate::core::Setup;
 use crate::enforce::gate::Word;
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::ledger::ObjectTag;
-use crate::ports::Token;
 use loom::thread;
 
 const OPEN: Word = Word {
@@ -123,18 +122,7 @@ fn core() -> Core {
 }
 
 fn publish(core: &Core, purse: PurseId, account: &str) {
-    let details = RefusalDetails {
-        account: account.into(),
-        name: Arc::new(()) as Token,
-        throw: policy_config::Throw::default(),
-        method_doors: Arc::default(),
-        limit_bytes: 1000,
-        live_bytes: 0,
-        standard_error_bytes: 0,
-        status: 503,
-        admit: Arc::default(),
-        places: PlaceCounts::new(),
-    };
+    let details = RefusalDetails::sample(account);
     let number = u32::from(purse.get());
     core.enforcement
         .details

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::core::Setup;
-use crate::enforce::door::{Answer, Request};
+use crate::enforce::door::{Answer, MARK, Request};
 use crate::enforce::gate::Word;
 use crate::enforce::grace::Grace;
 use crate::enforce::grace::{WAIT_MS, allowance_bytes};
@@ -295,19 +295,11 @@ fn beside_doors_at_methods_errors_are_for_duress_and_for_what_is_larger_than_the
     let core = core(over);
     let asked = |are_the_only_ones, word, size_bytes| {
         let details = RefusalDetails {
-            account: "b".into(),
-            name: Arc::new(()),
-            throw: policy_config::Throw::default(),
             method_doors: Arc::new(MethodDoors {
                 are_the_only_ones,
                 ..MethodDoors::default()
             }),
-            limit_bytes: 1000,
-            live_bytes: 0,
-            standard_error_bytes: 0,
-            status: 503,
-            admit: Arc::default(),
-            places: PlaceCounts::new(),
+            ..RefusalDetails::sample("b")
         };
         let number = u32::from(PAYER.get());
         core.enforcement
@@ -355,7 +347,7 @@ fn the_threads_of_one_probe_share_its_allowance() {
         };
         let mut threads = [Spared::new(false), Spared::new(false)];
         for thread in &mut threads {
-            thread.let_in = LetIn::Work((ticket & 0x7fff_ffff) as u32);
+            thread.let_in = LetIn::Work((ticket & MARK) as u32);
         }
         (ticket, threads)
     };
@@ -404,7 +396,7 @@ fn a_scopes_work_has_the_allowance_of_the_service_that_let_it_in() {
         let graced = |gate: &Gate| gate.drain().deferred[Reason::Grace as usize];
         [graced(own), graced(gate(&core))]
     };
-    let mark = (ticket & 0x7fff_ffff) as u32;
+    let mark = (ticket & MARK) as u32;
     assert_eq!(deferred(mark), [1, 1]);
     assert_eq!(deferred(mark + 1), [0, 0], "another's");
 }

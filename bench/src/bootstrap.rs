@@ -125,6 +125,16 @@ fn stretch(rows: &[Vec<f64>], pairs: usize) -> f64 {
     (pairs as f64 / (pairs - 1) as f64).sqrt() * t / NORMAL
 }
 
+/// An estimate with its interval, with so many decimals; of a single pair there is none.
+pub(crate) fn plain(estimate: Option<Estimate>, decimals: usize) -> String {
+    with_interval(estimate, |number| format!("{number:.decimals$}"), "")
+}
+
+/// The same of a share, in percent.
+pub(crate) fn shares(estimate: Option<Estimate>) -> String {
+    with_interval(estimate, |share| format!("{:.2}", share * 100.0), " %")
+}
+
 #[cfg(test)]
 mod tests {
     use fastrand::Rng;

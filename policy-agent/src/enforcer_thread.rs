@@ -13,16 +13,18 @@ use crate::agent::Agent;
 use crate::collector::collector_threads::CollectorThreads;
 use crate::collector::g1_marking::G1MarkingThread;
 use crate::enforce::enforcer::Enforcer;
+use crate::enforce::ports::{BarringFrame, LoggedRefusal, NewPlace, RefusalReports};
 use crate::identity::loaders::LoaderId;
 use crate::identity::names;
 use crate::jvm::collections::Collections;
-use crate::jvm::errors::{AccountName, Errors};
+use crate::jvm::error_figures::AccountName;
+use crate::jvm::errors::Errors;
 use crate::jvm::method_inspection;
 use crate::jvm::tlab_refill;
 use crate::options::TestPanic;
 use crate::ports::{
-    BarringFrame, Canaries, Clock, Collector, CollectorInfo, Delivery, Heap, LoggedRefusal, Means,
-    NewPlace, Offer, References, Sampler, Token,
+    Canaries, Clock, Collector, CollectorInfo, Delivery, Heap, Means, Offer, References, Sampler,
+    Token,
 };
 
 /// How late a test has limits in force.
@@ -286,7 +288,9 @@ impl References for AttachedJvm<'_> {
     fn forget_loader(&self, loader: LoaderId) -> bool {
         self.agent.references.loaders.forget(loader)
     }
+}
 
+impl RefusalReports for AttachedJvm<'_> {
     fn take_barring_frame(&self) -> Option<BarringFrame> {
         let barring = self.agent.references.barring.pop()?;
         let frame = (barring.frame.as_ref())

@@ -10,8 +10,8 @@ use policy_jvm::kinds::{Class, Thread};
 use policy_jvm::{HeldMethod, Jni, Weak, WeakSlot};
 
 use crate::enforce::place_counts::PlaceCounts;
+use crate::enforce::place_name::Work;
 use crate::enforce::refusal_details::RefusalDetails;
-use crate::enforce::refused_places::Work;
 use crate::enforce::throw_points::Reason;
 use crate::identity::classes::ClassId;
 use crate::identity::loaders::LoaderId;

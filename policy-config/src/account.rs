@@ -8,12 +8,13 @@ use crate::diagnostic::{Sink, is_invisible, quote};
 use crate::door;
 use crate::glob::{self, Glob};
 use crate::interrupt;
-use crate::parse::{limit, word};
+use crate::limit::limit;
 use crate::pattern::PackagePattern;
 use crate::schema::{
-    Account, Charge, DEFAULT_PRIORITY, Limit, MAX_NAME_BYTES, MAX_PRIORITY, Matcher, Tasks, Throw,
+    Account, Charge, DEFAULT_PRIORITY, Limit, MAX_NAME_BYTES, MAX_PRIORITY, Matcher, Tasks,
 };
 use crate::tree::{Located, Section};
+use crate::words::{Throw, word};
 
 /// The keys of which an account has exactly one.
 const MATCHERS: [&str; 3] = ["service", "packages", "scope"];

@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use crate::diagnostic::{Sink, quote};
 use crate::interrupt::Listed;
-use crate::parse::word;
-use crate::schema::Throw;
+
 use crate::tree::{Located, Section};
+use crate::words::{Throw, word};
 use crate::work::{WorkError, WorkPattern};
 
 /// Most methods that the `door` of an account names.

@@ -7,9 +7,10 @@ use std::ops::Range;
 
 use crate::diagnostic::{Sink, quote};
 use crate::glob::{self, Glob};
-use crate::schema::MAX_SITES;
 use crate::tree::{Located, Section};
 
+/// Most globs of `sites`.
+pub const MAX_SITES: usize = 100;
 /// Most `[[leak]]` tables.
 pub const MAX_LEAKS: usize = 1_000;
 

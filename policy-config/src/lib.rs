@@ -32,6 +32,7 @@ mod glob;
 mod interrupt;
 mod keys;
 mod leak;
+mod limit;
 mod listen;
 mod nesting;
 #[cfg(any(test, fuzzing))]
@@ -43,6 +44,7 @@ mod snapshots;
 mod thin;
 mod tree;
 mod units;
+mod words;
 mod work;
 
 pub use admit::{Admit, AdmitError, MAX_METHOD_BYTES};
@@ -51,7 +53,7 @@ pub use door::{DEFAULT_DOOR_STATUS, Door, DoorError, DoorMethod, MAX_DOOR_METHOD
 pub use exact::{Exact, MAX_CONTEXTS};
 pub use glob::{Glob, GlobError, MAX_GLOB_BYTES};
 pub use interrupt::{Interrupt, InterruptTable, Interrupts, NEVER_INTERRUPTED};
-pub use leak::{AcknowledgedLeak, MAX_LEAKS};
+pub use leak::{AcknowledgedLeak, MAX_LEAKS, MAX_SITES};
 pub use listen::{Listen, ListenError};
 pub use parse::{MAX_ACCOUNTS, MAX_DIAGNOSTICS, MAX_FILE_BYTES, Parsed, parse, parse_bytes};
 pub use pattern::{MAX_PATTERN_BYTES, PackagePattern, PackageTable, PatternError};
@@ -60,9 +62,9 @@ pub use schema::{
     FINEST_DEFAULT_INTERVAL_BYTES, Interval, LeakPaths, LeakSettings, Limit,
     MAX_CPU_BUDGET_PERCENT, MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES,
     MAX_INTERVAL_DOUBLINGS, MAX_NAME_BYTES, MAX_PATHS_PER_DAY, MAX_PRIORITY, MAX_RESERVE_PERCENT,
-    MAX_SITES, MAX_TRACKED, MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT,
-    MIN_INTERVAL_BYTES, MIN_RESERVE_PERCENT, MIN_TRACKED, Matcher, Mode, Policy, Principals,
-    Privacy, Reserve, Sampling, Tasks, Throw, When,
+    MAX_TRACKED, MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES,
+    MIN_RESERVE_PERCENT, MIN_TRACKED, Matcher, Mode, Policy, Principals, Privacy, Reserve,
+    Sampling, Tasks, When,
 };
 pub use snapshots::{MAX_SNAPSHOT_EVERY, MAX_SNAPSHOTS_KEPT, MIN_SNAPSHOT_EVERY, Snapshots};
 pub use thin::{MAX_THIN_RULES, MIN_KEEP_PERCENT, Thin, thin_rule};
@@ -70,4 +72,5 @@ pub use units::{
     DurationError, PercentError, SizeError, format_bytes, format_duration, format_rounded_bytes,
     parse_duration, parse_percent, parse_size,
 };
+pub use words::Throw;
 pub use work::{WorkError, WorkPattern, WorkTable};

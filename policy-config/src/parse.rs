@@ -12,10 +12,11 @@ use crate::did_you_mean;
 use crate::exact::{self, Exact};
 use crate::keys;
 use crate::leak::{self, MAX_LEAKS};
+use crate::limit::limit;
 use crate::listen::Listen;
 use crate::nesting;
 use crate::schema::{
-    AgentSection, Enforcement, Interval, LeakPaths, LeakSettings, Limit, MAX_CPU_BUDGET_PERCENT,
+    AgentSection, Enforcement, Interval, LeakPaths, LeakSettings, MAX_CPU_BUDGET_PERCENT,
     MAX_EVIDENCE_BUDGET_PERCENT, MAX_INTERVAL_BYTES, MAX_PATHS_PER_DAY, MAX_RESERVE_PERCENT,
     MAX_TRACKED, MIN_CPU_BUDGET_PERCENT, MIN_EVIDENCE_BUDGET_PERCENT, MIN_INTERVAL_BYTES,
     MIN_RESERVE_PERCENT, MIN_TRACKED, Mode, Policy, Principals, Privacy, Reserve, Sampling, When,
@@ -23,7 +24,8 @@ use crate::schema::{
 use crate::snapshots;
 use crate::thin::{self, MAX_THIN_RULES};
 use crate::tree::{self, Located, Section};
-use crate::units::{PercentError, format_bytes, parse_percent, parse_percent_or_zero, parse_size};
+use crate::units::{PercentError, format_bytes, parse_percent_or_zero, parse_size};
+use crate::words::word;
 
 /// Largest policy file, in bytes.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -314,74 +316,4 @@ fn percent(
     };
     sink.error(written.span.clone(), message).hint(hint);
     None
-}
-
-/// A size, a percentage or `none` at `key`.
-pub(crate) fn limit(
-    section: &Section<'_, '_>,
-    key: &str,
-    sink: &mut Sink,
-) -> Option<Located<Limit>> {
-    let Located { value, span } = section.quantity(key, "256MiB", sink)?;
-    let found = |value| {
-        Some(Located {
-            value,
-            span: span.clone(),
-        })
-    };
-    if value == "none" {
-        return found(Limit::None);
-    }
-    if value.contains('%') {
-        match parse_percent(value) {
-            Ok(percent) => return found(Limit::PercentOfMaxHeap(percent)),
-            Err(error) => {
-                let message = match error {
-                    PercentError::NotANumber => format!("{} is {error}", quote(value)),
-                    PercentError::OutOfRange => error.to_string(),
-                };
-                sink.error(span, message)
-                    .hint("write a share of the maximum heap such as \"25%\"");
-                return None;
-            }
-        }
-    }
-    match parse_size(value) {
-        Ok(0) => {
-            sink.error(span, format!("`{key}` is zero"))
-                .hint("write \"none\" for no limit");
-            None
-        }
-        Ok(bytes) => found(Limit::Bytes(bytes)),
-        Err(error) => {
-            let hint = match did_you_mean::closest(value, &["none"]) {
-                Some(meant) => format!("did you mean \"{meant}\"?"),
-                None => error.hint(),
-            };
-            sink.error(span, error.to_string()).hint(hint);
-            None
-        }
-    }
-}
-
-/// One of the `words` at `key`, as `from_word` reads it.
-pub(crate) fn word<T>(
-    section: &Section<'_, '_>,
-    key: &str,
-    words: &[&str],
-    from_word: fn(&str) -> Option<T>,
-    sink: &mut Sink,
-) -> Option<T> {
-    let example = words.first().copied().unwrap_or_default();
-    let Located { value, span } = section.string(key, example, sink)?;
-    let found = from_word(value);
-    if found.is_none() {
-        let hint = match did_you_mean::closest(value, words) {
-            Some(meant) => format!("did you mean \"{meant}\"?"),
-            None => format!("the choices are {}", tree::list(words)),
-        };
-        let message = format!("{} is no value of `{key}`", quote(value));
-        sink.error(span, message).hint(hint);
-    }
-    found
 }

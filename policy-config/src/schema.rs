@@ -13,6 +13,7 @@ use crate::pattern::{PackagePattern, PackageTable};
 use crate::snapshots::Snapshots;
 use crate::thin::Thin;
 use crate::units::format_bytes;
+use crate::words::{Throw, words};
 
 /// Smallest sampling interval, in bytes: below it `exact` costs less.
 pub const MIN_INTERVAL_BYTES: u64 = 64;
@@ -47,8 +48,6 @@ pub const MIN_RESERVE_PERCENT: f64 = 0.0;
 /// Largest reserve, in percent of a limit: with more, the limit would say little about what an account
 /// may hold.
 pub const MAX_RESERVE_PERCENT: f64 = 100.0;
-/// Most globs of `sites`.
-pub const MAX_SITES: usize = 100;
 /// Longest account name, in bytes.
 pub const MAX_NAME_BYTES: usize = 200;
 
@@ -189,37 +188,6 @@ impl fmt::Display for Interval {
     }
 }
 
-/// A contract word for each value of an enumeration, in both directions.
-macro_rules! words {
-    ($type:ty { $($variant:ident = $word:literal),+ $(,)? }) => {
-        impl $type {
-            /// All words of the contract, in the order the documentation gives them.
-            pub const WORDS: &'static [&'static str] = &[$($word),+];
-
-            /// The contract's word.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word),+
-                }
-            }
-
-            /// The value that `word` stands for.
-            pub fn from_word(word: &str) -> Option<Self> {
-                match word {
-                    $($word => Some(Self::$variant),)+
-                    _ => None,
-                }
-            }
-        }
-
-        impl fmt::Display for $type {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str(self.as_str())
-            }
-        }
-    };
-}
-
 /// How far the stack of a sample is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Principals {
@@ -309,7 +277,7 @@ impl fmt::Display for Reserve {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeakSettings {
     /// `sites`: the accounts, by globs over their names as they are published, for which the agent takes
-    /// stacks of samples of all classes. None by default; at most [`MAX_SITES`].
+    /// stacks of samples of all classes. None by default; at most [`MAX_SITES`](crate::MAX_SITES).
     pub sites: Vec<Glob>,
     /// `paths`: whether the agent finds out by itself what keeps a suspect alive; by default
     /// [`LeakPaths::Off`].
@@ -432,19 +400,6 @@ pub enum Charge {
     Caller,
 }
 words!(Charge { SelfPays = "self", Caller = "caller" });
-
-/// What the refused thread gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Throw {
-    /// An `OutOfMemoryError`.
-    #[default]
-    Oom,
-    /// An `Error` that frameworks do not treat as a dying JVM.
-    Error,
-    /// A `RuntimeException`.
-    Exception,
-}
-words!(Throw { Oom = "oom", Error = "error", Exception = "exception" });
 
 /// Whether a task of an executor is a unit of work that an error may end: a `FutureTask`, a stage of a
 /// `CompletableFuture`, a fork-join task, or one of a virtual thread.

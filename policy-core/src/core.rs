@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::counted_since::CountedSince;
-use crate::enforce::evidence::EvidenceLog;
+use crate::enforce::evidence_log::EvidenceLog;
 use crate::enforce::gate::Gate;
 use crate::enforce::throw_points::ThrowPoints;
 use crate::enforce::{Enforcement, TestRefuse};

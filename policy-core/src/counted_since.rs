@@ -122,7 +122,7 @@ impl CountedSince {
             };
             (purse, marks)
         };
-        let purses = open_purses(ledger).map(mark).collect();
+        let purses = ledger.open_purses().map(mark).collect();
         let base = Arc::new(Base {
             epoch,
             before,
@@ -149,7 +149,7 @@ impl CountedSince {
     /// All that was counted is in the purses. The thread that gathers.
     pub fn gathered(&self, ledger: &Ledger) {
         if let Some(state) = &mut *self.state() {
-            for purse in open_purses(ledger) {
+            for purse in ledger.open_purses() {
                 state.purses.entry(purse).or_default().latest = Sums::of(ledger, purse);
             }
         }
@@ -188,12 +188,6 @@ impl CountedSince {
     fn classes(&self) -> MutexGuard<'_, CountedClasses> {
         self.classes.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn open_purses(ledger: &Ledger) -> impl Iterator<Item = PurseId> {
-    (0..ledger.purse_high_water())
-        .map(|number| PurseId::new(number as u16))
-        .filter(|&purse| ledger.is_open(purse))
 }
 
 #[cfg(test)]

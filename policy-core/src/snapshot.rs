@@ -14,7 +14,7 @@ use crate::holdings::histogram::Shape;
 use crate::leaks::Report;
 use crate::ledger::{Epoch, Exact};
 use crate::live_by_ratio::LiveByRatio;
-use crate::sites::reading::SitesReading;
+use crate::sites::listing::SitesReading;
 use crate::sum_against_heap::Reading;
 
 /// The reserved account of all charges that belong to no other account.

@@ -53,12 +53,11 @@ use policy_rewrite::{
     Bracket, ClassFile, Code, Method, MethodEdit, RewriteError, Rewriter, Snippet,
 };
 
+pub use sites::COUNTER;
 use sites::Site;
 
 pub use contexts::{CALLS, CONTEXTS, Contexts, ELEMENTS};
 
-/// The class that counts, in the boot loader.
-pub const COUNTER: &str = "java/lang/HeapwardenCounter";
 /// The number of all classes that have none of their own.
 pub const OTHER_CLASSES: i32 = 1;
 /// The names of array classes that the counter knows without asking, by their numbers.

@@ -7,11 +7,9 @@ use std::ptr;
 use jvmti_bindings::sys::jni as sys;
 
 use crate::guard;
-use crate::kinds::{Class, Throwable};
-use crate::refs::{Handle, Local};
 
 /// How many local references a call through `jni` may need besides its result.
-const CALL_CAPACITY: i32 = 16;
+pub(crate) const CALL_CAPACITY: i32 = 16;
 /// The capacity of a frame of local references.
 const FRAME_CAPACITY: i32 = 1024;
 
@@ -80,13 +78,6 @@ impl Jni {
         call!(self, ExceptionCheck) != 0
     }
 
-    /// Leaves an exception pending on the calling thread. The VM throws it when the native code returns.
-    /// False if the VM refuses. Afterwards the native code must not call Java or JVM TI. An exception
-    /// that is already pending stays.
-    pub fn throw(&self, exception: &impl Handle<Kind = Throwable>) -> bool {
-        !self.is_exception_pending() && call!(self, Throw, exception.raw().0) == 0
-    }
-
     /// Runs `work` with the environment of the crate `jni`, in a frame of local references of its own;
     /// `None` if it fails. Exceptions are swallowed. Inside an event on a thread of the host nothing is
     /// run, because no names may be looked up there.
@@ -105,33 +96,6 @@ impl Jni {
         done.ok().filter(|_| !failed)
     }
 
-    /// Like [`Jni::with`], for work that returns an object; `None` also if it returns null.
-    pub(crate) fn with_object<T>(
-        &self,
-        work: impl for<'f> FnOnce(
-            &mut jni::JNIEnv<'f>,
-        ) -> jni::errors::Result<jni::objects::JObject<'f>>,
-    ) -> Option<Local<'_, T>> {
-        if guard::is_hosts_event() {
-            return None;
-        }
-        // SAFETY: as in `Jni::with`.
-        let mut env = unsafe { jni::JNIEnv::from_raw(self.env.cast()) }.ok()?;
-        let done = env.with_local_frame_returning_local(CALL_CAPACITY, work);
-        let failed = self.clear_exception();
-        let object = done.ok()?.into_raw();
-        // SAFETY: `jni` returns a fresh local reference of the frame below, or null; the caller's `T` is
-        // what the work returns, which each caller argues.
-        unsafe { Local::adopt(self, object.cast()) }.filter(|_| !failed)
-    }
-
-    /// A class by its internal name (`java/lang/Object`), as the boot loader or, for other names than
-    /// the JDK's, the system class loader finds it. Runs Java code if it is not loaded.
-    pub fn boot_class(&self, name: &str) -> Option<Local<'_, Class>> {
-        // FindClass returns a class.
-        self.with_object(|env| Ok(env.find_class(name)?.into()))
-    }
-
     /// Runs `work` in a frame of local references of its own. If the VM has no memory for the frame, it
     /// runs nothing and returns `None`. Meanwhile only the environment passed to `work` makes
     /// references.
@@ -146,14 +110,6 @@ impl Jni {
         // SAFETY: the environment is this one's, and the value lives no longer than it.
         let inner = unsafe { Jni::from_raw(self.env) };
         Some(work(&inner))
-    }
-
-    /// Allocates an array of bytes and drops it; false when there is no memory for it. Any thread.
-    pub fn allocate_bytes(&self, bytes: usize) -> bool {
-        let array = call!(self, NewByteArray, i32::try_from(bytes).unwrap_or(i32::MAX));
-        let failed = self.clear_exception();
-        // SAFETY: NewByteArray returns a fresh local reference or null.
-        unsafe { Local::<crate::kinds::Anything>::adopt(self, array) }.is_some() && !failed
     }
 }
 

@@ -18,6 +18,25 @@ pub struct KnownClass<C> {
     kind: PhantomData<fn() -> C>,
 }
 
+impl<'j, T> Ref<'j, T> {
+    /// This object as an instance of `class`; `None` if it is none. One call to the VM.
+    pub fn as_a<U: JavaClass>(&self, class: &KnownClass<U>) -> Option<&Ref<'j, U>> {
+        if !self.is_a(class.class()) {
+            return None;
+        }
+        // SAFETY: the two types have one layout (`repr(C)`, and the kind takes no room), and the object
+        // is a `U`, as the VM has just said.
+        Some(unsafe { &*(&raw const *self).cast::<Ref<'j, U>>() })
+    }
+}
+
+impl<'j, T> Local<'j, T> {
+    /// This object as an instance of `class`; `None` if it is none. One call to the VM.
+    pub fn into_a<U: JavaClass>(self, class: &KnownClass<U>) -> Option<Local<'j, U>> {
+        self.is_a(class.class()).then(|| self.retyped())
+    }
+}
+
 impl<C: JavaClass> KnownClass<C> {
     /// This class as the one that `C` names; `None` if its name or its loader is another.
     pub fn of(tools: &JvmTi, class: &Ref<'_, Class>) -> Option<KnownClass<C>> {

@@ -106,6 +106,7 @@ mod members;
 mod methods;
 mod modules;
 mod natives;
+mod objects;
 mod refs;
 mod rewriting;
 mod text;

@@ -7,9 +7,7 @@ use std::ops::Deref;
 use jvmti_bindings::sys::jni as sys;
 
 use crate::env::{Jni, call};
-use crate::fields::KnownClass;
-use crate::kinds::{Anything, Array, Class, JavaClass};
-use crate::weak::Weak;
+use crate::kinds::{Anything, Array, Class};
 
 /// A raw reference of the VM; never null. Only this crate can read it.
 #[derive(Clone, Copy)]
@@ -89,26 +87,11 @@ impl<'j, T> Ref<'j, T> {
         call!(self.jni, IsInstanceOf, self.raw, class.raw().0) != 0
     }
 
-    /// This object as an instance of `class`; `None` if it is none. One call to the VM.
-    pub fn as_a<U: JavaClass>(&self, class: &KnownClass<U>) -> Option<&Ref<'j, U>> {
-        if !self.is_a(class.class()) {
-            return None;
-        }
-        // SAFETY: the two types have one layout (`repr(C)`, and the kind takes no room), and the object
-        // is a `U`, as the VM has just said.
-        Some(unsafe { &*(&raw const *self).cast::<Ref<'j, U>>() })
-    }
-
     /// The same reference, as one to an `Object`.
     pub fn any(&self) -> &Ref<'j> {
-        // SAFETY: as in `Ref::as_a`; every object is an `Object`.
+        // SAFETY: the two types have one layout (`repr(C)`, and the kind takes no room), and every object is an
+        // `Object`.
         unsafe { &*(&raw const *self).cast::<Ref<'j>>() }
-    }
-
-    /// A weak reference to the same object, good on every thread. `None` when the VM has no memory for
-    /// it. Any thread, also an allocating one.
-    pub fn weak(&self) -> Option<Weak<T>> {
-        Weak::to(self)
     }
 
     /// A strong global reference. `None` when the VM has no memory for it. Not on an allocating thread.
@@ -217,7 +200,7 @@ impl<'j, T> Local<'j, T> {
         raw
     }
 
-    fn retyped<U>(self) -> Local<'j, U> {
+    pub(crate) fn retyped<U>(self) -> Local<'j, U> {
         let jni = self.0.jni;
         Local(Ref {
             jni,
@@ -229,11 +212,6 @@ impl<'j, T> Local<'j, T> {
     /// The same reference, as one to an `Object`.
     pub fn upcast(self) -> Local<'j> {
         self.retyped()
-    }
-
-    /// This object as an instance of `class`; `None` if it is none. One call to the VM.
-    pub fn into_a<U: JavaClass>(self, class: &KnownClass<U>) -> Option<Local<'j, U>> {
-        self.is_a(class.class()).then(|| self.retyped())
     }
 }
 

@@ -15,34 +15,15 @@
 //! one thread, so nothing has used the flag yet, and nothing reads it meanwhile. The value of before may be put back at
 //! any time ([`ChangedFlag::put_back`]): the VM could have started with either.
 
+mod kept;
 mod tables;
 
 use std::ffi::{CStr, CString, c_void};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+pub use kept::FlagKept;
 use tables::{FlagEntry, Symbols, Tables, Width};
 pub(crate) use tables::{field, read};
-use thiserror::Error;
-
-/// Why a flag is not changed.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum FlagKept {
-    /// It has the value that is wanted already.
-    #[error("it is {0} already")]
-    Already(u64),
-    /// Somebody has set it.
-    #[error("it was set to {0}")]
-    Chosen(u64),
-    /// Its default is not the value that is to be replaced.
-    #[error("its default is {0}")]
-    OtherDefault(u64),
-    /// It was not to be changed, or the VM runs already: what the flag governs is decided.
-    #[error("it stays {0}")]
-    Left(u64),
-    /// The VM does not describe itself as expected; this says where.
-    #[error("the JVM does not describe itself as expected: {0}")]
-    Unknown(&'static str),
-}
 
 /// What is to be done to a flag whose value is an unsigned number.
 #[derive(Debug, Clone, Copy)]

@@ -30,6 +30,14 @@ impl<T> fmt::Debug for Weak<T> {
     }
 }
 
+impl<T> Ref<'_, T> {
+    /// A weak reference to the same object, good on every thread. `None` when the VM has no memory for
+    /// it. Any thread, also an allocating one.
+    pub fn weak(&self) -> Option<Weak<T>> {
+        Weak::to(self)
+    }
+}
+
 impl<T> Weak<T> {
     pub(crate) fn to(object: &Ref<'_, T>) -> Option<Weak<T>> {
         let jni = object.jni();

@@ -29,6 +29,7 @@ mod accounts;
 mod contexts;
 mod counts;
 pub mod findings;
+mod held;
 mod history;
 mod instances;
 mod leaks;
@@ -46,6 +47,7 @@ pub use accounts::{
 };
 pub use contexts::{Arrays, Context, Contexts, Objects, Overflow};
 pub use counts::Counts;
+pub use held::Held;
 pub use history::{History, HistoryAccount, HistoryPoint, SnapshotFile, SnapshotFiles};
 pub use instances::{
     EqualRow, InstanceAnswers, InstanceRow, Instances, InstancesRequest, ShownValue, WastedRow,
@@ -54,7 +56,7 @@ pub use leaks::{Exhaustion, Growing, Leaks, Moment, Suspect};
 pub use metrics_text::{Labels, Metrics};
 pub use run_file::RunFile;
 pub use sites::{AccountSites, ClassSites, Site, Sites};
-pub use snapshot::{Cohort, Held, Run, SNAPSHOT_VERSION, Snapshot, VARIANCE_UNIT_BYTES2};
+pub use snapshot::{Cohort, Run, SNAPSHOT_VERSION, Snapshot, VARIANCE_UNIT_BYTES2};
 pub use walks::{
     Chain, ChainStep, HolderRow, Holders, MadeRow, Paths, StopMade, WalkMade, WalkReply,
     WalkRequest, Walks,

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::counts::Counts;
+use crate::held::Held;
 use crate::number::whole;
-use crate::snapshot::Held;
 
 /// The whole answer: where survivors were allocated, for all accounts of which stacks are taken.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -19,7 +19,7 @@ use crate::sites::Sites;
 
 /// The version of the document that this crate writes.
 pub const SNAPSHOT_VERSION: u64 = 1;
-/// The unit of [`Held::variance`], in squared bytes.
+/// The unit of [`Held::variance`](crate::Held::variance), in squared bytes.
 pub const VARIANCE_UNIT_BYTES2: u64 = 256;
 
 /// The whole document.
@@ -90,25 +90,4 @@ pub struct Cohort<'a> {
     /// When that was known, RFC 3339, UTC.
     #[serde(default)]
     pub at: Cow<'a, str>,
-}
-
-/// What one class of one account holds of one cohort.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Held {
-    /// Which cohort: its [`Cohort::upto_epoch`].
-    #[serde(deserialize_with = "whole")]
-    pub upto_epoch: u64,
-    /// Records, that is sampled objects.
-    #[serde(deserialize_with = "whole")]
-    pub records: u64,
-    /// Live bytes.
-    #[serde(deserialize_with = "whole")]
-    pub live_bytes: u64,
-    /// Estimated number of live objects.
-    #[serde(deserialize_with = "whole")]
-    pub live_objects: u64,
-    /// The variance of `live_bytes`, in units of [`VARIANCE_UNIT_BYTES2`]. Variances of rows add up.
-    #[serde(deserialize_with = "whole")]
-    pub variance: u64,
 }

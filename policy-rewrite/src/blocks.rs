@@ -54,3 +54,11 @@ pub(crate) fn of(code: &Code<'_>) -> Vec<Block> {
     }
     blocks
 }
+
+impl Code<'_> {
+    /// Whether any of its instructions may run twice in one call.
+    #[must_use]
+    pub fn has_loops(&self) -> bool {
+        of(self).iter().any(|block| block.heads_loop)
+    }
+}

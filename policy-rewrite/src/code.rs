@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use crate::attributes::{CodeAttribute, parse_attributes};
-use crate::blocks;
 use crate::error::RewriteError;
 use crate::input::Input;
 use crate::instructions::Instruction;
@@ -103,12 +102,6 @@ impl<'a> Code<'a> {
     /// The instruction that begins at `offset`.
     pub(crate) fn instruction(&self, offset: u32) -> Instruction<'a> {
         Instruction::parse(self.bytecode, offset).expect("read before")
-    }
-
-    /// Whether any of its instructions may run twice in one call.
-    #[must_use]
-    pub fn has_loops(&self) -> bool {
-        blocks::of(self).iter().any(|block| block.heads_loop)
     }
 
     /// Its length in bytes.

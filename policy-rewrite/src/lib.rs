@@ -50,6 +50,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attribute_offsets;
 mod attributes;
 mod blocks;
 mod class_file;
@@ -58,6 +59,7 @@ mod error;
 mod escape;
 mod input;
 mod insertion;
+mod insertions;
 mod instructions;
 pub mod oracle;
 mod pool;

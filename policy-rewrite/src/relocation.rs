@@ -10,7 +10,7 @@
 
 use crate::code::{Code, MOST_CODE_BYTES};
 use crate::error::RewriteError;
-use crate::insertion::Insertions;
+use crate::insertions::Insertions;
 use crate::instructions::{Instruction, Shape, padding};
 
 /// From old offsets of one method's code to new ones.

@@ -5,6 +5,7 @@ use crate::class_file::{ClassFile, Method};
 use crate::error::RewriteError;
 use crate::escape::Escape;
 use crate::input::{Input, Output};
+use crate::insertions::NewLocal;
 use crate::pool::AppendedConstants;
 use crate::relocation::Relocation;
 
@@ -104,22 +105,7 @@ impl LocalType {
     }
 }
 
-/// A local variable that a method gets, whose frames then name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NewLocal {
-    Int,
-    Long,
-}
-
 impl NewLocal {
-    /// How many numbers of local variables it takes.
-    pub(crate) fn slots(self) -> u16 {
-        match self {
-            NewLocal::Int => 1,
-            NewLocal::Long => 2,
-        }
-    }
-
     fn tag(self) -> u8 {
         match self {
             NewLocal::Int => LocalType::INTEGER,

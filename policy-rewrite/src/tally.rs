@@ -9,13 +9,12 @@ use crate::blocks::{self, Block};
 use crate::code::Code;
 use crate::error::RewriteError;
 use crate::input::Output;
-use crate::insertion::{Insertions, put_local};
+use crate::insertions::{Insertions, NewLocal, put_local};
 use crate::instructions::{
     I2L, ICONST_0, IINC, ILOAD, ISTORE, LADD, LCONST_0, LLOAD, LSTORE, WIDE,
 };
 use crate::pool::AppendedConstants;
 use crate::snippet::Snippet;
-use crate::stack_map::NewLocal;
 
 /// What [`Tally::push`] and [`Tally::count`] need of the operand stack at most, beside one more number.
 pub(crate) const MOST_STACK: u16 = 5;

@@ -7,6 +7,8 @@ mod dashboards;
 mod demo;
 mod dist;
 mod fuzz;
+#[cfg(test)]
+mod house;
 mod interrupt;
 mod picture;
 mod process;

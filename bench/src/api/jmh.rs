@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::Setting;
+use super::setting::Setting;
 use crate::build;
 use crate::jdk::Jdk;
 

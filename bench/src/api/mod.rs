@@ -8,6 +8,7 @@
 mod jmh;
 mod report;
 mod results;
+mod setting;
 
 use std::path::PathBuf;
 
@@ -20,6 +21,7 @@ use crate::machine::Machine;
 use crate::progress::Progress;
 use jmh::Rig;
 use results::Results;
+use setting::Setting;
 
 /// How it is run.
 #[derive(Args)]
@@ -43,28 +45,6 @@ pub(crate) struct Options {
     /// Writes the results to bench/results as Markdown and JSON
     #[arg(long)]
     save: bool,
-}
-
-/// What is in the JVM.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub(crate) enum Setting {
-    /// No agent.
-    Absent,
-    /// The agent, a sample in 64 KiB.
-    Sampled,
-    /// The agent, every allocation.
-    Exact,
-}
-
-impl Setting {
-    /// As the tables have it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Setting::Absent => "no agent",
-            Setting::Sampled => "64KiB",
-            Setting::Exact => "exact",
-        }
-    }
 }
 
 /// Builds, measures, prints.

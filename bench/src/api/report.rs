@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::Setting;
 use super::results::{Results, Row};
+use super::setting::Setting;
 use crate::saved;
 use crate::stats::{median, range};
 use crate::table::Table;

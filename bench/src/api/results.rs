@@ -3,8 +3,8 @@
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use super::Setting;
 use super::jmh::Score;
+use super::setting::Setting;
 use crate::jdk::Jdk;
 use crate::machine::Machine;
 use crate::stats::{median, range};

@@ -3,8 +3,7 @@
 use super::figures::{Comparison, Comparisons, Figures};
 use super::published::{JBB, Row};
 use super::settings::Setting;
-use super::tables::{plain, shares};
-use crate::bootstrap::Estimate;
+use crate::bootstrap::{Estimate, plain, shares};
 use crate::verdicts::{Outcome, Verdict};
 
 /// Over the rows, and in any row: time with the agent as it comes, to plain.

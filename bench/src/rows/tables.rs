@@ -5,7 +5,7 @@ use super::figures::{Comparison, Figures};
 use super::published::Row;
 use super::runs::{Run, Runs};
 use super::settings::Setting;
-use crate::bootstrap::{Estimate, with_interval};
+use crate::bootstrap::{Estimate, plain, shares};
 use crate::stats::median;
 use crate::table::Table;
 
@@ -13,16 +13,6 @@ const MIB: f64 = 1024.0 * 1024.0;
 const NONE: &str = "-";
 /// The line that ends a table.
 const OVER_ROWS: &str = "mean of rows";
-
-/// An estimate with its interval, with so many decimals; of a single pair there is none.
-pub(crate) fn plain(estimate: Option<Estimate>, decimals: usize) -> String {
-    with_interval(estimate, |number| format!("{number:.decimals$}"), "")
-}
-
-/// The same of a share, in percent.
-pub(crate) fn shares(estimate: Option<Estimate>) -> String {
-    with_interval(estimate, |share| format!("{:.2}", share * 100.0), " %")
-}
 
 /// The median of a figure over a row's runs with a setting.
 fn typical(runs: &Runs, row: &str, setting: Setting, figure: impl Fn(&Run) -> f64) -> f64 {

@@ -19,7 +19,7 @@ use crate::enforce::door::{Answer, Request};
 use crate::enforce::throw_points::methods::MethodKey;
 use crate::identity::attribution::{AllocatingThread, Context};
 use crate::identity::loaders::LoaderId;
-use crate::jvm::errors::Figures;
+use crate::jvm::error_figures::Figures;
 use crate::jvm::recognizer::Recognizer;
 use crate::jvm::stack::JavaThread;
 use crate::ledger::PurseId;

@@ -4,13 +4,14 @@ use std::io::{self, ErrorKind};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant, SystemTime};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 
 use super::connection::{Connection, Received};
+use super::limits::{Limits, Stop, timespec};
 use super::request::{Method, Reject};
 use super::response::Response;
 use super::routes::Routes;
-use super::server::{Limits, Stop};
+
 use crate::events;
 use crate::report::{Source, history};
 
@@ -374,13 +375,4 @@ impl Listener<'_> {
 
 fn overloaded() -> Response {
     Response::text(503, "Too many connections at once; try again in a second.")
-}
-
-/// Rounded up, so that a wait does not end just before its deadline and spin.
-pub(super) fn timespec(duration: Duration) -> Timespec {
-    let duration = duration + Duration::from_micros(100);
-    Timespec {
-        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: duration.subsec_nanos().into(),
-    }
 }

@@ -18,6 +18,7 @@ mod accept;
 mod connection;
 mod date;
 mod host;
+mod limits;
 mod listener;
 #[cfg(any(test, fuzzing))]
 pub mod oracle;
@@ -32,7 +33,8 @@ mod server;
 mod tests;
 
 pub use host::HostPolicy;
+pub use limits::Limits;
 pub use request::{Method, Reject, Request, parse};
 pub use response::{Caching, Response};
 pub use routes::Routes;
-pub use server::{Config, Handle, Limits, Server};
+pub use server::{Config, Handle, Server};

@@ -7,7 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::server::{Config, Handle, Server, Stop};
+use super::limits::Stop;
+use super::server::{Config, Handle, Server};
 use crate::report::Source;
 
 /// First and longest pause between attempts.

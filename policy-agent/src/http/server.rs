@@ -2,16 +2,14 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-
 use super::host::HostPolicy;
-use super::listener::{serve, timespec};
+use super::limits::{Limits, Stop};
+use super::listener::serve;
 use super::routes::Routes;
 use crate::report::EventRecorder;
 use crate::report::Source;
@@ -46,53 +44,6 @@ impl Default for Config {
             max_accounts: DEFAULT_MAX_ACCOUNTS,
             limits: Limits::default(),
             events: Arc::default(),
-        }
-    }
-}
-
-/// What all clients together, and each of them, may use.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    /// Bytes of request line and headers.
-    pub request_bytes: usize,
-    /// From the connection to the end of the request's headers.
-    pub request_time: Duration,
-    /// From the first byte of the response to its last.
-    pub response_time: Duration,
-    /// For reading what a client still sends after its response.
-    pub drain: Duration,
-    /// Connections served at once.
-    pub connections: usize,
-    /// Connections that have their response and are draining.
-    pub draining: usize,
-    /// How long all connections must be taken before others are turned away with a 503;
-    /// until then they wait in the kernel's queue.
-    pub full_grace: Duration,
-    /// How long a client may take for its request while all connections are taken and others wait. Then it makes
-    /// room for the next one: who sends the whole request at once is served, however many others do not.
-    pub crowded_request_time: Duration,
-    /// Connections that may wait at a time for a response that another thread makes.
-    pub waiting: usize,
-    /// How long they wait for it.
-    pub waiting_time: Duration,
-    /// Bytes of responses waiting for slow readers beyond which no more are rendered.
-    pub pending_bytes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            request_bytes: 8 * 1024,
-            request_time: Duration::from_secs(2),
-            response_time: Duration::from_secs(10),
-            drain: Duration::from_millis(500),
-            connections: 8,
-            draining: 16,
-            full_grace: Duration::from_millis(250),
-            crowded_request_time: Duration::from_millis(50),
-            waiting: 2,
-            waiting_time: Duration::from_secs(60),
-            pending_bytes: 32 * 1024 * 1024,
         }
     }
 }
@@ -201,33 +152,5 @@ impl Drop for Handle {
             // A panic has been reported by the panic hook.
             let _ = thread.join();
         }
-    }
-}
-
-/// Tells the listener's thread to end; raised once, never lowered, seen by every `poll`.
-#[derive(Debug, Clone)]
-pub(super) struct Stop(Arc<OwnedFd>);
-
-impl Stop {
-    fn new() -> io::Result<Stop> {
-        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        Ok(Stop(Arc::new(eventfd(0, flags)?)))
-    }
-
-    fn raise(&self) {
-        // Fails only when the counter is full, and then it is raised.
-        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
-    }
-
-    /// Waits for at most `timeout`; true if it is raised.
-    pub(super) fn wait(&self, timeout: Duration) -> bool {
-        let mut fds = [PollFd::new(self, PollFlags::IN)];
-        matches!(poll(&mut fds, Some(&timespec(timeout))), Ok(count) if count > 0)
-    }
-}
-
-impl AsFd for Stop {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
     }
 }

@@ -28,7 +28,7 @@ use policy_jvm::{ClassFields, Constructor, Global, Jni, JvmTi, Local, Method, Re
 
 use crate::enforce::throw_points::methods::{MethodKey, Methods};
 
-use super::errors::Figures;
+use super::error_figures::Figures;
 use super::stack_walk::StackWalk;
 
 /// Frames that are searched for a copy at the most.

@@ -13,14 +13,13 @@
 //! classes` made of them, so that Cargo alone builds the agent.
 
 use policy_config::Throw;
-use policy_jvm::kinds::{Class, JavaString, Throwable};
-use policy_jvm::{
-    ClassFile, Constructor, Global, Jni, JvmTi, KnownClass, Local, Method, Ref, Value,
-};
+use policy_jvm::kinds::{Class, Throwable};
+use policy_jvm::{ClassFile, Constructor, Global, Jni, JvmTi, KnownClass, Local, Method, Ref};
 
 use crate::enforce::throw_points::methods::{Meant, Methods};
 
 use super::error_class_copies::ErrorClassCopies;
+use super::error_figures::{AccountName, Figures};
 
 /// With less free heap than this the agent throws an error that it made beforehand: in a full heap the
 /// allocation of the error itself could fail, and the VM would report that as exhaustion
@@ -55,33 +54,6 @@ const THROWN: [ClassFile; 3] = [
 ];
 /// Account, live, limit, standard error, requested.
 const CONSTRUCTOR: &str = "(Ljava/lang/String;JJJJ)V";
-
-/// An account's name as a Java string.
-pub(crate) type AccountName = Global<JavaString>;
-
-/// What an error says. Bytes.
-pub(crate) struct Figures<'a> {
-    /// The account's name as [`Errors::account_name`] makes it.
-    pub(crate) account: &'a AccountName,
-    pub(crate) live_bytes: u64,
-    pub(crate) limit_bytes: u64,
-    pub(crate) standard_error_bytes: u64,
-    pub(crate) requested_bytes: u64,
-}
-
-impl Figures<'_> {
-    /// In the order of the constructor's parameters and the fields.
-    pub(super) fn values(&self) -> [Value<'_>; 5] {
-        let bytes = |bytes: u64| Value::long(i64::try_from(bytes).unwrap_or(i64::MAX));
-        [
-            Value::object(self.account),
-            bytes(self.live_bytes),
-            bytes(self.limit_bytes),
-            bytes(self.standard_error_bytes),
-            bytes(self.requested_bytes),
-        ]
-    }
-}
 
 /// The errors, ready to be thrown.
 pub(crate) struct Errors {

@@ -3,7 +3,7 @@
 use policy_jvm::{HeldMethod, Jni, JvmTi, LiveMethod};
 
 use crate::agent::Agent;
-use crate::enforce::refused_places::{MethodName, PlaceName};
+use crate::enforce::place_name::{MethodName, PlaceName};
 use crate::enforce::throw_points::bytecode::Code;
 use crate::enforce::throw_points::judge::MethodRule;
 use crate::enforce::throw_points::method_info::{MethodInfo, class_name, is_of_jdk};

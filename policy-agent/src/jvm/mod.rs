@@ -9,6 +9,7 @@ pub(crate) mod callbacks;
 pub(crate) mod collections;
 mod entry;
 mod error_class_copies;
+pub(crate) mod error_figures;
 pub(crate) mod errors;
 mod exports;
 pub(crate) mod handles;

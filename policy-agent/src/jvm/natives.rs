@@ -14,11 +14,11 @@ use policy_jvm::{Jni, Local, NativeMethod, Ref};
 
 use crate::agent::Agent;
 use crate::enforce::door::{Answer, Request};
+use crate::enforce::ports::LetIn;
 use crate::enforce::routes::Found;
 use crate::identity::loaders::LoaderId;
 use crate::identity::scopes::{Misuse, NewScope};
 use crate::ledger::{PurseId, Tag};
-use crate::ports::LetIn;
 use crate::report::UNACCOUNTED;
 use crate::sampling::standard_error_bytes;
 use crate::uncaught;

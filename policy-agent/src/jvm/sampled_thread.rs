@@ -10,18 +10,18 @@ use policy_jvm::{Frame, Global, SampledAllocation};
 
 use crate::agent::Agent;
 use crate::cost::thread_cpu_time;
-use crate::enforce::admission::{Admission, Barred, Charged, Level, Step};
+use crate::enforce::admission::{Admission, Charged, Step};
 use crate::enforce::grace::Grace;
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
+use crate::enforce::place_name::Work;
+use crate::enforce::ports::{Barred, CallingThread, LetIn, Level};
 use crate::enforce::refusal_details::RefusalDetails;
-use crate::enforce::refused_places::Work;
 use crate::enforce::throw_points::Reason;
 use crate::identity::classes::Side;
 use crate::ledger::ObjectTag;
-use crate::ports::{CallingThread, LetIn};
 use crate::references::{Barring, Refused, UnnamedPlace};
 
-use super::errors::Figures;
+use super::error_figures::Figures;
 use super::recognizer::Recognizer;
 use super::stack_judge::{self, Blocked, OwnFrame, Place};
 

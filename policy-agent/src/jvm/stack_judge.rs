@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use policy_jvm::{Frame as StackFrame, HeldMethod, JvmTi, SampledAllocation};
 
-use crate::enforce::admission::Barred;
-use crate::enforce::refused_places::Work;
+use crate::enforce::place_name::Work;
+use crate::enforce::ports::Barred;
 use crate::enforce::throw_points::Reason;
 use crate::enforce::throw_points::bytecode::Site;
 use crate::enforce::throw_points::exceptions::Payer;

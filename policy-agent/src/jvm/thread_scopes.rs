@@ -11,8 +11,8 @@
 use policy_jvm::kinds::{Anything, Array, Class, JavaClass, Thread};
 use policy_jvm::{Field, IntField, Jni, JvmTi, KnownClass, Local, Ref};
 
+use crate::enforce::ports::LetIn;
 use crate::ledger::PurseId;
-use crate::ports::LetIn;
 
 /// Entries probed at the most. A table is at most two thirds full.
 const MOST_PROBES: i32 = 1024;

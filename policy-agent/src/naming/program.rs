@@ -10,6 +10,7 @@ use policy_jvm::{Jni, JvmTi};
 
 use crate::identity::names::{Server, ServiceName, service};
 
+use super::class_path::{Elements, Files, is_archive};
 use super::spring_boot;
 
 /// Where the main class of a container lies. The services in it have their own loaders and names.
@@ -34,39 +35,6 @@ const TOOLS: [&str; 4] = ["com.sun.tools.", "java.", "jdk.", "sun."];
 
 /// Elements of the class path that are searched for the main class, at most.
 const MOST_ELEMENTS: usize = 2_000;
-
-/// Reads the elements of a class path: jars and directories.
-pub(crate) trait Elements {
-    /// Whether the element has this entry.
-    fn has(&self, element: &str, entry: &str) -> bool;
-    /// The text of an entry.
-    fn text(&self, element: &str, entry: &str) -> Option<String>;
-    /// A variable of the process's environment.
-    fn variable(&self, name: &str) -> Option<String>;
-}
-
-/// The elements as the JVM reads them.
-struct Files<'a>(&'a Jni);
-
-impl Elements for Files<'_> {
-    fn has(&self, element: &str, entry: &str) -> bool {
-        match is_archive(element) {
-            true => self.0.zip_entry(element, entry).is_some(),
-            false => Path::new(element).join(entry).is_file(),
-        }
-    }
-
-    fn text(&self, element: &str, entry: &str) -> Option<String> {
-        match is_archive(element) {
-            true => self.0.zip_entry(element, entry),
-            false => std::fs::read_to_string(Path::new(element).join(entry)).ok(),
-        }
-    }
-
-    fn variable(&self, name: &str) -> Option<String> {
-        std::env::var(name).ok()
-    }
-}
 
 /// How the JVM was started.
 #[derive(Debug, Default)]
@@ -212,15 +180,6 @@ impl Program {
 fn elements_of(class_path: &str) -> impl Iterator<Item = &str> {
     let elements = class_path.split(':').filter(|element| !element.is_empty());
     elements.take(MOST_ELEMENTS)
-}
-
-fn is_archive(element: &str) -> bool {
-    let ending = Path::new(element).extension().and_then(|e| e.to_str());
-    ending.is_some_and(|ending| {
-        ["jar", "war", "zip"]
-            .iter()
-            .any(|e| ending.eq_ignore_ascii_case(e))
-    })
 }
 
 /// The name of a file without its folder and its ending.

@@ -1,6 +1,6 @@
 //! Spring Boot: the name that an application has in its own configuration.
 
-use super::program::Elements;
+use super::class_path::Elements;
 
 /// Where the configuration lies, in an executable jar or war and on a class path.
 const FOLDERS: [&str; 4] = ["BOOT-INF/classes/", "WEB-INF/classes/", "config/", ""];

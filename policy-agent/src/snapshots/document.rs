@@ -9,7 +9,7 @@ use policy_core::cohorts::{Cohorts, Mark};
 use policy_report::{Cohort, Run, SNAPSHOT_VERSION, SnapshotFiles, VARIANCE_UNIT_BYTES2};
 use serde::Serialize;
 
-use super::files::Files;
+use super::files::{Files, rfc3339};
 use crate::report::json::{self, Classes};
 use crate::report::{SitesReading, Snapshot, sites_json};
 
@@ -28,14 +28,6 @@ pub(super) struct About<'a> {
     pub(super) run: &'a ThisRun,
     pub(super) at: SystemTime,
     pub(super) why: &'static str,
-}
-
-/// The time as RFC 3339 has it, in UTC.
-pub(super) fn rfc3339(at: SystemTime) -> String {
-    // Beyond the year 9999 it cannot be written.
-    let last = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(253_402_300_799);
-    let at = at.clamp(SystemTime::UNIX_EPOCH, last);
-    humantime::format_rfc3339_millis(at).to_string()
 }
 
 /// The gzip of the document, with a line feed at its end.

@@ -19,8 +19,6 @@ use std::time::SystemTime;
 use policy_report::SnapshotFile;
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 
-use super::document::rfc3339;
-
 /// Longest part of a file's name that stands for the program, in bytes.
 const MAX_PROGRAM_BYTES: usize = 60;
 /// How a finished file ends.
@@ -353,6 +351,14 @@ fn file_name_of(program: &str) -> String {
     } else {
         name.to_owned()
     }
+}
+
+/// The time as RFC 3339 has it, in UTC.
+pub(super) fn rfc3339(at: SystemTime) -> String {
+    // Beyond the year 9999 it cannot be written.
+    let last = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(253_402_300_799);
+    let at = at.clamp(SystemTime::UNIX_EPOCH, last);
+    humantime::format_rfc3339_millis(at).to_string()
 }
 
 #[cfg(test)]

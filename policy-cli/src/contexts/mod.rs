@@ -6,10 +6,12 @@ mod report;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::live::{Address, Client, Contexts};
 use crate::targets::{self, Targets};
+
+use report::By;
 
 /// The arguments of `heapwarden contexts`.
 #[derive(Args)]
@@ -36,15 +38,6 @@ pub(crate) struct Arguments {
     /// and `answer`, the agent's own, which is whole
     #[arg(long)]
     json: bool,
-}
-
-/// What contexts are listed by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
-    /// What was allocated
-    Objects,
-    /// The instructions that were executed
-    Bytecodes,
 }
 
 /// Reads every JVM, even if some cannot be read.

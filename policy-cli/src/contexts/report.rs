@@ -2,6 +2,7 @@
 //!
 //! An answer may name any place as the caller of a context; one that does not stand before it is taken as the root.
 
+use clap::ValueEnum;
 use std::io::{self, Write};
 
 use crate::live::{Context, Contexts};
@@ -9,7 +10,14 @@ use crate::printable;
 use crate::table::amount;
 use crate::targets::{self, Asked};
 
-use super::By;
+/// What contexts are listed by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// What was allocated
+    Objects,
+    /// The instructions that were executed
+    Bytecodes,
+}
 
 /// Widest method and widest list of types, in columns.
 const MAX_METHOD_COLUMNS: usize = 110;

@@ -3,35 +3,25 @@
 mod assembly;
 mod fleet;
 mod queries;
+mod request;
 
 use policy_report::metric_names;
 
 use crate::clock;
-use crate::prometheus::{Client, Span};
+use crate::prometheus::Client;
 
-use super::selector::Selector;
 use super::{Error, History, Jvm};
 use assembly::Assembly;
 use queries::Queries;
 
 pub(super) use fleet::{is_large, read as read_fleet};
+pub(super) use request::Request;
 
 /// Times at which the kinds of accounts are asked for.
 const KIND_POINTS: u64 = 200;
 
 /// JVMs that one query names.
 const MOST_NAMED: usize = 100;
-
-/// Which period of which JVMs.
-pub(super) struct Request {
-    pub(super) selector: Selector,
-    pub(super) span: Span,
-    pub(super) jvm_labels: Vec<String>,
-    /// A regular expression of the accounts to read; all without one.
-    pub(super) accounts: Option<String>,
-    /// Whether the recording rules' series are read instead of the agents'.
-    pub(super) rollups: bool,
-}
 
 /// Reads a period.
 ///

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::{Asked, words};
+use super::words;
 use crate::live::{Growing, Leaks, Suspect};
 use crate::printable;
 use crate::status::jvm_line;
 use crate::table::{Align, amount, write_grid};
-use crate::targets::{Answer, write_each};
+use crate::targets::{Answer, Asked, write_each};
 
 /// Widest name of an account, of a class, of a frame, and of a reason, in columns.
 const MAX_ACCOUNT_COLUMNS: usize = 30;
@@ -61,7 +61,11 @@ const OTHER_ALIGNS: [Align; 5] = [
 ];
 
 /// Writes the verdict about each JVM to `out`, and to `err` why others could not be read.
-pub(super) fn write(found: &[Asked], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(
+    found: &[Asked<Leaks>],
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<()> {
     write_each(found, out, err, |one, address, answer, out| {
         writeln!(out, "{address}: {}", verdict(answer))?;
         if let Some(line) = jvm_line(&one.jvm()) {

@@ -8,19 +8,14 @@ use ureq::typestate::WithoutBody;
 use ureq::{Agent, RequestBuilder};
 
 use super::address::Listener;
+use super::limits::{CONNECT_LIMIT, MAX_BODY_BYTES, WHOLE_LIMIT};
 use super::{Accounts, Address, Contexts, Leaks, LiveError, Sites};
 use crate::http;
 
-/// Longest wait for a connection.
-pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(2);
-/// Longest time of one request in all.
-pub(super) const WHOLE_LIMIT: Duration = Duration::from_secs(5);
 /// Longest time in which a snapshot or a profile is to be had: the agent may have to make it first.
 const SNAPSHOT_LIMIT: Duration = Duration::from_secs(90);
 /// The pause before one is asked for again.
 const AGAIN: Duration = Duration::from_millis(500);
-/// Largest answer that is read.
-pub(super) const MAX_BODY_BYTES: u64 = 64 << 20;
 /// As much of another answer as an error message needs.
 const MAX_ERROR_BYTES: u64 = 4096;
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::client::{CONNECT_LIMIT, MAX_BODY_BYTES, WHOLE_LIMIT};
+use super::limits::{CONNECT_LIMIT, MAX_BODY_BYTES, WHOLE_LIMIT};
 use crate::printable;
 
 /// Why a running JVM could not be read. Texts of the server are kept as they came, and escaped when

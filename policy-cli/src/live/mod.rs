@@ -7,6 +7,7 @@
 mod address;
 mod client;
 mod error;
+mod limits;
 pub(crate) mod places;
 mod reading;
 mod target;

@@ -11,18 +11,18 @@
 
 mod episodes;
 mod report;
+mod trial;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use policy_config::{Limit, Policy};
 
-use crate::history::{self, History, Jvm, Source};
+use crate::history::Source;
 use crate::policy;
 
-use episodes::Episode;
+use trial::Trial;
 
 /// Exit code: an account would have been refused.
 const REFUSED: u8 = 3;
@@ -76,57 +76,4 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
 fn failed(error: &dyn std::error::Error) -> io::Result<ExitCode> {
     eprintln!("heapwarden: {error}");
     Ok(ExitCode::FAILURE)
-}
-
-/// The result.
-#[derive(Debug)]
-struct Trial<'a> {
-    /// The accounts that would have been refused, by JVM and rule.
-    refused: Vec<Refused<'a>>,
-    /// Accounts with a limit, those refused included.
-    limited: usize,
-    /// Accounts without one, or without a rule.
-    unlimited: usize,
-}
-
-/// An account that would have been refused.
-#[derive(Debug)]
-struct Refused<'a> {
-    jvm: &'a Jvm,
-    account: String,
-    limit: Limit,
-    episodes: Vec<Episode>,
-}
-
-impl<'a> Trial<'a> {
-    fn of(policy: &Policy, history: &'a History) -> Trial<'a> {
-        let mut trial = Trial {
-            refused: Vec::new(),
-            limited: 0,
-            unlimited: 0,
-        };
-        for jvm in &history.jvms {
-            let assigned = history::assign(policy, jvm, history.span.points());
-            let parts: usize = assigned.iter().map(|one| one.parts.len()).sum();
-            trial.unlimited += jvm.accounts.len() - parts;
-            for account in assigned {
-                let limit = policy.accounts[account.rule].limit;
-                if limit == Limit::None {
-                    trial.unlimited += account.parts.len();
-                    continue;
-                }
-                trial.limited += 1;
-                let episodes = episodes::episodes(&account, limit, jvm);
-                if !episodes.is_empty() {
-                    trial.refused.push(Refused {
-                        jvm,
-                        account: account.name,
-                        limit,
-                        episodes,
-                    });
-                }
-            }
-        }
-        trial
-    }
 }

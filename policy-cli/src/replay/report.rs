@@ -9,7 +9,7 @@ use crate::clock::{format_duration, format_time};
 use crate::history::History;
 use crate::printable::{columns, fitted};
 
-use super::{Refused, Trial};
+use super::trial::{Refused, Trial};
 
 /// Widest cell of the table, in columns of a terminal.
 const MAX_CELL_COLUMNS: usize = 40;

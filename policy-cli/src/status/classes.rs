@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::Asked;
+use super::asked::Asked;
+use super::lines::live_line;
 use super::listing::{MAX_ACCOUNTS, write_each, write_omitted};
-use super::report::live_line;
 use crate::live::{Account, Accounts, Bin, Class};
 use crate::printable;
 use crate::table::bins::{self, Scale};

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::Asked;
+use super::asked::Asked;
 use crate::live::State;
 use crate::printable;
 use crate::table::amount;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::Asked;
-use super::report::heap_line;
+use super::asked::Asked;
+use super::lines::heap_line;
 use crate::live::Accounts;
 use crate::table::amount;
 use crate::targets;

@@ -2,9 +2,11 @@
 //! JVMs of this machine that run the agent, with a table of them. Exit code 0 if all could be read, and
 //! there is one; else 1.
 
+mod asked;
 mod classes;
 mod columns;
 mod jvm_table;
+mod lines;
 mod listing;
 mod places;
 mod report;
@@ -16,10 +18,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::live::{Accounts, Address, Classes, Client};
+use crate::live::{Address, Classes, Client};
 use crate::targets::{self, Targets};
 
-pub(crate) use report::{heap_line, jvm_line, live_line, remarks};
+pub(crate) use lines::{heap_line, jvm_line, live_line, remarks};
 
 /// The arguments of `heapwarden status`.
 #[derive(Args)]
@@ -66,9 +68,6 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "json")]
     all_classes: bool,
 }
-
-/// The result of reading one JVM.
-type Asked = targets::Asked<Accounts>;
 
 /// Reads every JVM, even if some cannot be read.
 ///

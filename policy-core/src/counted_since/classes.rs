@@ -10,8 +10,6 @@ use std::sync::Arc;
 
 use crate::ledger::{ClassTotals, Exact, Ledger, PurseId};
 
-use super::open_purses;
-
 /// Most pairs of a purse and a class that are told apart.
 pub const MOST_ROWS: usize = 200_000;
 /// The class of what has no name, here as in readings.
@@ -142,7 +140,7 @@ impl CountedClasses {
 
 fn sampled(ledger: &Ledger) -> Sampled {
     let mut sampled = Sampled::new();
-    for purse in open_purses(ledger) {
+    for purse in ledger.open_purses() {
         ledger.allocated_by_class(purse, |class, totals| {
             sampled.insert((purse, class), totals);
         });

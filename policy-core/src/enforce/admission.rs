@@ -48,7 +48,6 @@ use std::time::Duration;
 
 use crate::core::Core;
 use crate::ledger::PurseId;
-use crate::ports::{CallingThread, LetIn};
 
 use super::TestRefuse;
 use super::gate::{Due, Gate};
@@ -56,6 +55,7 @@ use super::gate::{Due, Gate};
 use super::grace::Grace;
 #[cfg(doc)]
 use super::grace::SLOWEST_MS;
+use super::ports::{Barred, CallingThread, LetIn, Level};
 use super::refusal_details::RefusalDetails;
 use super::throw_points::Reason;
 
@@ -73,50 +73,16 @@ pub struct Charged {
     pub size_bytes: u64,
 }
 
-/// An account that a charge counts for: the payer's own, or that of the service around a scope.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Level {
-    /// The purse that was charged.
-    pub payer: PurseId,
-    /// The purse that stands for the account, which is also the number of its gate.
-    pub account: u32,
-    /// Whether the account is the service's around the payer's scope.
-    pub above: bool,
-    /// The outermost account, which graces are counted by: a thread that was just refused for one of
-    /// the two accounts is not refused for the other.
-    outermost: u32,
-}
-
-impl Level {
-    /// Whether the charge still counts for this account: accounts may have changed meanwhile.
-    fn is_current(&self, core: &Core) -> bool {
-        let now = if self.above {
-            core.identity
-                .above(self.payer)
-                .map(|purse| u32::from(purse.get()))
-        } else {
-            Some(core.identity.representative(self.payer))
-        };
-        now == Some(self.account)
-    }
-}
-
-/// Why no error may be thrown here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Barred {
-    /// The reason, which the gate counts.
-    pub reason: Reason,
-    /// The stack is not known *yet*: a method is being looked up, and a later try may succeed.
-    pub passing: bool,
-}
-
-impl From<Reason> for Barred {
-    fn from(reason: Reason) -> Barred {
-        Barred {
-            reason,
-            passing: false,
-        }
-    }
+/// Whether the charge still counts for this account: accounts may have changed meanwhile.
+fn is_current(level: &Level, core: &Core) -> bool {
+    let now = if level.above {
+        core.identity
+            .above(level.payer)
+            .map(|purse| u32::from(purse.get()))
+    } else {
+        Some(core.identity.representative(level.payer))
+    };
+    now == Some(level.account)
 }
 
 /// The result of a step.
@@ -472,7 +438,7 @@ impl<T: CallingThread> AtGate<'_, T> {
         // account: the word first (rule 2).
         let (word, _) = self.gate.word();
         if !self.gate.is_still_due(self.due, self.charged.size_bytes)
-            || !self.level.is_current(self.core)
+            || !is_current(&self.level, self.core)
         {
             return Ok(Ended::Admitted);
         }
@@ -574,7 +540,7 @@ impl<T: CallingThread> AtGate<'_, T> {
     }
 
     fn goes_on_waiting(&self) -> bool {
-        self.level.is_current(self.core) && !self.thread.is_stopping()
+        is_current(&self.level, self.core) && !self.thread.is_stopping()
     }
 
     fn wait(&mut self, longest_ms: u64) -> Wait {

@@ -26,19 +26,14 @@
 //!
 //! 5. Nobody is made to wait at a door: it may be on an event loop, or hold a thread that others need.
 //!
-//! The same breaker answers programs that ask themselves ([`Core::ask`]), also for accounts without a door.
+//! The same breaker answers programs that ask themselves ([`Core::ask`](crate::core::Core::ask)), also for accounts
+//! without a door.
 //!
 //! Before it is asked, a request of a route that keeps next to nothing goes in freely while there is room for it
 //! ([`super::routes`]).
 //!
 //! Everything is one atomic word, so the rules hold whatever threads do (model: `one_probe_at_a_time`).
 
-use policy_config::{Admit, DoorMethod};
-
-use crate::core::Core;
-use crate::enforce::gate::Gate;
-use crate::enforce::refusal_details::RefusalDetails;
-use crate::ledger::PurseId;
 use crate::sync::{AtomicU64, Ordering};
 
 /// How long a probe keeps its place at the most, in milliseconds.
@@ -52,11 +47,11 @@ pub const LIGHT_PAUSE_MS: u64 = 400;
 /// A light probe's charges are at most the limit divided by this.
 pub const LIGHT_SHARE: u64 = 1_024;
 /// 503, the answer of a door of which the policy says nothing else.
-const UNAVAILABLE: u16 = 503;
+pub(super) const UNAVAILABLE: u16 = 503;
 /// What a client is told to wait while a probe is inside, in milliseconds.
 const BUSY_RETRY_MS: u64 = 1_000;
 
-const BUSY: u64 = 1 << 62;
+pub(super) const BUSY: u64 = 1 << 62;
 const STEP: u64 = 1 << 59;
 const MOST_STEPS: u64 = 7;
 const UNTIL: u64 = STEP - 1;
@@ -71,7 +66,8 @@ pub enum Answer {
     In,
     /// It goes in as the probe with this ticket, which is never zero. [`Door::end`] wants it.
     Probe(u64),
-    /// It goes in freely, because its route is cheap. [`Core::probe_ended`] wants the ticket.
+    /// It goes in freely, because its route is cheap. [`Core::probe_ended`](crate::core::Core::probe_ended) wants the
+    /// ticket.
     Free(u64),
     /// It is turned away, and may come again after so many milliseconds.
     Away {
@@ -96,7 +92,7 @@ pub struct Request<'a> {
 
 impl Request<'_> {
     /// Whether its method says that it lets something go.
-    fn lets_go(&self) -> bool {
+    pub(super) fn lets_go(&self) -> bool {
         self.method.eq_ignore_ascii_case("DELETE")
     }
 }
@@ -212,140 +208,6 @@ impl DoorRules {
     pub fn reserve_bytes(&self, limit_bytes: u64, free_heap_bytes: u64) -> u64 {
         let share = (limit_bytes as f64 * self.reserve_share) as u64;
         share.min(free_heap_bytes / 2)
-    }
-}
-
-impl Core {
-    /// Whether any request must [`Core::knock`]: some account's door is shut. One load. Any thread.
-    #[must_use]
-    pub fn any_shut(&self) -> bool {
-        self.enforcement.gates.is_any_asked()
-    }
-
-    /// Whether a request for the service of `payer` must [`Core::knock`]: its own door is shut. A few loads. Any
-    /// thread.
-    #[must_use]
-    pub fn is_asked(&self, payer: PurseId) -> bool {
-        let account = self.identity.representative(payer);
-        let gate = self.enforcement.gates.get(account);
-        gate.is_some_and(Gate::asks)
-    }
-
-    /// What a request for the service of `payer` is answered; counts it if it is turned away. Takes no lock.
-    /// On the thread of the request.
-    pub fn knock(&self, payer: PurseId, request: Request<'_>, now_ms: u64) -> Answer {
-        self.answer(payer, request, now_ms, Gate::asks, Gate::knock)
-    }
-
-    /// What a program is answered that asks whether to take on new work for the account of `payer`; counts
-    /// it if it is turned away. `payer` is what [`Core::refuser`] found. Takes no lock. Any thread.
-    pub fn ask(&self, payer: PurseId, request: Request<'_>, now_ms: u64) -> Answer {
-        self.answer(payer, request, now_ms, Gate::refuses, Gate::ask)
-    }
-
-    /// Whether the account of `payer` is over its limit and refused, and turns calls away at this method. Some
-    /// loads, no lock. Any thread.
-    #[must_use]
-    pub fn refuses_at(&self, payer: PurseId, method: &DoorMethod) -> bool {
-        let account = self.identity.representative(payer);
-        let gate = self.enforcement.gates.get(account);
-        gate.is_some_and(Gate::refuses) && self.has_door_at(payer, method)
-    }
-
-    /// Whether the policy has put a door of the account of `payer` at this method. No lock. Any thread.
-    #[must_use]
-    pub fn has_door_at(&self, payer: PurseId, method: &DoorMethod) -> bool {
-        let account = self.identity.representative(payer);
-        let details = self.enforcement.details.get(account);
-        details.is_some_and(|details| {
-            (details.as_ref()).is_some_and(|details| details.method_doors.methods.contains(method))
-        })
-    }
-
-    fn answer(
-        &self,
-        payer: PurseId,
-        request: Request<'_>,
-        now_ms: u64,
-        is_shut: fn(&Gate) -> bool,
-        ask: fn(&Gate, u64, bool) -> Answer,
-    ) -> Answer {
-        let account = self.identity.representative(payer);
-        let Some(gate) = self.enforcement.gates.get(account) else {
-            return Answer::In;
-        };
-        if !is_shut(gate) || self.has_failed() {
-            return Answer::In;
-        }
-        let details = self.enforcement.details.get(account);
-        let is_listed = details.is_some_and(|details| {
-            let listed = |admit: &Admit| admit.matches(request.method, request.path);
-            (details.as_ref()).is_some_and(|details| details.admit.iter().any(listed))
-        });
-        if is_listed {
-            return Answer::In;
-        }
-        let routes = &self.enforcement.routes;
-        if let Some(ticket) = routes.let_in(self, request.route, account) {
-            return Answer::Free(ticket);
-        }
-        let answer = ask(gate, now_ms, request.lets_go());
-        // The gate may have got another account meanwhile: its word first, then whether it is still this
-        // one's (rule 6 of the gates).
-        if self.identity.representative(payer) == account {
-            if matches!(answer, Answer::Away { .. }) {
-                routes.turned_away(request.route);
-            }
-            return answer;
-        }
-        if let Answer::Probe(ticket) = answer {
-            gate.probe_ended(ticket, now_ms);
-        }
-        Answer::In
-    }
-
-    /// The gate whose probe is the work with this mark: that of the payer's account, or of the service around it. Some
-    /// loads, no lock. Any thread.
-    #[must_use]
-    pub fn gate_of_work(&self, payer: PurseId, mark: u32) -> Option<&Gate> {
-        let service = self.identity.above(payer);
-        let accounts = [
-            Some(self.identity.representative(payer)),
-            service.map(|service| u32::from(service.get())),
-        ];
-        let mut gates = accounts.into_iter().flatten();
-        gates.find_map(|account| {
-            let gate = self.enforcement.gates.get(account);
-            gate.filter(|gate| gate.door().is_inside(mark))
-        })
-    }
-
-    /// The status of HTTP with which the door of the service of `payer` turns requests away. No lock. Any thread.
-    #[must_use]
-    pub fn status_at_door(&self, payer: PurseId) -> u16 {
-        let account = self.identity.representative(payer);
-        let details = self.enforcement.details.get(account);
-        let of = |details: &Option<_>| {
-            details
-                .as_ref()
-                .map(|details: &std::sync::Arc<RefusalDetails>| details.status)
-        };
-        details
-            .and_then(|details| of(&details))
-            .unwrap_or(UNAVAILABLE)
-    }
-
-    /// The request with this ticket, let into the service of `payer` as a probe or freely, has ended. Any thread.
-    pub fn probe_ended(&self, payer: PurseId, ticket: u64, now_ms: u64) {
-        // A probe's ticket is a busy word.
-        if ticket & BUSY == 0 {
-            self.enforcement.routes.ended(ticket);
-            return;
-        }
-        let account = self.identity.representative(payer);
-        if let Some(gate) = self.enforcement.gates.get(account) {
-            gate.probe_ended(ticket, now_ms);
-        }
     }
 }
 

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use policy_config::format_rounded_bytes as size;
 
-use crate::ports::LoggedRefusal;
 use crate::snapshot::State;
 
 use super::effect::Ineffective;
 use super::limit_status::LimitStatus;
+use super::ports::LoggedRefusal;
 use super::state::{Estimate, Observation};
 use super::throw_points::Reason;
 

@@ -27,7 +27,7 @@ use crate::events;
 use crate::identity::cleaning::{self, Seen};
 use crate::interval_control;
 use crate::ledger::{Epoch, PurseId, Quiet, QuietWindow, Tag};
-use crate::ports::{Delivery, Jvm};
+use crate::ports::Delivery;
 use crate::sampling::standard_error_bytes;
 
 use super::account_check::LimitedAccount;
@@ -37,6 +37,7 @@ use super::duress::{self, Duress};
 use super::evidence::{Evidence, EvidenceNeed};
 use super::heap_check::HeapCheck;
 use super::limited_accounts::LimitedAccounts;
+use super::ports::Jvm;
 
 /// The longest sleep; a collection wakes the enforcer earlier.
 const LONGEST_SLEEP: Duration = Duration::from_millis(500);

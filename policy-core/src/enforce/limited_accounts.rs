@@ -14,7 +14,7 @@ use policy_config::{Door, Mode, Reserve, When};
 
 use crate::core::Core;
 use crate::ledger::PurseId;
-use crate::ports::{Jvm, References};
+use crate::ports::References;
 use crate::sampling::governor::Wants;
 use crate::snapshot::Kind;
 
@@ -24,6 +24,7 @@ use super::door::DoorRules;
 use super::duress::Figures;
 use super::evaluation::Evaluation;
 use super::limit_status::LimitStatus;
+use super::ports::Jvm;
 use super::refusal_details::{MethodDoors, RefusalDetails};
 use super::state::Phase;
 

@@ -22,7 +22,7 @@ use std::sync::{Arc, OnceLock};
 use crate::ledger::Chunks;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-use super::refused_places::PlaceName;
+use super::place_name::PlaceName;
 
 /// Places of one account at the most, of requests and of background work each.
 #[cfg(not(loom))]

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::histogram::Shape;
 use super::times::MOST_MARKS;
 use super::*;
-use crate::core::Setup;
+use crate::core::{Core, Setup};
 use crate::identity::loaders::LoaderId;
 use crate::ledger::watched::during_scans;
 use crate::ledger::{ObjectTag, PurseId, Sample, SiteId};

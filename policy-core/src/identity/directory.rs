@@ -152,6 +152,45 @@ pub struct Directory {
 }
 
 impl Directory {
+    /// Starts to note the numbers that are given back. Several threads may count at the same time;
+    /// reporting threads.
+    pub fn begin_counting(&mut self) -> counting::Counting {
+        self.countings.begin()
+    }
+
+    /// Stops noting; returns the numbers that were given back since [`Directory::begin_counting`].
+    pub fn end_counting(&mut self, counting: counting::Counting) -> counting::Ended {
+        self.countings.end(counting)
+    }
+
+    /// Notes that a purse was closed, for each count that is under way.
+    pub fn purse_ended(&mut self, purse: PurseId) {
+        for ended in self.countings.each() {
+            ended.purses.insert(purse);
+        }
+    }
+
+    /// Notes that a class was forgotten, for each count that is under way.
+    pub fn class_ended(&mut self, class: ClassId) {
+        for ended in self.countings.each() {
+            ended.classes.insert(class);
+        }
+    }
+
+    /// The account of each purse. Copies the map once after each change of the directory.
+    pub fn names(&mut self) -> Arc<counting::Names> {
+        match &self.names {
+            Some((version, names)) if *version == self.version => names.clone(),
+            _ => {
+                let names = Arc::new(self.of_purse.clone());
+                self.names = Some((self.version, names.clone()));
+                names
+            }
+        }
+    }
+}
+
+impl Directory {
     /// The accounts that a policy names, without purses but the reserved one.
     pub fn new(policy: Arc<Policy>) -> Directory {
         let mut directory = Directory {

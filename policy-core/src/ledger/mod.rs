@@ -419,6 +419,13 @@ impl Ledger {
         self.purses.high_water()
     }
 
+    /// All open purses. Any thread.
+    pub fn open_purses(&self) -> impl Iterator<Item = PurseId> {
+        (0..self.purse_high_water())
+            .map(|number| PurseId::new(number as u16))
+            .filter(|&purse| self.is_open(purse))
+    }
+
     /// Whether a purse is open. Any thread.
     #[must_use]
     pub fn is_open(&self, purse: PurseId) -> bool {

@@ -18,7 +18,7 @@ use crate::sampling::weight::Charge;
 use crate::sync::{AtomicU64, Ordering};
 
 use super::keys::Keys;
-use super::trie::{NODE_BITS, Node};
+use super::node::{NODE_BITS, Node};
 
 /// Keys at the most: 640 KiB.
 #[cfg(not(loom))]

@@ -31,8 +31,11 @@ mod allocated;
 mod budget;
 pub mod depth;
 mod entrance;
+mod frames;
 mod keys;
+pub mod listing;
 pub mod names;
+mod node;
 pub mod of_policy;
 pub mod reading;
 pub mod stacks;
@@ -61,9 +64,10 @@ use allocated::Key;
 use budget::{Budget, Draw};
 use entrance::{Entrance, Inside};
 use names::{Found, Names};
+use node::{Node, pack, unpack};
 use stacks::Stack;
 use survivors::{Count, Most, RowSites};
-use trie::{NODE_BITS, Node, Step, Trie};
+use trie::{Step, Trie};
 use wanted::{Asked, Asker, Row, Wanted};
 
 /// For how long the clearing thread waits for threads that are inside, before it gives up until later.
@@ -73,20 +77,6 @@ const NAP: Duration = Duration::from_millis(1);
 /// The shortest time between two clearings of a trie that fills, in milliseconds. If all of it is in use, a
 /// clearing frees nothing.
 const BETWEEN_CLEARINGS_MS: u64 = 30_000;
-
-/// The node and the level in a record.
-fn unpack(site: SiteId) -> (u32, Node) {
-    let number = site.get();
-    (number >> NODE_BITS, Node(number & ((1 << NODE_BITS) - 1)))
-}
-
-fn pack(level: u32, node: Node) -> SiteId {
-    const _: () = assert!(NODE_BITS + 4 == SiteId::BITS && budget::MOST_LEVEL < 16);
-    match node {
-        Node::ROOT => SiteId::NONE,
-        node => SiteId::new(level << NODE_BITS | node.0),
-    }
-}
 
 /// Why a sample that was wanted has no stack, or not all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

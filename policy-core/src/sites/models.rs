@@ -6,7 +6,8 @@ use loom::thread;
 
 use super::entrance::Entrance;
 use super::keys::Keys;
-use super::trie::{Node, Step, Trie};
+use super::node::Node;
+use super::trie::{Step, Trie};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Two threads enter the same key while a third enters another one of the same bucket: the key has one index,

@@ -11,9 +11,9 @@ use crate::identity::directory::counting::Names;
 use crate::ledger::PurseId;
 use crate::snapshot::UNACCOUNTED;
 
-use super::Counts;
+pub use super::listing::{AccountSites, SitesReading};
 use super::stacks::Stack;
-use super::survivors::{Most, RowSites};
+use super::survivors::Most;
 
 /// Places listed of each class.
 pub const MOST_SITES: Most = Most {
@@ -32,31 +32,6 @@ const MOST_STACKS: Most = Most {
 };
 /// The class of objects whose class has no name.
 const UNKNOWN: &str = "?";
-
-/// What is known of sites.
-#[derive(Debug, Clone, Default)]
-pub struct SitesReading {
-    /// Stacks taken and skipped.
-    pub counts: Counts,
-    /// Every account of which stacks are wanted, most survivors with a stack first.
-    pub accounts: Vec<AccountSites>,
-}
-
-/// The sites of an account.
-#[derive(Debug, Clone, Default)]
-pub struct AccountSites {
-    /// Its name.
-    pub account: Arc<str>,
-    /// By class, most survivors with a stack first.
-    pub classes: Vec<(Arc<str>, RowSites)>,
-}
-
-impl AccountSites {
-    fn with_stack_bytes(&self) -> u64 {
-        let classes = self.classes.iter();
-        classes.fold(0, |sum, (_, row)| sum.saturating_add(row.with_stack_bytes))
-    }
-}
 
 /// Reads the sites. One pass over the records; on an agent thread. Names are those at the start: a number is
 /// given to another owner only if no record has it, and what survives later than that is not counted here.

@@ -28,10 +28,10 @@ use crate::ledger::{Epoch, LiveRecord, SiteId};
 use crate::sampling::weight::{OBJECT_UNIT, VARIANCE_UNIT_BYTES2};
 
 use super::allocated::Sum;
+use super::frames::{Frame, frames};
 use super::names::Names;
-use super::stacks::{Frame, frames};
-use super::trie::{Node, Trie};
-use super::unpack;
+use super::node::{Node, unpack};
+use super::trie::Trie;
 
 /// What survived of one row.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -9,6 +9,7 @@ use crate::sync::{AtomicU32, Ordering};
 
 use super::allocated::Allocated;
 use super::keys::Keys;
+use super::node::{NODE_BITS, Node};
 
 /// Methods at the most.
 #[cfg(not(loom))]
@@ -21,8 +22,6 @@ const METHODS: usize = 4;
 #[cfg(loom)]
 const NODES: usize = 4;
 
-/// Bits of an index of a node, plus one; 0 is the root.
-pub(super) const NODE_BITS: u32 = 20;
 const METHOD_BITS: u32 = 20;
 const POSITION_BITS: u32 = 16;
 /// A node is not 0.
@@ -33,15 +32,6 @@ const LEFT_OUT: u32 = (1 << METHOD_BITS) - 1;
 const MOST_POSITION: u32 = (1 << POSITION_BITS) - 1;
 
 const _: () = assert!(NODES < 1 << NODE_BITS && METHODS < LEFT_OUT as usize);
-
-/// A node of the trie; the root, if there is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub(super) struct Node(pub(super) u32);
-
-impl Node {
-    /// The parent of all first frames.
-    pub(super) const ROOT: Node = Node(0);
-}
 
 /// A frame as a node has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

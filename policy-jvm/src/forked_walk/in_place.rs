@@ -31,13 +31,13 @@ use std::time::{Duration, Instant};
 
 use jvmti_bindings::sys::jni as sys;
 
+use super::border::Slice;
 use super::error::checked;
 use super::machine::{FreeMemory, Resident};
 use super::memory::Sharing;
 use super::pace::Rests;
 use super::recorder::{Failure, Recorder, Sizes};
 use super::request::{Classes, Question, Request};
-use super::slice::Slice;
 use super::{LEAST_LOG_BYTES, Outcome, State, Turn, Walk, WalkError, search, wire};
 use crate::env::{Jni, call};
 use crate::jvmti::JvmTi;

@@ -28,6 +28,7 @@
 //! how two processes do it.
 
 mod answer;
+mod border;
 mod cgroup;
 mod child;
 mod error;

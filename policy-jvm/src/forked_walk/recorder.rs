@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use jvmti_bindings::sys::jvmti;
 
+use super::border::{Place, Slice};
 use super::log::{Full, Log, PLACES, Pieces, RawRoot, RawTarget, UNKNOWN_CLASS, Via};
 use super::memory::{Bits, Sharing, Table};
 use super::request::{Classes, Targets};
-use super::slice::{Place, Slice};
 
 /// Roots at the most; more are not followed up, and the walk fails.
 const MOST_ROOTS: usize = 1 << 20;

@@ -12,51 +12,12 @@
 
 use jvmti_bindings::sys::jvmti;
 
+use super::border::Place;
 use super::log::RawRoot;
 use super::recorder::{Call, Failure, Recorder};
 
 /// The kind of a root that is a thread.
 const THREAD: u32 = 5;
-
-/// What a slice is of.
-pub(super) struct Slice<'r> {
-    /// The holder of each thread and class loader, by its tag. Sorted by tag.
-    owned: &'r [(i64, u8)],
-    /// The array that it begins at, once it is met: as the referrer of the very first reference.
-    start: Option<u32>,
-    /// The bytes of the objects that were met.
-    pub(super) bytes: u64,
-}
-
-impl<'r> Slice<'r> {
-    pub(super) fn new(owned: &'r [(i64, u8)]) -> Slice<'r> {
-        Slice {
-            owned,
-            start: None,
-            bytes: 0,
-        }
-    }
-
-    /// The holder of a thread or class loader; `None` for any other object.
-    fn holder(&self, tag: i64) -> Option<u8> {
-        if tag == 0 {
-            return None;
-        }
-        let found = self.owned.binary_search_by_key(&tag, |owned| owned.0);
-        found.ok().map(|index| self.owned[index].1)
-    }
-}
-
-/// Where a reference of a slice leads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// To a class object or a thread that the slice begins with.
-    Start,
-    /// To what it looks into.
-    Inside,
-    /// To what belongs to somebody else, or to the class of the array itself.
-    Border,
-}
 
 impl Recorder<'_> {
     /// Where a reference leads: always inside in a walk of the whole heap.
@@ -107,6 +68,7 @@ impl Recorder<'_> {
 mod tests {
     use std::ptr;
 
+    use super::super::border::Slice;
     use super::super::log::Via;
     use super::super::memory::Sharing;
     use super::super::pace::Rests;

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use super::FlagKept;
+use super::kept::FlagKept;
 
 /// More rows or flags than any JVM has: a table that does not end is not the table that is meant.
 const MOST_ROWS: usize = 20_000;

@@ -1,6 +1,6 @@
 //! The clients of an application under load, and what they know.
 
-use super::Application;
+use super::contract::Application;
 use super::outcome::Answers;
 use crate::server::Server;
 use heapwarden_harness::http::{self, Answer};

@@ -1,7 +1,7 @@
 //! The course that every application goes through: loaded past its limit, read, emptied, loaded again.
 
-use super::Application;
 use super::clients::{REST, Site, Until};
+use super::contract::{Application, NEIGHBOUR};
 use super::outcome::{Losses, Outcome, lag};
 use crate::command;
 use crate::jdk::{Vm, compiler};
@@ -51,7 +51,7 @@ pub struct Course {
 impl Default for Course {
     fn default() -> Self {
         Self {
-            neighbour: Some(super::NEIGHBOUR),
+            neighbour: Some(NEIGHBOUR),
             restart: false,
             door: true,
             pressed: false,

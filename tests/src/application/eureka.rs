@@ -1,6 +1,6 @@
 //! Netflix' Eureka as Spring Cloud ships it: a registry of instances in memory, in Spring Boot's Tomcat.
 
-use super::{Application, write_policy};
+use super::contract::{Application, write_policy};
 use crate::jdk::Vm;
 use crate::server::{Installation, Server, installed};
 use heapwarden_harness::http::Answer;

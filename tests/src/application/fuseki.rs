@@ -1,8 +1,8 @@
 //! Apache Jena Fuseki in Tomcat 9: a triple store in memory whose archive brings `log4j-web`, so that Log4j's
 //! filter is a frame of every request.
 
+use super::contract::{Application, INTERVAL, TOMCAT, deploy_with_neighbour, write_policy};
 use super::triples::{CENSUS, STATEMENTS, census, entries, graph, statements};
-use super::{Application, INTERVAL, TOMCAT, deploy_with_neighbour, write_policy};
 use crate::jdk::Vm;
 use crate::server::{Installation, Server};
 use crate::server_setup;

@@ -1,6 +1,6 @@
 //! Apache Jackrabbit in Tomcat 9, with its content in memory: a repository of files behind WebDAV.
 
-use super::{Application, INTERVAL, TOMCAT, deploy_with_neighbour, write_policy};
+use super::contract::{Application, INTERVAL, TOMCAT, deploy_with_neighbour, write_policy};
 use crate::artifacts;
 use crate::jdk::Vm;
 use crate::server::{Installation, Server};

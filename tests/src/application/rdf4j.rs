@@ -2,8 +2,8 @@
 //!
 //! Each load is a request with the statements of one graph, which RDF4J adds in one transaction.
 
+use super::contract::{Application, INTERVAL, TOMCAT, deploy_with_neighbour, write_policy};
 use super::triples::{CENSUS, STATEMENTS, census, entries, graph, statements};
-use super::{Application, INTERVAL, TOMCAT, deploy_with_neighbour, write_policy};
 use crate::jdk::Vm;
 use crate::server::{Installation, Server};
 use crate::server_setup;

@@ -9,6 +9,10 @@ const COLUMNS: u32 = 24;
 /// The classic model's version that Grafana 10.4 to 11.0 writes; later ones migrate it as they load.
 const SCHEMA_VERSION: u32 = 39;
 
+/// The `uid` of the dashboard of a fleet, and of one JVM: they link to each other.
+pub(super) const FLEET_UID: &str = "heapwarden-fleet";
+pub(super) const JVM_UID: &str = "heapwarden-jvm";
+
 /// A dashboard under construction.
 pub(super) struct Board {
     json: Value,

@@ -2,13 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::board::{Board, Choice};
+use super::board::{Board, Choice, FLEET_UID, JVM_UID};
+use super::expression::written_out;
 use super::panel::{ANY_ALARMS, ANY_WARNS, MODES, Panel, TIGHT, mappings, thresholds};
 use super::table::Table;
-use super::written_out;
-
-/// Its uid, and the name of its file.
-pub(super) const UID: &str = "heapwarden-fleet";
 
 const PRESSURE: &str = "max by (job, instance) (heapwarden_heap_used_after_gc_bytes{@jvms}) \
     / max by (job, instance) (heapwarden_heap_max_bytes{@jvms})";
@@ -25,7 +22,7 @@ fn of(expression: &str) -> String {
 /// The dashboard.
 pub(super) fn dashboard() -> Value {
     Board::new(
-        UID,
+        FLEET_UID,
         "Heapwarden / Fleet",
         "All JVMs with Heapwarden: which are pressed, which accounts are large across them, who was \
          refused, what runs where.",
@@ -61,7 +58,7 @@ pub(super) fn dashboard() -> Value {
         of("heapwarden_policy_last_reload_successful{@jvms} == bool 0"),
         "{{instance}} rejected its policy file; the policy before it stays in force",
     )
-    .link("One JVM", super::jvm::UID)
+    .link("One JVM", JVM_UID)
     .row("Now", now())
     .row("JVMs", jvms())
     .row("Accounts across JVMs", accounts())
@@ -223,7 +220,7 @@ fn jvm_link() -> Value {
         "url": format!(
             "/d/{}?${{datasource:queryparam}}&var-job=${{__data.fields.Job}}\
              &var-instance=${{__data.fields.JVM}}&${{__url_time_range}}",
-            super::jvm::UID
+            JVM_UID
         ),
     })
 }

@@ -2,13 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::board::{Board, Choice};
+use super::board::{Board, Choice, FLEET_UID, JVM_UID};
+use super::expression::written_out;
 use super::panel::{ANY_ALARMS, ANY_WARNS, MODES, Panel, TIGHT, mappings, thresholds};
 use super::table::{Table, matrix};
-use super::written_out;
-
-/// Its uid, and the name of its file.
-pub(super) const UID: &str = "heapwarden-jvm";
 
 /// Within, over the soft limit, over the limit.
 const STATES: [(u32, &str, &str); 4] = [
@@ -34,7 +31,7 @@ fn of(expression: &str) -> String {
 /// The dashboard.
 pub(super) fn dashboard() -> Value {
     Board::new(
-        UID,
+        JVM_UID,
         "Heapwarden / JVM",
         "One JVM: who holds its heap, who is near a limit, who was refused, and what Heapwarden costs.",
     )
@@ -69,7 +66,7 @@ pub(super) fn dashboard() -> Value {
         of("heapwarden_policy_last_reload_successful{@jvm} == bool 0"),
         "The policy file has errors; the policy before it stays in force, the JVM's log says why",
     )
-    .link("All JVMs", super::fleet::UID)
+    .link("All JVMs", FLEET_UID)
     .row("Now", now())
     .row("Heap and accounts", heap())
     .row("Leaks", leaks())

@@ -7,6 +7,7 @@ mod applications;
 mod build;
 mod edit;
 mod load;
+pub(crate) mod options;
 mod story;
 mod table;
 mod terminal;
@@ -14,54 +15,14 @@ mod tomcat;
 mod units;
 mod verdict;
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use clap::Args;
 use heapwarden_harness::repository;
 
 use crate::{interrupt, process};
 
-/// What the user may choose.
-#[derive(Args, Clone, Default)]
-pub(crate) struct Options {
-    /// Leave it running under a light load and print the addresses, until Ctrl-C
-    #[arg(long)]
-    keep: bool,
-
-    /// The same load in a third of the time
-    #[arg(long)]
-    quick: bool,
-
-    /// The JDK to run Tomcat on: its home or its `java` (the newest found, without it)
-    #[arg(long, value_name = "PATH")]
-    java: Option<PathBuf>,
-
-    /// An agent library to use instead of building one
-    #[arg(long, value_name = "PATH")]
-    agent: Option<PathBuf>,
-
-    /// How many standard errors an account may be away from the truth; three are passed by chance
-    /// alone in about one run of a hundred
-    #[arg(long, value_name = "STANDARD ERRORS", default_value_t = verdict::WITHIN)]
-    within: f64,
-}
-
-impl Options {
-    /// The demo as one of the tests.
-    ///
-    /// Three standard errors are passed by chance alone in one measurement of 370, and the demo
-    /// makes four: fine for a viewer, too often for a test that every change must pass. At 4.5 it
-    /// is one run in 37,000, and an account that is wrong by a tenth is still far outside.
-    pub(crate) fn as_a_test() -> Options {
-        Options {
-            quick: true,
-            within: 4.5,
-            ..Options::default()
-        }
-    }
-}
+pub(crate) use options::Options;
 
 /// Runs the demo to its end.
 ///

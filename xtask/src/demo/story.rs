@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::Options;
 use super::accounts::Reading;
 use super::applications::{APPLICATIONS, Application, GROWING, LIBRARY, LIBRARY_CALLER};
 use super::load::{Load, Plan};
+use super::options::Options;
 use super::table::{self, Line};
 use super::terminal::Terminal;
 use super::tomcat::Tomcat;

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use flate2::{Compression, GzBuilder};
 
 use super::contents::{Entry, Place};
-use super::{PLATFORM, Release, VERSION};
+use super::files::gzip;
+use super::release::{PLATFORM, Release, VERSION};
 
 /// Writes the archive.
 pub(super) fn write(release: &Release, output: &Path) -> Result<()> {
@@ -53,19 +52,6 @@ fn header(bytes: usize, mode: u32, epoch_seconds: u64) -> tar::Header {
     let _ = header.set_username("root");
     let _ = header.set_groupname("root");
     header
-}
-
-/// Bytes compressed without a time or a name.
-pub(super) fn gzipped(bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut out = gzip();
-    out.write_all(bytes)?;
-    Ok(out.finish()?)
-}
-
-fn gzip() -> flate2::write::GzEncoder<Vec<u8>> {
-    GzBuilder::new()
-        .mtime(0)
-        .write(Vec::new(), Compression::best())
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ impl Binaries {
         fs::create_dir(&pages)?;
         process::run(Command::new(&built).arg("manual").arg(&pages), None)?;
         let mut named = Vec::new();
-        for page in super::files_below(&pages)? {
+        for page in super::files::files_below(&pages)? {
             named.push((page.display().to_string(), fs::read(pages.join(&page))?));
         }
         let completions = |shell: &str| -> Result<Vec<u8>> {

@@ -6,9 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use heapwarden_harness::repository;
 
-use super::archive::gzipped;
 use super::binaries::Binaries;
-use super::files_below;
+use super::files::{files_below, gzipped};
 
 /// A file in an archive.
 pub(super) struct Entry {

@@ -7,9 +7,10 @@ use anyhow::{Context, Result};
 use heapwarden_harness::repository;
 use md5::{Digest as _, Md5};
 
-use super::archive::{gzipped, tar_gz};
+use super::archive::tar_gz;
 use super::contents::{Entry, POLICY, Place};
-use super::{Release, VERSION, hex};
+use super::files::{gzipped, hex};
+use super::release::{Release, VERSION};
 
 const MAINTAINER: &str = "Heapwarden developers <maintainers@heapwarden.dev>";
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use heapwarden_harness::repository;
 
-use super::VERSION;
+use super::release::VERSION;
 
 /// Writes the folder; the package must be there.
 pub(super) fn write(output: &Path) -> Result<()> {

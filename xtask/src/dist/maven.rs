@@ -13,7 +13,8 @@ use sha2::Sha256;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
-use super::{PLATFORM, Release, VERSION, hex};
+use super::files::hex;
+use super::release::{PLATFORM, Release, VERSION};
 
 /// Writes the repository.
 pub(super) fn write(release: &Release, output: &Path) -> Result<()> {

@@ -10,9 +10,11 @@ mod contents;
 mod debian;
 mod dependencies;
 mod elf;
+mod files;
 mod image;
 mod licences;
 mod maven;
+mod release;
 mod sbom;
 mod version;
 
@@ -26,6 +28,8 @@ use heapwarden_harness::repository;
 use sha2::{Digest as _, Sha256};
 
 use contents::Contents;
+use files::{files_below, hex};
+use release::{Release, VERSION};
 
 /// What the user may choose.
 #[derive(Args)]
@@ -38,21 +42,6 @@ pub(crate) struct Options {
     /// run with glibc 2.17
     #[arg(long, value_name = "FOLDER")]
     built: Option<PathBuf>,
-}
-
-/// The version that all of it has.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// The only platform that there is a library for.
-const PLATFORM: &str = "linux-x86_64";
-
-/// What the files are made from.
-struct Release {
-    contents: Contents,
-    /// Seconds since 1970 that every entry carries.
-    epoch_seconds: u64,
-    /// What the library and the command need of the system.
-    needs: elf::Needs,
 }
 
 /// Makes the files.
@@ -144,29 +133,4 @@ fn sums(output: &Path) -> Result<String> {
 
 fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The files below a folder, by their paths in it, sorted.
-fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
-    fn walk(folder: &Path, root: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-        for entry in
-            fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))?
-        {
-            let path = entry?.path();
-            if path.is_dir() {
-                walk(&path, root, files)?;
-            } else {
-                files.push(path.strip_prefix(root)?.to_owned());
-            }
-        }
-        Ok(())
-    }
-    let mut files = Vec::new();
-    walk(folder, folder, &mut files)?;
-    files.sort();
-    Ok(files)
 }

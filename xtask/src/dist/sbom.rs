@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::dependencies::Crate;
-use super::{VERSION, hex};
+use super::files::hex;
+use super::release::VERSION;
 
 /// Writes it. The same crates give the same bytes.
 pub(super) fn write(crates: &BTreeMap<String, Crate>, epoch_seconds: u64) -> Result<Vec<u8>> {

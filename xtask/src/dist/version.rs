@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 use heapwarden_harness::repository;
 
-use super::VERSION;
+use super::release::VERSION;
 
 /// The files that name the version, with the text around it.
 const PLACES: [(&str, &str); 4] = [

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use heapwarden_harness::repository;
 
-use super::Context;
+use super::context::{Context, cargo};
 use super::runner::{self, Summary};
 use super::share::{Share, share};
 use crate::{interrupt, process};
@@ -48,7 +48,7 @@ struct Ended {
 /// Builds every test program of the workspace.
 pub(super) fn build(context: &Context) -> Result<Vec<Binary>> {
     let mut binaries = Vec::new();
-    let mut command = super::steps::cargo(&["test", "--workspace", "--profile", "checks"]);
+    let mut command = cargo(&["test", "--workspace", "--profile", "checks"]);
     command.args(["--no-run", "--message-format", "json-render-diagnostics"]);
     process::run_lines(&mut command, Some(context.deadline), |line| {
         binaries.extend(parse(line));

@@ -12,9 +12,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-use super::Context;
+use super::context::Context;
 use super::runner::Summary;
-use super::steps::STEPS;
 use heapwarden_harness::repository;
 
 /// Most lines of `README.md`: a newcomer reads it to the end.
@@ -32,9 +31,9 @@ const OWN_ADDRESS: &str = "https://github.com/heapwarden/heapwarden/blob/main/";
 ///
 /// # Errors
 /// All problems at once, one a line; or a file that cannot be read.
-pub(super) fn check(_: &Context, _: &mut Vec<Summary>) -> Result<()> {
+pub(super) fn check(context: &Context, _: &mut Vec<Summary>) -> Result<()> {
     let (links, mut problems) = check_folder(repository::root())?;
-    problems.extend(check_promises(repository::root())?);
+    problems.extend(check_promises(repository::root(), &context.steps)?);
     if !problems.is_empty() {
         bail!(
             "{} problems:\n    {}",
@@ -106,7 +105,7 @@ fn documents(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Test programs that the table of promises lacks, and names in it that are no test program.
-fn check_promises(root: &Path) -> Result<Vec<String>> {
+fn check_promises(root: &Path, steps: &[&str]) -> Result<Vec<String>> {
     let (page, begin, end) = PROMISES;
     let text = fs::read_to_string(root.join(page)).with_context(|| format!("no {page}"))?;
     let table = text
@@ -115,7 +114,7 @@ fn check_promises(root: &Path) -> Result<Vec<String>> {
         .map(|(table, _)| table)
         .with_context(|| format!("{page} has no table between {begin:?} and {end:?}"))?;
     let required = programs(&root.join("tests/tests"))?;
-    let mut known: BTreeSet<String> = STEPS.iter().map(|step| step.name.to_owned()).collect();
+    let mut known: BTreeSet<String> = steps.iter().map(|step| (*step).to_owned()).collect();
     for entry in fs::read_dir(root)? {
         let package = entry?.path();
         let tests = package.join("tests");

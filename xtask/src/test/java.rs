@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 use heapwarden_harness::repository;
 
-use super::Context;
+use super::context::Context;
 use super::runner::Summary;
 use crate::{process, tools};
 

@@ -2,6 +2,7 @@
 //! running; all are told at the end, and last come the runners' own summary lines.
 
 mod binaries;
+mod context;
 mod docs;
 mod java;
 mod runner;
@@ -14,8 +15,8 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use heapwarden_harness::jdk::RUNTIME_21;
 
-use crate::tools::Jdk;
 use crate::{demo, interrupt, tools};
+use context::Context;
 use runner::Summary;
 use steps::{STEPS, Step};
 
@@ -37,13 +38,6 @@ pub(crate) struct Options {
     /// When to end a run that hangs, in minutes
     #[arg(long, value_name = "MINUTES", default_value_t = 80)]
     limit: u64,
-}
-
-/// What the steps share.
-struct Context {
-    jdks: Vec<Jdk>,
-    long: bool,
-    deadline: Instant,
 }
 
 /// How a step ended.
@@ -76,6 +70,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         jdks: tools::jdks()?,
         long: options.long,
         deadline: begun + Duration::from_secs(60 * options.limit),
+        steps: STEPS.iter().map(|step| step.name).collect(),
     };
     println!("JDKs found:");
     for jdk in &context.jdks {

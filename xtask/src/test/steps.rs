@@ -6,8 +6,9 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use heapwarden_harness::repository;
 
+use super::context::{Context, cargo};
 use super::runner::{self, Summary};
-use super::{Context, binaries, docs, java};
+use super::{binaries, docs, java};
 use crate::{demo, process};
 
 /// One step.
@@ -92,12 +93,6 @@ pub(super) fn check_names(only: &[String]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-pub(super) fn cargo(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO"));
-    command.args(arguments).current_dir(repository::root());
-    command
 }
 
 fn fmt(context: &Context, _: &mut Vec<Summary>) -> Result<()> {

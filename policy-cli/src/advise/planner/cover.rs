@@ -7,7 +7,7 @@
 //! free most cannot reach the excess, or if a Lagrangian bound is not below the best set found: with `r` services still to take and `e` bytes still to free, for every
 //! `l >= 0` they need at least `l*e` and the `r` smallest of `needs - l*frees`.
 
-use super::Cost;
+use super::fleet::Cost;
 use super::problem::{Item, Problem};
 
 /// The covers of all sources.

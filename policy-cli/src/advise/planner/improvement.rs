@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 
-use super::Cost;
+use super::fleet::Cost;
 use super::packing::Room;
 use super::problem::{Assignment, Problem};
 

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-use super::{Cost, Jvm};
+use super::fleet::{Cost, Jvm};
 
 /// No heap is larger (ZGC's limit is 16 TiB); larger inputs are taken for this, so that no sum of
 /// a million of them overflows.

@@ -5,7 +5,7 @@
 //! (best services first, and nothing beyond its excess), and for several concave functions it is
 //! optimal to take the steepest piece next.
 
-use super::Cost;
+use super::fleet::Cost;
 use super::problem::{Item, Problem};
 
 /// The bound before anything is decided.

@@ -12,7 +12,7 @@
 
 use std::collections::HashSet;
 
-use super::Cost;
+use super::fleet::Cost;
 use super::packing::Room;
 use super::problem::{Assignment, Problem};
 use super::relaxation::{self, Relaxation};

@@ -4,8 +4,6 @@ use std::io::{self, Write};
 
 use crate::printable::{columns, escaped};
 
-use super::text::Look;
-
 /// A cell.
 #[derive(Clone, Debug)]
 pub(super) enum Cell {
@@ -90,6 +88,18 @@ impl Cell {
             Cell::Name(text) => name(text, look),
         }
     }
+}
+
+/// `81 %`.
+pub(in crate::advise) fn percent(percent: f64) -> String {
+    format!("{percent:.0} %")
+}
+
+/// Where it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    Terminal,
+    Markdown,
 }
 
 /// A name that somebody chose: without controls, and in Markdown as code, where nothing in it is

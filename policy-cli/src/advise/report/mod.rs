@@ -3,6 +3,9 @@
 mod columns;
 mod text;
 
+use columns::Look;
+pub(super) use columns::percent;
+
 use std::io::{self, Write};
 
 use clap::ValueEnum;
@@ -36,14 +39,9 @@ pub(super) fn write(
             serde_json::to_writer_pretty(&mut *out, advice)?;
             writeln!(out)
         }
-        Format::Table => text::write(advice, text::Look::Terminal, all, out),
-        Format::Markdown => text::write(advice, text::Look::Markdown, all, out),
+        Format::Table => text::write(advice, Look::Terminal, all, out),
+        Format::Markdown => text::write(advice, Look::Markdown, all, out),
     }
-}
-
-/// `81 %`.
-pub(super) fn percent(percent: f64) -> String {
-    format!("{percent:.0} %")
 }
 
 #[cfg(test)]

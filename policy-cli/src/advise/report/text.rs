@@ -7,21 +7,13 @@ use crate::advise::forecast::{Estimate, Exhaustion};
 use crate::clock::format_duration;
 use crate::size::shown as bytes;
 
-use super::columns::{self, Cell, name};
-use super::percent;
+use super::columns::{self, Cell, Look, name, percent};
 
 /// Services shown of a pressed JVM.
 const MOST_SERVICES: usize = 10;
 
 /// JVMs, or names of what is not assessed, that are shown at the most unless all are asked for.
 const MOST_ROWS: usize = 20;
-
-/// Where it is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
-    Terminal,
-    Markdown,
-}
 
 /// Writes all of it.
 pub(super) fn write(advice: &Advice, look: Look, all: bool, out: &mut dyn Write) -> io::Result<()> {

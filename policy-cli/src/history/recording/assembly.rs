@@ -7,7 +7,7 @@ use crate::printable::fitted;
 use crate::prometheus::{Series, Span};
 
 use super::super::{Account, Column, Error, Jvm, Kind, live_error};
-use super::Request;
+use super::request::Request;
 
 /// Most readings that are held: 512 MiB.
 const MAX_READINGS: usize = 64 << 20;

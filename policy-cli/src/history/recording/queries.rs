@@ -9,7 +9,7 @@ use crate::history::Error;
 use crate::history::selector::Selector;
 use crate::prometheus::{Client, Series, Span};
 
-use super::Request;
+use super::request::Request;
 
 /// The rules' series for the restarts of a JVM, which no single metric has.
 const RESETS: &str = "heapwarden:resets:5m";

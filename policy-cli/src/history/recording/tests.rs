@@ -2,8 +2,9 @@
 
 use super::assembly::AccountColumns;
 use super::*;
+use crate::history::selector::Selector;
 use crate::history::{Column, Kind};
-use crate::prometheus::Series;
+use crate::prometheus::{Series, Span};
 
 const STEPS: u64 = 6;
 

@@ -2,11 +2,11 @@
 
 use super::*;
 
-fn asked(text: &str) -> Asked {
+fn asked(text: &str) -> Asked<Leaks> {
     Asked::at("9464", Ok(Answer::of(text, None)))
 }
 
-fn written(found: &[Asked]) -> (String, String) {
+fn written(found: &[Asked<Leaks>]) -> (String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     write(found, &mut out, &mut err).unwrap();
     (

@@ -5,7 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::class::suspect;
-use super::{Palette, padded, put, split_top};
+use super::drawing::{padded, put, split_top};
+use super::palette::Palette;
 use crate::live::{Account, Door, Evidence, Leaks, wait_reason};
 use crate::printable;
 use crate::table::{Column, Row, amount};

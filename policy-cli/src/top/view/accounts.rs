@@ -4,7 +4,8 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::{Palette, padded, put};
+use super::drawing::{padded, put};
+use super::palette::Palette;
 use crate::printable;
 use crate::table::{Align, Column, layout};
 use crate::top::model::Model;

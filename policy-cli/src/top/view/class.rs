@@ -4,7 +4,8 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::{Palette, padded, put};
+use super::drawing::{padded, put};
+use super::palette::Palette;
 use crate::leaks::{at_least, forecast, why};
 use crate::live::{Bin, Class, Growing, Leaks, Suspect};
 use crate::printable;

@@ -2,7 +2,8 @@
 
 use ratatui::text::{Line, Span};
 
-use super::{Palette, padded};
+use super::drawing::padded;
+use super::palette::Palette;
 use crate::live;
 use crate::printable;
 use crate::status::{live_line, remarks};

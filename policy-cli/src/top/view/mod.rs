@@ -4,17 +4,16 @@
 mod account;
 mod accounts;
 mod class;
+mod drawing;
 mod help;
 mod jvms;
 mod palette;
 
 use ratatui::Frame;
-use ratatui::layout::Rect;
 use ratatui::text::Line;
-use ratatui::widgets::Paragraph;
 
 use super::model::{Model, Screen};
-use crate::printable;
+use drawing::{put, split_bottom, split_top};
 
 pub(crate) use palette::Palette;
 
@@ -108,37 +107,6 @@ fn footer_line(model: &Model, palette: Palette) -> Line<'static> {
         }
     };
     Line::styled(text, palette.footer())
-}
-
-/// A name, shortened or padded to `columns`.
-fn padded(text: &str, columns: usize) -> String {
-    let mut text = printable::fitted_name(text, columns).into_owned();
-    let missing = columns.saturating_sub(printable::columns(&text));
-    text.push_str(&" ".repeat(missing));
-    text
-}
-
-fn put(frame: &mut Frame<'_>, area: Rect, lines: impl IntoIterator<Item = Line<'static>>) {
-    if area.width > 0 && area.height > 0 {
-        let lines: Vec<Line<'static>> = lines.into_iter().collect();
-        frame.render_widget(Paragraph::new(lines), area);
-    }
-}
-
-/// The first `height` lines, and the rest.
-fn split_top(area: Rect, height: u16) -> (Rect, Rect) {
-    let height = height.min(area.height);
-    let rest = Rect {
-        y: area.y + height,
-        height: area.height - height,
-        ..area
-    };
-    (Rect { height, ..area }, rest)
-}
-
-/// The lines before the last `height`, and those.
-fn split_bottom(area: Rect, height: u16) -> (Rect, Rect) {
-    split_top(area, area.height.saturating_sub(height))
 }
 
 #[cfg(test)]

@@ -360,7 +360,7 @@ fn hostile_names_drive_nothing() {
             assert!(
                 !text
                     .chars()
-                    .any(|one| one != '\n' && printable::is_hidden(one)),
+                    .any(|one| one != '\n' && crate::printable::is_hidden(one)),
                 "{text}"
             );
         }

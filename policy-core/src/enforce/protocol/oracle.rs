@@ -10,9 +10,9 @@ use std::sync::Arc;
 use policy_config::Door;
 
 use crate::core::Core;
-use crate::enforce::admission::Level;
 use crate::enforce::door::{Answer, LEASE_MS, LONGEST_PAUSE_MS};
 use crate::enforce::grace::{GRACE_BYTES, SLOW_BYTES_PER_MS, SLOWEST_MS, WAIT_MS, WAITS_MS};
+use crate::enforce::ports::Level;
 use crate::enforce::state::Phase;
 use crate::ledger::{Epoch, Ledger, PurseId};
 use crate::snapshot::Kind;

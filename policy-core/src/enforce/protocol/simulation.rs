@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use crate::core::{Core, Setup};
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
-use crate::enforce::refused_places::PlaceName;
+use crate::enforce::place_name::PlaceName;
+use crate::enforce::ports::{self as enforce_ports, LoggedRefusal};
 use crate::identity::loaders::LoaderId;
 use crate::ledger::PurseId;
 use crate::ports::{
-    self, CollectorInfo, CollectorKind as Collector, Delivery, LoggedRefusal, Means, Offer, Token,
+    self, CollectorInfo, CollectorKind as Collector, Delivery, Means, Offer, Token,
 };
 
 use super::deployments::Deployments;
@@ -413,15 +414,17 @@ impl ports::References for Simulation {
     fn forget_loader(&self, loader: LoaderId) -> bool {
         self.state.borrow_mut().deployments.forget(loader)
     }
+}
 
+impl enforce_ports::RefusalReports for Simulation {
     /// Called at the end of a turn.
-    fn take_barring_frame(&self) -> Option<ports::BarringFrame> {
+    fn take_barring_frame(&self) -> Option<enforce_ports::BarringFrame> {
         None
     }
 
-    fn take_new_place(&self) -> Option<ports::NewPlace> {
+    fn take_new_place(&self) -> Option<enforce_ports::NewPlace> {
         let (counts, slot, key) = self.state.borrow_mut().new_places.pop()?;
-        Some(ports::NewPlace {
+        Some(enforce_ports::NewPlace {
             counts,
             slot,
             name: Some(PlaceName::numbered(key)),

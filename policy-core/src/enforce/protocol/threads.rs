@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::core::Core;
-use crate::enforce::admission::{Admission, Barred, Charged, Level, Step};
+use crate::enforce::admission::{Admission, Charged, Step};
 use crate::enforce::gate::Due;
 use crate::enforce::grace::Grace;
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
+use crate::enforce::ports::{Barred, CallingThread, LetIn, Level};
 use crate::enforce::refusal_details::RefusalDetails;
 use crate::enforce::throw_points::Reason;
 use crate::ledger::{ObjectTag, PurseId, Sample, SiteId, Tag, UNKNOWN_CLASS};
-use crate::ports::{CallingThread, LetIn};
 use crate::sampling::simulation::Countdown;
 
 use super::oracle::{Oracle, Refusal};

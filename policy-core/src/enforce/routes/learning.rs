@@ -16,7 +16,8 @@ use crate::ledger::{Epoch, PurseId};
 use crate::sampling::standard_error_bytes;
 use crate::sync::Ordering;
 
-use super::price::{Kept, Mark, Price, Windows};
+use super::learned::Shut;
+use super::price::{Kept, Mark};
 use super::room::BUDGET_SHARE;
 use super::{DISMISSED_MS, Entry, KEPT_SHARE, Route, Routes};
 
@@ -31,26 +32,6 @@ const ALL_KEPT: u64 = 4;
 const HEAP_SHARE: u64 = 4;
 /// Standard errors below an estimate that are exceeded in 95 % of cases.
 const LOWER: f64 = 1.645;
-
-/// What is known of a route.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Learned {
-    windows: Windows,
-    /// By the latest evidence.
-    pub(super) price: Price,
-    /// It has kept too much while the door was shut.
-    dismissed: bool,
-    /// Its requests could go in freely since the door was shut.
-    was_free: bool,
-}
-
-/// The time for which the door of a service is shut.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Shut {
-    since_ms: u64,
-    /// What was born from here on was born since.
-    from: Epoch,
-}
 
 /// A service whose evidence is there.
 struct Proved {
@@ -70,22 +51,6 @@ struct Found {
     shut_from: Option<Epoch>,
     kept: Kept,
     since_shut: Kept,
-}
-
-impl Learned {
-    pub(super) fn begin(current: Epoch, changes: u32) -> Learned {
-        let mark = Mark {
-            epoch: current.get(),
-            changes,
-            ..Mark::default()
-        };
-        Learned {
-            windows: Windows::begin(mark),
-            price: Price::default(),
-            dismissed: false,
-            was_free: false,
-        }
-    }
 }
 
 impl Routes {

@@ -1,7 +1,7 @@
 //! Routes of a service in a core without a JVM: objects are charged and freed by hand.
 
 use super::*;
-use crate::core::Setup;
+use crate::core::{Core, Setup};
 use crate::enforce::door::{Answer, Request};
 use crate::enforce::gate::Word;
 use crate::identity::cleaning::clean;
@@ -213,15 +213,6 @@ impl References for NoJava {
     }
     fn forget_loader(&self, _: LoaderId) -> bool {
         false
-    }
-    fn take_barring_frame(&self) -> Option<crate::ports::BarringFrame> {
-        None
-    }
-    fn take_new_place(&self) -> Option<crate::ports::NewPlace> {
-        None
-    }
-    fn take_refusal(&self) -> Option<crate::ports::LoggedRefusal> {
-        None
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::judge::Unit;
 use super::places::Places;
-use crate::enforce::refused_places::Work;
+use crate::enforce::place_name::Work;
 
 /// The table that is compiled in.
 const REVIEWED: &str = include_str!("units.toml");

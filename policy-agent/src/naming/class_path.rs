@@ -1,0 +1,47 @@
+//! What lies on a class path.
+
+use std::path::Path;
+
+use policy_jvm::Jni;
+
+/// Reads the elements of a class path: jars and directories.
+pub(crate) trait Elements {
+    /// Whether the element has this entry.
+    fn has(&self, element: &str, entry: &str) -> bool;
+    /// The text of an entry.
+    fn text(&self, element: &str, entry: &str) -> Option<String>;
+    /// A variable of the process's environment.
+    fn variable(&self, name: &str) -> Option<String>;
+}
+
+/// The elements as the JVM reads them.
+pub(super) struct Files<'a>(pub(super) &'a Jni);
+
+impl Elements for Files<'_> {
+    fn has(&self, element: &str, entry: &str) -> bool {
+        match is_archive(element) {
+            true => self.0.zip_entry(element, entry).is_some(),
+            false => Path::new(element).join(entry).is_file(),
+        }
+    }
+
+    fn text(&self, element: &str, entry: &str) -> Option<String> {
+        match is_archive(element) {
+            true => self.0.zip_entry(element, entry),
+            false => std::fs::read_to_string(Path::new(element).join(entry)).ok(),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+}
+
+pub(super) fn is_archive(element: &str) -> bool {
+    let ending = Path::new(element).extension().and_then(|e| e.to_str());
+    ending.is_some_and(|ending| {
+        ["jar", "war", "zip"]
+            .iter()
+            .any(|e| ending.eq_ignore_ascii_case(e))
+    })
+}

@@ -1,0 +1,24 @@
+//! What the steps share.
+
+use std::process::Command;
+use std::time::Instant;
+
+use heapwarden_harness::repository;
+
+use crate::tools::Jdk;
+
+/// What the steps share.
+pub(super) struct Context {
+    pub(super) jdks: Vec<Jdk>,
+    pub(super) long: bool,
+    pub(super) deadline: Instant,
+    /// The names of all steps.
+    pub(super) steps: Vec<&'static str>,
+}
+
+/// Cargo, in the workspace.
+pub(super) fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(arguments).current_dir(repository::root());
+    command
+}

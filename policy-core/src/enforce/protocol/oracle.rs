@@ -45,8 +45,10 @@ struct AccountState {
     enforced: bool,
     /// Why it is over its limit.
     conviction: Option<Conviction>,
-    /// Why errors are thrown: that it is over limit and reserve.
+    /// Why errors are thrown: that it is over limit and reserve, or over its limit in duress.
     refused: Option<Conviction>,
+    /// Why it is over limit and reserve, in duress as well: that verdict stands when duress ends.
+    beyond_reserve: Option<Conviction>,
     has_door: bool,
     /// Its charge at the last turn, plus charges since; refunds since are ignored.
     charged_bytes: u64,
@@ -334,15 +336,18 @@ impl Oracle {
                 let conviction =
                     over.map(|limit| self.convict(&core.ledger, limited, limit, covered));
                 let beyond_reserve = match status.reserve.map(|reserve| reserve.phase) {
-                    _ if status.is_victim => over,
                     Some(Phase::Over { limit_bytes }) => Some(limit_bytes),
                     Some(Phase::Open | Phase::Suspect { .. }) => None,
                     None => over,
                 };
                 let is_duress = core.enforcement.duress().is_on;
                 assert!(is_duress || !status.is_victim, "a victim without duress");
-                let refused = (beyond_reserve.filter(|_| over.is_some()))
+                let beyond_reserve = (beyond_reserve.filter(|_| over.is_some()))
                     .map(|limit| self.convict(&core.ledger, limited, limit, covered));
+                let refused = match status.is_victim {
+                    true => conviction.clone(),
+                    false => beyond_reserve.clone(),
+                };
                 assert_eq!(refused.is_some(), status.is_refused());
                 let shares = |s: &&AccountState| {
                     s.account == limited.account
@@ -378,6 +383,7 @@ impl Oracle {
                     enforced,
                     conviction,
                     refused,
+                    beyond_reserve,
                     has_door: limited.has_door,
                     charged_bytes: limited.charged_bytes + since,
                     stop_bytes: limited.limit_bytes.map_or(u64::MAX, |_| stop_bytes),
@@ -402,7 +408,7 @@ impl Oracle {
         covered: Option<&Rc<Held>>,
     ) -> Conviction {
         let earlier = (self.accounts.iter())
-            .flat_map(|account| account.conviction.iter().chain(&account.refused))
+            .flat_map(|account| account.conviction.iter().chain(&account.beyond_reserve))
             .find(|conviction| {
                 limit <= conviction.limit_bytes && conviction.proves(ledger, &limited.purses)
             });

@@ -318,7 +318,7 @@ public final class ScopedTenants {
         Protocol.say("held " + (held.size() - before) * (long) PIECE);
     }
 
-    /** Keeps the pace at some 50 MiB a second: a collection is to show what is held before it is much more. */
+    /** Keeps the pace at some 50 MiB a second: what is held is to be known before it is much more. */
     private static void pause(int pieces) {
         if (pieces % 16 == 0) {
             LockSupport.parkNanos(20_000_000);
@@ -332,6 +332,8 @@ public final class ScopedTenants {
                 Mask mask = Heapwarden.mask()) {
             while (held.size() - before < most) {
                 held.add(new byte[PIECE]);
+                // The methods on its stack are to be known: until then a refusal is put off.
+                pause(held.size());
             }
         } catch (MemoryQuotaExceededError refused) {
             Protocol.say("refused " + refused.account() + " " + (held.size() - before) * (long) PIECE);

@@ -1,4 +1,4 @@
-//! What an environment does with objects.
+//! Calls of an environment that take or give objects.
 
 use crate::env::{CALL_CAPACITY, Jni, call};
 use crate::guard;

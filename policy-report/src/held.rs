@@ -1,4 +1,4 @@
-//! What is held of a cohort.
+//! The live bytes of a cohort.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What is in the JVM that is measured.
+//! The settings that are compared: no agent, samples, every allocation.
 
 /// What is in the JVM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]

@@ -1,4 +1,4 @@
-//! What clients may use, and when the listener's thread ends.
+//! Limits on clients, and the signal that ends the listener's thread.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

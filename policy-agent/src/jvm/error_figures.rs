@@ -1,4 +1,4 @@
-//! What an error says of an account.
+//! The figures of an account in an error.
 
 use policy_jvm::kinds::JavaString;
 use policy_jvm::{Global, Value};

@@ -1,4 +1,4 @@
-//! What lies on a class path.
+//! Reads files on a class path.
 
 use std::path::Path;
 

@@ -2,9 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::asked::Asked;
 use super::lines::live_line;
-use super::listing::{MAX_ACCOUNTS, write_each, write_omitted};
+use super::listing::{Asked, MAX_ACCOUNTS, write_each, write_omitted};
 use crate::live::{Account, Accounts, Bin, Class};
 use crate::printable;
 use crate::table::bins::{self, Scale};

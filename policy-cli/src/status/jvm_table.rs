@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::asked::Asked;
+use super::listing::Asked;
 use crate::live::State;
 use crate::printable;
 use crate::table::amount;

@@ -1,4 +1,4 @@
-//! What is said of a JVM, each in a line.
+//! Lines about a JVM: process, heap, age of the figures, remarks.
 
 use std::time::Duration;
 

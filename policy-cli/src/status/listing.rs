@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 
-use super::asked::Asked;
 use super::lines::heap_line;
 use crate::live::Accounts;
 use crate::table::amount;
 use crate::targets;
+
+/// The result of reading one JVM.
+pub(super) type Asked = targets::Asked<Accounts>;
 
 /// Most accounts that are listed for one JVM.
 pub(super) const MAX_ACCOUNTS: usize = 200;

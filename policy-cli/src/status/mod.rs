@@ -2,7 +2,6 @@
 //! JVMs of this machine that run the agent, with a table of them. Exit code 0 if all could be read, and
 //! there is one; else 1.
 
-mod asked;
 mod classes;
 mod columns;
 mod jvm_table;

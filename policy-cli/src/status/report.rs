@@ -3,9 +3,8 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use super::asked::Asked;
 use super::lines::{exact_line, heap_line, jvm_line, live_line, remarks};
-use super::listing::write_omitted;
+use super::listing::{Asked, write_omitted};
 use crate::live::Accounts;
 use crate::table::{Column, Rates, Row, write_rows};
 use crate::targets::write_each;

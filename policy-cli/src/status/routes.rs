@@ -2,9 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::asked::Asked;
 use super::columns;
-use super::listing::{MAX_ACCOUNT_COLUMNS, MAX_ACCOUNTS, write_each, write_omitted};
+use super::listing::{Asked, MAX_ACCOUNT_COLUMNS, MAX_ACCOUNTS, write_each, write_omitted};
 use crate::live::{Account, Accounts};
 use crate::printable;
 use crate::size;

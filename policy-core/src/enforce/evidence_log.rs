@@ -1,4 +1,4 @@
-//! What the collections that the agent asked for have cost.
+//! Counts and cost of the collections that the agent asked for.
 
 use std::sync::Mutex;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What enforcement asks of the JVM beside [`crate::ports`]: of the thread that allocates, and for the log.
+//! The ports of enforcement, beside [`crate::ports`]: the thread that allocates, and reports for the log.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a reading tells of sites.
+//! The places of a reading, by account and class.
 
 use std::sync::Arc;
 

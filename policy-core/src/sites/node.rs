@@ -1,4 +1,4 @@
-//! The number of a stack's outermost frame, and how a record's site has it.
+//! A stack's number, which is that of its outermost frame, and how a record keeps it.
 
 use super::budget;
 use crate::ledger::SiteId;
@@ -21,6 +21,7 @@ pub(super) fn unpack(site: SiteId) -> (u32, Node) {
     (number >> NODE_BITS, Node(number & ((1 << NODE_BITS) - 1)))
 }
 
+/// The site of a record whose stack stands for 2^level.
 pub(super) fn pack(level: u32, node: Node) -> SiteId {
     const _: () = assert!(NODE_BITS + 4 == SiteId::BITS && budget::MOST_LEVEL < 16);
     match node {

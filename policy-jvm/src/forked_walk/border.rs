@@ -1,4 +1,4 @@
-//! What a slice is of, and where it ends.
+//! The border of a slice: where it begins and ends.
 
 /// What a slice is of.
 pub(super) struct Slice<'r> {

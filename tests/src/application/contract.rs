@@ -1,4 +1,4 @@
-//! What every application of others is asked, and what their set-ups share.
+//! The trait of all applications of others, and the parts that their set-ups share.
 
 use std::collections::BTreeMap;
 use std::path::Path;

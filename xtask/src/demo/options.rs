@@ -1,4 +1,4 @@
-//! What the user may choose.
+//! The options of the demo.
 
 use std::path::PathBuf;
 

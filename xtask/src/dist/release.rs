@@ -1,4 +1,4 @@
-//! What is given away.
+//! A release.
 
 use super::contents::Contents;
 use super::elf;

@@ -1,5 +1,4 @@
-//! Circles of a graph: its strongly connected parts of more than one file (R. Tarjan, "Depth-first search and linear
-//! graph algorithms", SIAM J. Comput. 1972, here by the plain way: who reaches whom).
+//! Circles: files that reach each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

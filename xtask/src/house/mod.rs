@@ -1,4 +1,4 @@
-//! Tests of the structure: the crates' arrows against the table of `ARCHITECTURE.md`, and no circle of files.
+//! Tests of the structure: the crates' arrows against the picture in `ARCHITECTURE.md`, and no circle of files.
 //!
 //! A file points to each file of its crate whose items it takes: by `use`, or by a path that begins with `crate`,
 //! `super`, `self` or the name of a module beneath it. A name that is passed on (`pub use`) counts as its file's. Tests

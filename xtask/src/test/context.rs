@@ -1,4 +1,4 @@
-//! What the steps share.
+//! The context of the steps.
 
 use std::process::Command;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What the planner is given, and what it answers.
+//! The planner's input and its answer.
 
 /// A JVM.
 #[derive(Clone, Debug, Default)]

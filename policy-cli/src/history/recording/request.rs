@@ -1,4 +1,4 @@
-//! What is read.
+//! The request for a period.
 
 use crate::history::selector::Selector;
 use crate::prometheus::Span;

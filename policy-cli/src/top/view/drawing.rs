@@ -1,4 +1,4 @@
-//! What every part of the screen is drawn with.
+//! Drawing that all parts of the screen share.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

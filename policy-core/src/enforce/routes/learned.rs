@@ -1,4 +1,4 @@
-//! What is known of a route and of its service.
+//! Knowledge of a route and of its service.
 
 use super::price::{Mark, Price, Windows};
 use crate::ledger::Epoch;

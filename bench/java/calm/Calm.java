@@ -9,7 +9,7 @@ public final class Calm {
 
     private Calm() {}
 
-    /** Arguments: bytes to hold, seconds to settle, seconds to count. */
+    /** Arguments: bytes to hold, seconds to settle, seconds to count, how often to count. */
     public static void main(String[] args) throws Exception {
         Tenant tenant = new Tenant(Long.parseLong(args[0]));
         // What is held goes to old memory.
@@ -20,8 +20,10 @@ public final class Calm {
         tenant.start(THREADS);
         Thread.sleep(1_000L * Integer.parseInt(args[1]));
         pause("settled");
-        System.out.println(counted(tenant, Integer.parseInt(args[2])));
-        pause("measured");
+        for (int left = Integer.parseInt(args[3]); left > 0; left--) {
+            System.out.println(counted(tenant, Integer.parseInt(args[2])));
+            pause("measured");
+        }
         tenant.stop();
     }
 

@@ -92,9 +92,9 @@ pub(crate) enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Given {
-    /// The policy that the JVM starts with has it
+    /// The policy that the JVM starts with has it; each variant has JVMs of its own
     Start,
-    /// A reload brings it, when everything is held
+    /// Reloads bring and take it, when everything is held; the variants take turns in one JVM
     Reload,
 }
 
@@ -108,53 +108,49 @@ impl Given {
     }
 }
 
-/// One JVM of a round.
+/// What the agent does at the limit, and when it is given; no mode: there is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Variant {
-    /// The agent accounts, and nothing has a limit.
-    None,
-    Limited(Mode, Given),
+pub(crate) struct Variant {
+    pub(crate) mode: Option<Mode>,
+    pub(crate) given: Given,
 }
 
 impl Variant {
-    /// All of a round: what has no limit stands beside both ways to give one.
-    pub(crate) fn all(given: &[Given]) -> Vec<Variant> {
-        let mut all = vec![Variant::None];
-        for given in given {
-            for mode in [Mode::Observe, Mode::Enforce] {
-                all.push(Variant::Limited(mode, *given));
-            }
-        }
-        all
+    /// All of a round.
+    pub(crate) fn all(given: Given) -> [Variant; 3] {
+        [None, Some(Mode::Observe), Some(Mode::Enforce)].map(|mode| Variant { mode, given })
     }
 
     fn name(self) -> &'static str {
-        match self {
-            Variant::None => "none",
-            Variant::Limited(Mode::Observe, Given::Start) => "observe",
-            Variant::Limited(Mode::Enforce, Given::Start) => "enforce",
-            Variant::Limited(Mode::Observe, Given::Reload) => "observe-by-reload",
-            Variant::Limited(Mode::Enforce, Given::Reload) => "enforce-by-reload",
+        match (self.mode, self.given) {
+            (None, Given::Start) => "none",
+            (Some(Mode::Observe), Given::Start) => "observe",
+            (Some(Mode::Enforce), Given::Start) => "enforce",
+            (None, Given::Reload) => "none, by turns",
+            (Some(Mode::Observe), Given::Reload) => "observe, by turns",
+            (Some(Mode::Enforce), Given::Reload) => "enforce, by turns",
         }
     }
 
-    /// The policy at the start, and the one that a reload brings.
-    pub(crate) fn policies(self) -> (String, Option<String>) {
-        let none = policy("observe", "none");
-        match self {
-            Variant::None => (none, None),
-            Variant::Limited(mode, given) => {
-                let mode = match mode {
-                    Mode::Observe => "observe",
-                    Mode::Enforce => "enforce",
-                };
-                let limited = policy(mode, &format!("{LIMIT_MIB}MiB"));
-                match given {
-                    Given::Start => (limited, None),
-                    Given::Reload => (none, Some(limited)),
-                }
-            }
-        }
+    /// The limit that its policy gives the account, in bytes.
+    pub(crate) fn limit_bytes(self) -> Option<u64> {
+        self.mode.map(|_| LIMIT_MIB << 20)
+    }
+
+    /// Its policy: one account by package.
+    pub(crate) fn policy(self) -> String {
+        let mode = match self.mode {
+            Some(Mode::Enforce) => "enforce",
+            Some(Mode::Observe) | None => "observe",
+        };
+        let limit = match self.mode {
+            Some(_) => format!("{LIMIT_MIB}MiB"),
+            None => "none".to_owned(),
+        };
+        format!(
+            "[enforcement]\nmode = \"{mode}\"\n\n\
+             [[account]]\nname = \"tenant\"\npackages = [\"calm.tenant\"]\nwork = [\"calm.tenant\"]\nlimit = \"{limit}\"\n"
+        )
     }
 }
 
@@ -180,14 +176,6 @@ pub(crate) fn in_turn(variants: &[Variant], round: u32) -> Vec<Variant> {
     order
 }
 
-/// One account by package.
-fn policy(mode: &str, limit: &str) -> String {
-    format!(
-        "[enforcement]\nmode = \"{mode}\"\n\n\
-         [[account]]\nname = \"tenant\"\npackages = [\"calm.tenant\"]\nwork = [\"calm.tenant\"]\nlimit = \"{limit}\"\n"
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,21 +191,20 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_limit_is_measured_once() {
-        let both = Variant::all(&[Given::Start, Given::Reload]);
-        assert_eq!(both.len(), 5);
-        assert_eq!(Variant::all(&[Given::Reload]).len(), 3);
-        let policies: Vec<_> = both.iter().map(|variant| variant.policies()).collect();
-        let limited = |text: &String| text.contains("limit = \"128MiB\"");
-        let at_start = policies.iter().filter(|(start, _)| limited(start));
-        assert_eq!(at_start.count(), 2);
-        let later = policies.iter().filter_map(|(_, reload)| reload.as_ref());
-        assert_eq!(later.filter(|text| limited(text)).count(), 2);
+    fn the_policy_has_the_limit_and_the_mode() {
+        let variants = Variant::all(Given::Reload);
+        let policies = variants.map(Variant::policy);
+        let have = |text: &str| policies.each_ref().map(|policy| policy.contains(text));
+        assert_eq!(have("limit = \"128MiB\""), [false, true, true]);
+        assert_eq!(have("limit = \"none\""), [true, false, false]);
+        assert_eq!(have("mode = \"enforce\""), [false, false, true]);
+        let limits = variants.map(Variant::limit_bytes);
+        assert_eq!(limits, [None, Some(128 << 20), Some(128 << 20)]);
     }
 
     #[test]
     fn none_is_always_first() {
-        let variants = Variant::all(&[Given::Start]);
+        let variants = Variant::all(Given::Start);
         let order = |round| in_turn(&variants, round);
         let firsts: Vec<Variant> = (0..3).map(|round| order(round)[0]).collect();
         assert_eq!(firsts, [variants[0], variants[2], variants[1]]);

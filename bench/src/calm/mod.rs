@@ -1,10 +1,12 @@
 //! `calm`: whether a service notices its limit while it is below it.
 //!
 //! A program holds 50 to 99 % of its limit to the byte, and two threads of it make garbage at full speed. Its
-//! throughput is that without limits, with the limit in `observe`, and with the limit in `enforce`, each in a JVM of
-//! its own; the limit stands in the first policy or comes by a reload. The JVMs of a round follow each other in an
-//! order that changes, and a ratio is one of two JVMs of a round: a machine that is slow for a while is slow for both.
-//! They take turns as whole JVMs: one that stood still between turns would save the evidence budget of that time.
+//! throughput is that without limits, with the limit in `observe`, and with the limit in `enforce`.
+//!
+//! *By a reload* the three take turns in one JVM, in an order that changes, and a ratio is one of two turns that follow
+//! each other: JVMs of one program differ by ten percent and more, turns of one JVM by much less. The program never
+//! rests. Without limits the budget for evidence is not spent, so what comes after it may spend more: what limits cost
+//! is rather overstated. *At the start* each has a JVM of its own, and a ratio is one of two JVMs of a round.
 
 mod cases;
 mod report;
@@ -42,7 +44,7 @@ pub(crate) struct Options {
     #[arg(long, value_delimiter = ',')]
     given: Vec<Given>,
 
-    /// Rounds; in each, five JVMs for each collector and share, three if `--given` names one
+    /// Rounds; in each, three turns for each collector, share and way to give the limit
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
 
@@ -105,23 +107,31 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             .collect(),
         failures: Vec::new(),
     };
-    let variants = Variant::all(given);
     let mut progress = Progress::of("turn", options.rounds * cells.len() as u32);
     let mut turn = 0;
-    for round in 0..options.rounds {
-        for ((vm, share), cell) in cells.iter().zip(&mut results.cells) {
+    for ((vm, share), cell) in cells.iter().zip(&mut results.cells) {
+        let failed = |variant: &dyn std::fmt::Display, error: anyhow::Error| {
+            format!("{vm}, {share} %, {variant}: {error:#}")
+        };
+        if given.contains(&Given::Reload) {
+            progress.show(turn, &format!("{vm}, {share} %, by turns"));
+            let error = rig.run_by_turns(vm, *share, options.rounds, |run| cell.runs.push(run));
+            (results.failures).extend(error.err().map(|error| failed(&"by turns", error)));
+        }
+        for round in 0..options.rounds {
             progress.show(turn, &format!("{vm}, {share} %"));
             turn += 1;
-            for variant in cases::in_turn(&variants, round) {
+            if !given.contains(&Given::Start) {
+                continue;
+            }
+            for variant in cases::in_turn(&Variant::all(Given::Start), round) {
                 match rig.run(vm, *share, variant) {
                     Ok(figures) => cell.runs.push(Run {
                         round,
                         variant,
                         figures,
                     }),
-                    Err(error) => results
-                        .failures
-                        .push(format!("{vm}, {share} %, {variant}: {error:#}")),
+                    Err(error) => results.failures.push(failed(&variant, error)),
                 }
             }
         }

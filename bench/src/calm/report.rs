@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::cases::{HEAP_MIB, LIMIT_MIB, Mode, Variant};
+use super::cases::{HEAP_MIB, LIMIT_MIB, Variant};
 use super::results::{Cell, Figures, Results, mean_text, ratio_text};
 use crate::saved;
 use crate::stats::median;
@@ -16,13 +16,13 @@ pub(crate) fn text(results: &Results) -> String {
     let mut parts = vec![
         throughput(results).text(),
         "Operations: of two threads, each of 6 KiB of garbage; without limits, the median. Ratios: geometric means over \
-         the rounds with a bootstrap interval of 95 %; the JVMs of a round run one after the other. Slowest: the slowest \
-         second of the enforced runs, against their mean."
+         the rounds with a bootstrap interval of 95 %; by a reload, a round is three turns of one JVM, else three JVMs. \
+         Slowest: the slowest second of the enforced ones, against their mean."
             .to_owned(),
         agent(results).text(),
         "Held: by the program's own count, in percent of the limit; beside it what the agent calls live at the end. Wait, \
          refusals (errors and requests turned away) and errors (operations that one ended): all rounds together, from \
-         the JVM's start. Not open: looks at the account, two a second, that found it suspect or over. State: at the \
+         the JVM's start, or the end of the turn before. Not open: looks at the account, two a second, that found it suspect or over. State: at the \
          ends. Agent's CPU: in percent of the process's CPU time while operations are counted."
             .to_owned(),
     ];
@@ -50,7 +50,7 @@ fn throughput(results: &Results) -> Table {
         let of = |variant, figure: fn(&Figures) -> f64| {
             median(&cell.of(variant).map(figure).collect::<Vec<_>>())
         };
-        let enforce = Variant::Limited(Mode::Enforce, given);
+        let [none, _, enforce] = Variant::all(given);
         let slowest = of(enforce, |run| {
             run.slowest_per_second / run.operations_per_second
         });
@@ -58,7 +58,7 @@ fn throughput(results: &Results) -> Table {
             cell.vm.clone(),
             cell.share.to_string(),
             given.name().to_owned(),
-            format!("{:.0}", of(Variant::None, |run| run.operations_per_second)),
+            format!("{:.0}", of(none, |run| run.operations_per_second)),
             mean_text(cell.observed(given)),
             mean_text(cell.enforced(given)),
             format!("{slowest:.2}"),
@@ -93,7 +93,7 @@ fn agent(results: &Results) -> Table {
     ];
     let mut table = Table::new("What the agent says", &columns);
     for cell in &results.cells {
-        for variant in Variant::all(&results.given) {
+        for variant in results.given.iter().copied().flat_map(Variant::all) {
             let runs: Vec<&Figures> = cell.of(variant).collect();
             if runs.is_empty() {
                 continue;
@@ -134,7 +134,7 @@ fn agent(results: &Results) -> Table {
 pub(crate) fn save(results: &Results) -> Result<[PathBuf; 2]> {
     let machine = &results.machine;
     let markdown = format!(
-        "# Calm below the limit: {}\n\n`cargo xtask bench calm --save`, {} rounds, each JVM counted for {} s. A service with \
+        "# Calm below the limit: {}\n\n`cargo xtask bench calm --save`, {} rounds, {} s of each counted. A service with \
          a limit of {LIMIT_MIB} MiB in a heap of {HEAP_MIB} MiB holds a share of it, in arrays of 16 bytes to 64 KiB, and \
          makes garbage at full speed. JDKs {}; {} cores of {}, load average before {:.1}, commit {}.\n\n{}",
         machine.date,

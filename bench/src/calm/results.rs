@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::cases::{Given, Mode, Variant};
+use super::cases::{Given, Variant};
 use crate::bootstrap::{Estimate, geometric_mean, with_interval};
 use crate::machine::Machine;
 use crate::verdicts::{Outcome, Verdict};
@@ -32,7 +32,7 @@ pub(crate) struct Cell {
     pub(crate) runs: Vec<Run>,
 }
 
-/// One JVM process.
+/// One JVM process, or one turn of it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Run {
     pub(crate) round: u32,
@@ -40,7 +40,7 @@ pub(crate) struct Run {
     pub(crate) figures: Figures,
 }
 
-/// What one JVM did while its operations were counted.
+/// What a JVM did while operations were counted.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Figures {
     pub(crate) operations_per_second: f64,
@@ -51,9 +51,9 @@ pub(crate) struct Figures {
     /// What the program holds, as a share of the limit, and what the agent said of it at the end.
     pub(crate) held_share: f64,
     pub(crate) live_share: f64,
-    /// What enforcement made the account's threads wait, from the start on.
+    /// What enforcement made the account's threads wait, from the start or from the turn before on.
     pub(crate) wait_seconds: f64,
-    /// Errors thrown, and requests turned away, from the start on.
+    /// Errors thrown, and requests turned away, likewise.
     pub(crate) refusals: f64,
     /// Looks at the account that found it suspect or over, as a share of all looks.
     pub(crate) not_open_share: f64,
@@ -88,15 +88,14 @@ impl Cell {
 
     /// Enforce against observe.
     pub(crate) fn enforced(&self, given: Given) -> Vec<f64> {
-        self.ratios(
-            Variant::Limited(Mode::Enforce, given),
-            Variant::Limited(Mode::Observe, given),
-        )
+        let [_, observe, enforce] = Variant::all(given);
+        self.ratios(enforce, observe)
     }
 
     /// Observe against no limits.
     pub(crate) fn observed(&self, given: Given) -> Vec<f64> {
-        self.ratios(Variant::Limited(Mode::Observe, given), Variant::None)
+        let [none, observe, _] = Variant::all(given);
+        self.ratios(observe, none)
     }
 }
 
@@ -241,14 +240,8 @@ pub(super) mod tests {
         for round in 0..4 {
             let none = 1000.0 / f64::from(round + 1);
             let observe = none * observed;
-            for (variant, speed) in [
-                (Variant::None, none),
-                (Variant::Limited(Mode::Observe, Given::Start), observe),
-                (
-                    Variant::Limited(Mode::Enforce, Given::Start),
-                    observe * enforced,
-                ),
-            ] {
+            let speeds = [none, observe, observe * enforced];
+            for (variant, speed) in Variant::all(Given::Start).into_iter().zip(speeds) {
                 runs.push(Run {
                     round,
                     variant,

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use super::cases::{HEAP_MIB, LIMIT_MIB, Variant, Vm};
-use super::results::Figures;
+use super::cases::{Given, HEAP_MIB, LIMIT_MIB, Mode, Variant, Vm, in_turn};
+use super::results::{Figures, Run};
 use crate::build;
 use crate::jdk::Jdk;
 use crate::jvm::{ALIKE, Jvm};
@@ -23,6 +23,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long a policy that was written may take to be in force, and how often that is looked for.
 const LONGEST_RELOAD: Duration = Duration::from_secs(10);
 const RELOAD_LOOK: Duration = Duration::from_millis(50);
+/// How long a new policy is left alone before operations are counted.
+const AFTER_RELOAD: Duration = Duration::from_secs(1);
 /// The program is silent while it settles and while it counts; it may be late by so much.
 const LATE: Duration = Duration::from_secs(60);
 
@@ -33,6 +35,21 @@ pub(crate) struct Rig {
     classes: PathBuf,
     settle_seconds: u32,
     seconds: u32,
+}
+
+/// The running program.
+struct Program {
+    jvm: Jvm,
+    listener: Listener,
+    held_bytes: f64,
+    told: Told,
+}
+
+/// What the agent has counted of the account so far.
+#[derive(Default)]
+struct Told {
+    wait_seconds: f64,
+    refusals: f64,
 }
 
 /// Looks at the account.
@@ -63,71 +80,80 @@ impl Rig {
 
     /// Runs one JVM that holds this share of the limit, in percent.
     pub(crate) fn run(&self, vm: &Vm, share: u32, variant: Variant) -> Result<Figures> {
-        let config = self.folder.join("heapwarden.toml");
-        let write = |policy: &str| {
-            fs::write(&config, policy)
-                .with_context(|| format!("{} cannot be written", config.display()))
-        };
-        let (at_start, reload) = variant.policies();
-        write(&at_start)?;
+        self.write(variant)?;
+        let mut program = self.start(vm, share, 1)?;
+        let figures = program.count(self)?;
+        program.jvm.finish()?;
+        Ok(figures)
+    }
+
+    /// The same of one JVM in which the three policies take turns, `rounds` times; tells of each turn.
+    pub(crate) fn run_by_turns(
+        &self,
+        vm: &Vm,
+        share: u32,
+        rounds: u32,
+        mut tell: impl FnMut(Run),
+    ) -> Result<()> {
+        let variants = Variant::all(Given::Reload);
+        self.write(variants[0])?;
+        let mut program = self.start(vm, share, rounds * variants.len() as u32)?;
+        for round in 0..rounds {
+            for variant in in_turn(&variants, round) {
+                self.write(variant)?;
+                await_policy(&program.listener, variant)?;
+                thread::sleep(AFTER_RELOAD);
+                tell(Run {
+                    round,
+                    variant,
+                    figures: program.count(self)?,
+                });
+            }
+        }
+        program.jvm.finish()
+    }
+
+    fn config(&self) -> PathBuf {
+        self.folder.join("heapwarden.toml")
+    }
+
+    fn write(&self, variant: Variant) -> Result<()> {
+        let config = self.config();
+        fs::write(&config, variant.policy())
+            .with_context(|| format!("{} cannot be written", config.display()))
+    }
+
+    /// Starts the program, which holds what it shall and has settled.
+    fn start(&self, vm: &Vm, share: u32, counts_wanted: u32) -> Result<Program> {
         let run_file = self.folder.join("run.json");
         let _ = fs::remove_file(&run_file);
-        let mut jvm = Jvm::start(
-            &vm.jdk,
-            &self.arguments(vm, share, &config, &run_file),
-            &self.folder.join("jvm.log"),
-        )?;
+        let arguments = self.arguments(vm, share, &run_file, counts_wanted);
+        let mut jvm = Jvm::start(&vm.jdk, &arguments, &self.folder.join("jvm.log"))?;
         let held = counts(&jvm.until("ready")?, "held ")?;
+        let &[held_bytes] = held.as_slice() else {
+            bail!("the program said {held:?}");
+        };
         let listener = jvm.listener(&run_file)?;
-        if let Some(policy) = reload {
-            write(&policy)?;
-            await_limit(&listener)?;
-        }
-        let patience = Duration::from_secs(u64::from(self.settle_seconds.max(self.seconds))) + LATE;
         jvm.go_on()?;
-        jvm.until_within("settled", patience)?;
-        let agent_before = listener.metrics()?.sum(CPU_SECONDS)?;
-        let process_before = jvm.cpu_seconds()?;
-        jvm.go_on()?;
-        let (lines, looks) = looked_at(&listener, || jvm.until_within("measured", patience))?;
-        let process = jvm.cpu_seconds()? - process_before;
-        let agent = listener.metrics()?.sum(CPU_SECONDS)? - agent_before;
-        let document = listener.accounts()?;
-        jvm.finish()?;
-
-        let counted = counts(&lines, "counted ")?;
-        let (&[held_bytes], &[operations_per_second, slowest_per_second, errors]) =
-            (held.as_slice(), counted.as_slice())
-        else {
-            bail!("the program said {held:?} and {counted:?}");
-        };
-        let account = tenant(&document)?;
-        let number = |key: &str| {
-            let found = account[key].as_f64();
-            found.with_context(|| format!("the account has no {key}"))
-        };
-        let limit = LIMIT_BYTES as f64;
-        Ok(Figures {
-            operations_per_second,
-            slowest_per_second,
-            errors,
-            held_share: held_bytes / limit,
-            live_share: number("live_bytes")? / limit,
-            wait_seconds: number("wait_milliseconds_total")? / 1e3,
-            refusals: number("refusals_total")? + number("admission_refusals_total")?,
-            not_open_share: f64::from(looks.not_open) / f64::from(looks.all.max(1)),
-            state: account["state"].as_str().unwrap_or_default().to_owned(),
-            duress: document["enforcement"]["duress"].as_bool(),
-            agent_cpu_share: agent / process,
+        jvm.until_within("settled", self.patience())?;
+        Ok(Program {
+            jvm,
+            listener,
+            held_bytes,
+            told: Told::default(),
         })
     }
 
-    fn arguments(&self, vm: &Vm, share: u32, config: &Path, run_file: &Path) -> Vec<String> {
+    fn patience(&self) -> Duration {
+        Duration::from_secs(u64::from(self.settle_seconds.max(self.seconds))) + LATE
+    }
+
+    fn arguments(&self, vm: &Vm, share: u32, run_file: &Path, counts_wanted: u32) -> Vec<String> {
         let mut arguments = vec![
             format!(
                 "-agentpath:{}=config={},listen=127.0.0.1:0,run-file={}",
                 self.agent.display(),
-                config.display(),
+                self.config().display(),
                 run_file.display()
             ),
             format!("-Xms{HEAP_MIB}m"),
@@ -142,8 +168,51 @@ impl Rig {
             (LIMIT_BYTES * u64::from(share) / 100).to_string(),
             self.settle_seconds.to_string(),
             self.seconds.to_string(),
+            counts_wanted.to_string(),
         ]);
         arguments
+    }
+}
+
+impl Program {
+    /// Has it count its operations, and looks at it meanwhile.
+    fn count(&mut self, rig: &Rig) -> Result<Figures> {
+        let Program { jvm, listener, .. } = self;
+        let agent_before = listener.metrics()?.sum(CPU_SECONDS)?;
+        let process_before = jvm.cpu_seconds()?;
+        jvm.go_on()?;
+        let (lines, looks) = looked_at(listener, || jvm.until_within("measured", rig.patience()))?;
+        let process = jvm.cpu_seconds()? - process_before;
+        let agent = listener.metrics()?.sum(CPU_SECONDS)? - agent_before;
+        let document = listener.accounts()?;
+        let counted = counts(&lines, "counted ")?;
+        let &[operations_per_second, slowest_per_second, errors] = counted.as_slice() else {
+            bail!("the program said {counted:?}");
+        };
+        let account = tenant(&document)?;
+        let number = |key: &str| {
+            let found = account[key].as_f64();
+            found.with_context(|| format!("the account has no {key}"))
+        };
+        let told = Told {
+            wait_seconds: number("wait_milliseconds_total")? / 1e3,
+            refusals: number("refusals_total")? + number("admission_refusals_total")?,
+        };
+        let before = std::mem::replace(&mut self.told, told);
+        let limit = LIMIT_BYTES as f64;
+        Ok(Figures {
+            operations_per_second,
+            slowest_per_second,
+            errors,
+            held_share: self.held_bytes / limit,
+            live_share: number("live_bytes")? / limit,
+            wait_seconds: self.told.wait_seconds - before.wait_seconds,
+            refusals: self.told.refusals - before.refusals,
+            not_open_share: f64::from(looks.not_open) / f64::from(looks.all.max(1)),
+            state: account["state"].as_str().unwrap_or_default().to_owned(),
+            duress: document["enforcement"]["duress"].as_bool(),
+            agent_cpu_share: agent / process,
+        })
     }
 }
 
@@ -179,17 +248,26 @@ fn looked_at<T>(listener: &Listener, meanwhile: impl FnOnce() -> Result<T>) -> R
     })
 }
 
-fn await_limit(listener: &Listener) -> Result<()> {
+/// Waits until the policy of this variant is in force.
+fn await_policy(listener: &Listener, variant: Variant) -> Result<()> {
+    let mode = match variant.mode {
+        Some(Mode::Enforce) => "enforce",
+        Some(Mode::Observe) | None => "observe",
+    };
     let begun = Instant::now();
-    while tenant(&listener.accounts()?)?["limit_bytes"] != LIMIT_BYTES {
+    loop {
+        let document = listener.accounts()?;
+        let limit_bytes = tenant(&document)?["limit_bytes"].as_u64();
+        if limit_bytes == variant.limit_bytes() && document["policy"]["mode"] == mode {
+            return Ok(());
+        }
         ensure!(
             begun.elapsed() < LONGEST_RELOAD,
-            "the limit is not in force {} s after it was written",
+            "the policy is not in force {} s after it was written",
             LONGEST_RELOAD.as_secs()
         );
         thread::sleep(RELOAD_LOOK);
     }
-    Ok(())
 }
 
 fn tenant(document: &Value) -> Result<&Value> {

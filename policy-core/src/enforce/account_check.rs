@@ -135,6 +135,8 @@ pub struct AccountCheck {
     spent: u64,
     /// What it is charged.
     pub charged: Estimate,
+    /// What it was ever charged.
+    pub allocated_bytes: u64,
     /// The account is near its limit, so its records are read after a collection.
     pub near: bool,
     /// The part of the charges since the last pass over the records that survived.
@@ -148,9 +150,11 @@ impl AccountCheck {
         let gate = context.gates.get(limited.gate);
         let spent = gate.map_or(0, Gate::spent);
         let mut charged = Estimate::default();
+        let mut allocated_bytes = 0_u64;
         for &purse in &limited.purses {
-            let charge = context.ledger.totals(purse).charged;
-            charged.add(charge.bytes, charge.variance);
+            let totals = context.ledger.totals(purse);
+            charged.add(totals.charged.bytes, totals.charged.variance);
+            allocated_bytes = allocated_bytes.saturating_add(totals.allocated_bytes);
         }
         let lowest = [limited.limit_bytes, limited.soft_limit_bytes];
         let near =
@@ -158,6 +162,7 @@ impl AccountCheck {
         AccountCheck {
             spent,
             charged,
+            allocated_bytes,
             near,
             cohort: Estimate::default(),
         }

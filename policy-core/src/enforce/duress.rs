@@ -2,8 +2,9 @@
 //!
 //! # Rules
 //! 1. The heap is *short* at a reading if it has less free than a tenth of it, or less than what the suspects can take
-//!    until the next evidence ([`pace_bytes`], for [`EVIDENCE`]), by the share of it that was measured to survive. That
-//!    counts up to half of the heap only, and with a concurrent collector up to a quarter: its heap is full of garbage.
+//!    until the next evidence ([`pace_bytes`], for [`EVIDENCE`]), by the share of it that was measured to survive; who
+//!    makes garbage and has not grown of late takes nothing. That counts up to half of the heap only, and with a
+//!    concurrent collector up to a quarter: its heap is full of garbage.
 //! 2. One reading after a pause that stops the world is enough if what suspects can take is more than what it left
 //!    free: the heap would be full before another came. Otherwise one reading is a moment, and the latest [`STREAK`]
 //!    ends of pauses must be short. Other collectors free memory between their pauses, so a pause shows the heap at its

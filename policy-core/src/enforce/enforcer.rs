@@ -147,8 +147,13 @@ impl Enforcer {
         let until_allowed = self.evidence.budget().wait(now);
         let allowed_ms = (jvm.uptime_ms()).saturating_add(until_allowed.as_millis() as u64);
         core.enforcement.set_evidence_allowed_ms(allowed_ms);
+        // What survived the latest collection first: what a suspect is expected to keep follows from it.
+        let before = self.duress.figures();
+        let (mut need, mut again) = self.limited_accounts.turn(core, jvm, now, before);
         let duress = self.look_at_heap(core, jvm, after_pause);
-        let (need, again) = self.limited_accounts.turn(core, jvm, now, duress);
+        if before.is_on || duress.is_on {
+            (need, again) = self.limited_accounts.turn(core, jvm, now, duress);
+        }
         let heap_again = self.duress.look_again(self.evidence.known_kind());
         let heap_again = heap_again.unwrap_or(LONGEST_SLEEP);
         let uncovered = (self.coverage).look(&core.directory(), &core.ledger, now);

@@ -30,8 +30,6 @@ use super::state::{Estimate, Phase, Proof};
 const PAUSE_PER_RECORD: Duration = Duration::from_micros(20);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// Who keeps less than this share of what it allocates makes garbage.
-const GARBAGE: f64 = 0.1;
 
 /// Access to the statuses, one short step at a time: so that no reader waits while the enforcer
 /// passes over the records.
@@ -182,8 +180,11 @@ impl Evaluation {
                 let status = statuses.status_mut(&limited.account);
                 check.near |= status.phase != Phase::Open || status.above_soft;
                 check.state_error(context, limited, status);
+                if check.near {
+                    (status.survival).begin(check.charged.bytes, check.allocated_bytes);
+                }
                 known.push(status.survived.upto.is_some());
-                makes_garbage &= !check.near || status.survival.share() < GARBAGE;
+                makes_garbage &= !check.near || status.survival.is_of_garbage();
             }
             known
         });
@@ -233,7 +234,7 @@ impl Evaluation {
                 }
                 is_any_asked |= context.enforced && status.is_shut();
                 wants.is_any_refused |= context.enforced && status.is_refused();
-                wanted_bytes = wanted_bytes.saturating_add(status.wanted_bytes());
+                wanted_bytes = wanted_bytes.saturating_add(status.wanted_bytes(context.now));
             }
         });
         context.gates.set_any_asked(is_any_asked);

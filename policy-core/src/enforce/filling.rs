@@ -44,8 +44,13 @@ impl Filling {
 
     /// Whether it grows.
     pub fn is_seen(&self, now: Instant) -> bool {
+        self.grew_within(STAYS, now)
+    }
+
+    /// Whether it grew by a step so short a time ago.
+    pub fn grew_within(&self, time: Duration, now: Instant) -> bool {
         self.grew
-            .is_some_and(|then| now.saturating_duration_since(then) < STAYS)
+            .is_some_and(|then| now.saturating_duration_since(then) < time)
     }
 }
 

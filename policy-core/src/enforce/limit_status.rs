@@ -26,6 +26,8 @@ use super::state::{Estimate, Phase, Proof};
 
 /// Over how long a pace is measured.
 const PACE: Duration = Duration::from_millis(50);
+/// Who has not grown for so long is taken not to grow.
+const GREW: Duration = Duration::from_secs(2);
 /// How many changes of state a status remembers.
 const MOST_HISTORY: usize = 6;
 /// How many statuses of accounts that are gone are kept, for their counters.
@@ -215,9 +217,13 @@ impl LimitStatus {
     }
 
     /// What it may take until the next evidence, in bytes, if nothing stops it: 0 of an account that is below its
-    /// limit, or is refused.
-    pub fn wanted_bytes(&self) -> u64 {
+    /// limit, or is refused; and of one that makes garbage and has not grown of late. What survives one collection of
+    /// its objects are those that a thread has in its hands: at gigabytes a second a percent of them looks like a leak.
+    pub fn wanted_bytes(&self, now: Instant) -> u64 {
         if self.phase == Phase::Open || self.is_refused() {
+            return 0;
+        }
+        if self.survival.is_of_garbage() && !self.filling.grew_within(GREW, now) {
             return 0;
         }
         let charged = self.pace_bytes as f64 * EVIDENCE.as_secs_f64();
@@ -416,6 +422,41 @@ impl LimitStatuses {
 mod tests {
     use super::*;
     use crate::enforce::gate::Word;
+
+    #[test]
+    fn a_suspect_that_makes_garbage_wants_nothing_unless_it_has_grown_of_late() {
+        const MIB: u64 = 1 << 20;
+        let begun = Instant::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        let exactly = |bytes| Estimate { bytes, variance: 0 };
+        let mut status = LimitStatus {
+            phase: Phase::Suspect {
+                since: Epoch::default(),
+            },
+            pace_bytes: 1000 * MIB,
+            ..LimitStatus::default()
+        };
+        assert_eq!(
+            status.wanted_bytes(begun),
+            1000 * MIB,
+            "nothing is known of it"
+        );
+        status.survival.begin(MIB, 100 * MIB);
+        assert_eq!(status.wanted_bytes(begun), 0);
+        status
+            .filling
+            .collected(exactly(60 * MIB), 100 * MIB, begun);
+        assert_eq!(
+            status.wanted_bytes(at(1)),
+            10 * MIB,
+            "it leaks a percent of it"
+        );
+        assert_eq!(status.wanted_bytes(at(3)), 0);
+        status.survival.observe(100 * MIB, 20 * MIB, 1);
+        assert_eq!(status.wanted_bytes(at(3)), 200 * MIB);
+        status.phase = Phase::Open;
+        assert_eq!(status.wanted_bytes(at(3)), 0);
+    }
 
     #[test]
     fn counts_follow_the_account_and_a_renamed_one_keeps_its_status() {

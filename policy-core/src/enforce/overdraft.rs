@@ -27,7 +27,9 @@
 //! that it had left, once, and never more than three quarters of the free heap.
 //!
 //! `r` is measured between collections ([`Survival`]). It rises at once, and falls to no less than a
-//! quarter of its value per measurement. An account of which nothing is known counts as a leak.
+//! quarter of its value per measurement. Before the first measurement it is what the account is charged, as a share of all
+//! that it ever allocated: near 1 for one that has only grown, and small for one that has made garbage for long and gets
+//! a limit by a reload.
 
 use super::state::{Estimate, MARGIN};
 
@@ -43,6 +45,8 @@ const FREE_SHARE: f64 = 0.75;
 const COHORT_SAMPLES: u64 = 32;
 /// The survival falls at most to this part of itself per measurement.
 const FALL: f64 = 0.25;
+/// Who keeps less than this share of what it allocates makes garbage.
+const GARBAGE: f64 = 0.1;
 /// The survival is taken to be at least this.
 const LEAST_SURVIVAL: f64 = 0.02;
 
@@ -98,9 +102,21 @@ impl Survival {
         self.0.unwrap_or(1.0).clamp(LEAST_SURVIVAL, 1.0)
     }
 
-    /// The share that was measured, between 0 and 1; `None` before the first measurement.
+    /// The share that was measured or begun with, between 0 and 1; `None` of an account that has allocated nothing.
     pub fn measured(self) -> Option<f64> {
         self.0
+    }
+
+    /// Whether hardly anything survives. Not of an account of which nothing is known.
+    pub fn is_of_garbage(self) -> bool {
+        self.share() < GARBAGE
+    }
+
+    /// Before the first measurement: of all `allocated_bytes` no more than `charged_bytes` can have survived.
+    pub fn begin(&mut self, charged_bytes: u64, allocated_bytes: u64) {
+        if self.0.is_none() && allocated_bytes > 0 {
+            self.0 = Some((charged_bytes as f64 / allocated_bytes as f64).min(1.0));
+        }
     }
 
     /// Adds a measurement: `left_bytes` of the `born_bytes` charged between two collections survived
@@ -171,6 +187,26 @@ mod tests {
         assert_eq!(survival, Survival(Some(0.9)));
         survival.observe(1, 1, 64 << 10);
         assert_eq!(survival, Survival(Some(0.9)));
+    }
+
+    #[test]
+    fn before_a_measurement_it_is_what_is_left_of_all_that_was_allocated() {
+        let mut survival = Survival::default();
+        survival.begin(0, 0);
+        assert_eq!(survival.measured(), None);
+        survival.begin(MIB, 50 * MIB);
+        assert_eq!(survival, Survival(Some(0.02)));
+        survival.begin(MIB, MIB);
+        assert_eq!(survival, Survival(Some(0.02)), "once");
+        survival.observe(100 * MIB, 90 * MIB, 64 << 10);
+        assert_eq!(
+            survival,
+            Survival(Some(0.9)),
+            "a leak that begins shows at once"
+        );
+        let mut leak = Survival::default();
+        leak.begin(3 * MIB, 2 * MIB);
+        assert_eq!(leak, Survival(Some(1.0)), "estimates may cross");
     }
 
     proptest! {

@@ -52,6 +52,14 @@ pub enum CollectorKind {
     Unknown,
 }
 
+impl CollectorKind {
+    /// Whether the heap is emptier between two pauses than at the end of any.
+    #[must_use]
+    pub fn frees_between_pauses(self) -> bool {
+        !matches!(self, CollectorKind::StopTheWorld | CollectorKind::G1)
+    }
+}
+
 /// The properties of the collector, which do not change while the VM runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CollectorInfo {

@@ -9,6 +9,7 @@ use policy_config::{Admit, Throw};
 
 use crate::enforce::TestRefuse;
 use crate::ledger::{Epoch, Ledger, PurseId};
+use crate::ports::CollectorKind;
 use crate::sum_against_heap::Judged;
 use crate::uncertainty::{PassedOver, widened};
 
@@ -24,6 +25,8 @@ use super::state::{Estimate, Observation, Phase, Proof, next, next_of_reserve, s
 
 /// An account charged less than this share of its limit is not near it.
 const NEAR: f64 = 0.5;
+/// From which share on its gate notes what is charged when.
+const WATCHED: f64 = 0.25;
 /// Waits of so many milliseconds in all are worth a line in the log.
 const LONG_WAITS_MS: u64 = 2_000;
 /// For so long a proof is recent enough of an account that is over: it may have freed memory since.
@@ -72,6 +75,8 @@ pub struct CheckContext<'a> {
     pub sum: Judged,
     /// The policy's mode is `enforce`; otherwise refusals are only counted.
     pub enforced: bool,
+    /// The collector, once it is known.
+    pub collector: Option<CollectorKind>,
     /// For tests only.
     pub test_refuse: Option<TestRefuse>,
     /// The time of this turn.
@@ -139,6 +144,8 @@ pub struct AccountCheck {
     pub allocated_bytes: u64,
     /// The account is near its limit, so its records are read after a collection.
     pub near: bool,
+    /// It is near enough for its gate to note what was charged when.
+    pub is_watched: bool,
     /// The part of the charges since the last pass over the records that survived.
     pub cohort: Estimate,
 }
@@ -157,15 +164,39 @@ impl AccountCheck {
             allocated_bytes = allocated_bytes.saturating_add(totals.allocated_bytes);
         }
         let lowest = [limited.limit_bytes, limited.soft_limit_bytes];
-        let near =
-            (lowest.into_iter().flatten()).any(|limit| charged.bytes as f64 >= limit as f64 * NEAR);
+        let mut lowest = lowest.into_iter().flatten();
+        let share = (lowest.clone().min()).map_or(0.0, |limit| charged.bytes as f64 / limit as f64);
+        let near = lowest.next().is_some() && share >= NEAR;
         AccountCheck {
             spent,
             charged,
             allocated_bytes,
             near,
+            is_watched: near || share >= WATCHED,
             cohort: Estimate::default(),
         }
+    }
+
+    /// What the account is charged of what was born up to `boundary`, the latest epoch whose deaths are all known: what
+    /// its objects left, and none of the garbage since. `None` where that cannot be told because the next deaths may have
+    /// been reported in part; with that garbage, where nothing was noted.
+    pub fn left_after(
+        &self,
+        context: &CheckContext<'_>,
+        gate: &Gate,
+        boundary: Epoch,
+    ) -> Option<Estimate> {
+        let is_latest = context.ledger.epochs().current().get() == boundary.get().saturating_add(1);
+        let is_told_late = context.collector.map(CollectorKind::frees_between_pauses);
+        let since = match (is_latest, is_told_late) {
+            (true, _) | (_, Some(true)) => gate.born_after(boundary, self.spent).unwrap_or(0),
+            (false, None) => 0,
+            (false, Some(false)) => return None,
+        };
+        Some(Estimate {
+            bytes: self.charged.bytes.saturating_sub(since),
+            ..self.charged
+        })
     }
 
     /// Sets the error of the charge to the one that reports state. The thinned arrays are known as of the latest pass over

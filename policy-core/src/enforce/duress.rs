@@ -79,7 +79,7 @@ impl Duress {
         max_bytes: u64,
         wanted_bytes: u64,
     ) -> Figures {
-        let is_concurrent = frees_between_pauses(kind);
+        let is_concurrent = kind.is_some_and(CollectorKind::frees_between_pauses);
         if is_concurrent || reading.after_pause {
             if self.readings.len() == MOST_READINGS {
                 self.readings.pop_front();
@@ -127,22 +127,14 @@ impl Duress {
             self.figures.free_bytes < self.figures.short_below_bytes || self.figures.is_on;
         let is_short_now = (self.readings.back())
             .is_some_and(|latest| latest.free_bytes < self.figures.short_below_bytes);
-        (frees_between_pauses(kind) && (is_near || is_short_now)).then_some(LOOK)
+        (kind.is_some_and(CollectorKind::frees_between_pauses) && (is_near || is_short_now))
+            .then_some(LOOK)
     }
 
     /// The figures of the latest reading.
     pub fn figures(&self) -> Figures {
         self.figures
     }
-}
-
-/// Whether the heap is emptier between two pauses than at the end of any.
-fn frees_between_pauses(kind: Option<CollectorKind>) -> bool {
-    use CollectorKind::{GenerationalShenandoah, GenerationalZgc, Unknown, Whole};
-    matches!(
-        kind,
-        Some(Whole | GenerationalZgc | GenerationalShenandoah | Unknown)
-    )
 }
 
 /// What an account is charged in a second, in bytes: it was `charged_bytes` in `passed`. Zero while too little time has

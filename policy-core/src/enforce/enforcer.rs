@@ -149,10 +149,11 @@ impl Enforcer {
         core.enforcement.set_evidence_allowed_ms(allowed_ms);
         // What survived the latest collection first: what a suspect is expected to keep follows from it.
         let before = self.duress.figures();
-        let (mut need, mut again) = self.limited_accounts.turn(core, jvm, now, before);
+        let kind = self.evidence.known_kind();
+        let (mut need, mut again) = self.limited_accounts.turn(core, jvm, now, before, kind);
         let duress = self.look_at_heap(core, jvm, after_pause);
         if before.is_on || duress.is_on {
-            (need, again) = self.limited_accounts.turn(core, jvm, now, duress);
+            (need, again) = self.limited_accounts.turn(core, jvm, now, duress, kind);
         }
         let heap_again = self.duress.look_again(self.evidence.known_kind());
         let heap_again = heap_again.unwrap_or(LONGEST_SLEEP);

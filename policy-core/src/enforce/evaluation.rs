@@ -5,8 +5,7 @@
 //! A program that makes garbage at full speed is collected a hundred times a second, and each collection proves
 //! something new. A pass over the records is followed by a pause of `PAUSE_PER_RECORD` for each record that it read,
 //! which holds its cost to a four-hundredth of a processor, if all that is near its limit is known to make garbage.
-//! There is no pause in duress, nor while an account fills, nor after a covering collection: a verdict waits for that
-//! one.
+//! There is no pause in duress, nor after a covering collection: a verdict waits for that one.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -184,12 +183,17 @@ impl Evaluation {
                     (status.survival).begin(check.charged.bytes, check.allocated_bytes);
                 }
                 known.push(status.survived.upto.is_some());
-                makes_garbage &= !check.near || status.survival.is_of_garbage();
+                makes_garbage &= !check.near || status.makes_garbage(context.now);
             }
             known
         });
-        let near = (self.limited.iter().zip(&checks)).filter(|(_, check)| check.near);
-        context.gates.watch(near.map(|(limited, _)| limited.gate));
+        let gates_of = |wanted: fn(&AccountCheck) -> bool| {
+            let checked = self.limited.iter().zip(&checks);
+            let wanted = checked.filter(move |(_, check)| wanted(check));
+            wanted.map(|(limited, _)| limited.gate)
+        };
+        let near = gates_of(|check| check.near);
+        (context.gates).watch(near.chain(gates_of(|check| check.is_watched && !check.near)));
         let boundaries = (epochs.boundary(), epochs.covered());
         let is_any_new = checks
             .iter()
@@ -201,11 +205,8 @@ impl Evaluation {
         let pause = self.scan_again.map_or(Duration::ZERO, |then| {
             then.saturating_duration_since(context.now)
         });
-        let may_wait = makes_garbage
-            && !self.wants.is_any_filling
-            && boundaries.1 == self.scanned.1
-            && !is_any_new
-            && !context.duress.is_on;
+        let may_wait =
+            makes_garbage && boundaries.1 == self.scanned.1 && !is_any_new && !context.duress.is_on;
         let waits = is_wanted && may_wait && !pause.is_zero();
         let sums = (is_wanted && !waits).then(|| self.scan(context, &mut checks, boundaries));
         let is_collected = self.collected != boundaries.0;
@@ -226,8 +227,12 @@ impl Evaluation {
                 need = need.max(needed);
                 again = again.min(soon);
                 if let Some(limit_bytes) = limited.limit_bytes {
-                    if is_collected {
-                        (status.filling).collected(check.charged, limit_bytes, context.now);
+                    let gate = context.gates.get(limited.gate);
+                    if is_collected
+                        && let Some((gate, boundary)) = gate.zip(boundaries.0)
+                        && let Some(left) = check.left_after(context, gate, boundary)
+                    {
+                        (status.filling).collected(left, limit_bytes, context.now);
                     }
                     wants.is_any_filling |= !matches!(status.phase, Phase::Over { .. })
                         && status.filling.is_seen(context.now);

@@ -1,8 +1,8 @@
 //! Whether an account's live bytes grow towards its limit.
 //!
 //! # Rules
-//! 1. What the account is charged when the refunds of a collection are in is what survived it, and a little
-//!    more. It is compared with the lowest such charge since the account was last seen to grow. If it is
+//! 1. What the account is charged when the refunds of a collection are in, without what was charged since, is what
+//!    survived it. It is compared with the lowest such charge since the account was last seen to grow. If it is
 //!    more by a `STEP`th of the limit and by one standard error, the account fills, and this becomes the lowest.
 //!    Below a `LEAST`th of the limit it does not count: what a program allocates while it starts is no load.
 //! 2. It stays so for `STAYS` after each such step: the next collection may be long in coming.
@@ -24,7 +24,8 @@ const STAYS: Duration = Duration::from_secs(20);
 /// What is known of one account. On the enforcer's thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Filling {
-    lowest_bytes: u64,
+    /// `None` before the first collection: what an account holds when it gets its limit is no growth.
+    lowest_bytes: Option<u64>,
     grew: Option<Instant>,
 }
 
@@ -33,13 +34,16 @@ impl Filling {
     pub fn collected(&mut self, left: Estimate, limit_bytes: u64, now: Instant) {
         let left_bytes = left.bytes;
         let step_bytes = limit_bytes / STEP + left.standard_error_bytes() as u64;
-        if left_bytes >= self.lowest_bytes.saturating_add(step_bytes) {
-            self.lowest_bytes = left_bytes;
-            if left_bytes >= limit_bytes / LEAST {
-                self.grew = Some(now);
-            }
+        let lowest_bytes = self.lowest_bytes.unwrap_or(left_bytes);
+        let has_grown = left_bytes >= lowest_bytes.saturating_add(step_bytes);
+        if has_grown && left_bytes >= limit_bytes / LEAST {
+            self.grew = Some(now);
         }
-        self.lowest_bytes = self.lowest_bytes.min(left_bytes);
+        self.lowest_bytes = Some(if has_grown {
+            left_bytes
+        } else {
+            lowest_bytes.min(left_bytes)
+        });
     }
 
     /// Whether it grows.

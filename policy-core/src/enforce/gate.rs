@@ -408,6 +408,12 @@ impl Gate {
         (before == stored && after == stored).then_some(spent)
     }
 
+    /// Of these bytes, `spent` so far, those charged after the epoch `upto`; `None` if its note is missing.
+    pub fn born_after(&self, upto: Epoch, spent: u64) -> Option<u64> {
+        let next = Epoch::new(upto.get().saturating_add(1));
+        spent.checked_sub(self.spent_before(next)?)
+    }
+
     /// Bytes charged through this gate in the epochs after `from` and up to `upto`; `None` if a note
     /// is missing.
     pub fn born_between(&self, from: Epoch, upto: Epoch) -> Option<u64> {

@@ -216,14 +216,16 @@ impl LimitStatus {
         Some(held.saturating_sub(limit_bytes))
     }
 
+    /// Whether hardly anything of what it allocates survives, and it has not grown of late. What survives one collection
+    /// is what threads have in their hands, too: at gigabytes a second a percent of it looks like a leak.
+    pub fn makes_garbage(&self, now: Instant) -> bool {
+        self.survival.is_of_garbage() && !self.filling.grew_within(GREW, now)
+    }
+
     /// What it may take until the next evidence, in bytes, if nothing stops it: 0 of an account that is below its
-    /// limit, or is refused; and of one that makes garbage and has not grown of late. What survives one collection of
-    /// its objects are those that a thread has in its hands: at gigabytes a second a percent of them looks like a leak.
+    /// limit, is refused, or makes garbage.
     pub fn wanted_bytes(&self, now: Instant) -> u64 {
-        if self.phase == Phase::Open || self.is_refused() {
-            return 0;
-        }
-        if self.survival.is_of_garbage() && !self.filling.grew_within(GREW, now) {
+        if self.phase == Phase::Open || self.is_refused() || self.makes_garbage(now) {
             return 0;
         }
         let charged = self.pace_bytes as f64 * EVIDENCE.as_secs_f64();
@@ -443,6 +445,7 @@ mod tests {
         );
         status.survival.begin(MIB, 100 * MIB);
         assert_eq!(status.wanted_bytes(begun), 0);
+        status.filling.collected(exactly(0), 100 * MIB, begun);
         status
             .filling
             .collected(exactly(60 * MIB), 100 * MIB, begun);

@@ -10,6 +10,7 @@ use crate::enforce::duress::Figures;
 use crate::enforce::gate::{Due, Gate};
 use crate::ledger::watched::during_scans;
 use crate::ledger::{Capacity, ObjectTag, Sample, SiteId, UNKNOWN_CLASS};
+use crate::ports::CollectorKind;
 use crate::sum_against_heap::{Judged, Reading};
 use crate::uncertainty::Survivors;
 
@@ -67,6 +68,7 @@ fn the_statuses_are_not_locked_while_records_are_passed_over() {
         only_in_duress: false,
         enforced: true,
         sum: Judged::default(),
+        collector: None,
         test_refuse: None,
         now: Instant::now(),
     };
@@ -176,6 +178,7 @@ impl Doored {
             only_in_duress: self.only_in_duress,
             enforced: self.enforced,
             sum: self.sum,
+            collector: Some(CollectorKind::G1),
             test_refuse: None,
             now: self.now,
         };
@@ -224,6 +227,13 @@ impl Doored {
         epochs.died(epoch);
         epochs.confirm(epoch);
         epochs.confirm_cover(epoch);
+    }
+
+    /// A pause ends, whose deaths nobody has reported.
+    fn pause(&self) {
+        let epochs = self.ledger.epochs();
+        epochs.gc_finished();
+        self.enforcement.gates.begin(epochs.current());
     }
 
     /// Turns and collections in turn, enough for a verdict.
@@ -543,6 +553,8 @@ fn passes_pause_only_where_no_verdict_waits_for_them() {
         let status = statuses.status_mut(&Arc::from("a"));
         status.survival.observe(100 * MIB, 0, 1);
     }
+    account.keep(10);
+    passes(&mut account, false);
     assert_eq!(passes(&mut account, false), 1, "it has grown lately");
     account.now += Duration::from_secs(20);
     assert_eq!(passes(&mut account, false), 1, "it was read long ago");
@@ -556,6 +568,37 @@ fn passes_pause_only_where_no_verdict_waits_for_them() {
     account.now += LONGEST_PAUSE;
     let late = during_scans(|| (), || account.turn());
     assert_eq!(late, 1, "what was passed over is read later");
+}
+
+/// What an account is charged when the deaths of a collection are known is not all that survived it: what was allocated
+/// since, at full speed, is no growth.
+#[test]
+fn garbage_since_the_collection_is_no_growth() {
+    let mut account = Doored::new();
+    account.turn();
+    account.keep(50);
+    let mut collected = |since: u64, misses_a_pause: bool| {
+        let epoch = account.ledger.epochs().current();
+        account.pause();
+        if misses_a_pause {
+            account.pause();
+        }
+        account.keep(since);
+        let epochs = account.ledger.epochs();
+        epochs.died(epoch);
+        epochs.confirm(epoch);
+        account.now += Duration::from_secs(10);
+        account.turn();
+        let statuses = account.enforcement.statuses();
+        let status = statuses.status("a").expect("it has a limit");
+        status
+            .filling
+            .grew_within(Duration::from_secs(1), account.now)
+    };
+    assert!(!collected(0, false), "what it had is no growth");
+    assert!(!collected(8, false), "garbage since then");
+    assert!(!collected(8, true), "deaths may be known in part");
+    assert!(collected(0, false), "it is held");
 }
 
 /// A heap that was full of garbage once does not leave an account without a reserve for ever.

@@ -14,7 +14,7 @@ use crate::uncertainty::{PassedOver, widened};
 
 use super::back_off::BackOff;
 use super::collection_planner::Need;
-use super::door::DoorRules;
+use super::door::{DoorRules, LET_GO_SHARE};
 use super::duress::Figures;
 use super::enforcement_log::EnforcementLog;
 use super::gate::{Gate, Gates, Word};
@@ -198,7 +198,7 @@ impl AccountCheck {
             status.waits_told_ms = status.counts.waited_ms;
         }
         let before = status.phase;
-        let covered_before = status.allowed_since;
+        let proved_before = status.allowed_by;
         status.follow_pace(self.spent, now);
         status.binds = !context.only_in_duress || status.is_victim;
         self.move_state(context, epoch, limited, status, log);
@@ -229,16 +229,19 @@ impl AccountCheck {
             // Who is only observed never waits, and a wait for evidence that is not believed would be in vain.
             duress: context.enforced && context.duress.is_on && !context.sum.stands(),
         };
-        if covered_before != status.covered.upto {
-            status.allowed_since = status.covered.upto;
+        if proved_before.upto != status.covered.upto {
+            status.allowed_by = status.covered;
             status.covered_at = Some(now);
             gate.set_allowances(context.room_for_allowances(limit_bytes));
         }
+        // What was let in has let go: the next may, too.
+        let fell_bytes = (proved_before.left.bytes).saturating_sub(status.allowed_by.left.bytes);
+        let lets_go = fell_bytes > limit_bytes / LET_GO_SHARE;
         let closes = |now: Word, before: Word| now.shut && !before.shut;
         // Without a door, the program may ask: its breaker begins when errors do.
         let begins = |now: Word, before: Word| status.reserve.is_none() && now.over && !before.over;
         let previous = gate.word().0;
-        if closes(word, previous) || begins(word, previous) {
+        if closes(word, previous) || begins(word, previous) || lets_go {
             gate.door().reset();
         }
         // If the charge is already beyond a mark, the mark lies below `spent`: waiting threads

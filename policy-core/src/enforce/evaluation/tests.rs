@@ -493,11 +493,30 @@ fn a_program_asks_for_an_account_without_a_door() {
     account.decide();
     assert_eq!(account.word(), (false, true));
     let again = account.gate().ask(6_001, false);
-    assert!(
-        matches!(again, Answer::Probe(_)),
-        "without a pause: {again:?}"
-    );
-    let turned_away = 2 * probes.len() as u64;
+    let Answer::Probe(ticket) = again else {
+        panic!("without a pause: {again:?}");
+    };
+    // What its own thread was charged makes it heavy, and who is turned away meanwhile is told of the pause.
+    account.gate().charge_probe(LIMIT_BYTES / 16);
+    let retry_after_ms = 3_200;
+    let busy = account.gate().ask(6_002, false);
+    assert_eq!(busy, Answer::Away { retry_after_ms });
+    account.gate().pass(LIMIT_BYTES, 8);
+    account.gate().probe_ended(ticket, 6_003);
+    let pausing = account.gate().ask(6_003, false);
+    assert_eq!(pausing, Answer::Away { retry_after_ms });
+    // The pause is forgotten when what was let in has let go of much, and the account is over still.
+    account.keep(40);
+    account.decide();
+    account.let_go(7);
+    account.decide();
+    assert_eq!(account.gate().ask(6_003, false), pausing);
+    account.let_go(9);
+    account.decide();
+    assert_eq!(account.word(), (false, true));
+    let after = account.gate().ask(6_003, false);
+    assert!(matches!(after, Answer::Probe(_)), "{after:?}");
+    let turned_away = 2 * probes.len() as u64 + 3;
     assert_eq!(account.gate().drain().admission_refusals, turned_away);
 }
 

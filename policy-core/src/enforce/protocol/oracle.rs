@@ -10,7 +10,7 @@ use std::sync::Arc;
 use policy_config::Door;
 
 use crate::core::Core;
-use crate::enforce::door::{Answer, LEASE_MS, LONGEST_PAUSE_MS};
+use crate::enforce::door::{Answer, LEASE_MS, LONGEST_HEAVY_PAUSE_MS};
 use crate::enforce::grace::{GRACE_BYTES, SLOW_BYTES_PER_MS, SLOWEST_MS, WAIT_MS, WAITS_MS};
 use crate::enforce::ports::Level;
 use crate::enforce::state::Phase;
@@ -141,7 +141,7 @@ impl Oracle {
         match answer {
             Answer::Away { retry_after_ms } => {
                 self.counted += 1;
-                assert!(retry_after_ms <= LONGEST_PAUSE_MS, "{answer:?}");
+                assert!(retry_after_ms <= LONGEST_HEAVY_PAUSE_MS, "{answer:?}");
             }
             Answer::Probe(ticket) => {
                 let inside = self.probes.insert(gate, (ticket, now_ms));

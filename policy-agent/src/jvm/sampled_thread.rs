@@ -47,7 +47,12 @@ pub(super) fn pass(due: &Due<'_>, event: &SampledAllocation<'_>) {
     let core = &due.recognizer.agent.core;
     let mark = PROBE.try_with(Cell::get).unwrap_or(0);
     // A virtual thread's probe may go on with another carrier, and another virtual thread with this one.
-    if mark != 0 && !event.thread.as_ref().is_some_and(|thread| thread.is_virtual()) {
+    if mark != 0
+        && !event
+            .thread
+            .as_ref()
+            .is_some_and(|thread| thread.is_virtual())
+    {
         core.charge_probe(due.charged.payer, mark, due.charged.bytes);
     }
     let Some(mut admission) = Admission::begin(core, due.charged) else {

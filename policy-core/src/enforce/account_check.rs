@@ -28,6 +28,10 @@ const NEAR: f64 = 0.5;
 const LONG_WAITS_MS: u64 = 2_000;
 /// For so long a proof is recent enough of an account that is over: it may have freed memory since.
 const RECHECK: Duration = Duration::from_secs(4);
+/// The same of one that is refused, where collections of old memory leave garbage that is still young: that keeps old garbage
+/// alive until it is old itself, after up to fifteen young collections, and each of ours brings two of them. (A database that
+/// had let go of all, and was quiet then, came back after 25 to 32 s; no cycle had found its tables dead.) The budget bounds it.
+const RECHECK_YOUNG: Duration = Duration::from_secs(1);
 
 /// An account with a limit or a soft limit.
 #[derive(Debug, Clone)]
@@ -72,6 +76,8 @@ pub struct CheckContext<'a> {
     pub sum: Judged,
     /// The policy's mode is `enforce`; otherwise refusals are only counted.
     pub enforced: bool,
+    /// Collections of old memory leave garbage that is still young, and what that refers to.
+    pub leaves_young_garbage: bool,
     /// For tests only.
     pub test_refuse: Option<TestRefuse>,
     /// The time of this turn.
@@ -109,6 +115,14 @@ impl CheckContext<'_> {
     /// limit again at the most, and a quarter of what is free.
     fn room_for_allowances(&self, limit_bytes: u64) -> u64 {
         limit_bytes.min(self.free_heap_bytes / 4)
+    }
+
+    /// For how long a proof is recent enough of an account that is over.
+    fn recheck(&self) -> Duration {
+        match self.enforced && self.leaves_young_garbage {
+            true => RECHECK_YOUNG,
+            false => RECHECK,
+        }
     }
 
     /// The sampling interval in force, in bytes.
@@ -295,7 +309,7 @@ impl AccountCheck {
             .need(status.survived, is_urgent(marks), now),
             Phase::Over { .. } => {
                 let last = status.covered_at.max(status.since);
-                let due = last.map_or(now, |last| last + RECHECK);
+                let due = last.map_or(now, |last| last + context.recheck());
                 after(due.saturating_duration_since(now), Need::Covering)
             }
         };

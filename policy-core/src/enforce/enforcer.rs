@@ -148,8 +148,9 @@ impl Enforcer {
         let allowed_ms = (jvm.uptime_ms()).saturating_add(until_allowed.as_millis() as u64);
         core.enforcement.set_evidence_allowed_ms(allowed_ms);
         let duress = self.look_at_heap(core, jvm, after_pause);
-        let (need, again) = self.limited_accounts.turn(core, jvm, now, duress);
-        let heap_again = self.duress.look_again(self.evidence.known_kind());
+        let kind = self.evidence.known_kind();
+        let (need, again) = self.limited_accounts.turn(core, jvm, now, duress, kind);
+        let heap_again = self.duress.look_again(kind);
         let heap_again = heap_again.unwrap_or(LONGEST_SLEEP);
         let uncovered = (self.coverage).look(&core.directory(), &core.ledger, now);
         for line in uncovered {

@@ -14,7 +14,7 @@ use policy_config::{Door, Mode, Reserve, When};
 
 use crate::core::Core;
 use crate::ledger::PurseId;
-use crate::ports::References;
+use crate::ports::{CollectorKind, References};
 use crate::sampling::governor::Wants;
 use crate::snapshot::Kind;
 
@@ -51,13 +51,14 @@ impl LimitedAccounts {
     }
 
     /// Evaluates all accounts once. Returns which evidence they need, and when to look again at the
-    /// latest. `duress`: whether the heap is short.
+    /// latest. `duress`: whether the heap is short. `kind`: of the collector, if it is known.
     pub fn turn(
         &mut self,
         core: &Core,
         jvm: &dyn Jvm,
         now: Instant,
         duress: Figures,
+        kind: Option<CollectorKind>,
     ) -> (Need, Duration) {
         self.read_directory(core, jvm);
         let context = CheckContext {
@@ -69,6 +70,7 @@ impl LimitedAccounts {
             only_in_duress: self.only_in_duress,
             sum: core.accounts_sum.read(),
             enforced: self.enforced && !core.has_failed(),
+            leaves_young_garbage: kind.is_some_and(CollectorKind::leaves_young_garbage),
             test_refuse: core.test_refuse,
             now,
         };

@@ -67,6 +67,7 @@ fn the_statuses_are_not_locked_while_records_are_passed_over() {
         only_in_duress: false,
         enforced: true,
         sum: Judged::default(),
+        leaves_young_garbage: false,
         test_refuse: None,
         now: Instant::now(),
     };
@@ -103,6 +104,7 @@ struct Doored {
     is_duress: bool,
     only_in_duress: bool,
     sum: Judged,
+    leaves_young_garbage: bool,
 }
 
 const MIB: u64 = 1 << 20;
@@ -159,10 +161,11 @@ impl Doored {
             is_duress: false,
             only_in_duress: false,
             sum: Judged::default(),
+            leaves_young_garbage: false,
         }
     }
 
-    fn turn(&mut self) {
+    fn turn(&mut self) -> (Need, Duration) {
         let context = CheckContext {
             ledger: &self.ledger,
             gates: &self.enforcement.gates,
@@ -176,11 +179,12 @@ impl Doored {
             only_in_duress: self.only_in_duress,
             enforced: self.enforced,
             sum: self.sum,
+            leaves_young_garbage: self.leaves_young_garbage,
             test_refuse: None,
             now: self.now,
         };
         let mut access = &self.enforcement;
-        (self.evaluation).turn(&context, &mut access, &mut |_, _, _| {});
+        (self.evaluation).turn(&context, &mut access, &mut |_, _, _| {})
     }
 
     fn gate(&self) -> &Gate {
@@ -313,6 +317,27 @@ fn limits_that_bind_in_duress_alone_refuse_nobody_before() {
     account.is_duress = false;
     account.decide();
     assert_eq!(account.word(), (false, false));
+}
+
+/// Who is refused is looked at again sooner where a collection of old memory may not find all of its garbage.
+#[test]
+fn an_account_that_is_over_is_looked_at_again() {
+    for (enforced, leaves_young_garbage, again_ms) in [
+        (true, false, 4_000),
+        (true, true, 1_000),
+        (false, true, 4_000),
+    ] {
+        let mut account = Doored::new();
+        (account.enforced, account.leaves_young_garbage) = (enforced, leaves_young_garbage);
+        account.turn();
+        account.keep(70);
+        account.decide();
+        account.turn();
+        account.now += Duration::from_millis(again_ms - 1);
+        assert_eq!(account.turn(), (Need::None, Duration::from_millis(1)));
+        account.now += Duration::from_millis(1);
+        assert_eq!(account.turn().0, Need::Covering);
+    }
 }
 
 /// Verdicts and reports have one error for one account at one moment: with arrays that are thinned, a class of which
@@ -553,7 +578,7 @@ fn passes_pause_only_where_no_verdict_waits_for_them() {
         if covers {
             epochs.confirm_cover(epoch);
         }
-        during_scans(|| (), || account.turn())
+        during_scans(|| (), || drop(account.turn()))
     };
     assert_eq!(passes(&mut account, false), 1, "it was never read");
     assert_eq!(passes(&mut account, false), 1, "it may be a leak");
@@ -573,7 +598,7 @@ fn passes_pause_only_where_no_verdict_waits_for_them() {
     account.is_duress = false;
     assert_eq!(passes(&mut account, false), 0);
     account.now += LONGEST_PAUSE;
-    let late = during_scans(|| (), || account.turn());
+    let late = during_scans(|| (), || drop(account.turn()));
     assert_eq!(late, 1, "what was passed over is read later");
 }
 

@@ -160,6 +160,12 @@ impl Oracle {
         self.probes.remove(&gate).map(|(ticket, _)| ticket)
     }
 
+    /// The probe inside a service: its ticket.
+    pub(super) fn probe_inside(&self, core: &Core, payer: PurseId) -> Option<u64> {
+        let gate = core.identity.representative(payer);
+        self.probes.get(&gate).map(|(ticket, _)| *ticket)
+    }
+
     fn at_gate(&self, gate: u32, payer: PurseId) -> Option<&AccountState> {
         (self.accounts.iter())
             .find(|account| account.gate == gate && account.purses.contains(&payer))

@@ -23,7 +23,8 @@
 //! 3. A *heavy* probe, whose own thread was charged more than [`HEAVY_SHARE`] of the limit, is followed by a pause in
 //!    proportion: as long as brings the pace of such probes down to a limit in [`MS_OF_LIMIT`] (2 % of it a second), and
 //!    [`LONGEST_HEAVY_PAUSE_MS`] at the most, because what lets go may come by the same way as what takes. What other
-//!    threads of the account were charged meanwhile does not count.
+//!    threads of the account were charged meanwhile does not count: so a probe on virtual threads, or of a program that
+//!    asked, is never known to be heavy.
 //! 4. The enforcer begins anew ([`Door::reset`]) each time that it shuts the door, and when evidence shows that the
 //!    account has let go of more than [`LET_GO_SHARE`] of its limit since the evidence before. It leaves a probe that is
 //!    still inside its place.

@@ -52,16 +52,6 @@ pub enum CollectorKind {
     Unknown,
 }
 
-impl CollectorKind {
-    /// Whether a collection of old memory leaves garbage that is still young, and the old objects that it refers to.
-    pub fn leaves_young_garbage(self) -> bool {
-        match self {
-            Self::G1 | Self::GenerationalZgc | Self::GenerationalShenandoah => true,
-            Self::StopTheWorld | Self::Whole | Self::Unknown => false,
-        }
-    }
-}
-
 /// The properties of the collector, which do not change while the VM runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CollectorInfo {

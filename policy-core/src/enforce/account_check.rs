@@ -28,9 +28,9 @@ const NEAR: f64 = 0.5;
 const LONG_WAITS_MS: u64 = 2_000;
 /// For so long a proof is recent enough of an account that is over: it may have freed memory since.
 const RECHECK: Duration = Duration::from_secs(4);
-/// The same of one that is refused, where collections of old memory leave garbage that is still young: that keeps old garbage
-/// alive until it is old itself, after up to fifteen young collections, and each of ours brings two of them. (A database that
-/// had let go of all, and was quiet then, came back after 25 to 32 s; no cycle had found its tables dead.) The budget bounds it.
+/// The same of one that is refused, on G1: a cycle leaves garbage that is still young, and that keeps old garbage alive until
+/// it is old itself, after up to fifteen young collections; each request of ours brings about two of them. (A database that had
+/// let go of all, and was quiet then, came back after 25 to 32 s: no cycle had found its tables dead.) The budget bounds it.
 const RECHECK_YOUNG: Duration = Duration::from_secs(1);
 
 /// An account with a limit or a soft limit.

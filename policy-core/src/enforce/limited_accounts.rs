@@ -70,7 +70,7 @@ impl LimitedAccounts {
             only_in_duress: self.only_in_duress,
             sum: core.accounts_sum.read(),
             enforced: self.enforced && !core.has_failed(),
-            leaves_young_garbage: kind.is_some_and(CollectorKind::leaves_young_garbage),
+            leaves_young_garbage: kind == Some(CollectorKind::G1),
             test_refuse: core.test_refuse,
             now,
         };

@@ -304,8 +304,10 @@ fn knock(
         let route = u32::try_from(route).unwrap_or(0);
         let answer = answer(route, method, path, |request| {
             let answer = agent.core.knock(payer, request, agent.uptime_ms());
-            if let Answer::Probe(_) | Answer::Free(_) = answer {
-                sampled_thread::let_in();
+            match answer {
+                Answer::Probe(ticket) => sampled_thread::let_in(Some(ticket)),
+                Answer::Free(_) => sampled_thread::let_in(None),
+                Answer::In | Answer::Away { .. } => {}
             }
             answer
         });
@@ -370,6 +372,7 @@ fn probe_ended(_: &Jni, loader: i32, ticket: i64) {
     let Some((agent, ticket)) = Agent::get().zip(u64::try_from(ticket).ok()) else {
         return;
     };
+    sampled_thread::probe_ended(ticket);
     if let Some(payer) = service_of(agent, loader) {
         agent.core.probe_ended(payer, ticket, agent.uptime_ms());
     }
@@ -378,6 +381,7 @@ fn probe_ended(_: &Jni, loader: i32, ticket: i64) {
 fn asked_ended(_: &Jni, purse: i32, ticket: i64) {
     let ticket = u64::try_from(ticket).ok();
     if let (Some(agent), Some(payer), Some(ticket)) = (Agent::get(), purse_of(purse), ticket) {
+        sampled_thread::probe_ended(ticket);
         agent.core.probe_ended(payer, ticket, agent.uptime_ms());
     }
 }
@@ -406,7 +410,7 @@ fn enter_door(jni: &Jni, door: i32, payer: i32) -> i64 {
         door.enter(agent, jni, payer)
     });
     ticket.map_or(IN, |ticket| {
-        sampled_thread::let_in();
+        sampled_thread::let_in(Some(ticket));
         i64::try_from(ticket).unwrap_or(IN)
     })
 }

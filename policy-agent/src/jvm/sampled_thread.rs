@@ -11,6 +11,7 @@ use policy_jvm::{Frame, Global, SampledAllocation};
 use crate::agent::Agent;
 use crate::cost::thread_cpu_time;
 use crate::enforce::admission::{Admission, Charged, Step};
+use crate::enforce::door::MARK;
 use crate::enforce::grace::Grace;
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::enforce::place_name::Work;
@@ -27,6 +28,8 @@ use super::stack_judge::{self, Blocked, OwnFrame, Place};
 
 thread_local! {
     static GRACE: Cell<Grace> = const { Cell::new(Grace::NONE) };
+    /// The mark of the probe that a door has let in on this thread; 0 for none.
+    static PROBE: Cell<u32> = const { Cell::new(0) };
 }
 
 /// A charged sample that has not passed the gates yet.
@@ -42,6 +45,16 @@ pub(super) struct Due<'a> {
 /// error may be pending afterwards.
 pub(super) fn pass(due: &Due<'_>, event: &SampledAllocation<'_>) {
     let core = &due.recognizer.agent.core;
+    let mark = PROBE.try_with(Cell::get).unwrap_or(0);
+    // A virtual thread's probe may go on with another carrier, and another virtual thread with this one.
+    if mark != 0
+        && !event
+            .thread
+            .as_ref()
+            .is_some_and(|thread| thread.is_virtual())
+    {
+        core.charge_probe(due.charged.payer, mark, due.charged.bytes);
+    }
     let Some(mut admission) = Admission::begin(core, due.charged) else {
         return;
     };
@@ -66,13 +79,27 @@ struct SampledThread<'e, 'a> {
     is_event_loop: bool,
 }
 
-/// A shut door lets a request in, which stays on the calling thread: it has its whole allowance.
-pub(super) fn let_in() {
+/// A shut door lets a request in, which stays on the calling thread: it has its whole allowance. `ticket`: a probe's.
+pub(super) fn let_in(ticket: Option<u64>) {
+    let _ = PROBE.try_with(|probe| probe.set(ticket.map_or(0, mark)));
     let _ = GRACE.try_with(|cell| {
         let mut grace = cell.get();
         grace.let_in();
         cell.set(grace);
     });
+}
+
+/// The probe with this ticket has ended, if it was on the calling thread.
+pub(super) fn probe_ended(ticket: u64) {
+    let _ = PROBE.try_with(|probe| {
+        if probe.get() == mark(ticket) {
+            probe.set(0);
+        }
+    });
+}
+
+fn mark(ticket: u64) -> u32 {
+    (ticket & MARK) as u32
 }
 
 impl SampledThread<'_, '_> {

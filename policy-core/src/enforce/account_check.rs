@@ -15,7 +15,7 @@ use crate::uncertainty::{PassedOver, widened};
 
 use super::back_off::BackOff;
 use super::collection_planner::Need;
-use super::door::DoorRules;
+use super::door::{DoorRules, LET_GO_SHARE};
 use super::duress::Figures;
 use super::enforcement_log::EnforcementLog;
 use super::gate::{Gate, Gates, Word};
@@ -31,6 +31,10 @@ const WATCHED: f64 = 0.25;
 const LONG_WAITS_MS: u64 = 2_000;
 /// For so long a proof is recent enough of an account that is over: it may have freed memory since.
 const RECHECK: Duration = Duration::from_secs(4);
+/// The same of one that is refused, on G1: a cycle leaves garbage that is still young, and that keeps old garbage alive until
+/// it is old itself, after up to fifteen young collections; each request of ours brings about two of them. (A database that had
+/// let go of all, and was quiet then, came back after 25 to 32 s: no cycle had found its tables dead.) The budget bounds it.
+const RECHECK_YOUNG: Duration = Duration::from_secs(1);
 
 /// An account with a limit or a soft limit.
 #[derive(Debug, Clone)]
@@ -114,6 +118,14 @@ impl CheckContext<'_> {
     /// limit again at the most, and a quarter of what is free.
     fn room_for_allowances(&self, limit_bytes: u64) -> u64 {
         limit_bytes.min(self.free_heap_bytes / 4)
+    }
+
+    /// For how long a proof is recent enough of an account that is over.
+    fn recheck(&self) -> Duration {
+        match self.enforced && self.collector == Some(CollectorKind::G1) {
+            true => RECHECK_YOUNG,
+            false => RECHECK,
+        }
     }
 
     /// The sampling interval in force, in bytes.
@@ -234,7 +246,7 @@ impl AccountCheck {
             status.waits_told_ms = status.counts.waited_ms;
         }
         let before = status.phase;
-        let covered_before = status.allowed_since;
+        let proved_before = status.allowed_by;
         status.follow_pace(self.spent, now);
         status.binds = !context.only_in_duress || status.is_victim;
         self.move_state(context, epoch, limited, status, log);
@@ -265,16 +277,19 @@ impl AccountCheck {
             // Who is only observed never waits, and a wait for evidence that is not believed would be in vain.
             duress: context.enforced && context.duress.is_on && !context.sum.stands(),
         };
-        if covered_before != status.covered.upto {
-            status.allowed_since = status.covered.upto;
+        if proved_before.upto != status.covered.upto {
+            status.allowed_by = status.covered;
             status.covered_at = Some(now);
             gate.set_allowances(context.room_for_allowances(limit_bytes));
         }
+        // What was let in has let go: the next may, too.
+        let fell_bytes = (proved_before.left.bytes).saturating_sub(status.allowed_by.left.bytes);
+        let lets_go = fell_bytes > limit_bytes / LET_GO_SHARE;
         let closes = |now: Word, before: Word| now.shut && !before.shut;
         // Without a door, the program may ask: its breaker begins when errors do.
         let begins = |now: Word, before: Word| status.reserve.is_none() && now.over && !before.over;
         let previous = gate.word().0;
-        if closes(word, previous) || begins(word, previous) {
+        if closes(word, previous) || begins(word, previous) || lets_go {
             gate.door().reset();
         }
         // If the charge is already beyond a mark, the mark lies below `spent`: waiting threads
@@ -328,7 +343,7 @@ impl AccountCheck {
             .need(status.survived, is_urgent(marks), now),
             Phase::Over { .. } => {
                 let last = status.covered_at.max(status.since);
-                let due = last.map_or(now, |last| last + RECHECK);
+                let due = last.map_or(now, |last| last + context.recheck());
                 after(due.saturating_duration_since(now), Need::Covering)
             }
         };

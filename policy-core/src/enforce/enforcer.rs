@@ -155,7 +155,7 @@ impl Enforcer {
         if before.is_on || duress.is_on {
             (need, again) = self.limited_accounts.turn(core, jvm, now, duress, kind);
         }
-        let heap_again = self.duress.look_again(self.evidence.known_kind());
+        let heap_again = self.duress.look_again(kind);
         let heap_again = heap_again.unwrap_or(LONGEST_SLEEP);
         let uncovered = (self.coverage).look(&core.directory(), &core.ledger, now);
         for line in uncovered {

@@ -42,7 +42,7 @@
 use crate::ledger::{Chunks, Epoch};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, places};
 
-use super::door::{Answer, Door, LIGHT_SHARE};
+use super::door::{Answer, Door, ProbeCharges};
 use super::grace::{account_grace_bytes, allowance_bytes};
 
 const LIMITED: u32 = 1;
@@ -187,6 +187,8 @@ pub struct Gate {
     door: Door,
     /// `spent` when the latest probe was let in.
     probe_begun: AtomicU64,
+    /// What the thread of the latest probe was charged while that was inside.
+    probe_own_bytes: AtomicU64,
     /// What the work that was let in as the latest probe has used of its allowance, on all its threads.
     probe_allowed_bytes: AtomicU64,
     notes: [Note; NOTES],
@@ -300,22 +302,41 @@ impl Gate {
         match self.door.knock(now_ms, lets_go) {
             Ok(ticket) => {
                 self.probe_begun.store(self.spent(), Ordering::Relaxed);
+                self.probe_own_bytes.store(0, Ordering::Relaxed);
                 self.probe_allowed_bytes.store(0, Ordering::Relaxed);
                 Answer::Probe(ticket)
             }
-            Err(retry_after_ms) => {
+            Err(wait_ms) => {
                 self.admission_refusals.fetch_add(1, Ordering::Relaxed);
+                // If a probe is inside, the pause after it comes as well.
+                let retry_after_ms = match self.door.is_busy() {
+                    true => wait_ms.max(self.probe_charges().least_pause_ms()),
+                    false => wait_ms,
+                };
                 Answer::Away { retry_after_ms }
             }
         }
     }
 
+    /// The thread of the probe that is inside was charged. On that thread.
+    pub fn charge_probe(&self, charged_bytes: u64) {
+        self.probe_own_bytes
+            .fetch_add(charged_bytes, Ordering::Relaxed);
+    }
+
+    /// What was charged since the latest probe was let in.
+    fn probe_charges(&self) -> ProbeCharges {
+        let begun = self.probe_begun.load(Ordering::Relaxed);
+        ProbeCharges {
+            all_bytes: self.spent().wrapping_sub(begun),
+            own_bytes: self.probe_own_bytes.load(Ordering::Relaxed),
+            limit_bytes: self.limit_bytes(),
+        }
+    }
+
     /// The probe with this ticket has ended. Any thread.
     pub fn probe_ended(&self, ticket: u64, now_ms: u64) {
-        let begun = self.probe_begun.load(Ordering::Relaxed);
-        let charged = self.spent().wrapping_sub(begun);
-        let limit_bytes = self.limit_bytes.load(Ordering::Relaxed);
-        (self.door).end(ticket, now_ms, charged <= limit_bytes / LIGHT_SHARE);
+        self.door.end(ticket, now_ms, self.probe_charges());
     }
 
     /// The breaker of the account's door.

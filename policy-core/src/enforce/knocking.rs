@@ -115,6 +115,14 @@ impl Core {
         })
     }
 
+    /// The thread of the probe with this mark was charged so much, for the account of `payer` or the service around it.
+    /// Nothing if that probe is not inside. Some loads, no lock. On that thread.
+    pub fn charge_probe(&self, payer: PurseId, mark: u32, charged_bytes: u64) {
+        if let Some(gate) = self.gate_of_work(payer, mark) {
+            gate.charge_probe(charged_bytes);
+        }
+    }
+
     /// The status of HTTP with which the door of the service of `payer` turns requests away. No lock. Any thread.
     #[must_use]
     pub fn status_at_door(&self, payer: PurseId) -> u16 {

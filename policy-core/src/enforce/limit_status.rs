@@ -83,7 +83,7 @@ pub struct LimitStatus {
     /// Its limit binds: always, or in duress alone.
     pub binds: bool,
     /// The covering proof that allowances were last given for.
-    pub allowed_since: Option<Epoch>,
+    pub allowed_by: Proof,
     /// What its gate had counted, and when.
     paced: Option<(Instant, u64)>,
     /// What it is charged in a second, in bytes.
@@ -181,7 +181,7 @@ impl LimitStatus {
             self.reserve = None;
             self.survived = Proof::default();
             self.covered = Proof::default();
-            self.allowed_since = None;
+            self.allowed_by = Proof::default();
             self.survival = Survival::default();
         }
         has_lost

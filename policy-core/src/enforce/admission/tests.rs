@@ -368,6 +368,37 @@ fn the_threads_of_one_probe_share_its_allowance() {
     assert!(!graced(&mut one_later, 24));
 }
 
+/// What others were charged while a probe was inside, and what its thread was charged later, is not the probe's.
+#[test]
+fn only_a_probes_own_charges_make_it_heavy() {
+    let core = core(Word { over: true, ..OPEN });
+    let knock = |now_ms| {
+        let request = Request {
+            method: "POST",
+            path: "/",
+            route: 0,
+        };
+        core.ask(PAYER, request, now_ms)
+    };
+    let mut now_ms = 0;
+    let mut mark = 0;
+    // The limit is 1000 bytes.
+    for (own_bytes, pause_ms) in [(0, 100), (500, 6_400), (62, 3_174), (31, 800)] {
+        core.charge_probe(PAYER, mark, 1000);
+        let Answer::Probe(ticket) = knock(now_ms) else {
+            panic!("it is no probe");
+        };
+        core.charge_probe(PAYER, mark, 1000);
+        mark = (ticket & MARK) as u32;
+        gate(&core).pass(1000, 8);
+        core.charge_probe(PAYER, mark, own_bytes);
+        core.probe_ended(PAYER, ticket, now_ms);
+        let retry_after_ms = pause_ms;
+        assert_eq!(knock(now_ms), Answer::Away { retry_after_ms });
+        now_ms += pause_ms;
+    }
+}
+
 /// A scope's work that the service around it has let in is spared at both levels.
 #[test]
 fn a_scopes_work_has_the_allowance_of_the_service_that_let_it_in() {

@@ -105,6 +105,7 @@ struct Doored {
     is_duress: bool,
     only_in_duress: bool,
     sum: Judged,
+    collector: CollectorKind,
 }
 
 const MIB: u64 = 1 << 20;
@@ -161,10 +162,16 @@ impl Doored {
             is_duress: false,
             only_in_duress: false,
             sum: Judged::default(),
+            collector: CollectorKind::G1,
         }
     }
 
     fn turn(&mut self) {
+        self.look();
+    }
+
+    /// A turn; what is needed, and when to look again.
+    fn look(&mut self) -> (Need, Duration) {
         let context = CheckContext {
             ledger: &self.ledger,
             gates: &self.enforcement.gates,
@@ -178,12 +185,12 @@ impl Doored {
             only_in_duress: self.only_in_duress,
             enforced: self.enforced,
             sum: self.sum,
-            collector: Some(CollectorKind::G1),
+            collector: Some(self.collector),
             test_refuse: None,
             now: self.now,
         };
         let mut access = &self.enforcement;
-        (self.evaluation).turn(&context, &mut access, &mut |_, _, _| {});
+        (self.evaluation).turn(&context, &mut access, &mut |_, _, _| {})
     }
 
     fn gate(&self) -> &Gate {
@@ -323,6 +330,27 @@ fn limits_that_bind_in_duress_alone_refuse_nobody_before() {
     account.is_duress = false;
     account.decide();
     assert_eq!(account.word(), (false, false));
+}
+
+/// Who is refused is looked at again sooner where a collection of old memory may not find all of its garbage.
+#[test]
+fn an_account_that_is_over_is_looked_at_again() {
+    for (enforced, collector, again_ms) in [
+        (true, CollectorKind::StopTheWorld, 4_000),
+        (true, CollectorKind::G1, 1_000),
+        (false, CollectorKind::G1, 4_000),
+    ] {
+        let mut account = Doored::new();
+        (account.enforced, account.collector) = (enforced, collector);
+        account.turn();
+        account.keep(70);
+        account.decide();
+        account.turn();
+        account.now += Duration::from_millis(again_ms - 1);
+        assert_eq!(account.look(), (Need::None, Duration::from_millis(1)));
+        account.now += Duration::from_millis(1);
+        assert_eq!(account.look().0, Need::Covering);
+    }
 }
 
 /// Verdicts and reports have one error for one account at one moment: with arrays that are thinned, a class of which
@@ -503,11 +531,30 @@ fn a_program_asks_for_an_account_without_a_door() {
     account.decide();
     assert_eq!(account.word(), (false, true));
     let again = account.gate().ask(6_001, false);
-    assert!(
-        matches!(again, Answer::Probe(_)),
-        "without a pause: {again:?}"
-    );
-    let turned_away = 2 * probes.len() as u64;
+    let Answer::Probe(ticket) = again else {
+        panic!("without a pause: {again:?}");
+    };
+    // What its own thread was charged makes it heavy, and who is turned away meanwhile is told of the pause.
+    account.gate().charge_probe(LIMIT_BYTES / 16);
+    let retry_after_ms = 3_200;
+    let busy = account.gate().ask(6_002, false);
+    assert_eq!(busy, Answer::Away { retry_after_ms });
+    account.gate().pass(LIMIT_BYTES, 8);
+    account.gate().probe_ended(ticket, 6_003);
+    let pausing = account.gate().ask(6_003, false);
+    assert_eq!(pausing, Answer::Away { retry_after_ms });
+    // The pause is forgotten when what was let in has let go of much, and the account is over still.
+    account.keep(40);
+    account.decide();
+    account.let_go(7);
+    account.decide();
+    assert_eq!(account.gate().ask(6_003, false), pausing);
+    account.let_go(9);
+    account.decide();
+    assert_eq!(account.word(), (false, true));
+    let after = account.gate().ask(6_003, false);
+    assert!(matches!(after, Answer::Probe(_)), "{after:?}");
+    let turned_away = 2 * probes.len() as u64 + 3;
     assert_eq!(account.gate().drain().admission_refusals, turned_away);
 }
 

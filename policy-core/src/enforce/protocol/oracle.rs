@@ -10,7 +10,7 @@ use std::sync::Arc;
 use policy_config::Door;
 
 use crate::core::Core;
-use crate::enforce::door::{Answer, LEASE_MS, LONGEST_PAUSE_MS};
+use crate::enforce::door::{Answer, LEASE_MS, LONGEST_HEAVY_PAUSE_MS};
 use crate::enforce::grace::{GRACE_BYTES, SLOW_BYTES_PER_MS, SLOWEST_MS, WAIT_MS, WAITS_MS};
 use crate::enforce::ports::Level;
 use crate::enforce::state::Phase;
@@ -141,7 +141,7 @@ impl Oracle {
         match answer {
             Answer::Away { retry_after_ms } => {
                 self.counted += 1;
-                assert!(retry_after_ms <= LONGEST_PAUSE_MS, "{answer:?}");
+                assert!(retry_after_ms <= LONGEST_HEAVY_PAUSE_MS, "{answer:?}");
             }
             Answer::Probe(ticket) => {
                 let inside = self.probes.insert(gate, (ticket, now_ms));
@@ -158,6 +158,12 @@ impl Oracle {
     pub(super) fn probe_ends(&mut self, core: &Core, payer: PurseId) -> Option<u64> {
         let gate = core.identity.representative(payer);
         self.probes.remove(&gate).map(|(ticket, _)| ticket)
+    }
+
+    /// The probe inside a service: its ticket.
+    pub(super) fn probe_inside(&self, core: &Core, payer: PurseId) -> Option<u64> {
+        let gate = core.identity.representative(payer);
+        self.probes.get(&gate).map(|(ticket, _)| *ticket)
     }
 
     fn at_gate(&self, gate: u32, payer: PurseId) -> Option<&AccountState> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::core::Core;
 use crate::enforce::admission::{Admission, Charged, Step};
+use crate::enforce::door::MARK;
 use crate::enforce::gate::Due;
 use crate::enforce::grace::Grace;
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
@@ -286,6 +287,11 @@ impl State {
             bytes: charge.bytes,
             size_bytes,
         };
+        if self.threads[index].place.is_let_in
+            && let Some(ticket) = self.oracle.probe_inside(core, payer)
+        {
+            core.charge_probe(payer, (ticket & MARK) as u32, charge.bytes);
+        }
         let begun = Admission::begin(core, charged);
         let due = |gate| {
             begun

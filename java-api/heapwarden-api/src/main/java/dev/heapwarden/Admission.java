@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * away. Made by {@link Heapwarden#admission(String, String)}, for {@code try} with resources.
  *
  * <p>While an account is over its limit, one piece of work at a time is let in as a <em>probe</em>, with
- * pauses of 0.1 to 1.6 seconds in between: otherwise nothing could let memory go. The next one comes in
+ * pauses of 0.1 to 6.4 seconds in between: otherwise nothing could let memory go. The next one comes in
  * after the probe was closed, or half a minute after it began.
  *
  * <p>A probe has an allowance: it is not refused by errors before it has allocated a megabyte, or a part of the limit if

@@ -425,6 +425,7 @@ fn methods_of_packages_have_routes_that_end_with_their_account() {
     }
 
     // No policy names it any more: what holds bytes stays, and the account's own purse with it.
+    world.collect();
     adopt(&world, "");
     clean(&world.core, &NoJava);
     let open = |purse| world.core.ledger.is_open(purse);

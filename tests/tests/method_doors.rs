@@ -320,9 +320,10 @@ fn until_desk(jvm: &mut Jvm, what: &str, mut is_so: impl FnMut(&Value) -> bool) 
     account
 }
 
-/// What the methods cost is known, calls inside another are that one's, and at the shut door the price decides.
+/// What the calls of each method allocate and keep is known, and what calls inside another do is that one's. A call that
+/// keeps nothing is a probe all the same: its arguments are not in the price.
 #[test]
-fn methods_with_doors_have_prices_and_cheap_calls_go_in() {
+fn methods_with_doors_have_figures_and_no_price_lets_a_call_in() {
     on_each(&one_jdk_with(Collector::G1, 0), |vm| {
         let methods = ["read", "write", "copy"].map(|method| format!("\"{DESK}#{method}\""));
         let limit = 2 * LIMIT;
@@ -387,7 +388,6 @@ fn methods_with_doors_have_prices_and_cheap_calls_go_in() {
         });
         assert!(filled.is_some(), "{}", jvm.log());
         many(&mut jvm, 100, "read");
-        let before = jvm.accounts().find("desk").cloned().unwrap_or_default();
         let began = Instant::now();
         let (mut asked, mut came, mut wrote, mut went) = (0, 0, 0, 0);
         while began.elapsed() < STEADY {
@@ -401,12 +401,15 @@ fn methods_with_doors_have_prices_and_cheap_calls_go_in() {
         println!(
             "{vm}: {came} of {asked} reads came in, {went} of {wrote} writes, {most_probes} may"
         );
-        assert!(wrote > 2 * most_probes, "{wrote}: too slow");
-        assert_eq!(came, asked, "{vm}: {before:#}\n{}", jvm.log());
-        assert!(went <= most_probes, "{went} of {wrote}, {most_probes} may");
+        assert!(asked + wrote > 2 * most_probes, "{asked}: too slow");
+        assert!(
+            came + went <= most_probes,
+            "{came} of {asked} and {went} of {wrote}, {most_probes} may"
+        );
+        let refused_before = asked + wrote - came - went;
         let account = until_desk(&mut jvm, "refused calls are told", |account| {
-            figure(account, "write", "refused_total") > Some(0)
-                && figure(account, "copy", "refused_total") > Some(0)
+            let refused = |method| figure(account, method, "refused_total").unwrap_or(0);
+            ["read", "write", "copy"].map(refused).iter().sum::<u64>() >= refused_before
         });
         assert_eq!(
             account["refusals_total"], 0,

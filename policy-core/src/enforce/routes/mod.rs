@@ -1,4 +1,5 @@
-//! Routes: what requests of each kind cost, and which go in at a shut door because they keep nothing.
+//! Routes: what requests of each kind cost, and which go in at a shut door because they keep nothing; and what calls of
+//! methods with a door cost, for accounts of packages ([`calls`]). These go in as probes.
 //!
 //! A *route* of a service is the method of a request and the first segments of its path ([`fold`]). Each has
 //! a purse of its own in the ledger, which belongs to the account of its service: a thread that serves a
@@ -16,7 +17,7 @@
 //! 3. A request counts for its route when it comes to the door ([`Routes::came`]). What was born in an epoch is
 //!    held against the requests that came before its end: the first request after a collection notes how many
 //!    came before.
-//! 4. A route is cheap if [`price::Price::is_cheap`]. At a shut door its requests go in as [`Routes::let_in`]
+//! 4. A route of requests is cheap if [`price::Price::is_cheap`]. At a shut door its requests go in as [`Routes::let_in`]
 //!    says. The price is learned anew at each evidence, also while the door is shut.
 //! 5. A route that has kept more than 1/[`KEPT_SHARE`] of the limit since the door was shut is not cheap until the
 //!    door opens, and for [`DISMISSED_MS`] at the least; if the routes of the service together have kept four times

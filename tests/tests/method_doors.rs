@@ -5,8 +5,9 @@ use heapwarden_tests::command::{PATIENCE, poll};
 use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, on_each, one_jdk_with};
 use heapwarden_tests::jvm::{Builder, Jvm, api_user};
 use heapwarden_tests::other_agent;
+use serde_json::Value;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Limits in MiB, and what is held: within the reserve, so that no error is thrown in the middle.
 const LIMIT: u64 = 32;
@@ -278,6 +279,143 @@ fn another_agent_does_not_take_a_door_out() {
         jvm.until_logged("another agent has changed com.acme.desk.Desk: its doors are there again");
         persist(&mut jvm, "desk order", is_away);
         persist(&mut jvm, "desk static", is_away);
+        jvm.finish();
+    });
+}
+
+/// What a `write` or a `copy` keeps and a `read` throws away: arrays of 1,000 bytes, their headers, references.
+const NOTE_BYTES: u64 = 40 * (16 + 1_000) + 16 + 4 * 40;
+/// The time in which prices are learned: more than the shortest window.
+const LEARNING: Duration = Duration::from_secs(14);
+/// Calls while the door is shut, after the first moments.
+const STEADY: Duration = Duration::from_secs(8);
+/// The shortest pause between two probes once two have come in, and how many come in before that.
+const PROBE_PAUSE: Duration = Duration::from_millis(400);
+const FIRST_PROBES: u64 = 3;
+/// Calls of each method that came before it had a route.
+const FIRST_CALLS: u64 = 2;
+
+/// How many of so many calls came in.
+fn many(jvm: &mut Jvm, times: u64, what: &str) -> u64 {
+    let answer = jvm.ask(&format!("many {times} {what}")).join("\n");
+    (answer.parse()).unwrap_or_else(|_| panic!("{what}: {answer}\n{}", jvm.log()))
+}
+
+/// A figure of a route of the desk.
+fn figure(account: &Value, method: &str, name: &str) -> Option<u64> {
+    let routes = account["routes"].as_array()?;
+    let route = format!("{DESK}#{method}");
+    routes.iter().find(|one| one["route"] == *route)?[name].as_u64()
+}
+
+fn until_desk(jvm: &mut Jvm, what: &str, mut is_so: impl FnMut(&Value) -> bool) -> Value {
+    let mut account = Value::Null;
+    let met = poll(PATIENCE, || {
+        jvm.ask("gc");
+        account = jvm.accounts().find("desk").cloned().unwrap_or_default();
+        thread::sleep(Duration::from_millis(200));
+        is_so(&account).then_some(())
+    });
+    assert!(met.is_some(), "{what}: {account:#}\n{}", jvm.log());
+    account
+}
+
+/// What the calls of each method allocate and keep is known, and what calls inside another do is that one's. A call that
+/// keeps nothing is a probe all the same: its arguments are not in the price.
+#[test]
+fn methods_with_doors_have_figures_and_no_price_lets_a_call_in() {
+    on_each(&one_jdk_with(Collector::G1, 0), |vm| {
+        let methods = ["read", "write", "copy"].map(|method| format!("\"{DESK}#{method}\""));
+        let limit = 2 * LIMIT;
+        let account = format!(
+            "[[account]]\nname = \"desk\"\npackages = [\"com.acme.desk\"]\nlimit = \"{limit}MiB\"\ndoor = [{}]\n",
+            methods.join(", ")
+        );
+        let mut jvm = program(vm, &enforced(&account)).start();
+        jvm.until_logged("com.acme.desk.Desk#copy has a door");
+
+        let began = Instant::now();
+        let (mut read, mut wrote, mut copied) = (0, 0, 0);
+        while began.elapsed() < LEARNING {
+            read += many(&mut jvm, 60, "read");
+            wrote += many(&mut jvm, 4, "write");
+            copied += many(&mut jvm, 2, "copy");
+            jvm.ask("gc");
+            thread::sleep(Duration::from_millis(200));
+        }
+        let account = until_desk(&mut jvm, "what methods cost", |account| {
+            let figure = |method, name| figure(account, method, name).unwrap_or(0);
+            let is_true = |method, held: u64| {
+                let error = figure(method, "standard_error_bytes");
+                let live = figure(method, "live_bytes");
+                error > 0 && live.abs_diff(held) <= 3 * error + FIRST_CALLS * NOTE_BYTES
+            };
+            let is_kept = |method| {
+                let kept = figure(method, "kept_bytes_per_call");
+                kept > NOTE_BYTES * 4 / 5 && kept < NOTE_BYTES * 6 / 5
+            };
+            is_true("write", wrote * NOTE_BYTES)
+                && is_true("copy", copied * NOTE_BYTES)
+                && is_kept("write")
+                && is_kept("copy")
+                && figure("read", "kept_bytes_per_call") < 1_024
+                && figure("read", "allocated_bytes_per_call") > NOTE_BYTES * 4 / 5
+                && figure("read", "allocated_bytes_per_call") < NOTE_BYTES * 6 / 5
+        });
+        println!(
+            "{vm}: {read} read, {wrote} wrote, {copied} copied: {:#}",
+            account["routes"]
+        );
+        for (method, calls) in [("read", read), ("write", wrote), ("copy", copied)] {
+            let counted = figure(&account, method, "calls_total").expect("a number");
+            assert!(
+                counted <= calls && counted + FIRST_CALLS >= calls,
+                "{method}: {calls} in truth: {account:#}"
+            );
+            assert_eq!(figure(&account, method, "refused_total"), Some(0));
+        }
+        let routes = account["routes"].as_array().expect("a list");
+        let of_routes: u64 = routes.iter().filter_map(|r| r["live_bytes"].as_u64()).sum();
+        assert!(
+            Some(of_routes) <= account["live_bytes"].as_u64(),
+            "{account:#}"
+        );
+
+        // It fills up.
+        let filled = poll(PATIENCE, || {
+            jvm.ask("gc");
+            (many(&mut jvm, 200, "write") < 200).then_some(())
+        });
+        assert!(filled.is_some(), "{}", jvm.log());
+        many(&mut jvm, 100, "read");
+        let began = Instant::now();
+        let (mut asked, mut came, mut wrote, mut went) = (0, 0, 0, 0);
+        while began.elapsed() < STEADY {
+            came += many(&mut jvm, 40, "read");
+            went += many(&mut jvm, 5, "write") + many(&mut jvm, 5, "copy");
+            (asked, wrote) = (asked + 40, wrote + 10);
+            thread::sleep(Duration::from_millis(20));
+        }
+        let pauses = began.elapsed().as_millis() / PROBE_PAUSE.as_millis();
+        let most_probes = FIRST_PROBES + u64::try_from(pauses).expect("a few");
+        println!(
+            "{vm}: {came} of {asked} reads came in, {went} of {wrote} writes, {most_probes} may"
+        );
+        assert!(asked + wrote > 2 * most_probes, "{asked}: too slow");
+        assert!(
+            came + went <= most_probes,
+            "{came} of {asked} and {went} of {wrote}, {most_probes} may"
+        );
+        let refused_before = asked + wrote - came - went;
+        let account = until_desk(&mut jvm, "refused calls are told", |account| {
+            let refused = |method| figure(account, method, "refused_total").unwrap_or(0);
+            ["read", "write", "copy"].map(refused).iter().sum::<u64>() >= refused_before
+        });
+        assert_eq!(
+            account["refusals_total"], 0,
+            "nothing was thrown: {account:#}"
+        );
+        empty(&mut jvm, "desk", "desk write");
         jvm.finish();
     });
 }

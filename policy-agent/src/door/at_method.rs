@@ -16,6 +16,7 @@ use policy_jvm::{FrameBuffer, Global, Jni, MethodId, Ref, Weak};
 
 use crate::agent::Agent;
 use crate::enforce::door::{Answer, Request};
+use crate::enforce::routes::Found;
 use crate::enforce::throw_points::methods::MethodKey;
 use crate::identity::attribution::{AllocatingThread, Context};
 use crate::identity::loaders::LoaderId;
@@ -177,10 +178,29 @@ impl MethodDoor {
         }
     }
 
+    /// The route of calls that come through this door: of the first account of packages that names the method. None
+    /// where the VM may name the carrier of a virtual thread: its samples would not find the call. Waits for nobody;
+    /// on the calling thread.
+    pub(crate) fn route(&self, agent: &Agent) -> Found {
+        match self.packages.first() {
+            Some(&packages) if !agent.shows_carriers() => {
+                (agent.core.enforcement.routes).find_method(packages, &self.method)
+            }
+            _ => Found::None,
+        }
+    }
+
     /// Asks whether a call may come in that the account of `payer` pays for: from [`MethodDoor::refuser`]. The ticket of a
     /// probe; `None` if it just goes in, or leaves an error pending. On the calling thread, which does nothing
     /// more with the VM.
-    pub(crate) fn enter(&self, agent: &Agent, jni: &Jni, payer: PurseId) -> Option<u64> {
+    /// `route` is the call's, 0 for none.
+    pub(crate) fn enter(
+        &self,
+        agent: &Agent,
+        jni: &Jni,
+        payer: PurseId,
+        route: u32,
+    ) -> Option<u64> {
         let account = agent.core.identity.representative(payer);
         let details = agent.core.enforcement.details.get(account)?.clone()?;
         let refuse_with = details.method_doors.refuse_with;
@@ -193,7 +213,7 @@ impl MethodDoor {
         let request = Request {
             method: "",
             path: "",
-            route: 0,
+            route,
         };
         match agent.core.ask(payer, request, agent.uptime_ms()) {
             Answer::Probe(ticket) | Answer::Free(ticket) => return Some(ticket),

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use policy_config::{DoorMethod, Limit, Matcher, Mode, Policy};
 use policy_jvm::kinds::Class;
-use policy_jvm::{ClassFile, HeldMethod, Jni, Ref, Value, Weak};
+use policy_jvm::{ClassFile, Global, HeldMethod, Jni, Ref, StaticMethod, Value, Weak};
 
 use crate::agent::Agent;
 use crate::identity::loaders::LoaderId;
@@ -66,6 +66,8 @@ pub(crate) struct MethodFitter {
     wanted: Wanted,
     /// Whether doors can be fitted in this JVM, once that is known.
     is_possible: Option<bool>,
+    /// Who is asked.
+    asked: Option<Asked>,
     /// Classes with doors, and those that were tried in vain.
     classes: Vec<Fitted>,
     next_number: i32,
@@ -82,6 +84,7 @@ impl MethodFitter {
             policy: None,
             wanted: Wanted::new(),
             is_possible: None,
+            asked: None,
             classes: Vec::new(),
             next_number: FIRST_NUMBER,
             watch: Watch::default(),
@@ -103,7 +106,7 @@ impl MethodFitter {
             has_changed |= self.look(agent, jni);
         }
         if has_changed {
-            self.publish(agent);
+            self.publish(agent, jni);
         }
         let now = Instant::now();
         if self.classes.is_empty() {
@@ -165,7 +168,10 @@ impl MethodFitter {
     /// Defines what inserted code asks. If that is not possible, the log says why.
     fn prepare(&mut self, agent: &Agent, jni: &Jni) -> bool {
         match prepare(agent, jni) {
-            Ok(()) => true,
+            Ok(asked) => {
+                self.asked = Some(asked);
+                true
+            }
             Err(why) => {
                 self.told.warn(&format!(
                     "methods get no doors: {why}; accounts that name some in `door` are refused by errors alone"
@@ -354,14 +360,14 @@ impl MethodFitter {
             ));
         }
         if !(back.is_empty() && lost.is_empty()) {
-            self.publish(agent);
+            self.publish(agent, jni);
         }
     }
 
     // ---- what others read ----------------------------------------------------------------
 
     /// Tells threads of the program which doors there are, and the enforcer which accounts have one.
-    fn publish(&self, agent: &Agent) {
+    fn publish(&self, agent: &Agent, jni: &Jni) {
         let mut table = Table::default();
         let mut fitted_methods: Vec<DoorMethod> = Vec::new();
         for fitted in &self.classes {
@@ -391,6 +397,12 @@ impl MethodFitter {
         }
         table.doors.sort_by_key(|door| door.number);
         agent.method_doors.publish(table);
+        // Their accounts may be others, and so their routes: whoever is asked from now on knows none.
+        if let Some(asked) = &self.asked
+            && !asked.renew(jni)
+        {
+            tracing::debug!("routes of doors at methods are those of an earlier policy");
+        }
         fitted_methods
             .sort_by(|one, other| (&one.class, &one.method).cmp(&(&other.class, &other.method)));
         agent.core.directory().set_method_doors(fitted_methods);
@@ -435,21 +447,33 @@ fn wanted(policy: &Policy) -> Wanted {
     wanted
 }
 
+/// Who is asked by inserted code.
+struct Asked {
+    half: Global<Class>,
+    install: StaticMethod,
+}
+
+impl Asked {
+    /// Has inserted code ask an object of the Java half that knows nothing yet. False if that failed.
+    fn renew(&self, jni: &Jni) -> bool {
+        let half = self.half.local(jni);
+        let both = half.and_then(|half| jni.static_object(&half, "make", "()Ljava/lang/Object;"));
+        both.is_some_and(|both| self.install.run(jni, &[Value::object(&both)]))
+    }
+}
+
 /// Defines the class that inserted code asks, and has it ask the Java half.
-fn prepare(agent: &Agent, jni: &Jni) -> Result<(), String> {
+fn prepare(agent: &Agent, jni: &Jni) -> Result<Asked, String> {
     fitting::is_possible(agent)?;
     let half = jni.define_in_boot(&agent.jvmti, &JAVA_HALF);
     let half = half.map_err(|why| why.to_string())?;
     let door = jni.define_in_boot(&agent.jvmti, &DOOR_FILE);
     let door = door.map_err(|why| why.to_string())?;
-    let both = jni.static_object(&half, "make", "()Ljava/lang/Object;");
     let install = door.static_method("install", "(Ljava/lang/Object;)V");
-    let installed = (both.zip(install))
-        .is_some_and(|(both, install)| install.run(jni, &[Value::object(&both)]));
-    match installed {
-        true => Ok(()),
-        false => Err("a method of the agent's Java half is missing".to_owned()),
-    }
+    let asked = (half.global().zip(install)).map(|(half, install)| Asked { half, install });
+    asked
+        .filter(|asked| asked.renew(jni))
+        .ok_or_else(|| "a method of the agent's Java half is missing".to_owned())
 }
 
 /// Puts the doors into a class.

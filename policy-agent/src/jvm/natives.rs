@@ -65,7 +65,8 @@ pub(super) fn bind(jni: &Jni, class: &Ref<'_, Class>) -> Result<(), String> {
         NativeMethod::of2::<i32, i64, (), _>("askedEnded", asked_ended),
         NativeMethod::of2::<i32, i32, bool, _>("isInside", is_inside),
         NativeMethod::of1::<i32, i32, _>("refuserAt", refuser_at),
-        NativeMethod::of2::<i32, i32, i64, _>("enterDoor", enter_door),
+        NativeMethod::of1::<i32, i32, _>("routeAt", route_at),
+        NativeMethod::of3::<i32, i32, i32, i64, _>("enterDoor", enter_door),
         NativeMethod::of2::<Thread, Throwable, (), _>("threadEnded", thread_ended),
         NativeMethod::of1::<bool, (), _>("listen", listen),
         NativeMethod::of1::<i32, LongArray, _>("figures", figures),
@@ -403,11 +404,31 @@ fn refuser_at(jni: &Jni, door: i32) -> i32 {
     refuser.map_or(0, |purse| i32::from(purse.get()))
 }
 
-fn enter_door(jni: &Jni, door: i32, payer: i32) -> i64 {
+fn route_at(_: &Jni, door: i32) -> i32 {
+    const LATER: i32 = 0;
+    const NONE: i32 = -1;
+    let Some(agent) = Agent::get() else {
+        return LATER;
+    };
+    // Code asks before its door is published.
+    let Some(door) = agent.method_doors.door(door) else {
+        return LATER;
+    };
+    match door.route(agent) {
+        Found::Known(known) | Found::Rest(known) => i32::try_from(known).unwrap_or(NONE),
+        Found::None => NONE,
+        Found::Later => {
+            agent.metadata_thread.wake();
+            LATER
+        }
+    }
+}
+
+fn enter_door(jni: &Jni, door: i32, payer: i32, route: i32) -> i64 {
     let asked = Agent::get().zip(purse_of(payer));
     let ticket = asked.and_then(|(agent, payer)| {
         let door = agent.method_doors.door(door)?;
-        door.enter(agent, jni, payer)
+        door.enter(agent, jni, payer, u32::try_from(route).unwrap_or(0))
     });
     ticket.map_or(IN, |ticket| {
         sampled_thread::let_in(Some(ticket));

@@ -3,8 +3,9 @@
 //! Runs on the allocating thread. It asks the VM only for what the rule in
 //! [`crate::identity::attribution`] needs: the context class loader (a field read and a tag), the class
 //! (a tag), frames if the policy needs them or somebody wants its stack, and the tag that brings the refund.
-//! If the thread serves a request, its route's purse is charged instead of the service's. Large arrays are thinned before they are charged. It takes no lock, looks up no name and formats nothing. New loaders and
-//! classes get a number and a tag; the agent's threads name them later.
+//! If the thread serves a request, or is in a call that has come through a door, its route's purse is charged instead of
+//! the account's. Large arrays are thinned before they are charged. It takes no lock, looks up no name and formats
+//! nothing. New loaders and classes get a number and a tag; the agent's threads name them later.
 
 use std::cell::Cell;
 
@@ -176,22 +177,26 @@ fn charge_untimed<'a>(
     })
 }
 
-/// The purse of the route that the thread serves, if it belongs to the account that pays; otherwise `payer`. A
+/// The purse of the route that the thread is in, if it belongs to the account that pays; otherwise `payer`. A
 /// route never changes which account pays.
 fn routed(agent: &Agent, event: &SampledAllocation<'_>, payer: PurseId) -> PurseId {
     let thread = event.thread.as_ref();
-    let number = agent
-        .bridge()
-        .zip(thread)
-        .map_or(0, |(bridge, thread)| bridge.thread_scopes().route(thread));
+    let inside = agent.bridge().zip(thread);
+    let inside = inside.map(|(bridge, thread)| bridge.thread_scopes().routes(thread));
     let identity = &agent.core.identity;
-    let route = agent.core.enforcement.routes.purse(number);
-    let of_account = |purse: &PurseId| {
-        let account = identity.representative(*purse);
-        account == identity.representative(payer)
-            && account != u32::from(PurseId::UNACCOUNTED.get())
-    };
-    route.filter(of_account).unwrap_or(payer)
+    let account = identity.representative(payer);
+    if account == u32::from(PurseId::UNACCOUNTED.get()) {
+        return payer;
+    }
+    let routes = &agent.core.enforcement.routes;
+    inside
+        .and_then(|inside| {
+            inside.charged(|number| {
+                let purse = routes.purse(number)?;
+                (identity.representative(purse) == account).then_some(purse)
+            })
+        })
+        .unwrap_or(payer)
 }
 
 /// Whether a tag keeps G1 from freeing a large object of this class early: it is an array of primitives.

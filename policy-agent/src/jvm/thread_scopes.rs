@@ -12,6 +12,7 @@ use policy_jvm::kinds::{Anything, Array, Class, JavaClass, Thread};
 use policy_jvm::{Field, IntField, Jni, JvmTi, KnownClass, Local, Ref};
 
 use crate::enforce::ports::LetIn;
+use crate::enforce::routes::calls::Inside;
 use crate::ledger::PurseId;
 
 /// Entries probed at the most. A table is at most two thirds full.
@@ -62,6 +63,7 @@ pub(crate) struct ThreadScopes {
     masks: IntField<Cell>,
     let_in: IntField<Cell>,
     route: IntField<Cell>,
+    calls: IntField<Cell>,
     inherited: Slot<Inherited>,
 }
 
@@ -152,6 +154,7 @@ impl ThreadScopes {
             masks: int_field(jni, &cell.class, "masks")?,
             let_in: int_field(jni, &cell.class, "letIn")?,
             route: int_field(jni, &cell.class, "route")?,
+            calls: int_field(jni, &cell.class, "calls")?,
             cell,
             inherited: Slot::find(
                 jni,
@@ -195,11 +198,12 @@ impl ThreadScopes {
             .is_some_and(|cell| cell.int(self.masks) > 0)
     }
 
-    /// The number of the route of the request that the calling thread serves, or served last; 0 for none.
-    pub(super) fn route(&self, thread: &Ref<'_, Thread>) -> u32 {
+    /// The routes that the calling thread is in.
+    pub(super) fn routes(&self, thread: &Ref<'_, Thread>) -> Inside {
         let cell = self.find_value(thread, self.locals, &self.cell);
-        let number = cell.map_or(0, |cell| cell.int(self.route));
-        u32::try_from(number).unwrap_or(0)
+        cell.map_or_else(Inside::default, |cell| {
+            Inside::new(cell.int(self.route), cell.int(self.calls))
+        })
     }
 
     /// Whether the calling thread is in what a shut door has let in.

@@ -29,7 +29,7 @@ use crate::core::Core;
 use crate::ledger::{Closed, PurseId};
 use crate::ports::References;
 
-use super::directory::Directory;
+use super::directory::{Directory, RoutesOf};
 use super::loaders::LoaderId;
 
 /// How many unloaded classes make a pass due if no loader has died. Also: how many purses a pass must
@@ -170,7 +170,7 @@ fn close_purses(core: &Core, dead: &[LoaderId]) -> (usize, bool) {
         left |= !is_closed;
     }
     for &id in dead {
-        for purse in directory.route_purses(id) {
+        for purse in directory.route_purses(RoutesOf::Service(id)) {
             left |= !close(&mut directory, purse);
         }
     }
@@ -193,9 +193,14 @@ fn close_purses(core: &Core, dead: &[LoaderId]) -> (usize, bool) {
     }
     for purse in directory.disowned_purses() {
         // A purse that a class may still name waits for the next policy, which makes a pass due.
-        if !core.identity.is_claimed(purse) {
-            left |= !close(&mut directory, purse);
+        if core.identity.is_claimed(purse) {
+            continue;
         }
+        let mut has_routes = false;
+        for route in directory.route_purses(RoutesOf::Packages(purse)) {
+            has_routes |= !close(&mut directory, route);
+        }
+        left |= has_routes || !close(&mut directory, purse);
     }
     // The closed purse may have stood for its account: choose another one.
     for account in accounts {

@@ -83,8 +83,16 @@ enum Owner {
         name: String,
         loader: LoaderId,
     },
-    /// A route of the service that this loader belongs to.
-    Route(LoaderId),
+    Route(RoutesOf),
+}
+
+/// Whose routes they are. Their purses end before its.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RoutesOf {
+    /// The service that this loader belongs to.
+    Service(LoaderId),
+    /// The account of packages with this purse.
+    Packages(PurseId),
 }
 
 /// An account: a name with purses.
@@ -137,8 +145,8 @@ pub struct Directory {
     above: HashMap<PurseId, Arc<str>>,
     /// The purses of scopes, by the loader that determines their service.
     scopes: HashMap<LoaderId, BTreeSet<PurseId>>,
-    /// The purses of routes, by the loader of their service.
-    routes: HashMap<LoaderId, BTreeSet<PurseId>>,
+    /// The purses of routes.
+    routes: HashMap<RoutesOf, BTreeSet<PurseId>>,
     departed: HashMap<Arc<str>, Departed>,
     doors: Doors,
     /// Methods that have a door in at least one class.
@@ -269,9 +277,8 @@ impl Directory {
 
     /// Assigns the purses of the scopes and routes whose service this loader determines.
     fn assign_scopes(&mut self, loader: LoaderId) {
-        for purses in
-            [self.routes.get(&loader), self.scopes.get(&loader)].map(Option::<&BTreeSet<_>>::cloned)
-        {
+        let routes = self.routes.get(&RoutesOf::Service(loader));
+        for purses in [routes, self.scopes.get(&loader)].map(Option::<&BTreeSet<_>>::cloned) {
             for purse in purses.unwrap_or_default() {
                 self.assign(purse);
             }
@@ -297,7 +304,7 @@ impl Directory {
     pub fn is_childless(&self, id: LoaderId) -> bool {
         self.children.get(&id).is_none_or(Vec::is_empty)
             && !self.scopes.contains_key(&id)
-            && !self.routes.contains_key(&id)
+            && !self.routes.contains_key(&RoutesOf::Service(id))
     }
 
     /// Forgets a loader, which must be childless.
@@ -358,22 +365,28 @@ impl Directory {
         scopes.map(|(&purse, _)| purse).collect()
     }
 
-    /// Whether a loader that lives is known to belong to a service, or to the program.
-    pub fn has_service(&self, id: LoaderId) -> bool {
-        let lives = self.loaders.get(&id).is_some_and(|loader| !loader.gone);
-        lives && self.service_of(id, MOST_PARENTS).is_some()
+    /// Whether there may be routes: a loader lives and is known to belong to a service, or to the program; or the
+    /// policy in force has the account of packages.
+    pub fn may_have_routes(&self, of: RoutesOf) -> bool {
+        match of {
+            RoutesOf::Service(id) => {
+                let lives = self.loaders.get(&id).is_some_and(|loader| !loader.gone);
+                lives && self.service_of(id, MOST_PARENTS).is_some()
+            }
+            RoutesOf::Packages(purse) => self.account_of_packages(purse).is_some(),
+        }
     }
 
-    /// Enters the purse of a route of the service that this loader belongs to.
-    pub fn enter_route(&mut self, purse: PurseId, loader: LoaderId) {
-        self.owners.insert(purse, Owner::Route(loader));
-        self.routes.entry(loader).or_default().insert(purse);
+    /// Enters the purse of a route.
+    pub fn enter_route(&mut self, purse: PurseId, of: RoutesOf) {
+        self.owners.insert(purse, Owner::Route(of));
+        self.routes.entry(of).or_default().insert(purse);
         self.assign(purse);
     }
 
-    /// The purses of the routes of the service that this loader belongs to.
-    pub fn route_purses(&self, loader: LoaderId) -> Vec<PurseId> {
-        let purses = self.routes.get(&loader);
+    /// The purses of these routes.
+    pub fn route_purses(&self, of: RoutesOf) -> Vec<PurseId> {
+        let purses = self.routes.get(&of);
         purses.map_or_else(Vec::new, |purses| purses.iter().copied().collect())
     }
 
@@ -437,7 +450,7 @@ impl Directory {
         match self.owners.remove(&purse) {
             Some(Owner::Loader(id)) => self.remove_loader(id),
             Some(Owner::Scope { loader, .. }) => self.forget_scope(purse, loader),
-            Some(Owner::Route(loader)) => self.forget_route(purse, loader),
+            Some(Owner::Route(of)) => self.forget_route(purse, of),
             Some(Owner::Packages { .. }) | None => {}
         }
         let name = self.of_purse.remove(&purse)?;
@@ -464,11 +477,11 @@ impl Directory {
         self.detach(purse);
     }
 
-    fn forget_route(&mut self, purse: PurseId, loader: LoaderId) {
-        if let Some(routes) = self.routes.get_mut(&loader) {
+    fn forget_route(&mut self, purse: PurseId, of: RoutesOf) {
+        if let Some(routes) = self.routes.get_mut(&of) {
             routes.remove(&purse);
             if routes.is_empty() {
-                self.routes.remove(&loader);
+                self.routes.remove(&of);
             }
         }
     }
@@ -667,8 +680,8 @@ impl Directory {
     /// The loader of the deployment that the purse, or the route with this purse, belongs to.
     fn loader_id_of(&self, purse: PurseId) -> Option<LoaderId> {
         match self.owners.get(&purse)? {
-            Owner::Loader(id) | Owner::Route(id) => Some(*id),
-            Owner::Packages { .. } | Owner::Scope { .. } => None,
+            Owner::Loader(id) | Owner::Route(RoutesOf::Service(id)) => Some(*id),
+            Owner::Packages { .. } | Owner::Scope { .. } | Owner::Route(_) => None,
         }
     }
 

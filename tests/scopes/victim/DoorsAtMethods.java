@@ -24,6 +24,7 @@ import java.util.function.Function;
  *
  * <pre>
  * desk WHAT              does it at the desk, see there
+ * many TIMES WHAT        the same so often; says how many came in
  * virtual WHAT           the same on a virtual thread; says "none" before JDK 21
  * scope NAME WHAT        the same in a scope
  * neighbour, late        calls their doors
@@ -45,6 +46,7 @@ public final class DoorsAtMethods {
         DESK.apply("ran");
         Map<String, Protocol.Command> commands = new HashMap<>();
         commands.put("desk", words -> tell(call(DESK, what(words, 1))));
+        commands.put("many", words -> many(Integer.parseInt(words[1]), what(words, 2)));
         commands.put("virtual", words -> virtual(() -> call(DESK, what(words, 1))));
         commands.put(
                 "scope",
@@ -90,6 +92,14 @@ public final class DoorsAtMethods {
             answer = "turned away " + refused.getClass().getName() + ": " + refused.getMessage() + cause;
         }
         return answer + " " + ((Integer) desk.apply("ran") - before);
+    }
+
+    private static void many(int times, String what) {
+        int in = 0;
+        for (int i = 0; i < times; i++) {
+            in += call(DESK, what).startsWith("in ") ? 1 : 0;
+        }
+        tell(Integer.toString(in));
     }
 
     private static void virtual(Callable<String> work) throws Exception {

@@ -167,7 +167,11 @@ fn one_account_of_many_services_has_one_budget() {
     world.loader = own;
     // As after a reload that gives both services one account.
     let account = PurseId::new(world.account() as u16);
-    for purse in world.core.directory().route_purses(loader) {
+    for purse in world
+        .core
+        .directory()
+        .route_purses(RoutesOf::Service(loader))
+    {
         world.core.identity.set_representative(purse, account);
     }
     world.core.identity.set_representative(other, account);

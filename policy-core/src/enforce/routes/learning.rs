@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use crate::core::Core;
 use crate::enforce::gate::Gate;
+use crate::identity::directory::RoutesOf;
 use crate::ledger::{Epoch, PurseId};
 use crate::sampling::standard_error_bytes;
 use crate::sync::Ordering;
@@ -243,6 +244,8 @@ impl Routes {
                     learned.dismissed |= kept > terms.limit_bytes / KEPT_SHARE;
                 }
             }
+            // Rule 4 of the calls.
+            let may_be_cheap = matches!(entry.of, RoutesOf::Service(_));
             let mut shown = 0u64;
             let none_is_cheap = all_kept > ALL_KEPT * (terms.limit_bytes / KEPT_SHARE);
             for found in of_service {
@@ -253,7 +256,7 @@ impl Routes {
                 };
                 let learned = &mut name.learned;
                 learned.dismissed |= none_is_cheap && learned.was_free;
-                let cheap = learned.price.is_cheap() && !learned.dismissed;
+                let cheap = may_be_cheap && learned.price.is_cheap() && !learned.dismissed;
                 learned.was_free |= cheap;
                 let price = learned.price;
                 route

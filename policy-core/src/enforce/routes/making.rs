@@ -3,6 +3,7 @@
 use super::learned::Learned;
 use super::{Book, Charged, MOST_PEAK, NUMBER_BITS, Name, PEAK_UNIT_BYTES, REST, Routes, Wanted};
 use crate::core::Core;
+use crate::identity::directory::RoutesOf;
 use crate::ledger::PurseId;
 use crate::sync::Ordering;
 
@@ -42,15 +43,19 @@ impl Routes {
     }
 
     fn make(&self, core: &Core, wanted: Wanted) {
-        let Some(service) = core.identity.loaders.owner(wanted.loader).any_purse() else {
+        let owner = match wanted.of {
+            RoutesOf::Service(loader) => core.identity.loaders.owner(loader).any_purse(),
+            RoutesOf::Packages(purse) => Some(purse),
+        };
+        let Some(owner) = owner else {
             return;
         };
         let mut directory = core.directory();
-        if !directory.has_service(wanted.loader) {
+        if !directory.may_have_routes(wanted.of) {
             return;
         }
         let mut book = self.book();
-        let Some(place) = book.place_of(wanted.loader) else {
+        let Some(place) = book.place_of(wanted.of) else {
             return;
         };
         let routes = self.services[place].get_or_init(Box::default);
@@ -71,9 +76,9 @@ impl Routes {
                 return;
             };
             // As the enforcer will set it from the directory.
-            let account = PurseId::new(core.identity.representative(service) as u16);
+            let account = PurseId::new(core.identity.representative(owner) as u16);
             core.identity.set_representative(purse, account);
-            directory.enter_route(purse, wanted.loader);
+            directory.enter_route(purse, wanted.of);
             let current = core.ledger.epochs().current();
             entry.names[at] = Some(Name {
                 route: name.to_owned(),

@@ -1,4 +1,5 @@
-//! Routes: what requests of each kind cost, and which go in at a shut door because they keep nothing.
+//! Routes: what requests of each kind cost, and which go in at a shut door because they keep nothing; and what calls of
+//! methods with a door cost, for accounts of packages ([`calls`]). These go in as probes.
 //!
 //! A *route* of a service is the method of a request and the first segments of its path ([`fold`]). Each has
 //! a purse of its own in the ledger, which belongs to the account of its service: a thread that serves a
@@ -16,7 +17,7 @@
 //! 3. A request counts for its route when it comes to the door ([`Routes::came`]). What was born in an epoch is
 //!    held against the requests that came before its end: the first request after a collection notes how many
 //!    came before.
-//! 4. A route is cheap if [`price::Price::is_cheap`]. At a shut door its requests go in as [`Routes::let_in`]
+//! 4. A route of requests is cheap if [`price::Price::is_cheap`]. At a shut door its requests go in as [`Routes::let_in`]
 //!    says. The price is learned anew at each evidence, also while the door is shut.
 //! 5. A route that has kept more than 1/[`KEPT_SHARE`] of the limit since the door was shut is not cheap until the
 //!    door opens, and for [`DISMISSED_MS`] at the least; if the routes of the service together have kept four times
@@ -45,6 +46,7 @@
 //!   charged to the service and to no route, and the account stays over: the route looks cheap, and each request that
 //!   goes in may start more. The price sees no part of that; the errors beyond the reserve do.
 
+pub mod calls;
 pub mod fold;
 mod learned;
 pub mod learning;
@@ -62,7 +64,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 
 use crossbeam_queue::ArrayQueue;
+use policy_config::DoorMethod;
 
+use crate::identity::directory::RoutesOf;
 use crate::identity::loaders::LoaderId;
 use crate::ledger::{Epoch, Ledger, PurseId};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -134,15 +138,15 @@ struct Route {
 /// What the agent's threads know.
 #[derive(Default)]
 struct Book {
-    /// The place of each service, by its loader.
-    places: HashMap<LoaderId, usize>,
+    /// The place of each service, and of each account of packages.
+    places: HashMap<RoutesOf, usize>,
     services: HashMap<usize, Entry>,
     /// The place of each route, by its purse.
     of_purse: HashMap<PurseId, (usize, usize)>,
 }
 
 struct Entry {
-    loader: LoaderId,
+    of: RoutesOf,
     /// By place.
     names: Vec<Option<Name>>,
     /// No purse was to be had.
@@ -161,7 +165,7 @@ struct Name {
 
 /// A request of a route that does not exist yet.
 struct Wanted {
-    loader: LoaderId,
+    of: RoutesOf,
     route: String,
 }
 
@@ -313,13 +317,23 @@ impl Routes {
     /// The number of a route of the service with this loader; asks for one that does not exist. Waits for
     /// nobody. On the thread of a request.
     pub fn find(&self, loader: LoaderId, method: &str, path: &str) -> Found {
+        self.find_named(RoutesOf::Service(loader), || fold::fold(method, path))
+    }
+
+    /// The number of the route of calls that come through a door at this method, of the account of packages with
+    /// this purse; asks for one that does not exist. Waits for nobody. On the thread of a call.
+    pub fn find_method(&self, packages: PurseId, method: &DoorMethod) -> Found {
+        self.find_named(RoutesOf::Packages(packages), || method.to_string())
+    }
+
+    fn find_named(&self, of: RoutesOf, route: impl FnOnce() -> String) -> Found {
         let book = match self.book.try_lock() {
             Ok(book) => book,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return Found::Later,
         };
-        let route = fold::fold(method, path);
-        if let Some(&place) = book.places.get(&loader) {
+        let route = route();
+        if let Some(&place) = book.places.get(&of) {
             if let Some(found) = book
                 .services
                 .get(&place)
@@ -331,7 +345,7 @@ impl Routes {
             return Found::None;
         }
         // If there is no room, the next request asks again.
-        let _ = self.wanted.push(Wanted { loader, route });
+        let _ = self.wanted.push(Wanted { of, route });
         Found::Later
     }
 
@@ -360,9 +374,9 @@ impl Routes {
         };
         entry.names[at] = None;
         if entry.names.iter().all(Option::is_none) {
-            let loader = entry.loader;
+            let of = entry.of;
             book.services.remove(&place);
-            book.places.remove(&loader);
+            book.places.remove(&of);
         }
     }
 
@@ -401,14 +415,14 @@ impl Routes {
 
 impl Book {
     /// The place of a service, a new one if it has none; `None` if all are taken.
-    fn place_of(&mut self, loader: LoaderId) -> Option<usize> {
-        if let Some(&place) = self.places.get(&loader) {
+    fn place_of(&mut self, of: RoutesOf) -> Option<usize> {
+        if let Some(&place) = self.places.get(&of) {
             return Some(place);
         }
         let place = (0..MOST_SERVICES).find(|place| !self.services.contains_key(place))?;
-        self.places.insert(loader, place);
+        self.places.insert(of, place);
         let entry = Entry {
-            loader,
+            of,
             names: (0..PLACES).map(|_| None).collect(),
             is_full: false,
             shut: None,

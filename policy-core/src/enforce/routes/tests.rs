@@ -362,3 +362,156 @@ fn at_a_shut_door_cheap_routes_go_in_and_growing_and_new_ones_do_not() {
     assert_eq!(u64::from(came_in[0]) + 600, row.calls - row.refused);
     assert!(world.row("POST /a").refused > 2_900);
 }
+
+/// Of the account of packages in the policy of [`with_packages`].
+const PACKAGES: &str =
+    "[[account]]\nname = \"/shop\"\npackages = [\"com.acme\"]\nlimit = \"64MiB\"\n";
+
+/// A world whose account is one of packages.
+fn with_packages() -> World {
+    let world = World::new();
+    let purse = world.core.ledger.open_purse().expect("room");
+    adopt(&world, PACKAGES);
+    world.core.directory().enter_packages(purse, 0);
+    world.core.identity.set_representative(purse, purse);
+    let gate = world.core.enforcement.gates.make(purse.get().into());
+    gate.expect("memory").set_marks(LIMIT, u64::MAX, u64::MAX);
+    World {
+        service: purse,
+        ..world
+    }
+}
+
+fn adopt(world: &World, policy: &str) {
+    let policy = policy_config::parse(policy).policy.expect("a valid policy");
+    world.core.directory().adopt(policy.into());
+}
+
+/// The route of a method of the account of packages.
+fn method(world: &World, name: &str) -> u32 {
+    find(world, name);
+    world.core.enforcement.routes.make_wanted(&world.core);
+    match find(world, name) {
+        Found::Known(number) => number,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+fn find(world: &World, name: &str) -> Found {
+    let method = DoorMethod {
+        class: "com.acme.Desk".to_owned(),
+        method: name.to_owned(),
+    };
+    (world.core.enforcement.routes).find_method(world.service, &method)
+}
+
+#[test]
+fn methods_of_packages_have_routes_that_end_with_their_account() {
+    let mut world = with_packages();
+    let (write, read) = (method(&world, "write"), method(&world, "read"));
+    world.train(write, 0, 30_000);
+    world.train(read, 30_000, 0);
+    let price = world.row("com.acme.Desk#write").price;
+    assert!((25_000..35_000).contains(&price.kept_bytes), "{price:?}");
+    assert!(world.row("com.acme.Desk#read").price.is_cheap());
+    world.shut(true);
+    world.learn();
+    // Its arguments are not in the price of a call.
+    assert!(!world.comes_in(read, 30_000, 0) && !world.comes_in(write, 0, 0));
+    let routes = &world.core.enforcement.routes;
+    let purses = [read, write].map(|number| routes.purse(number).expect("it has one"));
+    for purse in purses {
+        let account = world.core.identity.representative(purse);
+        assert_eq!(account, u32::from(world.service.get()));
+    }
+
+    // No policy names it any more: what holds bytes stays, and the account's own purse with it.
+    adopt(&world, "");
+    clean(&world.core, &NoJava);
+    let open = |purse| world.core.ledger.is_open(purse);
+    assert!(!open(purses[0]) && open(purses[1]) && open(world.service));
+    assert_eq!(find(&world, "late"), Found::Later);
+    world.core.enforcement.routes.make_wanted(&world.core);
+    let of = RoutesOf::Packages(world.service);
+    assert!(world.core.directory().route_purses(of).contains(&purses[1]));
+    world.let_go();
+    world.collect();
+    clean(&world.core, &NoJava);
+    let open = |purse| world.core.ledger.is_open(purse);
+    assert!(!open(purses[1]) && !open(world.service));
+    assert!(world.core.directory().route_purses(of).is_empty());
+}
+
+/// A call of a method with a door, on a thread: it counts if it begins. What its work allocates is charged to the
+/// thread's route.
+fn call(
+    world: &mut World,
+    cell: &mut calls::model::Cell,
+    route: u32,
+    work: impl FnOnce(&mut World, &mut calls::model::Cell, u32),
+) {
+    let level = cell.begin(route);
+    if level.is_some() {
+        let current = world.core.ledger.epochs().current();
+        world.core.enforcement.routes.came(route, current);
+    }
+    let charged = cell.inside().charged(Some).unwrap_or(0);
+    work(world, cell, charged);
+    if let Some(level) = level {
+        cell.end(level);
+    }
+}
+
+#[test]
+fn a_method_that_grows_through_another_door_is_the_dear_one() {
+    let mut world = with_packages();
+    let (outer, inner) = (method(&world, "outer"), method(&world, "inner"));
+    let mut cell = calls::model::Cell::default();
+    for _ in 0..15 {
+        for _ in 0..40 {
+            call(&mut world, &mut cell, outer, |world, cell, charged| {
+                call(world, cell, inner, |world, _, charged| {
+                    world.allocate(charged, 20_000, true);
+                });
+                world.allocate(charged, 3_000, false);
+            });
+            call(&mut world, &mut cell, inner, |world, _, charged| {
+                world.allocate(charged, 3_000, false);
+            });
+        }
+        world.collect();
+    }
+    let (outer, inner) = (
+        world.row("com.acme.Desk#outer"),
+        world.row("com.acme.Desk#inner"),
+    );
+    assert_eq!((outer.calls, inner.calls), (600, 600));
+    assert!(!outer.price.is_cheap() && inner.price.is_cheap());
+    assert!(outer.price.kept_bytes > 15_000, "{outer:?}");
+}
+
+#[test]
+fn a_method_that_keeps_is_not_cheap_for_being_called_inside_others() {
+    let mut world = with_packages();
+    let (outer, inner) = (method(&world, "outer"), method(&world, "inner"));
+    let mut cell = calls::model::Cell::default();
+    for _ in 0..15 {
+        for _ in 0..10 {
+            call(&mut world, &mut cell, outer, |world, cell, _| {
+                for _ in 0..99 {
+                    call(world, cell, inner, |_, _, _| {});
+                }
+            });
+            call(&mut world, &mut cell, inner, |world, _, charged| {
+                world.allocate(charged, 20_000, true);
+            });
+        }
+        world.collect();
+    }
+    let inner = world.row("com.acme.Desk#inner");
+    assert_eq!(inner.calls, 150);
+    assert!(
+        !inner.price.is_cheap() && inner.price.kept_bytes > 15_000,
+        "{inner:?}"
+    );
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use policy_config::{Charge, Matcher};
 
-use super::{Account, Directory, LoaderIdentity, MOST_PARENTS, Owner};
+use super::{Account, Directory, LoaderIdentity, MOST_PARENTS, Owner, RoutesOf};
 use crate::identity::loaders::LoaderId;
 use crate::identity::names::ServiceName;
 use crate::ledger::PurseId;
@@ -48,11 +48,12 @@ impl Directory {
             return;
         }
         let name = match self.owners.get(&purse) {
-            Some(Owner::Loader(id) | Owner::Route(id)) => self
+            Some(Owner::Loader(id) | Owner::Route(RoutesOf::Service(id))) => self
                 .service_of(*id, MOST_PARENTS)
                 .cloned()
                 .map(|s| self.service_account(&s)),
-            Some(Owner::Packages { account, .. }) => self.package_account(account),
+            Some(Owner::Packages { .. }) => self.account_of_packages(purse),
+            Some(Owner::Route(RoutesOf::Packages(of))) => self.account_of_packages(*of),
             Some(Owner::Scope { .. }) | None => None,
         };
         self.join(purse, name.unwrap_or_else(|| UNACCOUNTED.into()));
@@ -137,6 +138,14 @@ impl Directory {
             account.service.clone_from(&service.name);
         }
         name
+    }
+
+    /// The account of packages with this purse, if the policy in force has it.
+    pub(super) fn account_of_packages(&self, purse: PurseId) -> Option<Arc<str>> {
+        match self.owners.get(&purse)? {
+            Owner::Packages { account, .. } => self.package_account(account),
+            _ => None,
+        }
     }
 
     /// The account of that name, if the policy in force has it as a package account. The accounts that

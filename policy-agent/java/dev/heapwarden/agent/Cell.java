@@ -4,7 +4,8 @@ import java.lang.ref.WeakReference;
 
 /**
  * One thread's open scopes, and the scope it entered last. Confined to its thread, but for the
- * agent, which reads {@link #purse}, {@link #masks}, {@link #letIn} and {@link #route} of a stopped or of its own thread.
+ * agent, which reads {@link #purse}, {@link #masks}, {@link #letIn}, {@link #route} and {@link #calls} of a stopped or of
+ * its own thread.
  *
  * <p>Its only place among the values of thread-locals is {@link Cells#CELLS}: the agent looks for the
  * class.
@@ -17,6 +18,14 @@ public final class Cell {
     static final int CLOSED = -1;
 
     private static final int FIRST_ROOM = 4;
+
+    /** Bits of a route's number in {@link #calls}, and those that tell the routes of one account apart. */
+    private static final int CALL_BITS = 16;
+
+    private static final int ROUTE_BITS = 6;
+
+    private static final int OUTER = 1;
+    private static final int INNER = 2;
 
     /**
      * The purse in force, 0 for none. Written last when a scope is entered and first when one is
@@ -40,6 +49,13 @@ public final class Cell {
      * code rarely runs on such a thread, and the agent looks whether the route is of the account that pays.
      */
     int route;
+
+    /**
+     * The routes of the calls that the thread is in, of methods with a door: the outermost one in the lower half,
+     * in the upper half one of another account inside it; 0 for none. The rules are those of {@code
+     * policy_core::enforce::routes::calls}.
+     */
+    int calls;
 
     /** Where the thread's requests are folded; made for the first. */
     private RoutePath path;
@@ -79,6 +95,29 @@ public final class Cell {
         this.number = number;
         this.base = base;
         this.purse = base == null ? 0 : base.purse;
+    }
+
+    /** Whether a call of this route may {@link #begin}: no call of its account is open, and there is room. */
+    boolean mayBegin(int begun) {
+        int open = calls;
+        return open == 0
+                || open >>> CALL_BITS == 0 && begun - 1 >>> ROUTE_BITS != open - 1 >>> ROUTE_BITS;
+    }
+
+    /**
+     * A call of this route begins.
+     *
+     * @return for {@link #end}, not 0
+     */
+    int begin(int begun) {
+        int open = calls;
+        calls = open | begun << (open == 0 ? 0 : CALL_BITS);
+        return open == 0 ? OUTER : INNER;
+    }
+
+    /** A call has ended, and whatever it was around whose end was not told. */
+    void end(int level) {
+        calls = level == OUTER ? 0 : calls & (1 << CALL_BITS) - 1;
     }
 
     /** Where the thread's requests are folded. */

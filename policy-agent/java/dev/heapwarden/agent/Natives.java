@@ -147,12 +147,21 @@ final class Natives {
     static native int refuserAt(int door);
 
     /**
+     * The number of the route of calls through this door. They are counted by {@link #came}.
+     *
+     * @param door the number of a door at a method
+     * @return 0: not yet, ask again at the next call; -1: they have none
+     */
+    static native int routeAt(int door);
+
+    /**
      * Asks whether the calling thread may enter the method at this door. Throws the account's error if not.
      *
      * @param payer from {@link #refuserAt}
+     * @param route the number of the call's route; 0 for none
      * @return 0: let in. More: let in as the probe with this ticket, see {@link #askedEnded}
      */
-    static native long enterDoor(int door, int payer);
+    static native long enterDoor(int door, int payer, int route);
 
     /** See {@link Uncaught#ended}: counts and logs the thread if the agent threw this error. */
     static native void threadEnded(Thread thread, Throwable error);

@@ -8,11 +8,14 @@ import java.util.function.Function;
 
 /**
  * What a policy puts doors at: {@code order} in all its overloads, {@code take}, which is static, and {@code
- * outer} and {@code visit}, which call {@code order}, and {@code stock}, which holds more. Each loader may have one.
+ * outer} and {@code visit}, which call {@code order}, and {@code stock}, which holds more. {@code read} makes garbage,
+ * {@code write} keeps as much, and so does {@code copy}, by {@code write}. Each loader may have one.
  */
 public final class Desk implements Function<String, Object> {
     private static final int PIECE = 64 << 10;
     private static final List<byte[]> HELD = new ArrayList<>();
+    private static final List<byte[][]> NOTES = new ArrayList<>();
+    private static volatile Object sink;
     private static final AtomicInteger RAN = new AtomicInteger();
     private static final CountDownLatch VISITED = new CountDownLatch(1);
     private static final CountDownLatch GO_ON = new CountDownLatch(1);
@@ -28,7 +31,14 @@ public final class Desk implements Function<String, Object> {
                 return stock(Integer.parseInt(words[1]));
             case "drop":
                 HELD.clear();
+                NOTES.clear();
                 return "dropped";
+            case "read":
+                return read();
+            case "write":
+                return write();
+            case "copy":
+                return copy();
             case "ran":
                 return RAN.get();
             case "order":
@@ -114,6 +124,29 @@ public final class Desk implements Function<String, Object> {
         VISITED.countDown();
         await(GO_ON);
         return inner();
+    }
+
+    private static int read() {
+        sink = note();
+        sink = null;
+        return RAN.incrementAndGet();
+    }
+
+    private static int write() {
+        NOTES.add(note());
+        return RAN.incrementAndGet();
+    }
+
+    private static int copy() {
+        return write();
+    }
+
+    private static byte[][] note() {
+        byte[][] note = new byte[40][];
+        for (int i = 0; i < note.length; i++) {
+            note[i] = new byte[1000];
+        }
+        return note;
     }
 
     private static int enter(int times) {

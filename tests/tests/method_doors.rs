@@ -292,8 +292,6 @@ const STEADY: Duration = Duration::from_secs(8);
 /// The shortest pause between two probes once two have come in, and how many come in before that.
 const PROBE_PAUSE: Duration = Duration::from_millis(400);
 const FIRST_PROBES: u64 = 3;
-/// Calls of each method that came before it had a route.
-const FIRST_CALLS: u64 = 2;
 
 /// How many of so many calls came in.
 fn many(jvm: &mut Jvm, times: u64, what: &str) -> u64 {
@@ -308,9 +306,16 @@ fn figure(account: &Value, method: &str, name: &str) -> Option<u64> {
     routes.iter().find(|one| one["route"] == *route)?[name].as_u64()
 }
 
-fn until_desk(jvm: &mut Jvm, what: &str, mut is_so: impl FnMut(&Value) -> bool) -> Value {
+/// Does something, and looks at the account, until it is so.
+fn until_desk(
+    jvm: &mut Jvm,
+    what: &str,
+    mut is_so: impl FnMut(&Value) -> bool,
+    mut meanwhile: impl FnMut(&mut Jvm),
+) -> Value {
     let mut account = Value::Null;
     let met = poll(PATIENCE, || {
+        meanwhile(jvm);
         jvm.ask("gc");
         account = jvm.accounts().find("desk").cloned().unwrap_or_default();
         thread::sleep(Duration::from_millis(200));
@@ -324,7 +329,9 @@ fn until_desk(jvm: &mut Jvm, what: &str, mut is_so: impl FnMut(&Value) -> bool) 
 /// keeps nothing is a probe all the same: its arguments are not in the price.
 #[test]
 fn methods_with_doors_have_figures_and_no_price_lets_a_call_in() {
-    on_each(&one_jdk_with(Collector::G1, 0), |vm| {
+    // Before JDK 25, arrays of a thousand bytes may count for too much (JDK-8356372).
+    let newest = every_jdk_with(Collector::G1).pop().expect("there is one");
+    on_each(&[newest], |vm| {
         let methods = ["read", "write", "copy"].map(|method| format!("\"{DESK}#{method}\""));
         let limit = 2 * LIMIT;
         let account = format!(
@@ -334,8 +341,30 @@ fn methods_with_doors_have_figures_and_no_price_lets_a_call_in() {
         let mut jvm = program(vm, &enforced(&account)).start();
         jvm.until_logged("com.acme.desk.Desk#copy has a door");
 
-        let began = Instant::now();
+        // A method has a route some time after its first call.
         let (mut read, mut wrote, mut copied) = (0, 0, 0);
+        let begun = until_desk(
+            &mut jvm,
+            "methods have routes",
+            |account| {
+                ["read", "write", "copy"]
+                    .iter()
+                    .all(|method| figure(account, method, "calls_total") > Some(0))
+            },
+            |jvm| {
+                read += many(jvm, 1, "read");
+                wrote += many(jvm, 1, "write");
+                copied += many(jvm, 1, "copy");
+            },
+        );
+        let early =
+            |method, calls: u64| calls - figure(&begun, method, "calls_total").expect("a number");
+        let early = [
+            early("read", read),
+            early("write", wrote),
+            early("copy", copied),
+        ];
+        let began = Instant::now();
         while began.elapsed() < LEARNING {
             read += many(&mut jvm, 60, "read");
             wrote += many(&mut jvm, 4, "write");
@@ -343,35 +372,38 @@ fn methods_with_doors_have_figures_and_no_price_lets_a_call_in() {
             jvm.ask("gc");
             thread::sleep(Duration::from_millis(200));
         }
-        let account = until_desk(&mut jvm, "what methods cost", |account| {
-            let figure = |method, name| figure(account, method, name).unwrap_or(0);
-            let is_true = |method, held: u64| {
-                let error = figure(method, "standard_error_bytes");
-                let live = figure(method, "live_bytes");
-                error > 0 && live.abs_diff(held) <= 3 * error + FIRST_CALLS * NOTE_BYTES
-            };
-            let is_kept = |method| {
-                let kept = figure(method, "kept_bytes_per_call");
-                kept > NOTE_BYTES * 4 / 5 && kept < NOTE_BYTES * 6 / 5
-            };
-            is_true("write", wrote * NOTE_BYTES)
-                && is_true("copy", copied * NOTE_BYTES)
-                && is_kept("write")
-                && is_kept("copy")
-                && figure("read", "kept_bytes_per_call") < 1_024
-                && figure("read", "allocated_bytes_per_call") > NOTE_BYTES * 4 / 5
-                && figure("read", "allocated_bytes_per_call") < NOTE_BYTES * 6 / 5
-        });
+        let account = until_desk(
+            &mut jvm,
+            "what methods cost",
+            |account| {
+                let figure = |method, name| figure(account, method, name).unwrap_or(0);
+                let is_true = |method, calls: u64| {
+                    let error = figure(method, "standard_error_bytes");
+                    let live = figure(method, "live_bytes");
+                    error > 0 && live.abs_diff(calls * NOTE_BYTES) <= 3 * error
+                };
+                let is_kept = |method| {
+                    let kept = figure(method, "kept_bytes_per_call");
+                    kept > NOTE_BYTES * 4 / 5 && kept < NOTE_BYTES * 6 / 5
+                };
+                is_true("write", wrote - early[1])
+                    && is_true("copy", copied - early[2])
+                    && is_kept("write")
+                    && is_kept("copy")
+                    && figure("read", "kept_bytes_per_call") < 1_024
+                    && figure("read", "allocated_bytes_per_call") > NOTE_BYTES * 4 / 5
+                    && figure("read", "allocated_bytes_per_call") < NOTE_BYTES * 6 / 5
+            },
+            |_| (),
+        );
         println!(
             "{vm}: {read} read, {wrote} wrote, {copied} copied: {:#}",
             account["routes"]
         );
-        for (method, calls) in [("read", read), ("write", wrote), ("copy", copied)] {
-            let counted = figure(&account, method, "calls_total").expect("a number");
-            assert!(
-                counted <= calls && counted + FIRST_CALLS >= calls,
-                "{method}: {calls} in truth: {account:#}"
-            );
+        let truth = [("read", read), ("write", wrote), ("copy", copied)];
+        for ((method, calls), early) in truth.into_iter().zip(early) {
+            let counted = figure(&account, method, "calls_total");
+            assert_eq!(counted, Some(calls - early), "{method}: {account:#}");
             assert_eq!(figure(&account, method, "refused_total"), Some(0));
         }
         let routes = account["routes"].as_array().expect("a list");
@@ -407,10 +439,15 @@ fn methods_with_doors_have_figures_and_no_price_lets_a_call_in() {
             "{came} of {asked} and {went} of {wrote}, {most_probes} may"
         );
         let refused_before = asked + wrote - came - went;
-        let account = until_desk(&mut jvm, "refused calls are told", |account| {
-            let refused = |method| figure(account, method, "refused_total").unwrap_or(0);
-            ["read", "write", "copy"].map(refused).iter().sum::<u64>() >= refused_before
-        });
+        let account = until_desk(
+            &mut jvm,
+            "refused calls are told",
+            |account| {
+                let refused = |method| figure(account, method, "refused_total").unwrap_or(0);
+                ["read", "write", "copy"].map(refused).iter().sum::<u64>() >= refused_before
+            },
+            |_| (),
+        );
         assert_eq!(
             account["refusals_total"], 0,
             "nothing was thrown: {account:#}"

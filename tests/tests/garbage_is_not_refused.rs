@@ -8,8 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use heapwarden_tests::command::{PATIENCE, poll};
-use heapwarden_tests::jdk::{Collector, Vm, every_vm, is_long, on_each, on_each_at_once, some_vms};
+use heapwarden_tests::jdk::{Collector, Vm, is_long, on_each_at_once, some_vms};
 use heapwarden_tests::jvm::{Jvm, victim};
 use heapwarden_tests::scrape;
 
@@ -231,60 +230,4 @@ fn a_service_at_nine_tenths_of_its_limit_churns_unrefused() {
         eprintln!("{line}");
         table.lock().expect("no panic holds it").push(line);
     });
-}
-
-/// The limit comes and goes; what is known of the account's garbage begins anew each time.
-fn churns_while_limits_come_and_go(vm: &Vm) {
-    const LIMIT: &str = "limit = \"256MiB\"";
-    let builder = victim(vm, "victim.LimitedTenant")
-        .heap("768m")
-        .policy(POLICY);
-    let path = builder.policy_path();
-    let mut jvm = builder.start();
-    let answer = jvm.ask(&format!("leak 2 2000 {} 0", HELD_BYTES / 2));
-    assert!(answer[0].starts_with("held"), "{vm}: {answer:?}");
-    let done = AtomicBool::new(false);
-    let address = jvm.address();
-    let (answer, reloads) = std::thread::scope(|scope| {
-        let edits = scope.spawn(|| {
-            let mut reloads = 0;
-            while !done.load(Ordering::Relaxed) {
-                let policy = match reloads % 2 {
-                    0 => POLICY.replace(LIMIT, ""),
-                    _ => POLICY.to_owned(),
-                };
-                let generation = || scrape::metrics(address).sum("heapwarden_policy_generation");
-                let before = generation();
-                std::fs::write(&path, policy).expect("the folder is the test's");
-                poll(PATIENCE, || (generation() > before).then_some(())).expect("it is reloaded");
-                reloads += 1;
-                std::thread::sleep(Duration::from_secs(1));
-            }
-            reloads
-        });
-        let answer = jvm.ask("churn 2 2000 15");
-        done.store(true, Ordering::Relaxed);
-        (answer, edits.join().expect("each reload succeeds"))
-    });
-    assert!(answer[0].starts_with("churned"), "{vm}: {answer:?}");
-    assert!(reloads >= 4, "{vm}: {reloads} reloads");
-    let waited = jvm.metrics().sum("heapwarden_account_wait_seconds_total");
-    assert_eq!(waited, 0.0, "{vm}: it waits\n{}", jvm.log());
-    assert!(
-        !jvm.log().contains("the heap is short"),
-        "{vm}: {}",
-        jvm.log()
-    );
-    jvm.finish();
-}
-
-#[test]
-fn a_limit_by_a_reload_finds_no_leak_in_a_maker_of_garbage() {
-    let vms = every_vm().iter().rev();
-    let vms: Vec<Vm> = vms
-        .filter(|vm| matches!(vm.collector, Collector::G1 | Collector::Parallel))
-        .take(2)
-        .cloned()
-        .collect();
-    on_each(&vms, churns_while_limits_come_and_go);
 }

@@ -230,7 +230,10 @@ impl Enforcer {
             known => known,
         };
         let free_bytes = match after_pause {
-            true => core.heap.free_after_gc_bytes(),
+            // It was read some time after the pause: what suspects have made since then may be garbage.
+            true => (core.heap.free_after_gc_bytes())
+                .saturating_add(self.limited_accounts.charged_since_pause_bytes(core))
+                .min(max_bytes),
             false => max_bytes.saturating_sub(used),
         };
         let reading = duress::Reading {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use policy_config::{Door, Mode, Reserve, When};
 
 use crate::core::Core;
-use crate::ledger::PurseId;
+use crate::ledger::{Epoch, PurseId};
 use crate::ports::{CollectorKind, References};
 use crate::sampling::governor::Wants;
 use crate::snapshot::Kind;
@@ -125,6 +125,17 @@ impl LimitedAccounts {
     /// What suspects can take until the next evidence, in bytes, as of the latest turn.
     pub fn wanted_bytes(&self) -> u64 {
         self.evaluation.wanted_bytes()
+    }
+
+    /// What accounts near their limits were charged since the latest pause ended, in bytes.
+    pub fn charged_since_pause_bytes(&self, core: &Core) -> u64 {
+        let latest = core.ledger.epochs().current().get().checked_sub(1);
+        let Some(latest) = latest.map(Epoch::new) else {
+            return 0;
+        };
+        let gates = (self.limited().iter()).filter_map(|one| core.enforcement.gates.get(one.gate));
+        let since = gates.filter_map(|gate| gate.born_after(latest, gate.spent()));
+        since.fold(0, u64::saturating_add)
     }
 
     /// The smallest limit in bytes, if there is one.

@@ -269,6 +269,10 @@ fn route(
         return LATER;
     };
     let number = |number: u32| i32::try_from(number).unwrap_or(0);
+    if agent.shows_carriers() {
+        // Samples would not find the request of a virtual thread: its route would look cheap.
+        return NONE;
+    }
     match agent.core.enforcement.routes.find(loader, &method, &path) {
         Found::Known(known) => number(known),
         Found::Rest(rest) => NONE - number(rest),

@@ -8,7 +8,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use heapwarden_tests::jdk::{Collector, Vm, is_long, on_each_at_once, some_vms};
+use heapwarden_tests::command::{PATIENCE, poll};
+use heapwarden_tests::jdk::{Collector, Vm, every_vm, is_long, on_each, on_each_at_once, some_vms};
 use heapwarden_tests::jvm::{Jvm, victim};
 use heapwarden_tests::scrape;
 
@@ -230,4 +231,58 @@ fn a_service_at_nine_tenths_of_its_limit_churns_unrefused() {
         eprintln!("{line}");
         table.lock().expect("no panic holds it").push(line);
     });
+}
+
+/// The limit comes and goes while the account makes garbage; what is known of it begins anew each time. Half of the heap
+/// is less than what it would hold in a second if it kept what it makes, so a suspicion that takes it for a leak
+/// begins duress at once.
+fn churns_while_limits_come_and_go(vm: &Vm) {
+    const LIMITED: &str = "limit = \"512MiB\"";
+    let limited = POLICY.replace("limit = \"256MiB\"", LIMITED);
+    let unlimited = limited.replace(LIMITED, "");
+    let builder = victim(vm, "victim.LimitedTenant")
+        .heap("1g")
+        .policy(&unlimited);
+    let path = builder.policy_path();
+    let mut jvm = builder.start();
+    let answer = jvm.ask(&format!("leak 2 2000 {HELD_BYTES} 0"));
+    assert!(answer[0].starts_with("held"), "{vm}: {answer:?}");
+    let done = AtomicBool::new(false);
+    let address = jvm.address();
+    let (answer, reloads) = std::thread::scope(|scope| {
+        let edits = scope.spawn(|| {
+            let mut reloads = 0;
+            while !done.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_secs(2));
+                let policy = [&limited, &unlimited][reloads % 2];
+                let generation = || scrape::metrics(address).sum("heapwarden_policy_generation");
+                let before = generation();
+                std::fs::write(&path, policy).expect("the folder is the test's");
+                poll(PATIENCE, || (generation() > before).then_some(())).expect("it is reloaded");
+                reloads += 1;
+            }
+            reloads
+        });
+        let answer = jvm.ask("churn 2 2000 15");
+        done.store(true, Ordering::Relaxed);
+        (answer, edits.join().expect("each reload succeeds"))
+    });
+    assert!(answer[0].starts_with("churned"), "{vm}: {answer:?}");
+    assert!(reloads >= 3, "{vm}: {reloads} reloads");
+    let waited = jvm.metrics().sum("heapwarden_account_wait_seconds_total");
+    assert_eq!(waited, 0.0, "{vm}: it waits\n{}", jvm.log());
+    let log = jvm.log();
+    assert!(!log.contains("the heap is short"), "{vm}: {log}");
+    jvm.finish();
+}
+
+#[test]
+fn a_limit_by_a_reload_finds_no_leak_in_a_maker_of_garbage() {
+    let vms = every_vm().iter().rev();
+    let vms: Vec<Vm> = vms
+        .filter(|vm| matches!(vm.collector, Collector::G1 | Collector::Parallel))
+        .take(2)
+        .cloned()
+        .collect();
+    on_each(&vms, churns_while_limits_come_and_go);
 }

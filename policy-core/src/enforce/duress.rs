@@ -15,7 +15,8 @@
 //!    divided by its priority. As many are refused as would end the shortage by what they hold beyond their limits;
 //!    each further covering collection that still shows duress adds one.
 //!
-//! What is read is garbage and all: the free bytes of the heap as the JVM reports them.
+//! What is read is garbage and all: the free bytes of the heap as the JVM reports them. After a pause that is some time
+//! later, so what accounts near their limits were charged since is taken for free.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

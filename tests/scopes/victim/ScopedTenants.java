@@ -366,9 +366,11 @@ public final class ScopedTenants {
         Admission work = asked[0];
         String said = "probe " + onThread(other);
         said += " " + onThread(task.get(0));
-        said += " " + onThread(() -> made(scope, work));
+        // One method for both: that of the second call is known by then.
+        Supplier<Integer> entered = () -> made(scope, work);
+        said += " " + onThread(entered);
         work.close();
-        Protocol.say(said + " " + onThread(() -> made(scope, work)));
+        Protocol.say(said + " " + onThread(entered));
     }
 
     private static int onThread(Supplier<Integer> task) throws InterruptedException {

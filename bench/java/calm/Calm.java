@@ -12,7 +12,7 @@ public final class Calm {
     /** Arguments: bytes to hold, seconds to settle, seconds to count, how often to count. */
     public static void main(String[] args) throws Exception {
         Tenant tenant = new Tenant(Long.parseLong(args[0]));
-        // What is held goes to old memory.
+        // The held objects go to old memory.
         System.gc();
         System.gc();
         System.out.println("held " + tenant.heldBytes());

@@ -1,6 +1,6 @@
 package curves;
 
-/** What a JVM does at least. */
+/** The least work of a JVM: prints one line. */
 final class Hello {
     private Hello() {}
 

@@ -6,7 +6,7 @@ import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.util.function.Supplier;
 
-/** What the programs share: how they speak with the bench, and how large their objects are. */
+/** Shared by the programs: how they speak with the bench, and how large their objects are. */
 final class Bench {
     private static final int BATCH = 100;
     private static final int BATCHES = 5;

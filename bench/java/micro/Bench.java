@@ -4,9 +4,9 @@ import java.io.IOException;
 import java.net.URL;
 import java.net.URLClassLoader;
 
-/** What the programs share: how they speak with the bench, and their services. */
+/** Shared by the programs: how they speak with the bench, and their services. */
 final class Bench {
-    /** What was allocated last, so that the compiler cannot leave it out. */
+    /** The object allocated last, kept so that the compiler cannot leave it out. */
     static volatile Object sink;
 
     private Bench() {}

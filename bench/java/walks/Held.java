@@ -9,7 +9,7 @@ public final class Held implements LongFunction<Object> {
     private static final int PAYLOAD = 40;
     private static final int NODES_OF_A_LIST = 1000;
 
-    /** What is looked for: a few arrays, large enough that some are sampled. */
+    /** The number of objects that are looked for: a few arrays, large enough that some are sampled. */
     private static final int MARKED = 40;
     private static final int MOST_MARKED_LENGTH = 100_000;
 

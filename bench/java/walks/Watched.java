@@ -16,7 +16,7 @@ import java.util.function.LongFunction;
  * longest gap in nanoseconds, and is ready again.
  */
 public final class Watched {
-    /** What services have made, and this program holds. */
+    /** Objects that services have made, and that this program holds. */
     private static final List<Object> GIVEN = new ArrayList<>();
 
     private Watched() {}

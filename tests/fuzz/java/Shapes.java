@@ -3,7 +3,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What compilers make of all that moves when code is inserted. Its class files, of several compilers and releases, are
+ * Source of the bytecode that moves when code is inserted. Its class files, of several compilers and releases, are
  * seeds of the fuzz target {@code class_file}.
  */
 class Shapes {

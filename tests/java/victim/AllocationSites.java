@@ -30,7 +30,7 @@ import java.util.function.Supplier;
 public final class AllocationSites {
     private static final int ARRAY = 4096;
 
-    /** What a class file may call a class and a source file, in as many bytes as the name in the source. */
+    /** A name that a class file may give a class and a source file, in as many bytes as the name in the source. */
     private static final String ODD = "O\"d y'{n}=%s\t$(x)";
 
     private static final List<Object> KEPT = new ArrayList<>();

@@ -64,7 +64,7 @@ public final class ClassFiles {
         }
     }
 
-    /** What is below {@code META-INF} is of other releases. */
+    /** Class files below {@code META-INF} are of other releases. */
     private static void unpack(Path folder, Path jars) throws IOException {
         List<Path> all;
         try (Stream<Path> files = Files.list(jars)) {
@@ -95,7 +95,7 @@ public final class ClassFiles {
         return name.endsWith(".class") && !name.equals("module-info.class");
     }
 
-    /** What finds errors in a class file; their descriptions, empty if there are none. */
+    /** Finds the errors in a class file: returns their descriptions, empty if there are none. */
     private interface Verifier {
         String errors(byte[] classFile) throws ReflectiveOperationException;
     }

@@ -10,7 +10,7 @@ import victim.invariants.Row;
 import victim.invariants.Rows;
 
 /**
- * What a refusal may break: one row of the table a process.
+ * Tests the invariants that a refusal may break: one row of the table a process.
  *
  * <p>Code of {@code victim.tenant} is refused; code of {@code victim.invariants} observes what that
  * does to others, and has an account of its own that is never refused.
@@ -84,7 +84,7 @@ public final class Invariants {
         return e.getClass().getName().startsWith("dev.heapwarden.");
     }
 
-    /** What follows a refusal within 2 ms of its thread's time is let through, for it may be the VM's. */
+    /** An allocation within 2 ms of its thread's time after a refusal is let through, for it may be the VM's. */
     private static void workOn() {
         long end = THREADS.getCurrentThreadCpuTime() + 5_000_000;
         while (THREADS.getCurrentThreadCpuTime() < end) {
@@ -107,7 +107,7 @@ public final class Invariants {
                     broken(trial, e);
                 }
             }
-            // What the agent met for the first time in this trial it knows in the next.
+            // Code that the agent met for the first time in this trial it knows in the next.
             Thread.sleep(20);
         }
         Protocol.say("thrown " + thrown);

@@ -16,7 +16,7 @@ import java.util.Map;
 public final class Protocol {
     private Protocol() {}
 
-    /** What a command does; its words include the command itself. */
+    /** The action of a command; its words include the command itself. */
     public interface Command {
         void run(String[] words) throws Exception;
     }

@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.function.Function;
 
 /**
- * What a program sees of the errors of a refusal: one class each, whichever loader asks, whose
+ * Tests a program's view of the errors of a refusal: one class each, whichever loader asks, whose
  * instances tell what they were made with. Argument: a folder with {@code tenant.Catcher}, which has
  * all of them in its {@code catch} clauses.
  */

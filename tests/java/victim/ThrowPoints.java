@@ -49,7 +49,7 @@ public final class ThrowPoints {
 
     private ThrowPoints() {}
 
-    /** What may be refused. */
+    /** A task that may be refused. */
     private interface Task {
         void run() throws Exception;
     }
@@ -201,7 +201,7 @@ public final class ThrowPoints {
         harmed += list.size() == size && !list.contains(null) ? 0 : 1;
     }
 
-    /** What an addition that came back added is there, and nothing else is. */
+    /** Checks that the elements of additions that came back are there, and nothing else is. */
     private static void fill(Collection<Object> collection) {
         List<Object> expected = new ArrayList<>();
         for (int number = 0; number < KEYS; number++) {
@@ -214,7 +214,7 @@ public final class ThrowPoints {
     }
 
     /**
-     * What a put that came back has put is there. A map may hold the entry of one that did not, but
+     * Checks that the entry of a put that came back is there. A map may hold the entry of one that did not, but
      * what it counts is what it holds.
      */
     private static void fill(java.util.function.Supplier<Map<Object, Object>> fresh) {

@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What arrives where an allocation is refused. Arguments: the {@code throw} of the account {@code
+ * Tests the error that arrives where an allocation is refused. Arguments: the {@code throw} of the account {@code
  * orders}, its limit in bytes, and what to look at: {@code figures} or {@code full}.
  */
 public final class ThrownErrors {
@@ -79,7 +79,7 @@ public final class ThrownErrors {
                 "the top frame is not the allocating one: " + stack[0]);
     }
 
-    /** What the agent throws where it could not make one. */
+    /** Checks the error that the agent throws where it could not make one. */
     private static void checkMadeBeforehand(Throwable thrown) {
         expect(thrown.getClass() == expected, "not expected: " + thrown);
         MemoryQuotaExceeded refusal = (MemoryQuotaExceeded) thrown;

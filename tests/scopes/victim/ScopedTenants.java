@@ -66,7 +66,7 @@ import java.util.function.Supplier;
  */
 public final class ScopedTenants {
     private static final int PIECE = 64 << 10;
-    /** What a thread makes at the most that has no allowance. */
+    /** KiB that a thread without an allowance makes at the most. */
     private static final int MADE_BY_OTHERS_KIB = 256;
     private static final Map<String, List<Object>> HELD = new HashMap<>();
     private static final Map<String, Service> SERVICES = new HashMap<>();
@@ -161,7 +161,7 @@ public final class ScopedTenants {
         return Integer.parseInt(mebibytes) * ((1 << 20) / PIECE);
     }
 
-    /** What is loaded and linked at first use is not the tenants'. */
+    /** Loads and links before the tenants do, so that these allocations are not theirs. */
     private static void warmUp() throws Exception {
         for (int i = 0; i < 3; i++) {
             fill("warm", new Object[1], 0, 1, 8);

@@ -2,7 +2,7 @@ package tenant;
 
 import java.util.concurrent.locks.LockSupport;
 
-/** What an impostor does to a thread that runs its code: says so, and keeps the thread. */
+/** An impostor's trap for a thread that runs its code: it says so, and keeps the thread. */
 public final class Trap {
     private Trap() {}
 

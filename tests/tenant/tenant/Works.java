@@ -206,7 +206,7 @@ final class Works {
     }
 
     static Object locks(long seed) throws Exception {
-        // What a refused reader left behind would show here.
+        // A lock that a refused reader left behind would show here.
         if (!LOCK.writeLock().tryLock(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
             throw new TimeoutException("a lock is left locked");
         }

@@ -30,7 +30,7 @@ public final class Tenant {
         private int used;
     }
 
-    /** What was held, and when, as a thread was refused for the first time. */
+    /** The first refusal of a thread: its error, the bytes held then, and the time. */
     public static final class Refusal {
         /** The error. */
         public final Throwable error;

@@ -66,7 +66,7 @@ public final class HeapwardenContexts {
     private static final int NO_CELL = 2;
     private static final int FIRST_CELL = 3;
 
-    /** What {@link #overflow} tells beside them: objects that were lost, and the bytes of all this. */
+    /** The places of two more figures of {@link #overflow}: objects that were lost, and the bytes of all this. */
     private static final int LOST = 3;
 
     private static final int MEMORY = 4;
@@ -83,7 +83,7 @@ public final class HeapwardenContexts {
     private static final int LONGS = 8;
     static final int REFERENCES = 9;
 
-    /** What the agent is told in the place of a type: calls that have ended, and the bytecodes that they have run. */
+    /** The number that the agent is told in the place of a type: calls that have ended, and the bytecodes that they have run. */
     private static final int CALLS = 10;
 
     /** Virtual threads that may have pages of their own at a time. */
@@ -470,7 +470,7 @@ public final class HeapwardenContexts {
         }
     }
 
-    /** What {@link #leave} counts, where the page is not at hand. */
+    /** Counts a call that has ended for {@link #leave}, where the page is not at hand. */
     @DontInline
     private static void ended(HeapwardenThread state, int place, long bytecodes) {
         if (place < SILENT) {

@@ -52,7 +52,7 @@ public final class HeapwardenCounter {
     private static final int[] ACCOUNTS = new int[CLASSES];
 
     /**
-     * What {@link HeapwardenThread#account} is mixed with: the number of the moment, above all accounts. An
+     * The number of the moment, above all accounts; {@link HeapwardenThread#account} is mixed with it. An
      * account of an earlier moment is none for {@link #add}, so its thread asks again, whichever thread it
      * is, at the price of one operation. No thread sleeps through all {@link #MOMENTS}.
      */
@@ -91,7 +91,7 @@ public final class HeapwardenCounter {
     private static final Object COUNTS_BASE;
     private static final long COUNTS;
 
-    /** What dead threads have counted. The agent's thread alone. */
+    /** The counts of dead threads. The agent's thread alone. */
     private static long[] retired = HeapwardenTable.ofSlots(HeapwardenTable.FIRST_SLOTS);
 
     /** The latest sum of all threads. The agent's thread alone. */
@@ -241,7 +241,7 @@ public final class HeapwardenCounter {
         }
     }
 
-    /** What a method returns, an array, was counted in its body, and will be counted again by its caller. */
+    /** Takes back the count of a returned array: counted in the method's body, it will be counted again by its caller. */
     public static void takeBack(Object made) {
         if (made != null) {
             add(numberOf(made.getClass()), -arrayBytes(made), -1);
@@ -492,7 +492,7 @@ public final class HeapwardenCounter {
             account &= (1 << FIRST_MOMENT_BIT) - 1;
         }
         long key = HeapwardenTable.key(account, number);
-        // What the table is to have: see there.
+        // The bytes that the table is to have: see there.
         long more = bytes - objects * SIZES[number];
         if (HeapwardenTable.add(state.counts, key, more, objects)) {
             return;

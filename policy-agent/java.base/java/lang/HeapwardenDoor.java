@@ -4,7 +4,7 @@ import java.util.function.IntConsumer;
 import java.util.function.IntUnaryOperator;
 
 /**
- * What inserted code asks where a policy has put a door: at the entry of a method, before anything of the
+ * Asked by inserted code where a policy has put a door: at the entry of a method, before anything of the
  * method runs, and when the method is left.
  *
  * <p>It is in {@code java.lang} so that the classes of every loader and module find it. Its methods are

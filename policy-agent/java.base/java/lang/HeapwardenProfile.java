@@ -3,7 +3,7 @@ package java.lang;
 import static java.lang.HeapwardenContexts.*;
 
 /**
- * What a program reads of the contexts of one of its threads, by {@code dev.heapwarden.Profile}. Used by that thread
+ * A program's reading of the contexts of one of its threads, by {@code dev.heapwarden.Profile}. Used by that thread
  * alone; the public methods can be called by anybody.
  */
 public final class HeapwardenProfile {
@@ -20,7 +20,7 @@ public final class HeapwardenProfile {
 
     Runnable callback;
 
-    /** What the callback threw: it is not called any more. */
+    /** The error that the callback threw: it is not called any more. */
     Throwable failure;
 
     private HeapwardenProfile(Thread owner, long[][] before) {
@@ -76,7 +76,7 @@ public final class HeapwardenProfile {
         state.contexts = objects == 0 ? state.ownContexts : null;
     }
 
-    /** What ended the callbacks; null if nothing did. */
+    /** Returns the error that ended the callbacks; null if there was none. */
     public static Throwable failure(Object profile) {
         return mine(profile).failure;
     }

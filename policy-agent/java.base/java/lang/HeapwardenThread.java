@@ -1,7 +1,7 @@
 package java.lang;
 
 /**
- * What exact accounts know of one thread: whom it allocates for, and where it counts. It stands in the
+ * Known to exact accounts of one thread: whom it allocates for, and where it counts. It stands in the
  * place of the object that the thread locks when it is interrupted, because that is the one field of
  * every thread whose value nobody looks into. It is a lock as good as the other.
  *
@@ -57,7 +57,7 @@ final class HeapwardenThread {
     /** The pages in which nobody else counts; null if it has none. Of a virtual thread: once it has a profile. */
     long[][] ownContexts;
 
-    /** What its program reads of its contexts; null if it does not. */
+    /** The profile by which its program reads its contexts; null if it reads none. */
     HeapwardenProfile profile;
 
     HeapwardenThread() {}

@@ -3,7 +3,7 @@ package app;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
-/** What an application holds. */
+/** The arrays that an application holds. */
 final class Shelf {
     private static final Queue<byte[][]> HELD = new ConcurrentLinkedQueue<>();
 

@@ -86,6 +86,6 @@ public final class Paths {
         ContextWays.SINK.set(new Once());
     }
 
-    /** What is allocated. */
+    /** The object that is allocated. */
     static final class Once {}
 }

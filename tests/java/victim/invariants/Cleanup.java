@@ -7,9 +7,9 @@ import java.util.concurrent.Callable;
 import victim.tenant.Keeper;
 import victim.tenant.Task;
 
-/** What runs once something else has ended: an object's life, or a block of code. */
+/** Code that runs once something else has ended: an object's life, or a block of code. */
 final class Cleanup {
-    /** What the program's own code throws: made beforehand, so that throwing it allocates nothing. */
+    /** The error that the program's own code throws: made beforehand, so that throwing it allocates nothing. */
     private static final IllegalStateException OWN = new IllegalStateException("the program's own");
 
     private Cleanup() {}

@@ -19,7 +19,7 @@ import victim.tenant.Task;
 
 /** Timers, executors and futures. */
 final class Tasks {
-    /** What the program's own code throws: made beforehand, so that throwing it allocates nothing. */
+    /** The error that the program's own code throws: made beforehand, so that throwing it allocates nothing. */
     private static final IllegalStateException OWN = new IllegalStateException("the program's own");
 
     private Tasks() {}
@@ -208,7 +208,7 @@ final class Tasks {
         }
     }
 
-    /** What is wrong with a future that is to have failed with the program's own error. */
+    /** Returns the fault of a future that is to have failed with the program's own error; null if none. */
     private static String outcome(Future<?> future) throws InterruptedException {
         try {
             return "the future has a value: " + future.get();

@@ -1,6 +1,6 @@
 package victim.leaks;
 
-/** What one service allocates and keeps; driven by {@link Services} alone. */
+/** The allocations of one service, and the objects it keeps; driven by {@link Services} alone. */
 public interface Load {
     /**
      * Does the work of the time since the last call.

@@ -3,7 +3,7 @@ package victim.paths;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What {@link Storm} deploys in a class loader of its own: it fills a static list, and has a thread. */
+/** A program that {@link Storm} deploys in a class loader of its own: it fills a static list, and has a thread. */
 public final class Deployed implements AutoCloseable {
     private static final List<byte[]> STATE = new ArrayList<>();
 

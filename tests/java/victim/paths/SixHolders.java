@@ -19,7 +19,7 @@ public final class SixHolders {
     static final List<Item> QUEUE = new LinkedList<>();
     static final ThreadLocal<List<Pooled>> LOCAL = new ThreadLocal<>();
     static final Map<String, Context> CONTEXTS = new ConcurrentHashMap<>();
-    /** What makes a heap large. */
+    /** Arrays that make a heap large. */
     static final List<Object[]> BALLAST = new ArrayList<>();
 
     private SixHolders() {}

@@ -5,7 +5,7 @@ import java.util.IdentityHashMap;
 import java.util.Set;
 import java.util.concurrent.TimeoutException;
 
-/** What an error tells. */
+/** Judges errors: whether one is a refusal, and whether it shows damage. */
 final class Failure {
     private Failure() {}
 
@@ -16,7 +16,7 @@ final class Failure {
     }
 
     /**
-     * What shows damage: a class that is broken for good, somebody who waits in vain, or frames that
+     * Returns the sign of damage: a class that is broken for good, somebody who waits in vain, or frames that
      * the VM has dropped without their finally blocks, because an allocation failed while it undid an
      * optimisation; else null.
      */

@@ -43,7 +43,7 @@ public final class Diary extends Handler implements Thread.UncaughtExceptionHand
         logger.info(message);
     }
 
-    /** What a shutdown hook does. */
+    /** Returns the action of a shutdown hook: writes {@code goodbye} to the file. */
     public static Runnable farewell(Path file) {
         return () -> {
             try {

@@ -1,6 +1,6 @@
 package java.lang;
 
-/** What rewritten classes call. It is patched into java.base, so that every class can. */
+/** The methods that rewritten classes call. It is patched into java.base, so that every class can. */
 public final class RewriteMark {
     /** How often something was marked. Several threads may lose counts. */
     public static long marks;

@@ -1,6 +1,6 @@
 package dev.heapwarden.agent;
 
-/** What the classes here want of the agent. The real one is {@link NativeAgent}. */
+/** The agent's functions that the classes here call. The real one is {@link NativeAgent}. */
 interface Agent {
     /**
      * Opens a purse.

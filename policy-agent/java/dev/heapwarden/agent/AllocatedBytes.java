@@ -5,7 +5,7 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * What the JVM itself says that its threads have allocated. On the thread of exact accounts alone. By reflection,
+ * The JVM's own figures of the bytes that its threads have allocated. On the thread of exact accounts alone. By reflection,
  * because a runtime may be without {@code jdk.management}: there the class cannot be initialised.
  */
 final class AllocatedBytes {

@@ -17,7 +17,7 @@ final class AskedProbe implements Runnable {
         this.before = before;
     }
 
-    /** What {@link Cell#letIn} is on threads of this work: less than 0, and the end of the ticket. */
+    /** Returns the value of {@link Cell#letIn} on threads of this work: less than 0, and the end of the ticket. */
     int mark() {
         return (int) ticket | Integer.MIN_VALUE;
     }

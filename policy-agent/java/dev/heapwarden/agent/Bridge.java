@@ -4,7 +4,7 @@ import java.lang.ref.WeakReference;
 import java.util.function.Consumer;
 
 /**
- * What copies of the API call, from whatever loader, by method handles; and what the agent calls.
+ * The entry points for copies of the API, from whatever loader, by method handles; and for the agent.
  * Only types of the JDK pass through, so that no loader has to agree with another.
  *
  * <p>The agent defines the classes in this order, superclasses first: Natives, Agent, NativeAgent,

@@ -37,7 +37,7 @@ public final class Cell {
     int masks;
 
     /**
-     * What the thread is in that a shut door has let in. More than 0: so many requests and calls that stay on this
+     * The work on this thread that a shut door has let in. More than 0: so many requests and calls that stay on this
      * thread. Less than 0: work that may be on many threads, by its {@link AskedProbe#mark}; the agent knows whether it
      * has ended. 0: nothing.
      */
@@ -78,7 +78,7 @@ public final class Cell {
     /** Beside {@link #contexts}: a bit for each scope that has brought its own {@link #letIn}. */
     private long lent;
 
-    /** What {@link #letIn} was before each of those. Made for the first. */
+    /** The value of {@link #letIn} before each of those. Made for the first. */
     private int[] before;
 
     private int depth;

@@ -7,7 +7,7 @@ public final class Cells {
     /** Has no initial value: a thread has an entry with a cell in it, or with null, or none. */
     static final ThreadLocal<Cell> CELLS = new ThreadLocal<>();
 
-    /** What children of this thread inherit; in a child, what it inherited. */
+    /** The scope that children of this thread inherit; in a child, the one it inherited. */
     static final InheritableThreadLocal<Inherited> INHERITED = new InheritableThreadLocal<>();
 
     /** Numbers of cells. Wraps; two cells with one number could close each other's scopes. */
@@ -32,7 +32,7 @@ public final class Cells {
         return cell;
     }
 
-    /** What the calling thread passes on, and if it has no cell, what it inherited. May be null. */
+    /** Returns the scope that the calling thread passes on, or, if it has no cell, the one it inherited. May be null. */
     static Inherited inherited() {
         // A look at an unset thread-local leaves an entry in the thread.
         return inheriting ? INHERITED.get() : null;

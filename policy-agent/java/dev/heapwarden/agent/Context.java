@@ -18,7 +18,7 @@ public final class Context {
     /** The name, as entered or {@link Names#OTHER}. */
     final String name;
 
-    /** What threads inherit that are started in this scope. */
+    /** Inherited by the threads that are started in this scope. */
     final Inherited inherited;
 
     /** For those who remember this context without keeping its purse alive. */

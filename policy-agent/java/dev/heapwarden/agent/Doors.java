@@ -32,7 +32,7 @@ final class Doors {
             MethodHandles.Lookup near = (MethodHandles.Lookup) lookup.invoke(null);
             Door door = door(new Container(point, near), server);
             guard.getField("door").set(null, door);
-            // What is asked first is set last: there is no question without a door.
+            // The entry, which is asked first, is set last: there is no question without a door.
             guard.getField("entry").set(null, new Entry(door));
             return true;
         } catch (ReflectiveOperationException | RuntimeException | LinkageError unknown) {

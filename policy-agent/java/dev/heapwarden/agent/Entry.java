@@ -2,7 +2,7 @@ package dev.heapwarden.agent;
 
 import java.util.function.BiPredicate;
 
-/** What every request asks first. One native call; allocates nothing once its route and its thread are known. */
+/** The first question of every request. One native call; allocates nothing once its route and its thread are known. */
 final class Entry implements BiPredicate<Object, Object> {
     private final Door door;
 

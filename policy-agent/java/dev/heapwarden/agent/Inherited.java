@@ -1,7 +1,7 @@
 package dev.heapwarden.agent;
 
 /**
- * What a thread inherits from the one that made it. Immutable. Its only place among the values of
+ * The scope that a thread inherits from the one that made it. Immutable. Its only place among the values of
  * thread-locals is {@link Cells#INHERITED}: the agent looks for the class.
  */
 public final class Inherited {

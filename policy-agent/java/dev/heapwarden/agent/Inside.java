@@ -1,7 +1,7 @@
 package dev.heapwarden.agent;
 
 /**
- * What {@link Bridge#capture} returns on a thread that is in work which was let in as a probe: the scope, and that the
+ * The result of {@link Bridge#capture} on a thread that is in work which was let in as a probe: the scope, and that the
  * work is let in. Immutable.
  */
 final class Inside {

@@ -46,7 +46,7 @@ final class LoaderNumbers {
         return known == null ? 0 : known.number;
     }
 
-    /** What is known of the loader; null if the agent knows it for nobody's. */
+    /** Returns the known facts of the loader; null if the agent knows it for nobody's. */
     static Known known(ClassLoader loader) {
         int hash = System.identityHashCode(loader);
         for (int at = hash; at < hash + TRIED; at++) {

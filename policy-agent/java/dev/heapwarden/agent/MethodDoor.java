@@ -22,7 +22,7 @@ final class MethodDoor implements IntUnaryOperator, IntConsumer {
     /** For the method's end: this call is a probe. Above it, what {@link Cell#begin} said. */
     private static final int PROBE = 1;
 
-    /** What the calling thread has been let in as, if it is a probe. */
+    /** The probe that the calling thread has been let in as, if it is one. */
     private static final ThreadLocal<AskedProbe> INSIDE = new ThreadLocal<>();
 
     /**

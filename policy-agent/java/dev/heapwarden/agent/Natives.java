@@ -1,7 +1,7 @@
 package dev.heapwarden.agent;
 
 /**
- * What the agent does for the classes here; it binds these methods when it defines the class.
+ * The agent's functions for the classes here; it binds these methods when it defines the class.
  *
  * <p>They never throw and never run code of an application. Each may be called on any thread.
  */

@@ -70,7 +70,7 @@ final class TomcatDoor extends Door {
         return (String) getMethod.invokeExact(request);
     }
 
-    /** What the mapper matched servlets with: decoded, without the context's path. Not copied. */
+    /** Returns the path that the mapper matched servlets with: decoded, without the context's path. Not copied. */
     @Override
     CharSequence path(Object at, Object request) throws Throwable {
         Object path = (Object) getRequestPath.invokeExact(request);

@@ -50,7 +50,7 @@ public final class Shop implements BiFunction<String, Integer, Object> {
         return null;
     }
 
-    /** What the caller keeps. */
+    /** Returns the objects that the caller keeps. */
     private static List<Object> give(int count) {
         List<Object> given = new ArrayList<>();
         for (int number = 0; number < count; number++) {
@@ -59,7 +59,7 @@ public final class Shop implements BiFunction<String, Integer, Object> {
         return given;
     }
 
-    /** What a thread of the service keeps. */
+    /** Starts a thread of the service that keeps its objects, and waits until it is filled. */
     private static Object pool(int count) {
         CountDownLatch filled = new CountDownLatch(1);
         started("pool", () -> fill(count, filled));

@@ -4,7 +4,7 @@ import java.lang.reflect.Array;
 import java.lang.reflect.Constructor;
 import victim.ways.Way;
 
-/** What the JDK's reflection makes. */
+/** Makes objects by the JDK's reflection. */
 public final class Reflective implements Way {
     /** To be made by its constructor. */
     public static final class Made {

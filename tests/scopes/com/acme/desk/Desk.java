@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 
 /**
- * What a policy puts doors at: {@code order} in all its overloads, {@code take}, which is static, and {@code
+ * The methods that a policy puts doors at: {@code order} in all its overloads, {@code take}, which is static, and {@code
  * outer} and {@code visit}, which call {@code order}, and {@code stock}, which holds more. {@code read} makes garbage,
  * {@code write} keeps as much, and so does {@code copy}, by {@code write}. Each loader may have one.
  */

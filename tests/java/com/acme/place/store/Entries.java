@@ -3,7 +3,7 @@ package com.acme.place.store;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What requests and jobs of the program share. */
+/** The list of arrays that requests and jobs of the program share. */
 public final class Entries {
     private static final List<byte[]> HELD = new ArrayList<>();
     private static volatile byte[] last;

@@ -22,7 +22,7 @@ public final class Store implements Load {
         }
     }
 
-    /** What is kept, with its payload. */
+    /** An object that the store keeps, with its payload. */
     static final class Entry {
         final byte[] payload = new byte[BYTES - 40];
         final double until;

@@ -7,7 +7,7 @@ import java.lang.invoke.MethodType;
 import java.lang.management.ManagementFactory;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** What all threads of the JVM have allocated. */
+/** Counts the bytes that all threads of the JVM have allocated. */
 final class Allocation {
     private static final ThreadMXBean THREADS =
             (ThreadMXBean) ManagementFactory.getThreadMXBean();
@@ -15,7 +15,7 @@ final class Allocation {
     /** Asks for all threads, those that ended too; null before JDK 21. */
     private static final MethodHandle TOTAL = total();
 
-    /** What threads of a {@link Crew} had allocated when they ended. */
+    /** Bytes that threads of a {@link Crew} had allocated when they ended. */
     private static final AtomicLong ENDED_BYTES = new AtomicLong();
 
     private Allocation() {}

@@ -1,7 +1,7 @@
 package rows;
 
 /**
- * What the user asks for.
+ * The user's command line, parsed.
  *
  * @param row name of the row; null if only the names are asked for
  * @param warmups null for the row's own number

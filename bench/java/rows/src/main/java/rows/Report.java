@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.StringJoiner;
 
-/** What the timed iterations of a row took. */
+/** The time and the processor time of the timed iterations of a row. */
 final class Report {
     private static final OperatingSystemMXBean PROCESS =
             (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();

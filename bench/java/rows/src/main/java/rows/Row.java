@@ -19,7 +19,7 @@ public interface Row {
     /** Units of work in one iteration: orders, documents, queries. */
     long operations();
 
-    /** What every iteration must return, on every JDK. */
+    /** Returns the checksum that every iteration must return, on every JDK. */
     long expected();
 
     /**

@@ -3,7 +3,7 @@ package rows;
 import java.nio.file.Path;
 
 /**
- * What a row may be told.
+ * The settings of a row.
  *
  * @param inputs folder of the inputs that come from a registry
  * @param threads how many threads work, in the rows whose work is parallel

@@ -44,7 +44,7 @@ public final class AccountReading {
     }
 
     /**
-     * What the account held after the latest collection.
+     * Returns the bytes that the account held after the latest collection.
      *
      * @return bytes
      */
@@ -62,7 +62,7 @@ public final class AccountReading {
     }
 
     /**
-     * What is charged to the account: what it holds, and garbage that no collection has found yet.
+     * Returns the charge of the account: its live bytes, and garbage that no collection has found yet.
      *
      * @return bytes
      */
@@ -135,7 +135,7 @@ public final class AccountReading {
     }
 
     /**
-     * What the account has allocated so far, freed or not.
+     * Returns the bytes that the account has allocated so far, freed or not.
      *
      * @return bytes
      */

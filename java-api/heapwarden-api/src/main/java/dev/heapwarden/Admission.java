@@ -95,7 +95,7 @@ public final class Admission implements AutoCloseable {
     }
 
     /**
-     * What the agent's own door answers, for clients.
+     * Returns the answer of the agent's own door, for clients.
      *
      * @return one sentence or two, without a line break; empty if it is let in
      */

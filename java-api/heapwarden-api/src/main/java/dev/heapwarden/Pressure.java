@@ -8,7 +8,7 @@ import java.util.OptionalLong;
  * @since 0.1
  */
 public final class Pressure {
-    /** What happened. */
+    /** The kind of an event. */
     public enum Kind {
         /** The account passed its soft limit. Nothing is refused. */
         SOFT_LIMIT,
@@ -56,7 +56,7 @@ public final class Pressure {
     }
 
     /**
-     * What happened.
+     * Returns the kind of this event.
      *
      * @return the kind of event
      */
@@ -65,7 +65,7 @@ public final class Pressure {
     }
 
     /**
-     * What the account held after the latest collection.
+     * Returns the bytes that the account held after the latest collection.
      *
      * @return bytes
      */
@@ -74,7 +74,7 @@ public final class Pressure {
     }
 
     /**
-     * What is charged to the account: what it holds, and garbage that no collection has found yet.
+     * Returns the charge of the account: its live bytes, and garbage that no collection has found yet.
      *
      * @return bytes
      */

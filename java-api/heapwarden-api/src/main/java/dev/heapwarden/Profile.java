@@ -10,7 +10,7 @@ import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the calling thread allocates, by calling context: counted to the object by code that the agent inserts into
+ * The allocations of the calling thread by calling context, counted to the object by code that the agent inserts into
  * the packages that its policy names ({@code [exact] contexts = ["com.acme.*"]}).
  *
  * <pre>{@code
@@ -73,7 +73,7 @@ public final class Profile implements AutoCloseable {
     }
 
     /**
-     * What the thread has allocated since the profile began.
+     * Returns the thread's allocations since the profile began, by calling context.
      *
      * @return an immutable list: each context in which something was allocated, or of which bytecodes were counted,
      *     and those above it; callers before what they call, the root first. Empty if nothing was
@@ -127,7 +127,7 @@ public final class Profile implements AutoCloseable {
     }
 
     /**
-     * What the callback has thrown, after which it is not run any more.
+     * Returns the error that the callback has thrown, after which it is not run any more.
      *
      * @return empty if it has thrown nothing
      */
@@ -223,7 +223,7 @@ public final class Profile implements AutoCloseable {
         }
 
         /**
-         * What the method itself has allocated here.
+         * Returns the allocations of the method itself in this context.
          *
          * @return an immutable list with each type once
          */

@@ -14,7 +14,7 @@ final class ScopeName {
 
     private ScopeName() {}
 
-    /** What is wrong with a name, as a sentence with the rule; null for a good one. */
+    /** Returns the fault of a name, as a sentence with the rule; null for a good one. */
     static String fault(String name) {
         int length = name.length();
         if (plain(name, length)) {
@@ -56,7 +56,7 @@ final class ScopeName {
         return name.charAt(0) == '_' ? RULE.concat("starts with '_'") : null;
     }
 
-    /** What most names are: good for sure, seen at a glance. */
+    /** Returns whether a name is good for sure, seen at a glance, as most names are. */
     private static boolean plain(String name, int length) {
         if (length == 0 || length > MAX_BYTES || name.charAt(0) == '_') {
             return false;

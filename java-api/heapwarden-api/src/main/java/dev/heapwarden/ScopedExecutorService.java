@@ -106,7 +106,7 @@ class ScopedExecutorService implements ExecutorService {
     }
 
     /**
-     * What {@code ExecutorService} has from Java 19 on. The delegate's own, because some have one: the
+     * Closes it as {@code ExecutorService} does from Java 19 on. Calls the delegate's own method: the
      * common pool's does nothing, where the inherited one would wait for ever.
      */
     public void close() {

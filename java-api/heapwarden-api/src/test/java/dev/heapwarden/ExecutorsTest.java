@@ -18,7 +18,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** What the wrapped executors hand on to those that they wrap. */
+/** Tests the calls that wrapped executors hand on to those that they wrap. */
 final class ExecutorsTest {
     private static final long BOUND_SECONDS = 60;
 

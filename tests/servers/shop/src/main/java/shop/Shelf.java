@@ -3,7 +3,7 @@ package shop;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What the application holds: arrays of one length. Only called with its lock held. */
+/** The memory that the application holds: arrays of one length. Only called with its lock held. */
 final class Shelf {
     private static final int SLOTS = 64;
     private static final int SLOT_LENGTH = 1_000;

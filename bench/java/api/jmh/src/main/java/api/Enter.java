@@ -19,7 +19,7 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** What it costs to enter and to close, beside a thread-local that is set and removed. */
+/** Measures the cost of entering and closing a scope, beside a thread-local that is set and removed. */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 @State(org.openjdk.jmh.annotations.Scope.Thread)
@@ -49,7 +49,7 @@ public class Enter {
         Heapwarden.run(name, () -> wrapped = Heapwarden.wrap(task));
     }
 
-    /** What everything is held against. */
+    /** The baseline of the other benchmarks. */
     @Benchmark
     public void threadLocalSetAndRemove() {
         PLAIN.set(name);
@@ -152,7 +152,7 @@ public class Enter {
         return Heapwarden.admits();
     }
 
-    /** What the agent does at the entry of each request of a route that was met before. */
+    /** The agent's work at the entry of each request of a route that was met before. */
     @State(org.openjdk.jmh.annotations.Scope.Thread)
     public static class Request {
         private static final MethodHandle KNOWN =
@@ -219,7 +219,7 @@ public class Enter {
         return (boolean) Request.CAME.invokeExact(route);
     }
 
-    /** What the agent asks for each request while the door of any service is shut. */
+    /** The agent's questions for each request while the door of any service is shut. */
     @State(org.openjdk.jmh.annotations.Scope.Benchmark)
     public static class Asked {
         private static final MethodHandle NUMBER =

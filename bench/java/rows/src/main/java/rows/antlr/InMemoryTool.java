@@ -29,7 +29,7 @@ final class InMemoryTool extends Tool {
         return grammar;
     }
 
-    /** What was generated: the text by the name of its file. */
+    /** Returns the generated text by the name of its file. */
     SortedMap<String, StringWriter> files() {
         return files;
     }

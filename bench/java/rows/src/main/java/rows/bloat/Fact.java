@@ -6,7 +6,7 @@ import org.objectweb.asm.tree.analysis.BasicValue;
 import org.objectweb.asm.tree.analysis.Value;
 
 /**
- * What is known of a value whichever way it came about.
+ * The facts about a value that hold whichever way it came about.
  *
  * @param basic its kind
  * @param constant its number, if it is an int and known; else null
@@ -26,7 +26,7 @@ record Fact(BasicValue basic, Integer constant, boolean present, TypeInsnNode or
         return new Fact(BasicValue.REFERENCE_VALUE, null, present, origin);
     }
 
-    /** What is still known where two ways meet. */
+    /** Returns the facts that still hold where two ways meet. */
     Fact merge(Fact other) {
         if (equals(other)) {
             return this;

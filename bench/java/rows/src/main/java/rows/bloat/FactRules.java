@@ -73,7 +73,7 @@ final class FactRules implements Optimiser.Pass {
             return true;
         }
         if (!Code.frameFollows(jump)) {
-            // What follows a jump that is always taken must have a frame, and has none.
+            // The code after a jump that is always taken must have a frame, and has none.
             return false;
         }
         method.instructions.insertBefore(jump, pop);

@@ -30,7 +30,7 @@ final class Peephole implements Optimiser.Pass {
             AbstractInsnNode before = at.getPrevious();
             if (pair(method, at, next)) {
                 changed = true;
-                // What stood before may make a pair with what stands here now.
+                // The instruction before may make a pair with the one that stands here now.
                 at = before != null ? before : method.instructions.getFirst();
             } else {
                 at = next;

@@ -14,7 +14,7 @@ final class InMemoryCompiler extends Main {
 
     private final SortedMap<String, String> sources;
 
-    /** What it has to complain about goes to {@code messages}. */
+    /** Its complaints go to {@code messages}. */
     InMemoryCompiler(SortedMap<String, String> sources, PrintWriter messages) {
         super(messages, messages, false, null, null);
         this.sources = sources;

@@ -26,7 +26,7 @@ public final class Fop implements Row {
     private static final long EXPECTED = 0x0ab01dc41276c25eL;
 
     /**
-     * What a JVM brings is left out: deflated streams depend on its zlib, and the colour profile is its
+     * Features that depend on the JVM are left out: deflated streams depend on its zlib, and the colour profile is its
      * own.
      */
     private static final String CONFIGURATION =

@@ -2,7 +2,7 @@ package rows.jbb;
 
 import java.math.BigDecimal;
 
-/** What was done, counted apart from the warehouse's own data, which must agree with it. */
+/** The work that was done, counted apart from the warehouse's own data, which must agree with it. */
 final class Books {
     private BigDecimal paid = BigDecimal.ZERO;
     private BigDecimal delivered = BigDecimal.ZERO;

@@ -23,7 +23,7 @@ final class Customer {
     private final String openingData;
     String data;
 
-    /** What the customer owes. */
+    /** The sum that the customer owes. */
     BigDecimal balance;
 
     BigDecimal paid;

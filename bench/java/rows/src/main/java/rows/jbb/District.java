@@ -25,7 +25,7 @@ final class District {
     int nextOrder;
     final TreeMap<Integer, Order> orders = new TreeMap<>();
 
-    /** What is not delivered yet, the oldest first. */
+    /** The orders that are not delivered yet, the oldest first. */
     final Deque<Order> open = new ArrayDeque<>();
 
     District(int id, Address address, BigDecimal tax, List<Customer> customers) {

@@ -2,5 +2,5 @@ package rows.jbb;
 
 import java.math.BigDecimal;
 
-/** What the company sells, in all warehouses alike. */
+/** A product that the company sells, in all warehouses alike. */
 record Item(int id, String name, BigDecimal price, String brand) {}

@@ -21,7 +21,7 @@ public final class Jbb implements Row {
     /** Transactions of each warehouse in one iteration. */
     private static final int TRANSACTIONS = 33 * 1_000;
 
-    /** What each number of warehouses comes to, from 1. */
+    /** The checksum for each number of warehouses, from 1. */
     private static final long[] EXPECTED = {
         0x4482fd77363bcd6fL, 0xe812b3b4423c6dadL, 0xffef1848872b8942L, 0x75cac72165c2f1c7L
     };

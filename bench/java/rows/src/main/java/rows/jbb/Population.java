@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 
-/** What the company has and whom it serves on its first day, from seeds. */
+/** The company's goods and customers on its first day, made from seeds. */
 final class Population {
     static final int ITEMS = 20_000;
     static final int DISTRICTS = 10;

@@ -1,6 +1,6 @@
 package rows.jbb;
 
-/** What a warehouse has of an item. */
+/** A warehouse's stock of one item. */
 final class Stock {
     /** Below that much after an order, the warehouse gets more. */
     private static final int RESERVE = 10;
@@ -9,7 +9,7 @@ final class Stock {
 
     final Item item;
 
-    /** What is written on a parcel, by district. */
+    /** The text that is written on a parcel, by district. */
     final String[] districtInfo;
 
     final String data;

@@ -72,7 +72,7 @@ public final class Contexts {
         }
     }
 
-    /** What ended the callbacks; null if nothing did. */
+    /** Returns the error that ended the callbacks; null if there was none. */
     public static @Nullable Throwable failure(Object profile) {
         try {
             return (Throwable) Found.FAILURE.invokeExact(profile);

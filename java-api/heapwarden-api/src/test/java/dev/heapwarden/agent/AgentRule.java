@@ -4,7 +4,7 @@ package dev.heapwarden.agent;
 public final class AgentRule {
     private AgentRule() {}
 
-    /** What is wrong with a name; null for a good one. */
+    /** Returns the fault of a name; null for a good one. */
     public static String fault(String name) {
         return ScopeName.fault(name);
     }

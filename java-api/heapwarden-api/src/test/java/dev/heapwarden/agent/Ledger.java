@@ -14,10 +14,10 @@ final class Ledger implements Agent {
     /** Purses at the most. */
     volatile int room = Integer.MAX_VALUE;
 
-    /** What {@link #current} says. */
+    /** The answer of {@link #current}. */
     volatile String account = "shop";
 
-    /** What {@link #listen} said last. */
+    /** The latest argument of {@link #listen}. */
     volatile boolean listening;
 
     @Override

@@ -106,7 +106,7 @@ final class Probe implements Context.CancellationListener {
         }
     }
 
-    /** What hears of the call. */
+    /** The listener that tells the probe of the call's events. */
     private static final class Heard<Q> extends SimpleForwardingServerCallListener<Q> {
         private final Probe probe;
 

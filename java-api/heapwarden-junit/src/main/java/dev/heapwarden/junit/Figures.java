@@ -3,7 +3,7 @@ package dev.heapwarden.junit;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What the agent counted of one test. Immutable. */
+/** The agent's counts for one test. Immutable. */
 final class Figures {
     /** One class of objects. */
     static final class Row {

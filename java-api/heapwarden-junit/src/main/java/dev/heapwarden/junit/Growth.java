@@ -11,7 +11,7 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What grew from look to look, in one series of runs. Pure.
+ * Finds the classes that grew from look to look, in one series of runs. Pure.
  *
  * <p>A class grows if each part of the runs has left more live bytes of it. Five levels that go up and
  * down by chance rise four times in one series of 120; so the parts must be similar, and a second
@@ -127,7 +127,7 @@ final class Growth {
         return new Row(name, bytes, last.liveObjects - first.liveObjects, last.liveBytes);
     }
 
-    /** What grew in both series: with the figures of the second. */
+    /** Returns the classes that grew in both series, with the figures of the second. */
     static List<Row> confirmed(List<Row> first, List<Row> second) {
         Set<String> names = first.stream().map(row -> row.name).collect(Collectors.toSet());
         return second.stream().filter(row -> names.contains(row.name)).collect(Collectors.toList());

@@ -9,10 +9,10 @@ import java.lang.annotation.Target;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /**
- * What a test may allocate in all, freed or not: the test method, and threads that it makes. On a class
+ * The bytes a test may allocate in all, freed or not: its method, and threads that it makes. On a class
  * it is the limit of each of its tests; one on the method counts instead.
  *
- * <p>What JUnit and the JDK take to call the method counts, too: some 100 KiB for the first one, next to
+ * <p>Allocations of JUnit and the JDK to call the method count, too: some 100 KiB for the first one, next to
  * nothing for others. Where allocations are sampled, a test
  * fails only if it is over the limit by more than three standard errors; with {@code [sampling]
  * interval = "exact"} in the agent's policy every allocation is counted.

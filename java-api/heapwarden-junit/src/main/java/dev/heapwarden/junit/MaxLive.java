@@ -9,7 +9,7 @@ import java.lang.annotation.Target;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /**
- * What a test may hold: the heap memory that it, and threads that it makes, allocate and that survives.
+ * The limit of the heap memory that a test, and threads that it makes, allocate and that survives.
  * On a class it is the limit of each of its tests; one on the method counts instead.
  *
  * <p>The test fails if it held more at its end, after a collection which this extension asks for, or

@@ -63,7 +63,7 @@ final class Measurement implements AutoCloseable {
     }
 
     /**
-     * What is live after a collection, and what was allocated. What this takes itself is not in it.
+     * Returns the live objects after a collection, and the allocations. Its own are not counted.
      *
      * @throws IllegalStateException if the agent cannot say
      */

@@ -14,7 +14,7 @@ final class Repeats {
     /** Runs before, the test's own first one included. */
     final int warmUp;
 
-    /** What may stay of each run, of each class. */
+    /** Bytes that may stay of each run, of each class. */
     final long allowedBytes;
 
     Repeats(int runs, int warmUp, long allowedBytes) {

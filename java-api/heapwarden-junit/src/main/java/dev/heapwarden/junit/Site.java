@@ -8,7 +8,7 @@ final class Site {
     /** How many values the agent gives of a place. */
     private static final int COLUMNS = 2;
 
-    /** What the agent writes for a frame that it has not looked up yet. */
+    /** The agent's text for a frame that it has not looked up yet. */
     private static final String PENDING = "(not named yet)";
 
     /** From the program's first frame down. */

@@ -16,7 +16,7 @@ final class Kit {
         return EngineTestKit.engine("junit-jupiter").selectors(selectClass(tests)).execute();
     }
 
-    /** What the tests failed with. */
+    /** Returns the errors that the tests failed with. */
     static List<Throwable> failures(EngineExecutionResults results) {
         return results.testEvents().failed().stream()
                 .map(event -> event.getRequiredPayload(

@@ -196,7 +196,7 @@ final class Samples {
             in_a_list();
         }
 
-        /** What its own limit allows is no leak. */
+        /** Growth that the test's own limit allows is no leak. */
         @Test
         @NoLeak(allow = "2KiB")
         void that_is_allowed() {

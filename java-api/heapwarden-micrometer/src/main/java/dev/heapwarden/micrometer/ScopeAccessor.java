@@ -22,7 +22,7 @@ public final class ScopeAccessor implements ThreadLocalAccessor<Object> {
     /** More than can be open on a thread: whoever sets and never restores fills no memory. */
     private static final int MAX_TOKENS = 128;
 
-    /** What was entered here on each thread, the latest first. Nothing in it is of our loader. */
+    /** The scopes entered here on each thread, the latest first. Nothing in it is of our loader. */
     private static final ThreadLocal<ArrayDeque<Long>> ENTERED = new ThreadLocal<>();
 
     /** Called by the service loader. */

@@ -60,7 +60,7 @@ public final class AdmissionHandler extends ChannelDuplexHandler {
     /** The answer of a response that is being written is an interim one, such as 100. */
     private boolean interim;
 
-    /** What comes in belongs to a request that was turned away. */
+    /** Whether the incoming messages belong to a request that was turned away. */
     private boolean dropping;
 
     /** The answer to it, until it can be written. */

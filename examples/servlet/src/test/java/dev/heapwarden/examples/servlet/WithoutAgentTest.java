@@ -32,7 +32,7 @@ final class WithoutAgentTest {
         }
     }
 
-    /** What the agent throws in an application that brings the API is of the application's copy. */
+    /** In an application that brings the API, the agent's errors are of the application's copy. */
     @Test
     void aCopyOfTheErrorsIsRecognised() throws Exception {
         URL classes =

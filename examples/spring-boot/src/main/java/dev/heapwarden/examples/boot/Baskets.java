@@ -7,7 +7,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.springframework.scheduling.annotation.Async;
 import org.springframework.stereotype.Service;
 
-/** What each tenant keeps, known to the byte. Knows nothing of Heapwarden. */
+/** The basket of each tenant, its size known to the byte. Knows nothing of Heapwarden. */
 @Service
 public class Baskets {
     private static final int PIECE_LENGTH = 4 * 1024;

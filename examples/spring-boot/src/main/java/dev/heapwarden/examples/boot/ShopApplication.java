@@ -35,7 +35,7 @@ public class ShopApplication {
         return filter;
     }
 
-    /** What {@code @Async} hands to Spring Boot's executor runs in the scope of who handed it over. */
+    /** A task that {@code @Async} hands to Spring Boot's executor runs in its submitter's scope. */
     @Bean
     static TaskDecorator inTheSubmittersScope() {
         return Heapwarden::wrap;

@@ -3,7 +3,7 @@ package dev.heapwarden.examples.tenants;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
-/** What one tenant keeps, known to the byte. Thread-safe. */
+/** The pieces that one tenant keeps, their size known to the byte. Thread-safe. */
 final class Store {
     /** Bytes of one piece's contents. */
     static final int PIECE_LENGTH = 4 * 1024;

@@ -36,7 +36,7 @@ final class Site implements AutoCloseable {
     final Shelf shop = new Shelf();
     final Shelf other = new Shelf();
 
-    /** What the application's own filter has seen: it is declared before ours is added. */
+    /** The requests that the application's own filter has seen: it is declared before ours is added. */
     final AtomicInteger filtered = new AtomicInteger();
 
     private final HttpClient client = HttpClient.newHttpClient();

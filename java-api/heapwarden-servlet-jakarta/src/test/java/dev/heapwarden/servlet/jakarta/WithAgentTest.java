@@ -143,7 +143,7 @@ final class WithAgentTest {
             }
             allocated = threads.getThreadAllocatedBytes(own) - before;
         }
-        // What it takes to measure: far less than a byte a request.
+        // The cost of measuring alone: far less than a byte a request.
         assertTrue(allocated < 1_000, "10,000 requests allocated " + allocated + " bytes");
     }
 

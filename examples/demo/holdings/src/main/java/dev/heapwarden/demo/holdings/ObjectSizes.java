@@ -88,7 +88,7 @@ public final class ObjectSizes {
         long narrow = 4L * ints + (referenceBytes == 4 ? 4L * references : 0);
         long start = headerBytes;
         if (wide > 0) {
-            // What is narrow fills the gap up to the first wide field, as far as it goes.
+            // Narrow fields fill the gap up to the first wide field, as far as they go.
             long gap = roundUp(start, 8) - start;
             long narrowInGap = Math.min(narrow, gap);
             long bytesInGap = Math.min(bytes, gap - narrowInGap);

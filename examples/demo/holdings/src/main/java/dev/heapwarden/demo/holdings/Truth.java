@@ -3,7 +3,7 @@ package dev.heapwarden.demo.holdings;
 import java.util.Locale;
 
 /**
- * What an application holds at this moment, as it counts itself.
+ * An application's own count of the memory that it holds at this moment.
  *
  * @param ownBytes heap bytes that the application's own code allocated and holds
  * @param libraryBytes heap bytes that the shared library allocated for it and that it holds

@@ -1,5 +1,5 @@
 /**
- * What an application holds, to the byte: the truth that Heapwarden's accounts are checked against.
+ * An application's own count of the memory it holds, to the byte: the truth that Heapwarden's accounts are checked against.
  *
  * <p>Packed into each web application, so that each has its own copy under its own class loader.
  */

@@ -78,7 +78,7 @@ pub(crate) struct Agent {
     pub(crate) api: Api,
     pub(crate) snapshots: SnapshotMaker,
     pub(crate) walks: Walks,
-    /// What the listener keeps of the last hour.
+    /// The size of the listener's history of the last hour, in bytes.
     pub(crate) remembered_bytes: AtomicU64,
     pub(crate) exact: ExactAccounts,
     /// Edits of classes that outlast any new load of their code.

@@ -13,7 +13,7 @@ use policy_core::enforce::TestRefuse;
 use crate::http::retry::PortTaken;
 use crate::run_file;
 
-/// What becomes of the JVM's `TLABRefillWasteFraction`.
+/// The treatment of the JVM's `TLABRefillWasteFraction`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TlabRefill {
     /// It is set to 1, and has its value back where that wastes too much.
@@ -38,7 +38,7 @@ pub struct Options {
     pub run_file: Option<PathBuf>,
     /// `false` makes the agent inert; `true` makes it run even in the JDK's own tools.
     pub enabled: Option<bool>,
-    /// What becomes of `TLABRefillWasteFraction`.
+    /// The treatment of `TLABRefillWasteFraction`.
     pub tlab_refill: TlabRefill,
     /// Where the log goes; standard error if `None`.
     pub log: Option<PathBuf>,
@@ -71,7 +71,7 @@ pub enum TestPanic {
     Notifier,
 }
 
-/// What a test has named late.
+/// The names that a test delays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestNames {
     /// Class loaders, and with them services and the program.
@@ -132,7 +132,7 @@ impl Options {
         }
     }
 
-    /// What to do if another process has the port, `strict_of_policy` being what the policy says.
+    /// Returns the reaction if another process has the port, `strict_of_policy` being what the policy says.
     pub(crate) fn port_taken(&self, strict_of_policy: bool) -> PortTaken {
         match self.listen_strict.unwrap_or(strict_of_policy) {
             true => PortTaken::Wait,

@@ -1,4 +1,4 @@
-//! What the JVM says of the process that the agent is in, for reports.
+//! The facts that the JVM gives about the agent's process, for reports.
 
 use policy_core::snapshot::Process;
 use policy_jvm::JvmTi;

@@ -1,4 +1,4 @@
-//! What the listener publishes: readings of the accounts, which it shares with the Java API.
+//! The readings of the accounts that the listener publishes; it shares them with the Java API.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,6 @@
 //! Notices threads that a refusal ended: counts them, and says in the log where the error was thrown.
 //!
-//! What nothing on a thread has caught, the JVM brings to `Thread.dispatchUncaughtException`, and so do virtual
+//! The JVM brings an error that a thread has not caught to `Thread.dispatchUncaughtException`, and so do virtual
 //! threads. The agent inserts a call of its Java half at the entry of that method, once, when limits are
 //! enforced for the first time. A thread's own handler runs afterwards, as ever.
 //!

@@ -1,4 +1,4 @@
-//! What the listener does about a port that another process has: it takes a free one after a while, or
+//! The listener's reaction to a port that another process has: it takes a free one after a while, or
 //! waits, and says so once. A process of its own, because the log is the process's.
 
 use std::io::{self, Write};

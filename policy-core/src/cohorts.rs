@@ -97,7 +97,7 @@ pub fn coarser(cuts: &[Mark]) -> Vec<Mark> {
     cuts.iter().enumerate().filter_map(kept).collect()
 }
 
-/// What one class of one purse holds of one cohort.
+/// The holdings of one class of one purse in one cohort.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sum {
     /// How many records.

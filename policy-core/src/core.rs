@@ -57,13 +57,13 @@ pub struct Core {
     pub sites: Sites,
     /// The highest live bytes of purses that a test watches.
     pub peaks: Peaks,
-    /// What each account holds, by class, age and size.
+    /// The holdings of each account, by class, age and size.
     pub holdings: Holdings,
-    /// What leaks.
+    /// The state of the leak detection.
     pub leaks: Leaks,
     /// Whether inserted code counts allocations.
     pub exact: ExactCounting,
-    /// What it has counted of each purse since it was switched on.
+    /// Its counts of each purse since it was switched on.
     pub counted_since: CountedSince,
     /// The heap at the latest collection.
     pub heap: HeapUse,
@@ -77,7 +77,7 @@ pub struct Core {
     has_failed: AtomicBool,
 }
 
-/// What a core is made of.
+/// The settings that a core is made from.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup {
     /// The largest number of sampled objects that are tracked at once.

@@ -1,4 +1,4 @@
-//! What was counted and sampled of each purse since counters were put in: the parts of
+//! The counted and sampled allocations of each purse since counters were put in: the parts of
 //! [`crate::live_by_ratio`].
 //!
 //! The base is one moment for all purses: what the totals were then, and which records were there. A record
@@ -175,7 +175,7 @@ impl CountedSince {
         Some((Arc::clone(&state.base), sums))
     }
 
-    /// What was counted of each class; empty if nothing ever was. Copies what may be a hundred thousand rows.
+    /// Returns the count of each class; empty if nothing ever was counted. This may copy a hundred thousand rows.
     #[must_use]
     pub fn read_classes(&self) -> OfClasses {
         self.classes().read()

@@ -1,6 +1,6 @@
 //! Exact accounts as a whole: whether inserted code counts, and what it cannot count.
 //!
-//! What it has counted is in the purses ([`crate::ledger::Ledger::count_exact`]).
+//! The counts are in the purses ([`crate::ledger::Ledger::count_exact`]).
 //!
 //! # The remainder
 //! The JVM has a figure of its own for what its threads allocate. Its growth less the growth of all counts is
@@ -54,17 +54,17 @@ impl Skip {
     }
 }
 
-/// What was allocated while counters were in all classes, counted in two ways.
+/// The bytes allocated while counters were in all classes, counted in two ways.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Compared {
     /// The growth of the JVM's own figure for its threads, in bytes.
     pub jvm_bytes: u64,
-    /// What inserted code counted meanwhile, in bytes, for all accounts together.
+    /// The bytes that inserted code counted meanwhile, for all accounts together.
     pub counted_bytes: u64,
 }
 
 impl Compared {
-    /// What the JVM has seen and inserted code has not, in bytes; negative where more was counted and never
+    /// Returns the bytes that the JVM has seen and inserted code has not; negative where more was counted and never
     /// made.
     #[must_use]
     pub fn remainder_bytes(self) -> i64 {
@@ -98,7 +98,7 @@ impl Comparison {
     }
 }
 
-/// What calling contexts could not count as they should.
+/// The calls and objects that calling contexts could not count as they should.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ContextOverflow {
     /// Contexts in the tree, the root not counted.
@@ -192,7 +192,7 @@ impl ExactCounting {
         self.is_on.store(is_on, Ordering::Relaxed);
     }
 
-    /// What was compared last. Agent threads.
+    /// Stores the latest comparison. Agent threads.
     pub fn set_compared(&self, compared: Compared) {
         *self.compared() = Some(compared);
     }

@@ -89,7 +89,7 @@ impl<T> Draw<T> {
     }
 }
 
-/// What was drawn, the highest priority first.
+/// The items that were drawn, the highest priority first.
 #[derive(Debug)]
 pub struct Drawn<T> {
     items: Vec<Prioritised<T>>,
@@ -97,7 +97,7 @@ pub struct Drawn<T> {
 }
 
 impl<T> Drawn<T> {
-    /// What was drawn, in the order in which it is to be looked at.
+    /// Returns the items that were drawn, in the order in which they are to be looked at.
     pub fn items(&self) -> impl ExactSizeIterator<Item = &T> {
         self.items.iter().map(|one| &one.item)
     }

@@ -27,7 +27,7 @@ struct State {
     new_threads: new_threads::Rule,
     /// How often the interval is halved for draws.
     halvings: u32,
-    /// What the policy lets samples take.
+    /// The share of the process's CPU time (0 to 1) that the policy lets samples take.
     budget: Option<f64>,
     /// `max-tracked` of the first policy, which stays in force until the JVM ends.
     max_tracked: Option<u64>,

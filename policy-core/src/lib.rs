@@ -1,4 +1,4 @@
-//! What Heapwarden knows and decides, without a JVM.
+//! The part of Heapwarden that knows and decides, without a JVM.
 //!
 //! The crate has no JVM type and no unsafe code. It asks the JVM through the traits of [`ports`]:
 //! the calling thread, the heap, the collector, canaries, the sampler, a clock. Java objects that it

@@ -44,7 +44,7 @@ pub struct Estimated {
     pub variance_bytes2: f64,
 }
 
-/// What an account's samples and counters say since the counters were put in.
+/// The samples and the counts of an account since the counters were put in.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Since {
     /// Counted one by one, in bytes.
@@ -53,7 +53,7 @@ pub struct Since {
     pub allocated: Estimated,
     /// The part of it that had survived the latest collection.
     pub live: Estimated,
-    /// What lives of the time before.
+    /// The part of the allocations before that time that is alive.
     pub live_before: Estimated,
     /// Mean bytes between two samples; 0 if every object is one.
     pub interval_bytes: f64,

@@ -1,4 +1,4 @@
-//! What the core asks of the JVM: the traits that an adapter implements.
+//! The services that the core asks of the JVM: the traits that an adapter implements.
 //!
 //! Java objects that the core must keep are opaque [`Token`]s; other Java objects stay in the adapter.
 //! The tests implement the same traits with a simulated JVM.
@@ -127,7 +127,7 @@ impl Means {
     }
 }
 
-/// What the collector offers now.
+/// The kinds of collection that the collector offers now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offer {
     /// Separate young collections, which allocation causes.
@@ -183,7 +183,7 @@ pub trait Collector {
     /// Its properties. The first call runs code of the JDK and allocates strings, so it must not come
     /// at a full heap.
     fn info(&self) -> CollectorInfo;
-    /// What can be asked for now; it depends on flags that may change while the VM runs.
+    /// Returns the collections that can be asked for now; they depend on flags that may change while the VM runs.
     fn offer(&self) -> Offer;
     /// Makes G1 start a concurrent cycle within about a second. False if the VM refuses.
     fn request_cycle(&self) -> bool;

@@ -46,7 +46,7 @@ const OF_SCOPE: &str = "scope";
 /// A reading, with the live bytes by purse that the Java API asks for.
 #[derive(Default)]
 pub struct Taken {
-    /// What is published.
+    /// The figures that are published.
     pub snapshot: Snapshot,
     /// The name of the account of each purse.
     pub names: Arc<Names>,
@@ -269,7 +269,7 @@ fn set_cohorts(ledger: &Ledger, account: &mut Account, by_cohort: &ByCohort, cut
 
 // ---- the second step ---------------------------------------------------------------
 
-/// What the directory knows at one moment.
+/// The state of the directory at one moment: accounts, policy and names.
 struct Seen {
     accounts: Vec<SeenAccount>,
     /// The rules for classes of the policy in force.

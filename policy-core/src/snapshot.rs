@@ -36,7 +36,7 @@ pub struct Snapshot {
     /// Every account, each name once, in no particular order; not yet folded to the
     /// cardinality cap.
     pub accounts: Vec<Account>,
-    /// What leaks.
+    /// The latest report on leaks.
     pub leaks: Arc<Report>,
     /// When that was judged; `None` before the first look.
     pub leaks_judged_at: Option<SystemTime>,
@@ -170,7 +170,7 @@ impl Mode {
     }
 }
 
-/// What kind of thing an account stands for.
+/// The kind of unit that an account stands for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A deployed application.
@@ -250,7 +250,7 @@ impl DoorState {
 pub struct Account {
     /// The account's name.
     pub name: String,
-    /// What it stands for.
+    /// The kind of unit that it stands for.
     pub kind: Kind,
     /// The service it was recognised as (context path or deployment name); empty for other kinds.
     pub service: String,
@@ -276,7 +276,7 @@ pub struct Account {
     pub allocated_bytes_total: u64,
     /// All objects ever charged to it.
     pub allocated_objects_total: u64,
-    /// What inserted code has counted for it; `None` if exact accounts have not been on.
+    /// The exact count of it by inserted code; `None` if exact accounts have not been on.
     pub exact: Option<Exact>,
     /// Live bytes by what was counted and the share of it that samples see alive; `None` while nothing is
     /// counted, or of few samples.
@@ -285,7 +285,7 @@ pub struct Account {
     pub soft_limit_bytes: Option<u64>,
     /// Limit, if there is one.
     pub limit_bytes: Option<u64>,
-    /// What it may be charged beyond its limit before errors are thrown; `None` if it has no door.
+    /// The bytes that it may be charged beyond its limit before errors are thrown; `None` if it has no door.
     pub reserve_bytes: Option<u64>,
     /// Where it stands against its limit.
     pub state: State,
@@ -301,18 +301,18 @@ pub struct Account {
     pub admission_refusals_total: u64,
     /// Threads that ended with an uncaught refusal.
     pub threads_killed_total: u64,
-    /// What enforcement made its threads and requests wait, in milliseconds.
+    /// The time for which enforcement made its threads and requests wait, in milliseconds.
     pub waited_ms_total: u64,
     /// Refusals that were due where a throw is not safe, by reason.
     pub deferred: Vec<(&'static str, u64)>,
-    /// What bars its refusals, if it stays over its limit and they do not stop it.
+    /// The obstacle to its refusals, if it stays over its limit and they do not stop it.
     pub ineffective: Option<Ineffective>,
     /// Where errors were thrown in it, or in mode `observe` would have been, most frequent first. Since the mode
     /// last changed.
     pub places: Vec<Place>,
     /// How many errors were, or would have been, thrown at places that are not listed.
     pub places_elsewhere: u64,
-    /// What its requests cost by route, largest live bytes first. Empty if it has no door.
+    /// The costs of its requests by route, largest live bytes first. Empty if it has no door.
     pub routes: Vec<Route>,
     /// Undeployed services of this account whose class loader still lives and holds bytes.
     pub retired_loaders: u64,
@@ -320,11 +320,11 @@ pub struct Account {
     pub left_behind_bytes: u64,
     /// The live bytes that its code allocated, by principal.
     pub principals: Vec<Principal>,
-    /// What it holds, by class, largest live bytes first.
+    /// Its holdings by class, largest live bytes first.
     pub classes: Vec<Class>,
 }
 
-/// What the requests of one route cost.
+/// The cost of the requests of one route.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Route {
     /// The method and the first segments of the path, or `_other`.
@@ -333,13 +333,13 @@ pub struct Route {
     pub calls_total: u64,
     /// Requests that were turned away.
     pub refused_total: u64,
-    /// What they allocated that has survived the latest collection.
+    /// The bytes that they allocated and that have survived the latest collection.
     pub live_bytes: u64,
     /// Standard error of `live_bytes`.
     pub standard_error_bytes: u64,
-    /// What a request keeps, by the latest requests.
+    /// The bytes that a request keeps, by the latest requests.
     pub kept_bytes: u64,
-    /// What a request allocates, by the latest requests.
+    /// The bytes that a request allocates, by the latest requests.
     pub allocated_bytes: u64,
     /// The most that a request is taken to hold while it runs.
     pub peak_bytes: u64,
@@ -352,7 +352,7 @@ pub struct Place {
     pub frame: String,
     /// The account's method with which its own code begins.
     pub entry: String,
-    /// What the thread does: `request` or `background`.
+    /// The work of the thread: `request` or `background`.
     pub thread: &'static str,
     /// The method with which the unit of work begins; `scope`, if a scope delimits it.
     pub unit: String,
@@ -362,7 +362,7 @@ pub struct Place {
     pub never_interrupt: Option<String>,
 }
 
-/// What bars the refusals of an account.
+/// The obstacle to the refusals of an account: the reason and a frame.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ineffective {
     /// The most frequent reason, as the metrics name it.
@@ -414,7 +414,7 @@ pub struct Class {
     pub freed_bytes_total: u64,
     /// Of `allocated_objects_total`: what was freed.
     pub freed_objects_total: u64,
-    /// What inserted code has counted of it; `None`: nothing was ever counted.
+    /// The exact count of it by inserted code; `None`: nothing was ever counted.
     pub exact: Option<Exact>,
     /// Live bytes by ratio; `None` without exact accounts, and of few samples.
     pub live_by_ratio: Option<LiveByRatio>,
@@ -422,16 +422,16 @@ pub struct Class {
     pub shape: Shape,
     /// The share of samples of small objects that is kept; `None`: all.
     pub sample_share: Option<f64>,
-    /// What is live by cohort, oldest first; only in a reading with cohorts.
+    /// The live holdings by cohort, oldest first; only in a reading with cohorts.
     pub cohorts: Vec<Held>,
 }
 
-/// What one class of one account holds of one cohort ([`crate::cohorts`]).
+/// The holdings of one class of one account in one cohort ([`crate::cohorts`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Held {
     /// Which cohort: up to where it reaches.
     pub upto: Epoch,
-    /// What is live of it.
+    /// The live part of it.
     pub sum: Sum,
 }
 
@@ -465,7 +465,7 @@ pub trait Source: Send + Sync {
     fn walks(&self) -> Vec<u8> {
         b"{\"walks\":[]}\n".to_vec()
     }
-    /// What was allocated in which calling context, as JSON.
+    /// Returns the allocations in each calling context, as JSON.
     fn contexts(&self) -> Vec<u8> {
         b"{\"contexts\":[]}\n".to_vec()
     }
@@ -475,7 +475,7 @@ pub trait Source: Send + Sync {
     }
     /// The listener keeps so many bytes to answer with later.
     fn remembers(&self, _bytes: u64) {}
-    /// What another thread makes or reads, for a reader who first asked for it at `asked`. Does not wait:
+    /// Returns the answer that another thread makes or reads, for a reader who first asked at `asked`. Does not wait:
     /// the reader asks again.
     fn requested(&self, wanted: &Wanted, asked: Instant) -> Requested {
         let _ = (wanted, asked);
@@ -483,7 +483,7 @@ pub trait Source: Send + Sync {
     }
 }
 
-/// What a reader can ask another thread for.
+/// A document, a profile, a list or a file that a reader can ask another thread for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
     /// The document of everything that the accounts hold.

@@ -54,11 +54,11 @@ const LARGEST_FACTOR: f64 = 1_000.0;
 /// The sum of all accounts, and the heap, as of one covering collection.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Reading {
-    /// What that collection has left of the charges of all accounts, in bytes.
+    /// The charges of all accounts that are left after that collection, in bytes.
     pub accounts_bytes: u64,
     /// The standard error of that sum, in bytes; not widened.
     pub standard_error_bytes: f64,
-    /// What the heap had in use, in bytes.
+    /// The part of the heap that was in use, in bytes.
     pub heap_bytes: u64,
 }
 
@@ -87,7 +87,7 @@ impl Reading {
     }
 }
 
-/// What the readings so far say.
+/// The judgement on the readings so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Judged {
     latest: Option<Reading>,
@@ -150,12 +150,12 @@ impl Judged {
     }
 }
 
-/// What the enforcer found last, for reports. Takes a lock for a copy; agent threads.
+/// The latest judgement of the enforcer, for reports. Takes a lock for a copy; agent threads.
 #[derive(Debug, Default)]
 pub struct SumAgainstHeap(Mutex<Judged>);
 
 impl SumAgainstHeap {
-    /// What was found last.
+    /// Returns the latest judgement.
     pub fn read(&self) -> Judged {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

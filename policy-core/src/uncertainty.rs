@@ -107,7 +107,7 @@ impl Survivors {
         }
     }
 
-    /// What the pass has found of the thinned arrays of these purses.
+    /// Returns the figures that the pass has found of the thinned arrays of these purses.
     pub fn found(&self, purses: &[PurseId]) -> Found {
         let mut found = Found {
             room_bytes: self.room_bytes,
@@ -133,7 +133,7 @@ impl Survivors {
     }
 }
 
-/// What was passed over of the samples of a set of purses: the part of their error that no record states.
+/// The samples of a set of purses that were passed over: the part of their error that no record states.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PassedOver {
     thinned: Thinned,

@@ -1,4 +1,4 @@
-//! What programs learn of their accounts through the Java API.
+//! The answers that programs get about their accounts through the Java API.
 //!
 //! A thread of the host that asks takes no lock of the directory and scans no records. It gets the
 //! latest [`reading`]. If that is too old, it wakes the [`notifier`], a thread of the agent, and waits

@@ -1,4 +1,4 @@
-//! What collections take from the program, by the kernel's count of CPU time.
+//! The CPU time that collections take from the program, by the kernel's count.
 //!
 //! A concurrent collection has no cost that a clock could show: it shares the processors with the
 //! program. What it takes is the CPU time of its threads. A pause takes all processors, whether its work

@@ -62,7 +62,7 @@ impl Table {
     }
 }
 
-/// What threads of the program and the loader thread share. See the module.
+/// The state that threads of the program and the loader thread share. See the module.
 pub(crate) struct MethodDoors {
     /// The signatures of the classes that the policy names, sorted.
     wanted: ArcSwap<Vec<String>>,
@@ -232,7 +232,7 @@ impl MethodDoor {
             // No object was asked for.
             requested_bytes: 0,
         };
-        // What the error takes is charged to nobody.
+        // The memory that the error takes is charged to nobody.
         let _latch = Latch::enter();
         let methods = &agent.core.throw_points.methods;
         errors.throw(jni, &agent.jvmti, refuse_with, methods, &figures);

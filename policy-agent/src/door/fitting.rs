@@ -1,4 +1,4 @@
-//! What both fitters do: they change loaded classes, and tell of it once. On the loader thread.
+//! The common work of both fitters: they change loaded classes, and report it once. On the loader thread.
 
 use std::collections::BTreeSet;
 

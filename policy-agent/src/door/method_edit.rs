@@ -24,7 +24,7 @@ pub(super) struct Named {
     pub(super) number: i32,
 }
 
-/// What became of a class file.
+/// The result of an edit of a class file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Edited {
     /// The new one; `None` if no method has got a door.

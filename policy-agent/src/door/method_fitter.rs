@@ -142,7 +142,7 @@ impl MethodFitter {
         let signatures = self.wanted.keys().cloned().collect();
         agent.method_doors.want(signatures);
         self.forget_unloaded(jni);
-        // What has other doors by the new policy is fitted anew.
+        // Classes that have other doors by the new policy are fitted anew.
         for fitted in std::mem::take(&mut self.classes) {
             let names: BTreeSet<&str> = fitted.doors.iter().map(|d| d.method.as_str()).collect();
             let wanted = self.wanted.get(&fitted.signature);

@@ -37,9 +37,9 @@ const CLASSES: [ClassFile; 3] = [
 const MOST: usize = (1 << 16) - 1;
 /// The longest name of a method or class that has a number of its own, its descriptor included.
 const MOST_NAME_BYTES: usize = 1_000;
-/// What all others are called.
+/// The name for all others.
 const OTHERS: &str = "(others)";
-/// What the counter tells beside reasons, by their numbers.
+/// The numbers of the counter's figures that are no reasons.
 const LOST: usize = 3;
 const MEMORY: usize = 4;
 

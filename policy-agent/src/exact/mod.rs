@@ -31,7 +31,7 @@ pub(crate) use counter::Counter;
 use hook::Hook;
 use numbers::Numbers;
 
-/// What was allocated in each calling context, as stacks by account and class; empty if none was counted. Agent threads.
+/// Returns allocations of calling contexts as stacks by account and class; empty if none was counted. Agent threads.
 pub(crate) fn stacks_of_contexts(agent: &Agent) -> Stacks {
     agent.exact.contexts.stacks(account_of_code(agent))
 }
@@ -56,9 +56,9 @@ fn account_of_code(agent: &Agent) -> impl Fn(i32) -> Option<Arc<str>> {
 
 /// The state of exact accounts. See the module.
 pub(crate) struct ExactAccounts {
-    /// What the policy in force wants.
+    /// The setting that the policy in force wants.
     wanted: Mutex<Arc<Exact>>,
-    /// What loaded classes have code for.
+    /// The setting that loaded classes have code for.
     applied: Mutex<Arc<Exact>>,
     /// The thread was started.
     begun: AtomicBool,
@@ -107,13 +107,13 @@ impl ExactAccounts {
         self.inserting.load(Ordering::Acquire)
     }
 
-    /// What the policy in force wants. Any thread that loads classes: the lock is held for a copy of a pointer.
+    /// Returns the setting of the policy. Any thread that loads classes: the lock is held for a copy of a pointer.
     fn wanted(&self) -> Arc<Exact> {
         let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         wanted.clone()
     }
 
-    /// What loaded classes have code for. The thread that switches, at the start or later.
+    /// Returns the setting that loaded classes have code for. The thread that switches, at the start or later.
     fn applied(&self) -> Arc<Exact> {
         let applied = self.applied.lock().unwrap_or_else(PoisonError::into_inner);
         applied.clone()

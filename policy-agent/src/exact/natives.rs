@@ -1,4 +1,4 @@
-//! What the counter asks of the agent: the native methods of `java.lang.HeapwardenCounter`.
+//! The requests of the counter to the agent: the native methods of `java.lang.HeapwardenCounter`.
 //!
 //! They run on allocating threads, but seldom: at the first allocation of a thread, of a class, or since
 //! something changed; at the first call of a package, and at the first object of a class that only the object itself
@@ -50,7 +50,7 @@ fn bind_now(jni: &Jni) -> bool {
     jni.bind(&class, &methods)
 }
 
-/// What `run` had the counter tell: keys ([`purse_and_class`]; -1: what was lost) with their sums.
+/// Returns the sums that `run` had the counter tell, by key ([`purse_and_class`]; -1: what was lost).
 pub(super) fn gathered(run: impl FnOnce()) -> Vec<(i64, Exact)> {
     SUMS.with_borrow_mut(Vec::clear);
     run();

@@ -69,7 +69,7 @@ struct CodeOfAccount {
     loader: Loader,
     /// Any class of the package, as a descriptor.
     signature: Box<str>,
-    /// What the counter was told; 0: it has not asked.
+    /// The answer that the counter got; 0: it has not asked.
     told: i32,
 }
 
@@ -210,7 +210,7 @@ fn is_of_java(name: &[u8]) -> bool {
     }
 }
 
-/// What the counter has for code of no account.
+/// The counter's number for code of no account.
 pub(super) const NOBODY: i32 = -1;
 
 /// To which account code belongs, as a frame of it does in the rule of samples: twice the number of its purse.

@@ -45,7 +45,7 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni, counter: &Counter) {
     if exact.applied().accounts {
         since.begin(&agent.core.ledger);
     }
-    // What could not be switched to: it is not tried again.
+    // The setting that could not be switched to: it is not tried again.
     let mut refused: Option<Arc<Exact>> = None;
     let mut policy = agent.policy.in_force();
     while !agent.stopping() {
@@ -203,7 +203,7 @@ fn tell_refused(agent: &Agent, class: &impl Handle<Kind = Class>, failure: JvmTi
     );
 }
 
-/// What the counter told last, and the names of classes.
+/// The sums that the counter told last, and the names of classes.
 #[derive(Default)]
 struct Known {
     sums: HashMap<i64, Sum>,
@@ -231,7 +231,7 @@ fn gather(agent: &Agent, jni: &Jni, counter: &Counter, known: &mut Known) {
                 name.map_or_else(|| UNKNOWN.into(), Arc::from)
             };
             let name = known.names.entry(class).or_insert_with(name);
-            // What comes late for a purse that was closed is not its next owner's.
+            // A count that comes late for a purse that was closed is not its next owner's.
             if agent.core.ledger.is_open(purse) {
                 of_classes.push((purse, Arc::clone(name), gained));
             }

@@ -9,7 +9,7 @@ use rustix::event::PollFlags;
 
 use super::request::{Method, Reject, Request, parse};
 
-/// What a client may still send after its response before the connection is cut.
+/// The bytes that a client may still send after its response before the connection is cut.
 const MAX_DRAINED_BYTES: usize = 256 * 1024;
 
 /// A client and its phase. Never blocks: the socket is in non-blocking mode.
@@ -108,7 +108,7 @@ impl Connection {
         }
     }
 
-    /// What to wait for.
+    /// Returns the events of the socket to wait for.
     pub(super) fn interest(&self) -> PollFlags {
         match self.phase {
             Phase::Reading(_) | Phase::Draining { .. } => PollFlags::IN,

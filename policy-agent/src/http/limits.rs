@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-/// What all clients together, and each of them, may use.
+/// The limits for all clients together, and for each of them.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// Bytes of request line and headers.

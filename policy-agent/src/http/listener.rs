@@ -76,7 +76,7 @@ struct Listener<'a> {
     remember_at: Instant,
 }
 
-/// What can go on.
+/// The socket and the connections that can go on.
 struct Ready {
     socket: bool,
     connections: Vec<bool>,

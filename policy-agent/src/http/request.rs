@@ -90,7 +90,7 @@ impl Reject {
         }
     }
 
-    /// What is too large about a request that filled the whole buffer without an end.
+    /// Returns the part that is too large in a request that filled the whole buffer without an end.
     pub fn too_large(bytes: &[u8]) -> Reject {
         if bytes.contains(&b'\n') {
             Reject::HeadersTooLarge

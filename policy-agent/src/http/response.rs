@@ -29,7 +29,7 @@ pub struct Response {
     pub is_gzip: bool,
     /// How long it is good for.
     pub caching: Caching,
-    /// What is sent to a GET, and measured for a HEAD.
+    /// The bytes that are sent to a GET, and measured for a HEAD.
     pub body: Vec<u8>,
 }
 

@@ -17,7 +17,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 /// may still be going down.
 const TAKEN: Duration = Duration::from_secs(3);
 
-/// What to do if another process has the port.
+/// The reaction if another process has the port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PortTaken {
     /// Serve on a free port of the same host, after three seconds.

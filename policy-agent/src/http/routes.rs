@@ -151,7 +151,7 @@ impl Routes {
 /// The largest document that is sent to a client that does not take gzip.
 const MAX_PLAIN_BYTES: u64 = 32 << 20;
 
-/// What another thread makes for this path; the name of a file is looked at there.
+/// Returns the request to another thread for this path; the name of a file is looked at there.
 fn wanted(path: &str) -> Option<Wanted> {
     match path {
         "/api/v1/snapshot" => Some(Wanted::Document),

@@ -31,7 +31,7 @@ pub struct Config {
     pub allowed_hosts: Vec<String>,
     /// Most accounts published as metrics; the rest are folded into `_other`.
     pub max_accounts: usize,
-    /// What clients may use.
+    /// The limits on what clients may use.
     pub limits: Limits,
     /// Receives the listener's own events; what it has received is published.
     pub events: Arc<EventRecorder>,

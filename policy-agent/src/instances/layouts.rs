@@ -15,7 +15,7 @@ pub(super) enum Count {
     Array,
 }
 
-/// What is in an object.
+/// The kind of contents that an object has.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Layout {
     /// A string.
@@ -168,7 +168,7 @@ pub(super) fn layout(signature: &str) -> Option<Layout> {
     known.map(|(_, layout)| *layout)
 }
 
-/// What can be read of objects of the class of this Java name.
+/// The part that can be read of objects of the class of this Java name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Readable {
     /// Values or sizes.

@@ -102,7 +102,7 @@ impl<T: Ord> Greatest<T> {
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) sampled: u64,
-    /// What they stand for.
+    /// The bytes and objects that they stand for.
     pub(super) live: Charge,
     pub(super) largest: Vec<Sampled>,
     pub(super) oldest: Vec<Sampled>,
@@ -129,7 +129,7 @@ impl Found {
         let mut draw = Draw::new(MOST_DRAWN);
         let (mut sampled, mut live) = (0, Charge::default());
         agent.core.ledger.scan(|record| {
-            // What no collection has looked at may be garbage.
+            // An object that no collection has looked at may be garbage.
             if !record.survived || **names.get(&record.payer).unwrap_or(&nobody) != *account {
                 return;
             }
@@ -192,7 +192,7 @@ impl Limits {
     }
 }
 
-/// What was found in the objects.
+/// The contents found in the objects, and the cost of the searches.
 #[derive(Debug, Default)]
 pub(super) struct Looked {
     pub(super) contents: HashMap<i64, Contents>,

@@ -119,7 +119,7 @@ pub(crate) fn answer(
     })
 }
 
-/// What is asked for: all tables, if none is named.
+/// Returns the tables that are asked for: all tables, if none is named.
 fn wanted(request: Option<&InstancesRequest>) -> InstancesRequest {
     let asked = request.cloned().unwrap_or_default();
     let is_any = asked.largest || asked.elements || asked.oldest || asked.equal || asked.wasted;

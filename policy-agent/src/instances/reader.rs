@@ -28,7 +28,7 @@ const ARRAY_HEADER_BYTES: u64 = 16;
 /// Largest `BigInteger` that is shown, in `int`s.
 const SHOWN_MAGNITUDE: u64 = 8;
 
-/// What is in an object.
+/// The size and the contents of an object.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Contents {
     /// Its own bytes.
@@ -64,7 +64,7 @@ impl Held {
 pub(super) struct Value {
     /// Equal for equal values of one answer; `None` for what is too long to be compared.
     pub(super) key: Option<u128>,
-    /// What is shown, if that is allowed.
+    /// The text that is shown, if that is allowed.
     pub(super) text: Option<String>,
     pub(super) length: Option<u64>,
 }
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is in an object; its size alone, if it is of no class that can be read.
+    /// Reads the contents of an object; its size alone, if it is of no class that can be read.
     pub(super) fn read(&mut self, object: &Ref<'_>) -> Contents {
         let mut contents = Contents {
             bytes: self.size(object),

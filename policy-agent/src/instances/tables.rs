@@ -13,7 +13,7 @@ use super::reader::{Contents, Value};
 /// Objects with one value that are needed to call them equal.
 const LEAST_EQUAL: u64 = 2;
 
-/// What was drawn and looked at, with what it stands for.
+/// The objects that were drawn and looked at, with what they stand for.
 pub(super) struct Tables<'a> {
     found: &'a Found,
     looked: &'a Looked,
@@ -181,7 +181,7 @@ mod tests {
         value.text = Some("secret".to_owned());
         let open = shown(&value);
         assert_eq!((open.text.as_deref(), open.digest), (Some("secret"), None));
-        // What is too long to be compared.
+        // A value that is too long to be compared.
         value = Value::default();
         assert_eq!(shown(&value), ShownValue::default());
     }

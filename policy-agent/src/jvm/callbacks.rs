@@ -1,4 +1,4 @@
-//! What the agent does at each event of the VM.
+//! The agent's action at each event of the VM.
 
 use policy_jvm::kinds::Class;
 use policy_jvm::{Events, Jni, Ref, SampledAllocation};

@@ -9,7 +9,7 @@ use policy_jvm::{Flags, Global, Jni, JvmTi};
 /// The manageable flag that makes G1 start concurrent cycles: milliseconds between them, 0 for
 /// none.
 const PERIODIC: &str = "G1PeriodicGCInterval";
-/// What it is set to. G1's service thread looks at the flag again after so many milliseconds, and
+/// The value that it is set to. G1's service thread looks at the flag again after so many milliseconds, and
 /// lets a cycle be while the last collection was less than that ago: with 100 a service that
 /// churns, a young collection every 15 to 50, held the verdict up for seconds.
 const PERIODIC_MS: &str = "10";
@@ -19,11 +19,11 @@ const LONGEST_PERIOD_MS: f64 = 2000.0;
 /// The first release in which a ZGC without the flag `ZGenerational` has generations.
 const FIRST_ZGC_WITH_GENERATIONS: u32 = 24;
 
-/// What can be asked of this VM's collector.
+/// The collections that this VM's collector can be asked for, and the flags for them.
 pub(crate) struct Collections {
     flags: Option<Flags>,
     info: CollectorInfo,
-    /// What the periodic flag was before it was changed.
+    /// The value of the periodic flag before it was changed.
     to_put_back: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl Collections {
         self.info
     }
 
-    /// What can be asked for now: the flags that decide may be changed while the VM runs.
+    /// Returns the collections that can be asked for now: the flags that decide may be changed while the VM runs.
     pub(crate) fn offer(&self, jni: &Jni) -> Offer {
         let Some(flags) = &self.flags else {
             return Offer::of(false, [Means::Full]);

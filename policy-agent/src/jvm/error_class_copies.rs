@@ -70,14 +70,14 @@ const READY: u8 = 2;
 /// It has the name of the error but is not accepted as a copy.
 const NO_COPY: u8 = 3;
 
-/// What is needed to find and make copies of one error.
+/// The names, classes and methods that are needed to find and make copies of one error.
 pub(super) struct ErrorClassCopies {
     /// The place of this error among the errors.
     place: usize,
     /// The error's name as `ClassLoader` wants it.
     name: Global<JavaString>,
     find_loaded: Method,
-    /// What the error extends, and the constructor of that.
+    /// The superclass of the error, and its constructor.
     parent: Global<Class>,
     constructor: Constructor,
     fill_in: Method,

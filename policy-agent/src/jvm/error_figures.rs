@@ -6,7 +6,7 @@ use policy_jvm::{Global, Value};
 /// An account's name as a Java string.
 pub(crate) type AccountName = Global<JavaString>;
 
-/// What an error says. Bytes.
+/// The figures in an error's message. Bytes.
 pub(crate) struct Figures<'a> {
     /// The account's name as `Errors::account_name` makes it.
     pub(crate) account: &'a AccountName,

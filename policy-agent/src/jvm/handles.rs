@@ -8,7 +8,7 @@ pub(crate) type ContextLoader = Field<Thread, ClassLoader>;
 
 /// See the module. A field that is `None` was not found; what needs it does without.
 pub(crate) struct JavaHandles {
-    /// What `Thread`'s own getter returns, for platform and virtual threads.
+    /// The field of the loader that `Thread`'s own getter returns, for platform and virtual threads.
     pub(crate) context_loader: Option<ContextLoader>,
     loader_class: Option<KnownClass<ClassLoader>>,
     /// The fields `name` and `parent` of `java.lang.ClassLoader` itself: a loader may have

@@ -1,4 +1,4 @@
-//! What the Java half of the API asks of the agent: the native methods of
+//! The requests of the Java half of the API to the agent: the native methods of
 //! `dev.heapwarden.agent.Natives`.
 //!
 //! They run on threads of the host, outside of any event. They may wait up to a timeout, but take no lock

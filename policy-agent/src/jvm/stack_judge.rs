@@ -55,7 +55,7 @@ pub(super) struct Place<'a> {
     pub(super) passes_on: bool,
     /// With which the unit of work begins, the nearest; `None` if the program has delimited it by a scope.
     pub(super) unit: Option<StackFrame<'a>>,
-    /// What the thread does.
+    /// The kind of work that the thread does.
     pub(super) work: Work,
     /// The policy alone says that a unit begins there.
     pub(super) is_named_by_policy: bool,

@@ -111,7 +111,7 @@ fn int_field<C: JavaClass>(
     (class.int_field(jni, name)).ok_or_else(|| format!("there is no field {name}"))
 }
 
-/// What the field `letIn` of a cell says.
+/// Decodes the field `letIn` of a cell.
 pub(super) fn let_in_of(field: i32) -> LetIn {
     match field {
         0 => LetIn::No,
@@ -125,7 +125,7 @@ impl ThreadScopes {
     /// Looks everything up. The classes are those of the Java half.
     ///
     /// # Errors
-    /// What is missing, as a sentence.
+    /// A sentence that says which part is missing.
     pub(super) fn find(
         jni: &Jni,
         jvmti: &JvmTi,
@@ -182,7 +182,7 @@ impl ThreadScopes {
             .map(PurseId::new)
     }
 
-    /// What the self-test compares: the purses in the cell and in what was inherited, 0 for none.
+    /// Returns the purses that the self-test compares: in the cell and in what was inherited, 0 for none.
     pub(super) fn probe(&self, thread: &Ref<'_, Thread>) -> (i32, i32) {
         let cell = self.find_value(thread, self.locals, &self.cell);
         let inherited = self.find_value(thread, self.inheritable, &self.inherited);

@@ -40,7 +40,7 @@ const CHANGE: FlagChange = FlagChange {
     value: 1,
 };
 
-/// What a user can do.
+/// The remedy, in words for the user.
 const REMEDY: &str = "start the JVM with -XX:TLABRefillWasteFraction=1";
 
 /// Set at the load, if samples of refills are to be thinned.

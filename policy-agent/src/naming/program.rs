@@ -72,7 +72,7 @@ pub(crate) fn spring_boot_application(jni: &Jni, jvmti: &JvmTi) -> ServiceName {
     program.name()
 }
 
-/// What is known of the program. Pure.
+/// The names and the files by which the program is known. Pure.
 #[derive(Debug, Default)]
 struct Program {
     main_class: String,

@@ -27,7 +27,7 @@ use crate::jvm::recognizer::Recognizer;
 
 use super::program;
 
-/// What the rules found.
+/// The result of the rules.
 pub(crate) enum Found<'j> {
     /// A service.
     Service(ServiceName),

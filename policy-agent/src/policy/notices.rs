@@ -66,7 +66,7 @@ impl Quota {
     }
 }
 
-/// What has been logged, and what waits.
+/// The messages that have been logged, and those that wait.
 #[derive(Debug)]
 pub(super) struct Notices {
     changes: Quota,

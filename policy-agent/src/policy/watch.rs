@@ -57,7 +57,7 @@ const MIN_GAP: Duration = Duration::from_millis(50);
 /// Largest file that is read, in bytes; a policy is not larger.
 const MAX_FILE_BYTES: u64 = policy_config::MAX_FILE_BYTES as u64;
 
-/// What was found at the path.
+/// The result of a look at the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Observation {
     /// The whole text of the file.
@@ -182,10 +182,10 @@ fn start(
 /// The state of the watching thread.
 struct Watcher<F> {
     path: PathBuf,
-    /// What was reported last.
+    /// The observation that was reported last.
     reported: Observation,
     pending: Option<Pending>,
-    /// What events had shown of writers before the last read.
+    /// The signs of writers that events had shown before the last read.
     looked_at: Writing,
     on_change: F,
 }

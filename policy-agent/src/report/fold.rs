@@ -26,7 +26,7 @@ pub const MAX_PRINCIPAL_PAIRS: usize = 1_000;
 /// Longest name in a label; names come from tenants.
 pub const MAX_NAME_BYTES: usize = 256;
 
-/// What is published of the accounts of one snapshot.
+/// The accounts of one snapshot as they are published.
 #[derive(Debug, Default, PartialEq)]
 pub struct Folded<'a> {
     /// At most the cap, sorted by name. Their `principals` and `classes` are not meant to
@@ -58,7 +58,7 @@ pub struct Folder {
     /// Counters of every account of the latest snapshot, by the hash of its name. A
     /// collision (one in 2⁶⁴ pairs, the hash is keyed) would cost accuracy of `_other` only.
     seen: HashMap<u64, Counters>,
-    /// What accounts gained while they were folded.
+    /// The counts that accounts gained while they were folded.
     carried: Counters,
 }
 
@@ -219,7 +219,7 @@ fn absorb_gauges(into: &mut Account, from: &Account) {
         ineffective,
         retired_loaders,
         left_behind_bytes,
-        // What one account is. Scopes inside it may be folded too: sums over trees would count them twice.
+        // Properties of one account. Scopes inside it may be folded too: sums over trees would count them twice.
         name: _,
         kind: _,
         service: _,

@@ -102,7 +102,7 @@ impl History {
         name
     }
 
-    /// What the points take, in bytes.
+    /// Returns the memory that the points take, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         let rows = self.points.iter().map(|point| point.accounts.capacity());
         let names = self

@@ -1,4 +1,4 @@
-//! What the agent publishes: the metric catalogue, and renderers for a [`Snapshot`] and for the events that
+//! The agent's reports: the metric catalogue, and renderers for a [`Snapshot`] and for the events that
 //! an [`EventRecorder`] received.
 //!
 //! Invariant: nothing here sees more of the agent than these two, so a scrape can neither change nor

@@ -47,7 +47,7 @@ enum Exit {
     Done,
 }
 
-/// What the thread is to do next.
+/// The next task of the thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Work {
     /// Make or read this for readers.
@@ -65,11 +65,11 @@ impl Desk {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// What a reader wants who first asked at `asked`; it was begun no earlier. Any thread; does not wait.
+    /// Returns the answer for a reader who first asked at `asked`; it was begun no earlier. Any thread; does not wait.
     pub(crate) fn requested(&self, wanted: &Wanted, asked: Instant) -> Requested {
         let mut state = self.state();
         match &state.made {
-            // What the reader did just before it asked is in what was begun since.
+            // An answer that was begun since then includes what the reader did just before it asked.
             Some(made) if made.begun >= asked && made.wanted == *wanted => {
                 return made.answer.clone();
             }
@@ -173,7 +173,7 @@ impl Desk {
         }
     }
 
-    /// What readers want is there, or cannot be had.
+    /// Hands over the answer that readers want, or the reason why they cannot have it.
     pub(super) fn made(&self, wanted: Wanted, begun: Instant, answer: Requested) {
         let mut state = self.state();
         state.asked = None;

@@ -23,7 +23,7 @@ pub(super) struct ThisRun {
     pub(super) started: SystemTime,
 }
 
-/// What a document says beside the reading.
+/// The run, the time and the reason that a document states beside the reading.
 pub(super) struct About<'a> {
     pub(super) run: &'a ThisRun,
     pub(super) at: SystemTime,

@@ -211,7 +211,7 @@ impl Files {
         Ok((files.collect(), omitted))
     }
 
-    /// What is in a finished file of this program; `None` if there is none of this name.
+    /// Returns the content of a finished file of this program; `None` if there is none of this name.
     ///
     /// # Errors
     /// Those of the file system; a file that is too large, or is not a file.
@@ -256,7 +256,7 @@ impl Files {
         }
     }
 
-    /// What a name in the folder stands for, if it is this program's.
+    /// Returns the kind of file that a name in the folder stands for, if it is this program's.
     fn parse(&self, name: &str) -> Option<Found> {
         let run_of = |rest: &str| is_run(rest).then(|| rest.to_owned());
         let mine = |name: &str| {

@@ -18,7 +18,7 @@ use super::desk::{Desk, Work};
 use super::document::{self, About, ThisRun};
 use super::files::Files;
 
-/// What the agent keeps for snapshots.
+/// The state that the agent keeps for snapshots.
 #[derive(Debug)]
 pub(crate) struct SnapshotMaker {
     pub(crate) desk: Desk,
@@ -182,7 +182,7 @@ fn write(agent: &Agent, schedule: &mut Schedule, why: &'static str) {
         files.write(SystemTime::now(), &bytes)
     });
     crate::events::snapshot_file(written.is_ok());
-    // What is too much is removed even if nothing could be added: the disk may be full.
+    // Surplus files are removed even if nothing could be added: the disk may be full.
     let pruned = contained(|| files.prune(keep));
     let directory = files.directory().display();
     match (&written, &pruned) {

@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_secs(20);
 const MOST_CHAINS: usize = 3;
 const MOST_CHARACTERS: usize = 600;
 
-/// What was walked for without a command.
+/// The walks that were made without a command.
 #[derive(Default)]
 pub(crate) struct Automatic {
     state: Mutex<State>,
@@ -36,7 +36,7 @@ struct State {
     tried: HashMap<(Arc<str>, Arc<str>), Tried>,
 }
 
-/// What came of the walks for a suspect.
+/// The outcome of the walks for a suspect.
 struct Tried {
     times: u32,
     latest: Instant,

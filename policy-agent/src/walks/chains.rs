@@ -17,7 +17,7 @@ const UNKNOWN: &str = "?";
 /// Longest name, in bytes: programs choose them.
 const MAX_NAME_BYTES: usize = 200;
 
-/// What two paths must have in common to be one chain.
+/// The properties that two paths must have in common to be one chain.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     group: Group,

@@ -12,9 +12,9 @@ use crate::sampling::standard_error_bytes;
 
 use super::targets::accounts_of_purses;
 
-/// What nothing but running methods hold.
+/// The holder of objects that only running methods hold.
 const STACKS: &str = "_stacks";
-/// What nothing reaches.
+/// The holder of objects that nothing reaches.
 const NOBODY: &str = "_nobody";
 
 #[derive(Debug, Clone, Copy, Default)]

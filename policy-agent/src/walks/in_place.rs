@@ -30,7 +30,7 @@ const FIRST_WITH_SLICES: u32 = 21;
 /// How long a walk in place takes for each GiB in use: most of the measured ones, and on ZGC.
 const SECONDS_PER_GIB: f64 = 5.0;
 const SECONDS_PER_GIB_ZGC: f64 = 18.0;
-/// What a stop takes at the least, by prediction.
+/// The least time that a stop takes, by prediction.
 const LEAST: Duration = Duration::from_millis(100);
 /// From so many bytes on the speed of a slice says something about the rest of the heap, and by what factor the rest
 /// may be slower.
@@ -56,7 +56,7 @@ pub(super) enum OneStop {
     TooMany,
 }
 
-/// What decides whether a slice comes first.
+/// The facts that decide whether a slice comes first.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     release: u32,
@@ -83,7 +83,7 @@ impl Known {
     }
 }
 
-/// What is asked, as far as the stops depend on it.
+/// The question, as far as the stops depend on it.
 pub(super) enum Asked<'a> {
     /// Who holds objects of these accounts.
     Paths {
@@ -163,7 +163,7 @@ impl<'a> Plan<'a> {
         plan
     }
 
-    /// What it would cost, for who has to accept it.
+    /// Returns the expected cost in words, for whoever has to accept it.
     pub(super) fn cost(&self) -> String {
         let whole = self.whole.as_secs_f64().ceil();
         match &self.slice {
@@ -265,7 +265,7 @@ const DONE: &str = "done";
 const GIVEN_UP: &str = "given-up";
 const NOT_MADE: &str = "not-made";
 
-/// What follows a slice.
+/// The step that follows a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     /// Nothing: all was found.

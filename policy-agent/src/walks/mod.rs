@@ -145,7 +145,7 @@ fn answer(
     let Some(_turn) = take_turn(agent) else {
         return refused(&WalkError::Busy);
     };
-    // What was allocated a moment ago is found by its class's name, too.
+    // An object that was allocated a moment ago is found by its class's name, too.
     agent.wait_for_class_names(MAX_WAIT_FOR_NAMES, is_cancelled);
     let answered = match &*request.question {
         "paths" => paths(agent, jni, request, is_cancelled).map(|paths| WalkReply {
@@ -271,7 +271,7 @@ fn held(
     })
 }
 
-/// What is sought.
+/// The targets of a walk, the classes that it knows, and the question.
 struct Sought<'a> {
     classes: Vec<KnownClass>,
     targets: Targets<'a>,

@@ -1,4 +1,4 @@
-//! What a walk has to know of the JVM's classes, threads and class loaders, and the names for what it found.
+//! The JVM's classes, threads and class loaders, which a walk has to know, and the names for what it found.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ const WEAK: [&str; 3] = [
 /// How many parents of a loader are followed.
 const MOST_PARENTS: u32 = 8;
 
-/// What a survey is for.
+/// The demands of a walk on a survey.
 pub(super) struct Asks {
     /// Static fields of retired services are no roots.
     retired: bool,

@@ -1,4 +1,4 @@
-//! What a walk looks for: sampled objects, or the class loaders of services that were undeployed.
+//! The targets of a walk: sampled objects, or the class loaders of services that were undeployed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::ledger::{PurseId, Tag};
 /// Objects that one walk looks for at the most.
 const MOST: usize = 64;
 
-/// What objects of one account and class stand for.
+/// The account and the class that a group of objects stands for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Group {
     pub(super) account: Arc<str>,
@@ -28,7 +28,7 @@ pub(super) struct Looked {
     seen: u64,
 }
 
-/// What is looked for, by group.
+/// The objects that are looked for, by group.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     pub(super) groups: BTreeMap<Group, Looked>,
@@ -114,7 +114,7 @@ impl Wanted {
                     *place = tag;
                 }
             });
-            // What no collection has looked at may be garbage, and is looked for only if there is nothing else.
+            // Objects that no collection has looked at may be garbage, and are sought only if there is nothing else.
             if !wanted.groups.is_empty() {
                 break;
             }

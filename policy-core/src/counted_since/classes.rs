@@ -1,4 +1,4 @@
-//! What was counted of each class, by the purse that pays: all of it, and since counters were put in, beside what
+//! The count of each class, by the purse that pays: all of it, and since counters were put in, beside what
 //! samples say of the same time.
 //!
 //! Counts are by the name of a class, because code names classes before there are any; samples are by the number that
@@ -15,7 +15,7 @@ pub const MOST_ROWS: usize = 200_000;
 /// The class of what has no name, here as in readings.
 pub const UNKNOWN: &str = "?";
 
-/// What was counted of one class.
+/// The exact count of one class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counted {
     /// All of it.
@@ -55,9 +55,9 @@ fn positive(sum: u64) -> u64 {
 /// By purse and class.
 #[derive(Debug, Clone, Default)]
 pub struct OfClasses {
-    /// What was counted, by name.
+    /// The exact counts, by name.
     pub counted: HashMap<PurseId, HashMap<Arc<str>, Counted>>,
-    /// What samples say was allocated since the switch, by number; empty while nothing is counted.
+    /// The allocations since the switch as samples estimate them, by number; empty while nothing is counted.
     pub sampled: HashMap<PurseId, HashMap<u32, ClassTotals>>,
 }
 
@@ -68,7 +68,7 @@ type Sampled = HashMap<(PurseId, u32), ClassTotals>;
 pub(super) struct CountedClasses {
     counted: HashMap<PurseId, HashMap<Arc<str>, Counted>>,
     rows: usize,
-    /// What samples had seen at the switch, and at the latest gathering; `None` while nothing is counted.
+    /// The sampled totals at the switch, and at the latest gathering; `None` while nothing is counted.
     sampled: Option<(Sampled, Sampled)>,
 }
 

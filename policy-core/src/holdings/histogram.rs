@@ -18,7 +18,7 @@ pub const AGES_COLLECTIONS: [u64; 8] = [0, 1, 3, 7, 15, 31, 127, 1_023];
 pub struct Bin {
     /// The largest value that belongs here; `None`: everything beyond the bin before.
     pub upto: Option<u64>,
-    /// What is live.
+    /// The sums of the live records in this bin.
     pub live: Sums,
 }
 

@@ -40,7 +40,7 @@ const RESTS: u32 = 100;
 /// The shortest time between the beginnings of two passes.
 const SHORTEST_REST: Duration = Duration::from_secs(1);
 
-/// What is known of holdings: the marks, and the latest pass. Any agent thread.
+/// The state of holdings: the marks, and the latest pass. Any agent thread.
 #[derive(Debug, Default)]
 pub struct Holdings {
     times: Mutex<EpochTimes>,

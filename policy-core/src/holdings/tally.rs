@@ -11,7 +11,7 @@ pub const MOST_ROWS: usize = 50_000;
 /// Sizes are told apart by their power of two.
 pub const SIZE_CLASSES: u32 = 40;
 
-/// What a set of records stands for.
+/// The amounts that a set of records stands for.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Sums {
     /// How many records: samples.
@@ -47,7 +47,7 @@ impl std::ops::AddAssign<&Sums> for Sums {
     }
 }
 
-/// What a row is about.
+/// The payer and the class of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RowKey {
     /// The purse that is charged.
@@ -61,7 +61,7 @@ pub struct RowKey {
 pub struct Cohort {
     /// The index of the mark at its end; the number of marks for the youngest.
     pub cohort: u16,
-    /// What of them is live.
+    /// The sums of those that are live.
     pub live: Sums,
 }
 

@@ -45,7 +45,7 @@ const RARE_MS: u64 = 20 * 60_000;
 /// After so many looks that decided nothing, a row counts as refuted.
 const MOST_UNDECIDED: u32 = 12;
 
-/// What is remembered of a row.
+/// The earliest time of a row's next request, and how often looks refuted, left open or confirmed it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Ask {
     not_before_ms: u64,

@@ -109,7 +109,7 @@ pub(super) fn windows_ms(history_ms: u64) -> Vec<(usize, u64)> {
     windows
 }
 
-/// What the windows of a row would say of a look that is not in the history.
+/// Returns the findings that the windows of a row would have for a look that is not in the history.
 pub(super) fn findings(
     history: &History,
     look: &Look,

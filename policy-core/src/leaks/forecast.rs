@@ -63,7 +63,7 @@ pub fn forecast(levels: &[Level], room: f64) -> Option<Full> {
         })
         .sum();
     let of_a_second = CAUTION * squares / (count - 1) as f64;
-    // What both have in common cancels; it is at most the smaller of them.
+    // The variance that both have in common cancels; it is at most the smaller of them.
     let of_sampling = (last.variance - first.variance).abs() / (span * span);
     let of_mean = (of_a_second / span).max(of_sampling);
     let t = T[(count - 2).min(T.len() - 1)];

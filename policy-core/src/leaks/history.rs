@@ -1,4 +1,4 @@
-//! What earlier looks saw: bounded memory of the rows after covering collections.
+//! The history of earlier looks: bounded memory of the rows after covering collections.
 //!
 //! # Rules
 //! 1. A look keeps the rows with enough samples to matter, at most [`MOST_ROWS`], those with most samples;
@@ -50,7 +50,7 @@ pub struct Births {
     pub squares: f32,
 }
 
-/// What one look saw of one row.
+/// The births and the live bytes of one row at one look.
 #[derive(Debug, Clone, Default)]
 pub struct RowSeen {
     /// By birth, ascending.
@@ -67,7 +67,7 @@ pub struct RowSeen {
 }
 
 impl RowSeen {
-    /// What is alive of the births after `after`, up to `upto`.
+    /// Returns the part that is alive of the births after `after`, up to `upto`.
     fn born(&self, after: Option<u32>, upto: u32) -> Born {
         let mut sum = Born::default();
         for births in &self.births {
@@ -252,7 +252,7 @@ impl Bounds<'_> {
         seconds(self.then.decided_ms(), newest.decided_ms())
     }
 
-    /// What the window shows of a row of `newest`.
+    /// Returns the view that the window gives of a row of `newest`.
     #[must_use]
     pub fn view(&self, newest: &Look, name: &RowName, now: &RowSeen) -> WindowView {
         let Bounds {

@@ -41,7 +41,7 @@ pub const MOST_SUSPECTS: usize = 200;
 /// The most rows in a report that grow and are no suspects.
 pub const MOST_GROWING: usize = 200;
 
-/// What is known of leaks, for all threads.
+/// The state of the leak detection, for all threads.
 #[derive(Debug)]
 pub struct Leaks {
     report: ArcSwap<Report>,
@@ -52,7 +52,7 @@ pub struct Leaks {
     kept_by: ArcSwap<KeptBy>,
 }
 
-/// What keeps a suspect alive, in words, by account and class.
+/// The chains that keep a suspect alive, in words, by account and class.
 type KeptBy = HashMap<(Arc<str>, Arc<str>), Vec<String>>;
 
 impl Default for Leaks {
@@ -132,7 +132,7 @@ impl Leaks {
     }
 }
 
-/// What the latest look says.
+/// The result of the latest look.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
     /// When it was judged, in milliseconds since the agent was made; 0: never.
@@ -143,7 +143,7 @@ pub struct Report {
     pub undecided: Option<&'static str>,
     /// The suspects, fastest growth first.
     pub suspects: Vec<Suspect>,
-    /// What grows and is not called a leak, fastest growth first.
+    /// Classes that grow and are not called leaks, fastest growth first.
     pub growing: Vec<Growing>,
     /// Suspects that the policy acknowledges.
     pub acknowledged: Vec<Growing>,
@@ -183,19 +183,19 @@ pub struct Suspect {
     pub objects: u64,
     /// Generations with live instances.
     pub generations: u64,
-    /// What the looks that are kept saw of the class, oldest first.
+    /// The class at each of the looks that are kept, oldest first.
     pub course: Vec<Moment>,
     /// Its parts.
     pub with: Vec<String>,
     /// Where the survivors were allocated.
     pub sites: Vec<Site>,
-    /// What keeps its objects alive, shortest chain first; empty until somebody has found out.
+    /// The chains that keep its objects alive, shortest first; empty until somebody has found out.
     pub kept_by: Vec<String>,
     /// When its account or the heap is full.
     pub exhausts: Option<Exhausts>,
 }
 
-/// What one look saw of a class.
+/// The live bytes and generations of a class at one look.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Moment {
     /// When, in milliseconds since the agent was made.

@@ -113,7 +113,7 @@ impl Watched {
     }
 }
 
-/// What a collection at `now` leaves of the objects.
+/// Returns the look at the objects that a collection at `now` leaves.
 fn look(times: &EpochTimes, name: &RowName, objects: &[Sampled], now: f64, lag: f64) -> Look {
     let decided_ms = ((now - lag) * 1e3) as u64;
     let decided = times.marks().iter().filter(|mark| mark.at_ms <= decided_ms);

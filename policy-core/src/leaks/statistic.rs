@@ -87,11 +87,11 @@ impl std::ops::Add for Born {
 pub struct Part {
     /// How long it is, in seconds.
     pub seconds: f64,
-    /// What was born then and stays.
+    /// The births in it that are alive at T.
     pub born: Born,
 }
 
-/// What one window shows of one row.
+/// One row in one window: the lengths of the stretches of time, and the births in them that are alive.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WindowView {
     /// Seconds from M to T.
@@ -112,7 +112,7 @@ pub struct WindowView {
     pub parts: Vec<Part>,
 }
 
-/// What the statistic says.
+/// The verdict of the statistic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing old dies while more keeps coming.
@@ -143,7 +143,7 @@ impl Verdict {
     }
 }
 
-/// What the statistic found in one window.
+/// The verdict and the growth that the statistic found in one window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Finding {
     /// The verdict.

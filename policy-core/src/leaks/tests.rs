@@ -305,7 +305,7 @@ fn a_leak_that_begins_late_is_found_in_the_shortest_window() {
         let mut is_found = false;
         for now in schedule(6_000.0) {
             let judged = watched.look(&objects, now, 0.0);
-            // What is kept of one row does not grow with the time for which it is watched.
+            // The memory for one row does not grow with the time for which it is watched.
             assert!(
                 watched.memory_bytes() < 1 << 20,
                 "{}",

@@ -53,7 +53,7 @@ pub struct Watch {
     refreshed_ms: u64,
 }
 
-/// What changed at a look: lines for the log.
+/// The changes at a look: lines for the log.
 pub type Lines = Vec<String>;
 
 impl Watch {
@@ -277,7 +277,7 @@ impl Watch {
         sites_of(core, &of_numbers)
     }
 
-    /// What the looks that are kept saw of a row.
+    /// Returns the moments of a row at the looks that are kept.
     fn course(&self, name: &RowName) -> Vec<Moment> {
         let looks = self.history.looks().iter();
         let moments = looks.filter_map(|look| {
@@ -324,7 +324,7 @@ impl Watch {
         let limit = (room.limits.get(account))
             .and_then(|&limit| Some(("limit", forecast(&of_account, limit as f64 - held)?)));
         let heap = forecast(&of_heap, room.of_heap).map(|full| ("heap", full));
-        // What is full first.
+        // Of the two, the one that is full first.
         let sooner = match (limit, heap) {
             (Some(limit), Some(heap)) if heap.1.earliest < limit.1.earliest => Some(heap),
             (limit, heap) => limit.or(heap),

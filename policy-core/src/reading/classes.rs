@@ -33,7 +33,7 @@ struct OfClass {
     allocated_since: ClassTotals,
     /// Of what is live, what was allocated since.
     live_since: Charge,
-    /// What inserted code counted of it.
+    /// The count of it by inserted code.
     counted: Option<CountedOfClass>,
 }
 
@@ -74,7 +74,7 @@ impl OfClass {
     }
 
     fn published(self, class: String, interval_bytes: Option<f64>) -> Class {
-        // What is charged is a part of what was allocated; the two are not read at the same instant.
+        // The charged objects are a part of the allocated ones; the two are not read at the same instant.
         let charged_objects = whole_objects(self.charged_objects);
         Class {
             class,
@@ -138,11 +138,11 @@ fn allocated_variance_bytes2(allocated: ClassTotals, interval_bytes: f64) -> f64
     bytes * (size / probability - size)
 }
 
-/// What is known of classes, by the purse that pays.
+/// The figures of classes, by the purse that pays.
 pub(super) struct OfPurses {
     /// By number.
     classes: HashMap<PurseId, HashMap<u32, OfClass>>,
-    /// What was counted, by name.
+    /// The exact counts of classes, by name.
     counted: HashMap<PurseId, HashMap<Arc<str>, CountedOfClass>>,
     /// The widest interval since counters were put in; `None` if they are not.
     interval_bytes: Option<f64>,

@@ -23,13 +23,13 @@ pub(super) struct Counted {
     pub(super) groups: HashMap<Group, (u64, u64)>,
     /// All records by payer and class.
     pub(super) tally: Tally,
-    /// What was ever allocated by class, of every open purse.
+    /// The bytes and objects that were ever allocated by class, of every open purse.
     pub(super) allocated: HashMap<PurseId, Vec<(u32, ClassTotals)>>,
     /// The live charges and their errors, by the purse that pays.
     pub(super) survivors: Survivors,
-    /// What is live by cohort, if that was asked for.
+    /// The live charges by cohort, if they were asked for.
     pub(super) cohorts: Option<Cohorts>,
-    /// What was counted exactly and what lives of it, while something is counted.
+    /// The exact counts, and the part of them that is alive, while something is counted.
     pub(super) since: Option<Since>,
     /// The same by class.
     pub(super) of_classes: OfClasses,

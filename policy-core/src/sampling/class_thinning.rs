@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(judge(), first);
     }
 
-    /// What one account of small and mixed objects shows: estimate less truth, and the stated errors with
+    /// Draws one account of small and mixed objects. Returns estimate less truth, and the stated errors with
     /// and without what may be unseen.
     fn draw(truth: &[u64], share: f64) -> (f64, f64, f64) {
         let (thinning, table, id) = adopted(&[share]);

@@ -93,7 +93,7 @@ pub const FINEST_BYTES: u64 = policy_config::FINEST_DEFAULT_INTERVAL_BYTES;
 /// How long a finer interval stays when no limit needs it any more.
 const UNNEEDED: Duration = Duration::from_secs(60);
 
-/// What the policy in force asks for.
+/// The sampling settings of the policy in force.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Wanted {
     /// Mean bytes between samples; 0 is exact.
@@ -106,7 +106,7 @@ pub struct Wanted {
     pub most_tracked: u64,
 }
 
-/// What has been measured since the start.
+/// The measurements since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Measured {
     /// The time since the agent was loaded.
@@ -123,7 +123,7 @@ pub struct Measured {
     pub charged_bytes: u64,
     /// The smallest limit of any account, if one has a limit.
     pub smallest_limit_bytes: Option<u64>,
-    /// What accounts want of the interval.
+    /// The reasons why accounts want finer samples.
     pub wants: Wants,
 }
 
@@ -136,7 +136,7 @@ pub struct Wants {
     pub is_any_refused: bool,
 }
 
-/// What samples may take, and what they have saved.
+/// The CPU time that samples may take, and the credit that they have saved.
 #[derive(Debug, Clone, Copy, Default)]
 struct Credit {
     /// The CPU time in seconds; `None` before the first window.

@@ -84,7 +84,7 @@ pub enum IntervalError {
         "a sampling interval of {bytes} bytes is too large: use at most {MAX_INTERVAL_BYTES} bytes (64 MiB)"
     )]
     TooLarge {
-        /// What was asked for.
+        /// The number of bytes that was asked for.
         bytes: u64,
     },
     /// [`MAX_INTERVALS`] distinct values were used since the agent was loaded.
@@ -254,7 +254,7 @@ impl Intervals {
     }
 }
 
-/// What one native thread remembers between its events: the interval under which its
+/// The state that one native thread keeps between its events: the interval under which its
 /// next sample is being drawn. Keep it in a thread-local.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ThreadInterval(Option<IntervalId>);

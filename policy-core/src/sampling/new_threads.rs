@@ -45,7 +45,7 @@ const SAMPLES_FOR_FINER: u64 = 32;
 const MOST_HALVINGS: u32 = 4;
 /// No draws are finer than this.
 const FINEST_DRAWN_BYTES: u64 = 1 << 10;
-/// What the JVM needs to report a sample: 0.3 to 0.5 microseconds were measured.
+/// The time that the JVM needs to report a sample: 0.3 to 0.5 microseconds were measured.
 pub const PER_EVENT: Duration = Duration::from_nanos(500);
 /// The part of the budget that phases, and finer draws, may take.
 const BUDGET_PART: f64 = 0.25;
@@ -54,7 +54,7 @@ const CALM: u32 = 30;
 /// Fewer threads in a window are not many.
 const LEAST_THREADS: u64 = 8;
 
-/// What new threads do, and what they did.
+/// The width of the phases of new threads, and the counts of those that began.
 #[derive(Debug, Default)]
 pub struct NewThreads {
     began: AtomicU64,
@@ -63,7 +63,7 @@ pub struct NewThreads {
     phase_bytes: AtomicU64,
 }
 
-/// What was measured since the start.
+/// The measurements since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Measured {
     /// The time since the agent was loaded.
@@ -93,7 +93,7 @@ pub struct Rule {
     calm: u32,
     halvings: u32,
     phase_share: f64,
-    /// What samples cost that were drawn and not kept.
+    /// The CPU time of samples that were drawn and not kept.
     unkept_cpu: Duration,
 }
 

@@ -96,7 +96,7 @@ pub struct Thinning {
     passed_over: AtomicU64,
 }
 
-/// What depends on the collector; known once it is.
+/// The sizes and intervals that depend on the collector; known once it is.
 #[derive(Debug)]
 struct Regions {
     heap_bytes: u64,
@@ -158,7 +158,7 @@ impl Default for Thinning {
     }
 }
 
-/// What to do with a sample of a large array.
+/// The decision about a sample of a large array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// Charge it as drawn under this interval.
@@ -370,7 +370,7 @@ pub fn share_kept(size_bytes: u64, drawn_bytes: u64, wider_bytes: u64) -> f64 {
     p(wider_bytes) / p(drawn_bytes)
 }
 
-/// What the enforcer remembers about large arrays between two looks.
+/// The times that the enforcer remembers about large arrays between two looks.
 #[derive(Debug, Default)]
 pub struct Settler {
     last_look: Option<Duration>,

@@ -68,7 +68,7 @@ const ADDED: f64 = 2.0;
 
 const UNIT: f64 = VARIANCE_UNIT_BYTES2 as f64;
 
-/// What one drawn array adds to its account, kept or passed over. Variances in units of
+/// The amounts that one drawn array adds to its account, kept or passed over. Variances in units of
 /// [`VARIANCE_UNIT_BYTES2`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drawn {
@@ -104,13 +104,13 @@ pub struct Thinned {
     pub drawn: f64,
     /// As D, each times the root of its v.
     pub weighted: f64,
-    /// What D was after the latest decision.
+    /// The value of D after the latest decision.
     pub decided: f64,
     /// K: of those that were charged after the latest decision or kept since.
     pub kept: f64,
     /// A: of those that are charged.
     pub held: f64,
-    /// What was passed over since the latest decision, in bytes.
+    /// The bytes that were passed over since the latest decision.
     pub passed_bytes: f64,
     /// The widest interval for which one was passed over; 0 for none.
     pub widest_bytes: u64,
@@ -129,12 +129,12 @@ impl AddAssign for Thinned {
     }
 }
 
-/// What a pass over the records has found of an account's thinned arrays.
+/// The findings of a pass over the records about an account's thinned arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Found {
     /// The sum of v over those that live and were decided on.
     pub decided_variance: u64,
-    /// What those that live and were not decided on are charged beyond their own sizes.
+    /// The bytes that those that live and were not decided on are charged beyond their own sizes.
     pub beyond_bytes: u64,
     /// How much can be in the heap beside what all accounts are known to hold; `None` if unknown.
     pub room_bytes: Option<u64>,

@@ -67,7 +67,7 @@ pub const OBJECT_UNIT: u64 = 1 << 16;
 /// [`Charge::variance`] counts in units of this many squared bytes.
 pub const VARIANCE_UNIT_BYTES2: u64 = 256;
 
-/// What one sampled object stands for.
+/// The bytes and objects that one sampled object stands for, and their variance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Charge {
     /// s/p in bytes.

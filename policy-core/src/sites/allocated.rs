@@ -1,4 +1,4 @@
-//! What was allocated at each stack since it is taken, whether it survived or not: sums by stack, purse and class.
+//! Allocations at each stack since it is taken, whether they survived or not: sums by stack, purse and class.
 //!
 //! # Rules
 //! 1. A stack of level l stands for 2^l samples (`budget`, rule 1), and its sample for what the ledger charged. So
@@ -34,7 +34,7 @@ const CLASS_BITS: u32 = 27;
 const MARK: u64 = 1 << (NODE_BITS + PURSE_BITS + CLASS_BITS);
 const _: () = assert!(NODE_BITS + PURSE_BITS + CLASS_BITS == 63);
 
-/// What was allocated at a stack.
+/// The sum of the allocations at a stack.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Sum {
     /// Bytes, as the stacks estimate them.

@@ -28,7 +28,7 @@ pub(super) const OF_ALL: u32 = 128;
 pub(super) const MOST_LEVEL: u32 = 15;
 const PLACES: usize = 256;
 
-/// What was taken in the current second.
+/// The current second, its level, and the number of stacks taken in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct State {
     second: u32,

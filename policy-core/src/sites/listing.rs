@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Counts;
 use super::survivors::RowSites;
 
-/// What is known of sites.
+/// The counts of stacks, and the sites of each account.
 #[derive(Debug, Clone, Default)]
 pub struct SitesReading {
     /// Stacks taken and skipped.

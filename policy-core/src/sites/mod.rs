@@ -21,11 +21,11 @@
 //! 6. While nothing is wanted, there is no trie and no record has a site.
 //! 7. Readers of the trie exclude its clearing by a lock that no allocating thread takes.
 //!
-//! What was allocated at a stack, survivor or not, is summed beside the trie (`allocated`). Such stacks are kept as
+//! Allocations at a stack, survivors or not, are summed beside the trie (`allocated`). Such stacks are kept as
 //! those of records are, as long as there is room.
 //!
-//! What is kept of a stack: [`depth`]. Names: [`names`]. Ranking: [`survivors`]. Whole stacks, for profiles:
-//! [`stacks`]. What the policy wants: [`of_policy`].
+//! The part of a stack that is kept: [`depth`]. Names: [`names`]. Ranking: [`survivors`]. Whole stacks, for
+//! profiles: [`stacks`]. The rows that the policy wants: [`of_policy`].
 
 mod allocated;
 mod budget;
@@ -112,7 +112,7 @@ impl Skip {
 pub struct Counts {
     /// Stacks taken.
     pub taken: u64,
-    /// What was skipped, by reason.
+    /// Stacks skipped, by reason.
     pub skipped: [u64; Skip::ALL.len()],
     /// Frames that the trie holds.
     pub frames: u64,
@@ -133,7 +133,7 @@ pub struct Sites {
     names: Mutex<Names>,
 }
 
-/// What the clearing thread remembers.
+/// The state that the clearing thread keeps between two clearings.
 #[derive(Debug, Default)]
 struct Tended {
     /// Rows were given up since the last clearing.
@@ -372,7 +372,7 @@ impl Sites {
         }
     }
 
-    /// What survived of the rows that `row` tells of purses and classes, ranked by the places where it was
+    /// Returns the survivors of the rows that `row` tells of purses and classes, ranked by the places where they were
     /// allocated; at most as many places of each row as `most` has. With `cuts`, also by birth. One pass over the
     /// records. Agent threads.
     pub fn survivors<K: Hash + Eq>(
@@ -428,7 +428,7 @@ impl Sites {
         self.wanted.any() && self.wanted.has(purse, class)
     }
 
-    /// What was counted so far. Any thread but allocating ones.
+    /// Returns the counts so far. Any thread but allocating ones.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let frames = self.trie.load().as_ref().map_or(0, |trie| trie.nodes());

@@ -15,7 +15,7 @@ const MOST_LINES: usize = 2000;
 /// Bytes of all names and lines together.
 const MOST_BYTES: usize = 8 << 20;
 
-/// What an agent thread has found out about a method.
+/// The name, the source and the traits of a method, as an agent thread has found them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Found {
     /// Its class, with dots; a hidden class without the suffix that makes it unique.
@@ -111,7 +111,7 @@ pub(super) struct Names {
     bytes: usize,
 }
 
-/// What a frame is called.
+/// The name of a frame, or the reason why it has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Name {
     /// A method.

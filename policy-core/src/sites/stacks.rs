@@ -19,7 +19,7 @@ use super::node::Node;
 use super::survivors::{Count, Most, Sums};
 use super::trie::Trie;
 
-/// What was allocated at a stack, or survived of it.
+/// The objects and bytes that were allocated at a stack, or that survived of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Amount {
     /// Objects.
@@ -42,9 +42,9 @@ impl Amount {
 pub struct Stack {
     /// From the allocation down; never empty.
     pub frames: Vec<Frame>,
-    /// What survived of what was allocated here since stacks are taken.
+    /// The survivors of the allocations here since stacks are taken.
     pub live: Amount,
-    /// What was allocated here since stacks are taken.
+    /// The allocations here since stacks are taken.
     pub allocated: Amount,
 }
 

@@ -33,7 +33,7 @@ use super::names::Names;
 use super::node::{Node, unpack};
 use super::trie::Trie;
 
-/// What survived of one row.
+/// The survivors of one row, and the places where they were allocated.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RowSites {
     /// Its live bytes, with and without stacks.
@@ -42,7 +42,7 @@ pub struct RowSites {
     pub with_stack_bytes: u64,
     /// Records with a stack.
     pub stacks: u64,
-    /// What was allocated since stacks are taken, as they estimate it, in bytes.
+    /// The bytes allocated since stacks are taken, as the stacks estimate them.
     pub allocated_bytes: u64,
     /// Samples that `allocated_bytes` rests on.
     pub allocated_stacks: u64,
@@ -71,13 +71,13 @@ pub struct Site {
     pub stacks: u64,
     /// Standard error of `live_bytes`.
     pub live_standard_error_bytes: f64,
-    /// What was allocated here, whether it survived or not.
+    /// The allocations here, whether they survived or not.
     pub allocated: AllocatedHere,
     /// The survivors by birth, oldest first: rule 6. Empty unless it was asked for.
     pub cohorts: Vec<Cohort>,
 }
 
-/// What was allocated at a place since stacks are taken.
+/// The allocations at a place since stacks are taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct AllocatedHere {
     /// Bytes, as the stacks estimate them.
@@ -103,16 +103,16 @@ pub struct Most {
     pub allocated: usize,
 }
 
-/// What survived at a place of one cohort.
+/// The survivors at a place of one cohort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cohort {
     /// The cut at its end.
     pub upto: Epoch,
-    /// What it holds.
+    /// The amounts that these survivors stand for.
     pub held: Held,
 }
 
-/// What some records with a stack stand for. Sums saturate.
+/// The amounts that some records with a stack stand for. Sums saturate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Held {
     /// How many records.
@@ -126,7 +126,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// What one record stands for whose stack stands for 2^level.
+    /// Returns the amounts that one record stands for, if its stack stands for 2^level samples.
     fn of(record: &LiveRecord, level: u32) -> Held {
         let (live, stands_for) = (record.live, 1u64 << level);
         let bytes = u128::from(live.bytes);
@@ -289,7 +289,7 @@ struct Place {
     shown: Shown,
 }
 
-/// What turns stacks into places.
+/// The trie, the names and the cuts that turn stacks into places.
 struct Named<'a> {
     trie: &'a Trie,
     names: &'a Names,

@@ -393,7 +393,7 @@ fn the_survivors_of_a_place_are_summed_by_birth_and_what_stays_is_the_same_each_
         assert_eq!(site.cohorts.len(), 2);
         assert_eq!(site.cohorts[0], then.cohorts[0], "what stays cancels");
     }
-    // What was born after the last cut is no part of that snapshot.
+    // An object that was born after the last cut is no part of that snapshot.
     let live = |of: RowSites| {
         let sites = of.sites.into_iter();
         sites
@@ -437,7 +437,7 @@ fn sites_end_with_the_wish_for_them_and_their_memory_too() {
     let found = world.survivors();
     assert_eq!((found.live_bytes, found.stacks), (100, 0));
     assert!(found.sites.is_empty());
-    // What is wanted again begins anew.
+    // A row that is wanted again begins anew.
     world.want(Some(CLASS));
     let site = world.allocate(CLASS, 100, &[(1, 0)], 1).site;
     assert_eq!(

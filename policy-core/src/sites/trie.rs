@@ -54,7 +54,7 @@ pub(super) struct Trie {
     nodes: Keys,
     /// 1 for each method that was handed over to be named.
     handed_over: Box<[AtomicU32]>,
-    /// What was allocated at each node; it lives as long as the nodes.
+    /// The sums of the allocations at each node; they live as long as the nodes.
     pub(super) allocated: Allocated,
 }
 

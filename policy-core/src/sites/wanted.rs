@@ -30,7 +30,7 @@ impl Asker {
     const COUNT: usize = 3;
 }
 
-/// What stacks are wanted of.
+/// A purse, and one of its classes or all of them, of which stacks are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Row {
     /// The purse that is charged.
@@ -93,7 +93,7 @@ pub(super) struct Wanted {
     askers: Mutex<[Vec<Row>; Asker::COUNT]>,
 }
 
-/// What became of a request.
+/// The outcome of a request: whether the rows changed, and how many were left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked {
     /// Whether the rows of all askers have changed.

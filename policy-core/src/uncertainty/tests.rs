@@ -13,7 +13,7 @@ const HEAP: u64 = 1 << 30;
 const REGION: u64 = MIB;
 const INTERVAL: u64 = 64 * KIB;
 
-/// What the arrays of an account are like.
+/// The churn, the cache, the cycles and the largest size of an account's arrays.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     /// Arrays that come and go before each collection that decides, and those that stay.
@@ -170,7 +170,7 @@ impl World {
         });
     }
 
-    /// What is published of an account: charged and live bytes and their errors, and the errors of the
+    /// Returns the published figures of an account: charged and live bytes, their errors, and the errors of the
     /// usual rule.
     fn published(&self, program: &Program, used_bytes: u64) -> [(u64, f64, f64); 2] {
         let purses = [program.purse];

@@ -1,4 +1,4 @@
-//! What the other clients get, and that it costs nobody else anything.
+//! The answers to hostile clients, which cost nobody else anything.
 
 use std::net::Shutdown;
 
@@ -152,7 +152,7 @@ fn a_client_that_never_reads_is_cut_off() {
         assert_eq!(running.get("/-/healthy").status, 200);
         std::thread::sleep(Duration::from_millis(50));
     }
-    // What the kernel had taken is still there; the rest never comes.
+    // The bytes that the kernel had taken are still there; the rest never comes.
     let whole = running.get("/api/v1/accounts").body.len();
     let mut received = Vec::new();
     let _ = deaf.read_to_end(&mut received);

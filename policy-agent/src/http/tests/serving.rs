@@ -1,4 +1,4 @@
-//! What well-behaved clients get.
+//! The answers that well-behaved clients get.
 
 use super::*;
 

@@ -11,7 +11,7 @@ const MAX_LINKS: usize = 40;
 /// Most components that are looked at, links and all: two whole paths' worth.
 const MAX_STEPS: usize = 4096;
 
-/// What decides about the content of a path.
+/// The directories, links and file that decide about the content of a path.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Trail {
     /// The directories in which a change can lead elsewhere, without links themselves.

@@ -1,4 +1,4 @@
-//! What wakes the watching thread.
+//! The signal that wakes the watching thread.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ pub(super) struct Signal {
     wake: Condvar,
 }
 
-/// What an event means for the file's content.
+/// The meaning of an event for the file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Touch {
     /// A program writes, and will close the file when it is done.
@@ -24,7 +24,7 @@ pub(super) enum Touch {
     Aside,
 }
 
-/// What events have shown of programs that write the file.
+/// The signs in events of programs that write the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Writing {
     /// Since when one has been writing without closing the file.
@@ -87,7 +87,7 @@ impl Signal {
         self.wake.notify_all();
     }
 
-    /// What is known of programs that write the file.
+    /// Returns the signs of programs that write the file.
     pub(super) fn writing(&self) -> Writing {
         self.state().writing
     }

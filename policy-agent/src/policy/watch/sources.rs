@@ -94,7 +94,7 @@ fn on_event(signal: &Signal, event: notify::Result<Event>) {
     }
 }
 
-/// What an event means; `None` for our own reads of the file, which are events too and must not cause
+/// Returns the meaning of an event; `None` for our own reads of the file, which are events too and must not cause
 /// another read.
 fn touch(event: &Event) -> Option<Touch> {
     match event.kind {

@@ -163,7 +163,7 @@ fn counters_of_other_do_not_fall_when_an_account_grows_out_of_it() {
         folded,
         [(OTHER, 70), ("c", 90)].map(|(n, t)| (n.to_owned(), t))
     );
-    // What b gains while it is folded shows; what a had before does not.
+    // The counts that b gains while it is folded show; those that a had before do not.
     let folded = folder.fold_owned(&[("a", 5), ("b", 6), ("c", 9)]);
     assert_eq!(
         folded,

@@ -448,7 +448,7 @@ proptest! {
                     second < 15 || share <= MOST_IN_BURST || widest,
                     "{share} in second {second}, finest: {finest}"
                 );
-                // What no rule can help: the first seconds of a phase, and the widest interval.
+                // No rule can help in the first seconds of a phase, or at the widest interval.
                 if second < 15 || widest {
                     beyond += share * 2.0;
                 }

@@ -25,7 +25,7 @@ struct Program {
     now: Duration,
     epoch: u32,
     decided: Option<Epoch>,
-    /// What lies in the ledger: account, size, birth, interval.
+    /// The records in the ledger: account, size, birth, interval.
     records: Vec<(u32, u64, Epoch, IntervalId)>,
 }
 

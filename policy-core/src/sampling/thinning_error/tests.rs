@@ -44,7 +44,7 @@ fn nothing_is_taken_off_where_nothing_kept_has_died() {
     of_two.kept = usual as f64;
     of_two.held = usual as f64;
     assert_eq!(of_two.share_left(), 1.0, "it lives");
-    // What its record says is not counted twice.
+    // The variance that its record states is not counted twice.
     let others = 1000;
     assert_eq!(
         of_two.charged_variance(usual + others, &Found::default()),
@@ -106,7 +106,7 @@ fn the_error_of_what_died_is_no_more_than_what_the_heap_holds_beside_the_account
     assert!(error(&died, &found) > 50.0, "{}", error(&died, &found));
     found.room_bytes = Some(3 * MIB);
     assert!((error(&died, &found) - 3.0).abs() < 0.1);
-    // What was drawn since is charged and undecided: no collection has made room for it.
+    // Arrays drawn since are charged and undecided: no collection has made room for them.
     let before = died;
     died.drawn += 10.0 * array.variance;
     let since = (10.0 * array.variance * UNIT).sqrt() / MIB as f64;

@@ -168,13 +168,14 @@ fn a_class_that_is_loaded_later_has_its_door_at_once_and_loses_it_with_the_polic
         jvm.until_logged("com.acme.late.Late#order has a door");
         persist(&mut jvm, "late", is_away);
 
-        // Without them the account has no door any more: the next calls come in.
+        // Without them the account has no door any more. One call that comes in may be a probe; so many are none.
         write(&path, &policy(""));
         for order in ["late", "desk order"] {
-            persist(&mut jvm, order, |answer| answer == "in");
-        }
-        for _ in 0..20 {
-            assert_eq!(call(&mut jvm, "desk order"), "in");
+            let all_in = poll(PATIENCE, || {
+                let mut calls = (0..20).map(|_| call(&mut jvm, order));
+                calls.all(|answer| answer == "in").then_some(())
+            });
+            assert!(all_in.is_some(), "{vm}: {order}\n{}", jvm.log());
         }
         let log = jvm.finish();
         assert_eq!(log.matches("no method absent").count(), 1, "{vm}: {log}");

@@ -3,14 +3,14 @@
 //! # Rules
 //! 1. A look keeps the rows with enough samples to matter, at most [`MOST_ROWS`], those with most samples;
 //!    the others are counted. Of each row it keeps, by cohort, what was alive of the births that the
-//!    collection has decided on.
+//!    collection has decided on. It keeps the accounts of these rows, and the sum of all.
 //! 2. At most [`MOST_LOOKS`] looks and [`MOST_COHORTS`] cohorts are kept. The look that goes first lies
 //!    closest to its neighbours in proportion to its age; the newest and the oldest stay. So there is a
 //!    look near the middle of every window, if collections came often enough.
 //! 3. Cohorts of two looks are compared at marks that both have. Marks are never inserted between others
 //!    (`holdings::times`), so every mark of the newer look that is old enough was one of the older too.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::holdings::Mark;
@@ -124,8 +124,10 @@ pub struct Look {
     pub marks: Vec<Mark>,
     /// The rows by name.
     pub rows: HashMap<RowName, RowSeen>,
-    /// Live bytes by account, with their variance as in [`RowSeen::variance`].
+    /// The live bytes of each account that has a row, with their variance as in [`RowSeen::variance`].
     pub accounts: HashMap<Arc<str>, (u64, u64)>,
+    /// The same of all accounts together.
+    pub all_accounts: (u64, u64),
     /// Rows that were left out because there were too many.
     pub omitted: u64,
 }
@@ -140,6 +142,15 @@ impl Look {
     /// Rule 1.
     pub fn bound(&mut self) {
         self.rows.retain(|_, row| row.records() >= FEWEST_OLD);
+        self.leave_out_most();
+        self.rows.shrink_to_fit();
+        let with_rows: HashSet<&str> = self.rows.keys().map(|name| &*name.account).collect();
+        self.accounts
+            .retain(|account, _| with_rows.contains(&**account));
+        self.accounts.shrink_to_fit();
+    }
+
+    fn leave_out_most(&mut self) {
         if self.rows.len() <= MOST_ROWS {
             return;
         }

@@ -150,6 +150,7 @@ fn look(times: &EpochTimes, name: &RowName, objects: &[Sampled], now: f64, lag: 
         at_ms: (now * 1e3) as u64,
         marks,
         accounts: [(account, (row.live_bytes, row.variance))].into(),
+        all_accounts: (row.live_bytes, row.variance),
         rows: [(name.clone(), row)].into(),
         omitted: 0,
     }

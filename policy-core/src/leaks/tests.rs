@@ -375,6 +375,35 @@ fn the_history_is_bounded_in_rows_looks_and_bytes() {
     );
 }
 
+#[test]
+fn ten_thousand_accounts_that_hold_next_to_nothing_leave_no_trace() {
+    let mut history = History::default();
+    let name = |account: u64| -> Arc<str> { format!("tenant-{account}").into() };
+    let small = |account: u64| {
+        let of = RowName {
+            account: name(account),
+            class: "byte[]".into(),
+        };
+        (of, RowSeen::default())
+    };
+    for number in 1..=20 {
+        let accounts = number * 10_000..(number + 1) * 10_000;
+        history.push(Look {
+            at_ms: number * 10_000,
+            rows: accounts.clone().map(small).collect(),
+            accounts: accounts.map(|account| (name(account), (100, 1))).collect(),
+            all_accounts: (1_000_000, 10_000),
+            ..Look::default()
+        });
+    }
+    assert_eq!(history.looks().len(), 20);
+    assert!(
+        history.memory_bytes() < 64 << 10,
+        "{}",
+        history.memory_bytes()
+    );
+}
+
 // ---- asking ------------------------------------------------------------------------
 
 fn judged(class: &str, growth: f64, verdict: Verdict) -> Judged {

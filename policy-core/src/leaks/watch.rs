@@ -305,21 +305,9 @@ impl Watch {
             variance: variance as f64 * VARIANCE_UNIT_BYTES2 as f64,
         };
         let of_account: Vec<Level> = (looks.clone())
-            .map(|look| {
-                level(
-                    look,
-                    look.accounts.get(account).copied().unwrap_or_default(),
-                )
-            })
+            .filter_map(|look| Some(level(look, *look.accounts.get(account)?)))
             .collect();
-        let of_heap: Vec<Level> = looks
-            .map(|look| {
-                let sum = (look.accounts.values()).fold((0, 0u64), |sum, one| {
-                    (sum.0 + one.0, sum.1.saturating_add(one.1))
-                });
-                level(look, sum)
-            })
-            .collect();
+        let of_heap: Vec<Level> = looks.map(|look| level(look, look.all_accounts)).collect();
         let held = of_account.last().map_or(0.0, |level| level.bytes);
         let limit = (room.limits.get(account))
             .and_then(|&limit| Some(("limit", forecast(&of_account, limit as f64 - held)?)));
@@ -428,8 +416,10 @@ fn look(pass: &Pass) -> Look {
     }
     for row in &pass.tally.rows {
         let account = look.accounts.entry(pass.account_name(row)).or_default();
-        account.0 += row.live.bytes;
-        account.1 = account.1.wrapping_add(row.live.variance);
+        for sum in [account, &mut look.all_accounts] {
+            sum.0 += row.live.bytes;
+            sum.1 = sum.1.wrapping_add(row.live.variance);
+        }
         let Some(name) = name(pass, row) else {
             continue;
         };

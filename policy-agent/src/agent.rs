@@ -22,6 +22,7 @@ use policy_jvm::{Event, Global, Jni, JvmTi, guard};
 
 use crate::api::notifier::{self, Api};
 use crate::capabilities::Capabilities;
+use crate::collector::called_collection::CalledCollection;
 use crate::collector::refund_threads::RefundThreads;
 use crate::cost::Costs;
 use crate::door::MethodDoors;
@@ -32,6 +33,7 @@ use crate::http::{self, retry::Bound};
 use crate::inserted::KeptEdits;
 use crate::interval_control;
 use crate::jvm::bridge::Bridge;
+use crate::jvm::collections::Collections;
 use crate::jvm::errors::Errors;
 use crate::jvm::handles::{ContextLoader, JavaHandles};
 use crate::jvm::sample::use_up_blind_buffer;
@@ -87,6 +89,8 @@ pub(crate) struct Agent {
     pub(crate) method_doors: MethodDoors,
     events: Arc<EventRecorder>,
     pub(crate) refund_threads: RefundThreads,
+    /// The collection that the enforcer has asked for and does not wait for itself.
+    pub(crate) called_collection: CalledCollection,
     pub(crate) loader_thread: Wakeup,
     pub(crate) metadata_thread: Wakeup,
     pub(crate) class_names: Rounds,
@@ -153,6 +157,7 @@ impl Agent {
             method_doors: MethodDoors::new(),
             events: Arc::default(),
             refund_threads: RefundThreads::default(),
+            called_collection: CalledCollection::default(),
             started: Instant::now(),
             loader_thread: Wakeup::default(),
             metadata_thread: Wakeup::default(),
@@ -312,6 +317,13 @@ impl Agent {
                 })
                 .map(|t| Box::new(t) as _),
         );
+        let collecting = self.vm.spawn("heapwarden-collect", move |jni| {
+            self.run_or_fail_open("collections", || self.serve_collections(jni));
+        });
+        if collecting.is_err() {
+            self.called_collection.is_missing();
+        }
+        keep("collections", collecting.map(|t| Box::new(t) as _));
         keep(
             "enforcer",
             self.vm
@@ -385,6 +397,19 @@ impl Agent {
         self.threads().extend(started);
     }
 
+    /// Waits for collections that the enforcer asks for. On an attached thread of the agent's own.
+    fn serve_collections(&self, jni: &Jni) {
+        let runtime = || self.java()?.runtime.as_ref();
+        self.called_collection.serve(
+            || self.stopping(),
+            |means| runtime().is_some_and(|run| Collections::collect(means, jni, &self.jvmti, run)),
+            || {
+                self.core.enforcer.wake();
+                self.costs.thread_is("collections");
+            },
+        );
+    }
+
     /// Starts the thread of exact accounts. Once.
     pub(crate) fn start_exact(&'static self, counter: Counter) {
         let started = self.vm.spawn("heapwarden-exact", move |jni| {
@@ -442,6 +467,7 @@ impl Agent {
             run_file::remove(file);
         }
         self.core.enforcer.wake();
+        self.called_collection.stop();
         self.loader_thread.wake();
         self.metadata_thread.wake();
         self.exact.wakeup.wake();

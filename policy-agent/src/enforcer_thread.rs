@@ -181,12 +181,12 @@ impl Collector for AttachedJvm<'_> {
         self.collector_threads.borrow().time()
     }
 
-    fn collect(&self, means: Means) -> bool {
-        let runtime = self.agent.java().and_then(|java| java.runtime.as_ref());
-        runtime.is_some_and(|runtime| {
-            let collections = self.collections().borrow();
-            collections.collect(means, self.jni, &self.agent.jvmti, runtime)
-        })
+    fn begin_collection(&self, means: Means) {
+        self.agent.called_collection.begin(means);
+    }
+
+    fn collection_ended(&self) -> Option<bool> {
+        self.agent.called_collection.take_ended()
     }
 
     fn force(&self) -> Result<(), String> {

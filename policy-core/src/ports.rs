@@ -198,8 +198,11 @@ pub trait Collector {
     /// How long all processors together would have worked so far on what the collector's threads and the
     /// calling thread have done; a pause counts as long as it lasts. `None` if the kernel does not show it.
     fn collector_time(&self) -> Option<Duration>;
-    /// Asks for a collection by means that wait for its end. False if the VM refuses.
-    fn collect(&self, means: Means) -> bool;
+    /// Has another thread of the agent ask for a collection, by means that wait for its end. One at a time: the next
+    /// once [`Collector::collection_ended`] has told of this one.
+    fn begin_collection(&self, means: Means);
+    /// Whether the VM has run the collection that was begun, or refused it; `None` while it runs. Told once.
+    fn collection_ended(&self) -> Option<bool>;
     /// Forces a collection of whatever kind this collector does, and waits for it.
     ///
     /// # Errors

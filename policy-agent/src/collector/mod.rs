@@ -1,5 +1,7 @@
-//! The kernel's view of the VM's threads: whether all refunds are in, and when G1's cycles run.
+//! The collector from outside: the kernel's view of its threads (whether all refunds are in, when G1's cycles run), and
+//! who waits for a collection that was asked for.
 
+pub(crate) mod called_collection;
 pub(crate) mod collector_threads;
 pub(crate) mod g1_marking;
 pub(crate) mod refund_threads;

@@ -153,7 +153,7 @@ impl Collections {
     }
 
     /// Asks for a collection in a way that waits for its end. False when the VM refuses.
-    pub(crate) fn collect(&self, means: Means, jni: &Jni, jvmti: &JvmTi, runtime: &Global) -> bool {
+    pub(crate) fn collect(means: Means, jni: &Jni, jvmti: &JvmTi, runtime: &Global) -> bool {
         match means {
             Means::Periodic => false,
             Means::Explicit => runtime

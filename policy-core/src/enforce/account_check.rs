@@ -247,7 +247,8 @@ impl AccountCheck {
         }
         let before = status.phase;
         let proved_before = status.allowed_by;
-        status.follow_pace(self.spent, now);
+        let is_held = gate.word().0.duress && matches!(before, Phase::Suspect { .. });
+        status.follow_pace(self.spent, is_held, now);
         status.binds = !context.only_in_duress || status.is_victim;
         self.move_state(context, epoch, limited, status, log);
         self.move_reserve(context, epoch, limited, status, log);

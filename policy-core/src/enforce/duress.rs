@@ -8,8 +8,9 @@
 //! 2. One reading after a pause that stops the world is enough if what suspects can take is more than what it left
 //!    free: the heap would be full before another came. Otherwise one reading is a moment, and the latest [`STREAK`]
 //!    ends of pauses must be short. Other collectors free memory between their pauses, so a pause shows the heap at its
-//!    fullest: with them each reading of the last [`WINDOW`] must be short, and [`STREAK`] of them at the least; while
-//!    one is short, the enforcer reads every [`LOOK`].
+//!    fullest: with them each reading of the last [`WINDOW`] must be short, and [`STREAK`] of them at the least; of less
+//!    time if suspects can take half of what is free in it ([`Duress::window`]). While one is short, the enforcer reads
+//!    every [`LOOK`]; before, in half the time in which suspects can make it short.
 //! 3. Duress ends when a reading shows a twentieth of the heap more than what rule 1 asks for: it does not flicker.
 //! 4. In duress the account that is furthest beyond its limit is refused first ([`victims`]): its excess counts
 //!    divided by its priority. As many are refused as would end the shortage by what they hold beyond their limits;
@@ -42,6 +43,9 @@ pub const EVIDENCE: Duration = Duration::from_secs(1);
 /// Readings that are kept.
 const MOST_READINGS: usize = 64;
 
+/// The shortest time over which readings of a concurrent collector must agree.
+const SHORTEST_WINDOW: Duration = Duration::from_millis(40);
+
 /// The figures that say whether the heap is short, for reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Figures {
@@ -69,6 +73,8 @@ pub struct Reading {
 pub struct Duress {
     readings: VecDeque<Reading>,
     figures: Figures,
+    /// What suspects can take in [`EVIDENCE`], however much that is.
+    wanted_bytes: u64,
 }
 
 impl Duress {
@@ -87,11 +93,12 @@ impl Duress {
             }
             self.readings.push_back(reading);
         }
+        self.wanted_bytes = wanted_bytes;
         let most = if is_concurrent { MOST_CONCURRENT } else { MOST };
         let wanted_bytes = wanted_bytes.min(max_bytes / most);
         let short_below_bytes = (max_bytes / TENTH).max(wanted_bytes);
         let is_sure = !is_concurrent && reading.after_pause && reading.free_bytes < wanted_bytes;
-        let since = reading.now.checked_sub(WINDOW);
+        let since = reading.now.checked_sub(self.window(reading.free_bytes));
         let is_kept =
             |kept: &&Reading| !is_concurrent || since.is_none_or(|since| kept.now >= since);
         let latest = |most: usize| self.readings.iter().rev().take(most);
@@ -122,14 +129,31 @@ impl Duress {
         self.figures
     }
 
+    /// Over how long readings must agree: [`WINDOW`], or half the time in which suspects can take `free_bytes`.
+    fn window(&self, free_bytes: u64) -> Duration {
+        (self.time_to_take(free_bytes / 2)).clamp(SHORTEST_WINDOW, WINDOW)
+    }
+
+    /// In which time suspects can take so many bytes; an hour at the most.
+    fn time_to_take(&self, bytes: u64) -> Duration {
+        const LONGEST: Duration = Duration::from_secs(3600);
+        let times = bytes as f64 / self.wanted_bytes.max(1) as f64;
+        EVIDENCE.mul_f64(times.min(LONGEST.as_secs_f64()))
+    }
+
     /// How long until the next reading is wanted; `None` if the next pause is soon enough.
     pub fn look_again(&self, kind: Option<CollectorKind>) -> Option<Duration> {
-        let is_near =
-            self.figures.free_bytes < self.figures.short_below_bytes || self.figures.is_on;
-        let is_short_now = (self.readings.back())
-            .is_some_and(|latest| latest.free_bytes < self.figures.short_below_bytes);
-        (kind.is_some_and(CollectorKind::frees_between_pauses) && (is_near || is_short_now))
-            .then_some(LOOK)
+        if !kind.is_some_and(CollectorKind::frees_between_pauses) {
+            return None;
+        }
+        let short_below_bytes = self.figures.short_below_bytes;
+        let is_near = self.figures.free_bytes < short_below_bytes || self.figures.is_on;
+        let free_bytes = (self.readings.back()).map_or(u64::MAX, |latest| latest.free_bytes);
+        if is_near || free_bytes < short_below_bytes {
+            return Some(LOOK);
+        }
+        let half = self.time_to_take((free_bytes - short_below_bytes) / 2);
+        (self.wanted_bytes > 0).then_some(half.max(LOOK))
     }
 
     /// The figures of the latest reading.
@@ -269,6 +293,25 @@ mod tests {
         let begun = begun.expect("it is short for good");
         assert!((280..=440).contains(&begun), "{begun}");
         assert_eq!(heap.duress.look_again(Some(heap.kind)), Some(LOOK));
+    }
+
+    #[test]
+    fn the_faster_suspects_fill_a_concurrent_heap_the_sooner_it_is_short() {
+        for (wanted, begins_within) in [(100, 280..=440), (2_000, 40..=80)] {
+            let mut heap = Heap::new(CollectorKind::GenerationalZgc);
+            heap.wanted = wanted * MIB;
+            assert!(!heap.read(0, 900, false));
+            let again = (heap.duress.look_again(Some(heap.kind))).expect("suspects grow");
+            let (room, taken) = (900 - 250.min(wanted), again.as_secs_f64() * wanted as f64);
+            assert!((taken * 2.0 - room as f64).abs() < 2.0, "{again:?}");
+            let begun = (0..40).find(|_| heap.read(20, 60, false));
+            let begun = begun.expect("it is short for good") * 20;
+            assert!(begins_within.contains(&begun), "{wanted}: {begun}");
+        }
+        let mut heap = Heap::new(CollectorKind::StopTheWorld);
+        heap.wanted = 100 * MIB;
+        heap.read(0, 900, true);
+        assert_eq!(heap.duress.look_again(Some(heap.kind)), None);
     }
 
     #[test]

@@ -323,6 +323,7 @@ impl Enforcer {
     fn ask_for_refunds(&mut self, core: &Core, jvm: &dyn Jvm) {
         let now = jvm.now();
         if !core.samples_are_taken()
+            || self.evidence.is_waited_for()
             || !self.evidence.budget().allows(now)
             || !self.deaths_go_unreported(core, now)
         {

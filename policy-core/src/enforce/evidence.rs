@@ -1,7 +1,8 @@
 //! Evidence: collections that prove what an account holds.
 //!
 //! [`Evidence`] belongs to the enforcer's thread and carries out the steps of the
-//! [`CollectionPlanner`]. It blocks only for a collection that the VM offers as a blocking call alone.
+//! [`CollectionPlanner`]. Where the VM offers a collection as a blocking call alone, another thread waits in it, and no
+//! step is taken meanwhile: the enforcer goes on looking at the heap, which a leak can fill in that time.
 
 use std::time::{Duration, Instant};
 
@@ -88,6 +89,8 @@ pub struct Evidence {
     /// The collector's `cycle_activity` at the last request.
     activity_before: Option<u64>,
     refund_wait: RefundWait,
+    /// The collection in whose call another thread waits.
+    called: Option<Means>,
     provoked_bytes: u64,
     /// When a canary was last planted without a need.
     prepared: Option<Instant>,
@@ -120,7 +123,7 @@ impl Evidence {
 
     /// Does the next step for `need`, and returns when to call again at the latest. The enforcer
     /// calls it in every turn, with or without a need, because it also follows the collection in
-    /// flight and restores G1's flag. May block for a collection.
+    /// flight and restores G1's flag. Blocks for the collection of a heap that is full alone.
     pub fn advance(
         &mut self,
         core: &Core,
@@ -135,6 +138,9 @@ impl Evidence {
         self.planner
             .budget
             .set_share(core.enforcement.evidence_share());
+        if self.is_called(jvm) {
+            return IDLE.min(refund_wait);
+        }
         if !self.is_needed(core, need, now) {
             return IDLE.min(refund_wait);
         }
@@ -437,13 +443,32 @@ impl Evidence {
                  (G1PeriodicGCInterval, G1PeriodicGCInvokesConcurrent, G1PeriodicGCSystemLoadThreshold, ExplicitGCInvokesConcurrent, DisableExplicitGC)"
             );
         }
-        if jvm.collect(means) {
-            self.planner.started(means, epoch, asked, collector_time);
+        self.planner.started(means, epoch, asked, collector_time);
+        self.called = Some(means);
+        jvm.begin_collection(means);
+        if self.is_called(jvm) { IDLE } else { LOOK }
+    }
+
+    /// Whether a collection that was called for has not ended.
+    pub fn is_waited_for(&self) -> bool {
+        self.called.is_some()
+    }
+
+    /// Whether another thread waits in the call for a collection. Once it has returned, the planner is told.
+    fn is_called(&mut self, jvm: &dyn Jvm) -> bool {
+        let Some(means) = self.called else {
+            return false;
+        };
+        let Some(has_run) = jvm.collection_ended() else {
+            return true;
+        };
+        self.called = None;
+        if has_run {
             self.planner.returned(jvm.now(), jvm.collector_time());
         } else {
-            self.refused(means, "the VM refuses", asked);
+            self.refused(means, "the VM refuses", jvm.now());
         }
-        LOOK
+        false
     }
 
     /// Changes the flag that makes G1 start a cycle.

@@ -232,8 +232,9 @@ impl LimitStatus {
         (charged * self.survival.measured().unwrap_or(1.0)) as u64
     }
 
-    /// Follows its pace: `spent` is what its gate has counted so far.
-    pub fn follow_pace(&mut self, spent: u64, now: Instant) {
+    /// Follows its pace: `spent` is what its gate has counted so far. While `is_held`, its threads wait for a verdict:
+    /// that they are charged less now says nothing of what they would take, so the pace does not fall.
+    pub fn follow_pace(&mut self, spent: u64, is_held: bool, now: Instant) {
         let Some((then, before)) = self.paced else {
             self.paced = Some((now, spent));
             return;
@@ -241,7 +242,12 @@ impl LimitStatus {
         let passed = now.saturating_duration_since(then);
         if passed >= PACE {
             let charged = spent.saturating_sub(before);
-            self.pace_bytes = pace_bytes(charged, passed);
+            let pace = pace_bytes(charged, passed);
+            self.pace_bytes = if is_held {
+                pace.max(self.pace_bytes)
+            } else {
+                pace
+            };
             self.paced = Some((now, spent));
         }
     }
@@ -459,6 +465,22 @@ mod tests {
         assert_eq!(status.wanted_bytes(at(3)), 200 * MIB);
         status.phase = Phase::Open;
         assert_eq!(status.wanted_bytes(at(3)), 0);
+    }
+
+    #[test]
+    fn the_pace_of_a_suspect_that_is_held_does_not_fall() {
+        let begun = Instant::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        let mut status = LimitStatus::default();
+        status.follow_pace(0, false, begun);
+        status.follow_pace(1000, false, at(1));
+        assert_eq!(status.pace_bytes, 1000);
+        status.follow_pace(1010, true, at(2));
+        assert_eq!(status.pace_bytes, 1000);
+        status.follow_pace(3010, true, at(3));
+        assert_eq!(status.pace_bytes, 2000);
+        status.follow_pace(3020, false, at(4));
+        assert_eq!(status.pace_bytes, 10);
     }
 
     #[test]

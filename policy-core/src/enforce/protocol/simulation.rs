@@ -76,6 +76,8 @@ pub(super) struct State {
     pub(super) oracle: Oracle,
     /// The VM refuses what the agent asks for.
     pub(super) refuses: bool,
+    /// Whether it has run the collection that was begun.
+    ended: Option<bool>,
     /// The heap is short: others hold nearly all of it.
     pub(super) is_pressed: bool,
     /// How long a collection of all memory takes.
@@ -116,6 +118,7 @@ impl Simulation {
             deployments,
             oracle: Oracle::default(),
             refuses: false,
+            ended: None,
             is_pressed: false,
             covering_ms,
             flag: false,
@@ -305,20 +308,22 @@ impl ports::Collector for Simulation {
         None
     }
 
-    fn collect(&self, _: Means) -> bool {
-        let state = &mut *self.state.borrow_mut();
-        if !state.refuses {
-            state.collect(&self.core);
-        }
-        !state.refuses
+    fn begin_collection(&self, _: Means) {
+        let has_run = self.force().is_ok();
+        self.state.borrow_mut().ended = Some(has_run);
+    }
+
+    fn collection_ended(&self) -> Option<bool> {
+        self.state.borrow_mut().ended.take()
     }
 
     fn force(&self) -> Result<(), String> {
-        if self.collect(Means::Full) {
-            Ok(())
-        } else {
-            Err("it refuses".to_owned())
+        let state = &mut *self.state.borrow_mut();
+        if state.refuses {
+            return Err("it refuses".to_owned());
         }
+        state.collect(&self.core);
+        Ok(())
     }
 
     fn delivery(&self) -> Delivery {

@@ -26,6 +26,9 @@ use super::state::{Estimate, Phase, Proof};
 
 /// Over how long a pace is measured.
 const PACE: Duration = Duration::from_millis(50);
+/// For how long the pace of a suspect whose threads wait does not fall: evidence takes so long, as a rule. If it takes
+/// longer, duress may end, and begins again if the account goes on.
+const HELD: Duration = Duration::from_secs(2);
 /// Who has not grown for so long is taken not to grow.
 const GREW: Duration = Duration::from_secs(2);
 /// How many changes of state a status remembers.
@@ -88,6 +91,8 @@ pub struct LimitStatus {
     paced: Option<(Instant, u64)>,
     /// What it is charged in a second, in bytes.
     pub pace_bytes: u64,
+    /// Since when its threads wait for a verdict.
+    held_at: Option<Instant>,
     history: VecDeque<Change>,
 }
 
@@ -233,7 +238,7 @@ impl LimitStatus {
     }
 
     /// Follows its pace: `spent` is what its gate has counted so far. While `is_held`, its threads wait for a verdict:
-    /// that they are charged less now says nothing of what they would take, so the pace does not fall.
+    /// that they are charged less now says nothing of what they would take, so the pace does not fall for [`HELD`].
     pub fn follow_pace(&mut self, spent: u64, is_held: bool, now: Instant) {
         let Some((then, before)) = self.paced else {
             self.paced = Some((now, spent));
@@ -243,7 +248,10 @@ impl LimitStatus {
         if passed >= PACE {
             let charged = spent.saturating_sub(before);
             let pace = pace_bytes(charged, passed);
-            self.pace_bytes = if is_held {
+            let held_at = is_held.then(|| self.held_at.unwrap_or(now));
+            self.held_at = held_at;
+            let keeps = held_at.is_some_and(|then| now.saturating_duration_since(then) < HELD);
+            self.pace_bytes = if keeps {
                 pace.max(self.pace_bytes)
             } else {
                 pace
@@ -479,8 +487,11 @@ mod tests {
         assert_eq!(status.pace_bytes, 1000);
         status.follow_pace(3010, true, at(3));
         assert_eq!(status.pace_bytes, 2000);
-        status.follow_pace(3020, false, at(4));
-        assert_eq!(status.pace_bytes, 10);
+        status.follow_pace(3020, true, at(4));
+        assert_eq!(status.pace_bytes, 10, "it has been held for long");
+        status.follow_pace(1_003_020, false, at(5));
+        status.follow_pace(1_003_020, false, at(6));
+        assert_eq!(status.pace_bytes, 0, "it stopped by itself");
     }
 
     #[test]

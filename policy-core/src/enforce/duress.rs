@@ -8,7 +8,7 @@
 //! 2. One reading after a pause that stops the world is enough if what suspects can take is more than what it left
 //!    free: the heap would be full before another came. Otherwise one reading is a moment, and the latest [`STREAK`]
 //!    ends of pauses must be short. Other collectors free memory between their pauses, so a pause shows the heap at its
-//!    fullest: with them each reading of the last [`window`] must be short, and [`STREAK`] of them at the least. While
+//!    fullest: with them each reading of the last `WINDOW` must be short, and [`STREAK`] of them at the least. While
 //!    one is short, the enforcer reads every [`LOOK`]; before, in half the time in which suspects can make it short.
 //! 3. Duress ends when a reading shows a twentieth of the heap more than what rule 1 asks for: it does not flicker.
 //! 4. In duress the account that is furthest beyond its limit is refused first ([`victims`]): its excess counts

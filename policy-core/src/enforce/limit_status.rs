@@ -238,7 +238,7 @@ impl LimitStatus {
     }
 
     /// Follows its pace: `spent` is what its gate has counted so far. While `is_held`, its threads wait for a verdict:
-    /// that they are charged less now says nothing of what they would take, so the pace does not fall for [`HELD`].
+    /// that they are charged less now says nothing of what they would take, so the pace does not fall for `HELD`.
     pub fn follow_pace(&mut self, spent: u64, is_held: bool, now: Instant) {
         let Some((then, before)) = self.paced else {
             self.paced = Some((now, spent));

@@ -1,4 +1,4 @@
-//! What a benchmark builds before it measures: the agent, small C agents, Java programs.
+//! Builds for the benchmarks, made before anything is measured: the agent, small C agents, Java programs.
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;

@@ -1,4 +1,4 @@
-//! What the JVM's log of collections tells.
+//! A reader of the JVM's log of collections.
 //!
 //! Each collection has a number. A pause is a line that ends in its length; what ZGC and Shenandoah
 //! log of their phases is read likewise.

@@ -155,7 +155,7 @@ impl Jvm {
         self.child.id()
     }
 
-    /// What the kernel says of the process in a file of `/proc/PID`, such as `status`.
+    /// Reads a file of the process from `/proc/PID`, such as `status`.
     pub(crate) fn proc_file(&self, name: &str) -> Result<String> {
         let path = format!("/proc/{}/{name}", self.child.id());
         std::fs::read_to_string(&path).with_context(|| format!("{path} cannot be read"))

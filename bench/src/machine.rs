@@ -1,4 +1,4 @@
-//! What a reader of saved results must know of the machine, and nothing that names it.
+//! The facts about the machine that a reader of saved results must know, and nothing that names it.
 
 use std::fmt;
 use std::process::Command;
@@ -95,7 +95,8 @@ fn commit() -> String {
     )
 }
 
-/// What a program prints in the repository's root; empty where there is no such program.
+/// Runs a program in the repository's root and returns its output; empty where there is no such
+/// program, or it fails.
 fn said_by(program: &str, arguments: &[&str]) -> String {
     Command::new(program)
         .args(arguments)

@@ -1,4 +1,4 @@
-//! What Heapwarden costs, measured on this machine and side by side with what it is held against.
+//! Measures the cost of Heapwarden on this machine, side by side with what it is held against.
 //!
 //! A module a benchmark; what they share (JDK, machine, running JVM, tables) lies beside them.
 

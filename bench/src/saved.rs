@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::build;
 use crate::verdicts::Verdict;
 
-/// What the JSON file holds.
+/// The content of the JSON file.
 #[derive(Serialize)]
 struct Saved<'a, R> {
     results: &'a R,

@@ -1,4 +1,4 @@
-//! What the agent publishes, read over HTTP.
+//! The agent's documents and metrics, read over HTTP.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What a measurement says of an aim.
+/// The answer that a measurement gives to an aim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Outcome {
@@ -10,7 +10,7 @@ pub(crate) enum Outcome {
     Met,
     /// It is not.
     Missed,
-    /// What was measured is too uncertain to say.
+    /// The measurement is too uncertain to say.
     CannotTell,
 }
 

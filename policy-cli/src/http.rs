@@ -1,5 +1,5 @@
-//! What the clients of agents and of Prometheus have in common: one way to configure ureq, to read
-//! a body within a bound, and to tell failures apart.
+//! The common part of the clients of agents and of Prometheus: one way to configure ureq, to read a body within a
+//! bound, and to tell failures apart.
 //!
 //! No redirect is followed, so that credentials and requests go to the named server only. A status
 //! other than 200 is an answer here, not an error.
@@ -22,7 +22,7 @@ pub(crate) enum Failure {
     Refused,
     /// The body is larger than the bound.
     TooLarge,
-    /// What came back is not HTTP.
+    /// The answer is not HTTP.
     NotHttp,
     /// Anything else, in the words of the client or of the system.
     Other(String),
@@ -49,7 +49,7 @@ pub(crate) fn body(response: Response<Body>, max_bytes: u64) -> Result<Vec<u8>, 
 /// The first `max_bytes` of the body, as far as they can be read: enough for an error message.
 pub(crate) fn beginning(response: Response<Body>, max_bytes: u64) -> String {
     let mut bytes = Vec::new();
-    // What cannot be read of an error page is not missed.
+    // A part of an error page that cannot be read is not missed.
     let _ = response
         .into_body()
         .into_reader()

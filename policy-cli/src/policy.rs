@@ -14,7 +14,7 @@ pub(crate) enum Error {
     Unreadable {
         /// Its path.
         file: String,
-        /// What the system says.
+        /// The message of the system.
         why: String,
     },
     /// It has errors.

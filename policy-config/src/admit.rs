@@ -47,7 +47,7 @@ pub enum AdmitError {
 }
 
 impl AdmitError {
-    /// What to write instead.
+    /// Returns advice on the text to write instead.
     pub fn hint(self) -> &'static str {
         match self {
             AdmitError::Incomplete => "write both, such as \"DELETE *\" or \"* /logout\"",

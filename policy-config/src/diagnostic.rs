@@ -30,7 +30,7 @@ pub struct Diagnostic {
     pub message: String,
     /// Byte range in the source, within it and on character boundaries; may be empty.
     pub span: Range<usize>,
-    /// What to do about it.
+    /// Advice on how to mend the file.
     pub hint: Option<String>,
     /// Another place that belongs to the problem, such as the first of two duplicates.
     pub related: Option<Label>,

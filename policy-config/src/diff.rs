@@ -21,9 +21,9 @@ use crate::thin::Thin;
 const MAX_LINES: usize = 100;
 
 impl Policy {
-    /// What changed from `old` to `new`, one printable line each, such as
-    /// `account shop: limit 256MiB -> 512MiB (raised)`; empty if nothing did. At most
-    /// 100 lines, and one that counts the rest.
+    /// Returns the changes from `old` to `new`, one printable line each, such as
+    /// `account shop: limit 256MiB -> 512MiB (raised)`; empty if nothing changed. At most 100 lines, and one that
+    /// counts the rest.
     ///
     /// Accounts are recognised by name, those without one by what they match; one whose
     /// name is gone and one whose name is new that match the same are one account renamed.
@@ -300,8 +300,8 @@ fn diff_leaks(lines: &mut Vec<String>, old: &[AcknowledgedLeak], new: &[Acknowle
     }
 }
 
-/// What an account is recognised by: its label, whether that is a name, and how many
-/// before it have the same (a file may repeat a glob, with a warning).
+/// The mark by which an account is recognised: its label, whether that is a name, and its number among those that have
+/// the same (a file may repeat a glob, with a warning).
 type Key = (String, bool, usize);
 
 fn keys(accounts: &[Account]) -> Vec<Key> {
@@ -356,7 +356,8 @@ fn without_counterpart<'a>(
     found
 }
 
-/// What a new account is about, in brackets.
+/// Returns, in brackets, the matcher of a new account (if it has a name as well), whether callers pay, and its limits;
+/// empty if there is nothing to say.
 fn terms(account: &Account) -> String {
     let mut terms = Vec::new();
     if account.name.is_some() {

@@ -91,7 +91,7 @@ pub enum DoorError {
 }
 
 impl DoorError {
-    /// What to write instead.
+    /// Returns advice on the text to write instead.
     pub fn hint(&self) -> String {
         match self {
             DoorError::NoMethod(_) => {

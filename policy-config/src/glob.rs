@@ -32,7 +32,7 @@ pub enum GlobError {
 }
 
 impl GlobError {
-    /// What to write instead.
+    /// Returns advice on the text to write instead.
     pub fn hint(self) -> &'static str {
         match self {
             GlobError::Empty => "\"*\" matches every name",

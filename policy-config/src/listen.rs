@@ -51,7 +51,7 @@ pub enum ListenError {
 }
 
 impl ListenError {
-    /// What to write instead.
+    /// Returns advice on the text to write instead.
     pub fn hint(&self) -> String {
         match self {
             ListenError::NoHost(text) => {

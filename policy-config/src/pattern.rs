@@ -47,7 +47,7 @@ pub enum PatternError {
 }
 
 impl PatternError {
-    /// What to write instead.
+    /// Returns advice on the text to write instead.
     pub fn hint(&self) -> String {
         match self {
             PatternError::Everything => {

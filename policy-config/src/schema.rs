@@ -252,10 +252,10 @@ pub enum When {
 }
 words!(When { Always = "always", HeapIsShort = "heap-is-short" });
 
-/// What an account may hold beyond its limit while its door is shut.
+/// The bytes that an account may hold beyond its limit while its door is shut.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Reserve {
-    /// What the heap can give.
+    /// As much as the heap can give.
     #[default]
     Auto,
     /// A share of the limit, from 0 to 1. A policy writes it in percent, from [`MIN_RESERVE_PERCENT`] to
@@ -369,7 +369,7 @@ impl Account {
     }
 }
 
-/// What belongs to an account.
+/// The deployments, packages or tenants that belong to an account.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Matcher {
     /// Deployments, by context path or name.

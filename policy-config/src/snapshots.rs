@@ -14,7 +14,7 @@ pub const MAX_SNAPSHOT_EVERY: Duration = Duration::from_secs(31 * 86_400);
 /// Most files that a JVM keeps.
 pub const MAX_SNAPSHOTS_KEPT: u32 = 1000;
 
-/// What is written, where, and how much of it is kept.
+/// The folder of the snapshots, the times at which they are written, and how many of them are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Snapshots {
     /// `directory`: an absolute path of a folder that is there.

@@ -12,7 +12,7 @@ use crate::keys;
 /// One table of the file, with the keys that it may have.
 pub(crate) struct Section<'t, 'i> {
     table: &'t DeTable<'i>,
-    /// What to underline when something is missing: the header, or the inline table.
+    /// The place to underline when something is missing: the header, or the inline table.
     span: Range<usize>,
 }
 

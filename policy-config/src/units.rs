@@ -55,7 +55,7 @@ pub enum SizeError {
 }
 
 impl SizeError {
-    /// What to write instead.
+    /// Returns advice on the text to write instead.
     pub fn hint(&self) -> String {
         match self {
             SizeError::Ambiguous { binary, .. } => {

@@ -36,7 +36,7 @@ macro_rules! words {
 }
 pub(crate) use words;
 
-/// What the refused thread gets.
+/// The kind of Java throwable that a refused thread gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Throw {
     /// An `OutOfMemoryError`.

@@ -33,7 +33,7 @@ pub enum WorkError {
     /// The class or package is not a name.
     #[error(transparent)]
     Name(#[from] PatternError),
-    /// What stands behind the `#` is no method's name.
+    /// The text behind the `#` is no method's name.
     #[error("{} is not the name of a method", quote(.0))]
     Method(String),
     /// A method of a package.
@@ -45,7 +45,7 @@ pub enum WorkError {
 }
 
 impl WorkError {
-    /// What to write instead.
+    /// Returns advice on the text to write instead.
     pub fn hint(&self) -> String {
         match self {
             WorkError::Name(error) => error.hint(),

@@ -1,4 +1,4 @@
-//! What a user reads: every rule of the policy file, its place and its hint.
+//! Tests of the messages that a user reads: every rule of the policy file, its place and its hint.
 
 use policy_config::{
     Charge, Door, Interrupt, Interval, Limit, Listen, MAX_CONTEXTS, MAX_DOOR_METHODS, MAX_SITES,

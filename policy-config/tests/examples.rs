@@ -77,8 +77,8 @@ const FREEING: [&str; 11] = [
     "stop",
 ];
 
-/// What users copy for a server that they run: it measures first, turns work away at methods of the server's
-/// own, and says what leaves them.
+/// Users copy these policies for a server that they run: each measures first, turns work away at methods of the
+/// server's own, and says what leaves them.
 #[test]
 fn the_servers_policies_observe_and_have_doors_of_methods() {
     let servers = policies_in("../examples/policies/servers");
@@ -154,7 +154,7 @@ fn the_first_examples_refuse_nothing() {
     }
 }
 
-/// What the file tells its reader to uncomment is a policy as well, and goes before the rest.
+/// The part that the file tells its reader to uncomment is a policy as well, and goes before the rest.
 #[test]
 fn the_second_step_is_accepted_too() {
     let text = text("observe-suggest-enforce");

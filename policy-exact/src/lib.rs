@@ -35,9 +35,9 @@
 //!
 //! # What it cannot see
 //!
-//! What the JVM, native code and hidden classes allocate. Left alone, and told by reason: classes older than
-//! Java 5, what the rewriter does not understand, methods that would become too long, and the JDK's machinery
-//! of virtual threads, where a thread is between two threads and may call nothing.
+//! The allocations of the JVM itself, of native code and of hidden classes. Left alone, and told by reason: classes
+//! older than Java 5, what the rewriter does not understand, methods that would become too long, and the JDK's
+//! machinery of virtual threads, where a thread is between two threads and may call nothing.
 //!
 //! The module `contexts` inserts brackets of another kind, which count by the path of calls; with or without the
 //! accounts. Profiles by site are to be a number more at each `made`.
@@ -77,7 +77,7 @@ pub const FIRST_CLASS: i32 = 16;
 /// The first major version whose code can push a class.
 const FIRST_WITH_CLASS_CONSTANTS: u16 = 49;
 
-/// What the code of one class depends on beside its class file.
+/// The numbers and choices on which the code of one class depends beside its class file.
 pub struct Plan<'p> {
     /// The number by which the counter finds the account of the class; `None`: it belongs to no account.
     pub account: Option<i32>,
@@ -108,7 +108,7 @@ pub enum Left {
 pub struct Outcome {
     /// The new class file; `None` if nothing was inserted.
     pub bytes: Option<Vec<u8>>,
-    /// What has no counters, for each method once.
+    /// The reasons why parts of the class have no counters, for each method once.
     pub left: Vec<Left>,
 }
 

@@ -14,7 +14,7 @@ use crate::{Contexts, Left, Outcome, Plan, rewrite};
 
 /// A number that is an operand of its instruction, and one that is a constant.
 const NUMBERS: [i32; 2] = [7, 70_000];
-/// What is wanted, as (accounts, contexts, bytecodes of contexts).
+/// The kinds of counters to insert, as (accounts, contexts, bytecodes of contexts).
 type Wanted = (bool, bool, bool);
 const WANTED: [Wanted; 5] = [
     (true, false, false),

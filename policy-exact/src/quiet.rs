@@ -142,7 +142,7 @@ pub(crate) fn small(class: &ClassFile<'_>, quiet: &[bool]) -> Vec<bool> {
     small
 }
 
-/// What an instruction calls.
+/// The callee of an instruction, as far as it tells whether anything is allocated.
 enum Call {
     None,
     Quiet,

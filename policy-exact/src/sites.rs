@@ -43,7 +43,7 @@ pub(crate) fn array_of_references(element: &[u8]) -> Vec<u8> {
 }
 
 impl<'a> Site<'a> {
-    /// What the instruction allocates; `None` if nothing, or nothing that it counts itself.
+    /// Returns the allocation that the instruction makes; `None` if it makes none, or none that is counted at it.
     pub(crate) fn of(
         pool: &ConstantPool<'a>,
         instruction: &Instruction<'a>,
@@ -76,7 +76,7 @@ impl<'a> Site<'a> {
     }
 }
 
-/// What an instruction allocates itself, as contexts have it.
+/// The allocation that an instruction makes itself, as contexts have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Allocation<'a> {
     /// An instance of the class of this name.
@@ -209,7 +209,7 @@ pub(crate) fn is_replaceable(class: &[u8], method: &Method<'_>) -> bool {
     })
 }
 
-/// What single classes of the JDK need beside: their threads, scopes and trees of arrays.
+/// Inserts the calls that single classes of the JDK need beside: for their threads, scopes and trees of arrays.
 pub(crate) fn of_the_jdk(
     class: &ClassFile<'_>,
     method: &Method<'_>,

@@ -1,4 +1,4 @@
-//! What is inserted where, in small classes that are made here. That the JVM takes the result, and that it
+//! The inserted code and its places, in small classes that are made here. That the JVM takes the result, and that it
 //! counts right, the tests with a JVM show (`class_rewriting`, `exact_accounts`).
 
 mod contexts;
@@ -166,7 +166,8 @@ impl Class {
         bytes
     }
 
-    /// What the method is after the rewriting, and what was left.
+    /// Returns the method's instructions after the rewriting, `None` if nothing was inserted, and the reasons for what
+    /// was left.
     fn rewritten(self, account: Option<i32>, numbers: &[&str]) -> (Option<Vec<String>>, Vec<Left>) {
         let bytes = self.bytes();
         let mut plan = Plan {
@@ -206,7 +207,7 @@ fn shown(bytes: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// What of it calls the counter.
+/// Returns the calls of the counter among these instructions.
 fn calls(shown: &[String]) -> Vec<&str> {
     let is_call = |instruction: &&str| instruction.len() > 2;
     shown.iter().map(String::as_str).filter(is_call).collect()

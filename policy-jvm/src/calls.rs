@@ -86,7 +86,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// What a descriptor declares.
+/// The types in a method's descriptor: those of its parameters, and that of its result.
 #[derive(Debug)]
 struct Declared {
     parameters: String,

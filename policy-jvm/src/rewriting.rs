@@ -22,7 +22,7 @@ use crate::jvmti::{JvmTi, tools_call};
 use crate::kinds::{Anything, Class};
 use crate::refs::{Global, Handle, Ref};
 
-/// What [`JvmTi::rewrite`] is doing on a thread.
+/// A call of [`JvmTi::rewrite`] that is under way on a thread.
 struct Rewriting<'a> {
     tools: JvmTi,
     class: jni::jclass,
@@ -61,7 +61,7 @@ fn switching() -> MutexGuard<'static, ()> {
 }
 
 thread_local! {
-    /// What the calling thread is rewriting; null outside of [`JvmTi::rewrite`].
+    /// The call that the calling thread is in; null outside of [`JvmTi::rewrite`].
     static CURRENT: Cell<*mut Rewriting<'static>> = const { Cell::new(ptr::null_mut()) };
 }
 

@@ -75,7 +75,7 @@ impl JvmTi {
     }
 }
 
-/// What the elements of an array are.
+/// The type of an array's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Element {
     /// `boolean`
@@ -147,7 +147,7 @@ impl<'j> AnyArray<'_, 'j> {
         unsafe { Local::adopt(jni, value) }
     }
 
-    /// What the elements are.
+    /// Returns the type of the elements.
     pub fn element(&self) -> Element {
         self.element
     }

@@ -15,7 +15,7 @@ use crate::vm_flags::{FlagKept, Library, field, read};
 
 /// HotSpot counts buffers in words.
 const WORD_BYTES: u64 = 8;
-/// What is kept free at a buffer's end, at least: the header of an array.
+/// The words that are kept free at a buffer's end, at least: the header of an array.
 const LEAST_RESERVE_WORDS: u64 = 2;
 /// A thread's structure is at most this large.
 const MOST_THREAD_BYTES: usize = 16 << 10;
@@ -46,7 +46,7 @@ pub struct Buffers {
 /// An object for which the thread's buffer was refilled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Refill {
-    /// What was left over of a buffer at a refill, in the mean since the latest collection. 0 if that is not known.
+    /// The bytes left over of a buffer at a refill, in the mean since the latest collection. 0 if that is not known.
     pub mean_waste_bytes: f64,
     /// How large the thread's buffers are to be; `None` while it had too few for a mean.
     pub buffer_bytes: Option<u64>,
@@ -138,7 +138,8 @@ impl Buffers {
     }
 }
 
-/// What was left over, in the mean: of `refills` since the latest collection the first one had no buffer before it.
+/// Returns the bytes left over, in the mean: of `refills` since the latest collection the first one had no buffer
+/// before it.
 fn mean_waste(refills: u32, waste_words: u32, reserve_bytes: u64) -> f64 {
     match refills.checked_sub(1) {
         None | Some(0) => 0.0,

@@ -25,7 +25,7 @@ pub use kept::FlagKept;
 use tables::{FlagEntry, Symbols, Tables, Width};
 pub(crate) use tables::{field, read};
 
-/// What is to be done to a flag whose value is an unsigned number.
+/// A new value for a flag that is an unsigned number, and the default that it replaces.
 #[derive(Debug, Clone, Copy)]
 pub struct FlagChange {
     /// Its name.

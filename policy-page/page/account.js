@@ -189,7 +189,7 @@ function leakParts(leaks, name) {
   ];
 }
 
-/** What its requests cost, those whose memory stays first. The agent lists 64 at the most. */
+/** Returns a table of the costs of its requests, those whose memory stays first. The agent lists 64 at the most. */
 function routes(account) {
   const known = [...(account.routes ?? [])].sort((a, b) => b.live_bytes - a.live_bytes || b.calls_total - a.calls_total);
   if (known.length === 0) {

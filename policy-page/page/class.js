@@ -21,7 +21,7 @@ function histogram(label, title, bins, bound) {
   return plainTable(label, [title, "Live", "Objects", "Share"], rows);
 }
 
-/** What earlier looks saw. */
+/** Returns a table of earlier looks at the class; null if there were none. */
 function courseTable(course) {
   if (!course || course.length === 0) {
     return null;

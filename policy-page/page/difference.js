@@ -1,4 +1,4 @@
-// What came and what went between two snapshots: the arithmetic of `heapwarden diff`.
+// The memory that came and the memory that went between two snapshots: the arithmetic of `heapwarden diff`.
 //
 // Two snapshots of one run know which sums are of the same records (the cohorts that end at a collection both
 // know), so what stayed cancels, and the error of the difference is that of what came and went.

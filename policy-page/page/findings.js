@@ -1,4 +1,4 @@
-// What is wrong, as far as the agent's documents tell. `heapwarden doctor` also looks at the process.
+// The problems of a JVM, as far as the agent's documents tell. `heapwarden doctor` also looks at the process.
 
 import { DECLARED } from "./declared.js";
 import { accountLink, classLink, el, nameNode, note } from "./dom.js";
@@ -9,7 +9,7 @@ const NOTICEABLE_MS = 2000;
 /** The largest standard error at a limit that is not remarked on. */
 const MOST_ERROR_SHARE = 0.1;
 
-/** What undeployed versions left counts from here on, in bytes. */
+/** The least memory left by undeployed versions that counts, in bytes. */
 const LEFT_BEHIND_BYTES = 1 << 20;
 
 /** A finding as grave as this, which its declaration must allow. */
@@ -136,7 +136,7 @@ function figuresOf(account) {
   return parts.join(", ");
 }
 
-/** What its limit does to each account, or did: one finding each, as `heapwarden doctor` has it. */
+/** Returns a finding for each account on which its limit acts or has acted: one each, as `heapwarden doctor` has it. */
 function ofLimitedAccounts({ accounts, policy }) {
   const found = [];
   for (const account of accounts) {
@@ -182,7 +182,7 @@ function ofAccounts({ accounts }) {
   return found;
 }
 
-/** What the limits say of the heap and of the sampling interval. */
+/** Returns the findings on how the limits suit the heap and the sampling interval. */
 function ofLimits({ accounts, heap, sampling }) {
   const found = [];
   const limited = accounts.filter((one) => one.limit_bytes);

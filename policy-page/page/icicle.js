@@ -7,7 +7,7 @@ const DEPTH_PIXELS = 24;
 /** Frames with a smaller share of what is shown are left out. */
 const SMALLEST_SHARE = 0.001;
 
-/** What a document says of a place: the four sample types of pprof. `error` is the field of the standard error. */
+/** The figures of a place in a document: the sample types of pprof. `error` is the field of the standard error. */
 export const SAMPLE_TYPES = [
   { key: "live_bytes", title: "Live bytes", text: bytesText, error: "live_standard_error_bytes", share: "share", stacks: "stacks" },
   { key: "objects", title: "Live objects", text: countText, error: null, share: "share", stacks: "stacks" },
@@ -35,7 +35,7 @@ export function sitesOf(document) {
     one.sites.map((site) => ({ account: account.account, class: one.class, site }))));
 }
 
-/** What tells places apart: a document has one row for a line of an account and class. */
+/** Returns the key that tells places apart: a document has one row for a line of an account and class. */
 export function placeKey(one) {
   return [one.account, one.class, one.site.frames[0] ?? one.site.through[0] ?? ""].join("\n");
 }

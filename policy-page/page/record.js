@@ -1,4 +1,4 @@
-// What the page has seen of the accounts since it was opened, and what the agent remembers of its last hour.
+// The accounts as the page has seen them since it was opened, and as the agent remembers them of its last hour.
 
 /** Most points that are kept; beyond it every second one of the older half goes. */
 const MOST_POINTS = 1200;
@@ -31,7 +31,7 @@ export function remembered(history) {
   return (history?.points ?? []).map((one) => point(Date.parse(one.at), one, one.accounts));
 }
 
-/** What is kept of one source. */
+/** The readings of one source that are kept, and the colours of its accounts. */
 export class Recording {
   constructor() {
     this.points = [];
@@ -104,7 +104,7 @@ export class Recording {
     return ((to - from) * 1000) / (last.at - before.at);
   }
 
-  /** What befell the accounts, latest first: `{from, to, account, what, count}`. */
+  /** Returns the refusals and ended threads of the accounts, latest first: `{from, to, account, what, count}`. */
   events() {
     const events = [];
     const points = this.all();

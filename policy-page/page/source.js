@@ -25,8 +25,8 @@ function documents() {
 }
 
 /**
- * What can be shown: a list of `{id, name, kind}`; kind is `agent`, `snapshot`, `report`, or of what Prometheus has
- * recorded `fleet` (all JVMs) or `recorded` (one).
+ * Lists the sources that can be shown, as `{id, name, kind}`; kind is `agent`, `snapshot`, `report`, or of what
+ * Prometheus has recorded `fleet` (all JVMs) or `recorded` (one).
  */
 export async function sources() {
   if (MODE === "command") {

@@ -17,12 +17,12 @@ pub struct File {
     pub name: &'static str,
     /// The value of `Content-Type`.
     pub content_type: &'static str,
-    /// What is in it.
+    /// The file's content.
     pub bytes: &'static [u8],
 }
 
-/// What a browser may do on the page: run these scripts, use these styles and ask this server. Nothing else,
-/// and no script can make markup of a string.
+/// The rights of the page in a browser: to run these scripts, use these styles and ask this server. Nothing else, and
+/// no script can make markup of a string.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
     connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -81,7 +81,7 @@ pub fn file(name: &str) -> Option<File> {
     Some(file(name, "text/javascript; charset=utf-8", text))
 }
 
-/// What tells these files from those of another build: 16 hexadecimal digits.
+/// Returns the hash that tells these files from those of another build: 16 hexadecimal digits.
 pub fn version() -> &'static str {
     static VERSION: OnceLock<String> = OnceLock::new();
     VERSION.get_or_init(|| {

@@ -11,7 +11,7 @@ use super::{ACCOUNT, CLASS, FrameKind, SampleType, Values};
 /// The one mapping of a profile.
 const MAPPING: u64 = 1;
 
-/// What a profile is of.
+/// The facts about a profile as a whole: its time, its program and its sampling interval.
 #[derive(Debug, Clone)]
 pub struct About<'a> {
     /// When it was taken.

@@ -32,7 +32,7 @@ pub const ACCOUNT: &str = "account";
 /// The label with the name of the class.
 pub const CLASS: &str = "class";
 
-/// What a frame stands for.
+/// The thing that a frame stands for: a method, an account or a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FrameKind {
     /// A method, or a remark in the place of one.

@@ -28,7 +28,7 @@ pub(crate) struct Profile {
     pub(crate) default_sample_type: i64,
 }
 
-/// What a value is, and its unit.
+/// The meaning of a value and its unit, both as indices of texts.
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 pub(crate) struct ValueType {
     #[prost(int64, tag = "1")]

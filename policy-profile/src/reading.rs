@@ -143,7 +143,7 @@ impl Profile {
         self.0.sample.is_empty()
     }
 
-    /// What pprof shows if it is not told otherwise.
+    /// Sets the sample type that pprof shows if it is not told otherwise.
     pub fn show_first(&mut self, first: SampleType) {
         let strings = &self.0.string_table;
         let index = strings.iter().position(|text| text == first.name());

@@ -64,7 +64,7 @@ impl FromStr for SampleType {
     }
 }
 
-/// What was allocated and what of it lives, in objects and bytes. Sums saturate.
+/// The objects and bytes that were allocated, and those of them that live. Sums saturate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Values {
     /// Objects allocated.

@@ -26,10 +26,10 @@ pub struct Accounts<'a> {
     /// The collections that the agent asks for.
     #[serde(default)]
     pub evidence: Evidence,
-    /// What holds for the limits of all accounts.
+    /// The state of the heap by which the limits of all accounts are enforced.
     #[serde(default)]
     pub enforcement: Enforcement,
-    /// What the agent itself uses.
+    /// The processor time and the native memory that the agent itself uses.
     #[serde(default)]
     pub costs: Costs<'a>,
     /// Exact accounts as a whole. `None`: no policy wanted them yet, or the agent does not know them.
@@ -61,7 +61,8 @@ pub struct Jvm<'a> {
     pub loaded_at_start: Option<bool>,
 }
 
-/// What the agent itself uses, by its parts. Empty: the agent does not say (an older one).
+/// The processor time and the native memory that the agent itself uses, by its parts. Empty: the agent does not say (an
+/// older one).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Costs<'a> {
@@ -77,11 +78,11 @@ pub struct Costs<'a> {
 pub struct Exact<'a> {
     /// Whether code that counts is in all classes now.
     pub counting: bool,
-    /// What the JVM itself says that its threads allocated while all classes counted. `None`: it does not say, or
+    /// The bytes that the JVM itself says its threads allocated while all classes counted. `None`: it does not say, or
     /// not yet.
     #[serde(deserialize_with = "optional")]
     pub jvm_allocated_bytes_total: Option<u64>,
-    /// What was counted over the same time, for all accounts together. `None` as before.
+    /// The bytes that were counted over the same time, for all accounts together. `None` as before.
     #[serde(deserialize_with = "optional")]
     pub counted_bytes_total: Option<u64>,
     /// The first less the second; negative where more was counted than made. `None` as before.
@@ -105,7 +106,7 @@ pub struct Evidence {
     pub budget_used_up_seconds: Option<f64>,
 }
 
-/// What holds for the limits of all accounts.
+/// The state of the heap by which the limits of all accounts are enforced.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Enforcement {
@@ -149,13 +150,13 @@ pub struct Heap {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AccountsSum {
-    /// What all accounts held then, in bytes.
+    /// The bytes that all accounts held then.
     #[serde(deserialize_with = "whole")]
     pub live_bytes: u64,
     /// Its standard error as the samples have it, in bytes.
     #[serde(deserialize_with = "whole")]
     pub standard_error_bytes: u64,
-    /// What the heap had in use then, in bytes.
+    /// The bytes that the heap had in use then.
     #[serde(deserialize_with = "whole")]
     pub heap_bytes: u64,
     /// The first by the last.
@@ -215,7 +216,7 @@ pub enum State {
     Open,
     /// The charge is above the limit; no collection has confirmed it yet.
     Suspect,
-    /// What survived a collection is above the limit.
+    /// The bytes that survived a collection are above the limit.
     Over,
     /// A state that this version does not know.
     #[default]
@@ -263,7 +264,7 @@ impl Door {
     }
 }
 
-/// What bars the refusals of an account.
+/// The most frequent obstacle to the refusals of an account.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ineffective<'a> {
@@ -281,7 +282,7 @@ pub struct Place<'a> {
     pub frame: Cow<'a, str>,
     /// The account's method with which its own code begins, above the unit of work.
     pub entry: Cow<'a, str>,
-    /// What the thread does: `request` or `background`.
+    /// The thread's task: `request` or `background`.
     pub thread: Cow<'a, str>,
     /// The method with which the unit of work begins that the error ends; `scope`, if a scope delimits it.
     pub unit: Cow<'a, str>,
@@ -311,13 +312,13 @@ pub struct Route<'a> {
     /// Standard error of `live_bytes`.
     #[serde(deserialize_with = "whole")]
     pub standard_error_bytes: u64,
-    /// What stays of what a call allocates, in bytes.
+    /// The bytes that stay of those that a call allocates.
     #[serde(deserialize_with = "whole")]
     pub kept_bytes_per_call: u64,
-    /// What a call allocates, in bytes.
+    /// The bytes that a call allocates.
     #[serde(deserialize_with = "whole")]
     pub allocated_bytes_per_call: u64,
-    /// What a call holds at most while it runs, in bytes.
+    /// The most bytes that a call is taken to hold while it runs.
     #[serde(deserialize_with = "whole")]
     pub peak_bytes_per_call: u64,
 }
@@ -335,7 +336,7 @@ pub struct Account<'a> {
     pub service: Cow<'a, str>,
     /// The account of the service around a scope, if there is one.
     pub parent: Option<Cow<'a, str>>,
-    /// What it holds together with the scopes inside it; `None` where there are none.
+    /// The bytes that it holds together with the scopes inside it; `None` where there are none.
     pub tree: Option<Tree>,
     /// Bytes of its charges that had survived the latest collection.
     #[serde(deserialize_with = "whole")]
@@ -381,8 +382,8 @@ pub struct Account<'a> {
     /// Limit, if there is one.
     #[serde(deserialize_with = "optional")]
     pub limit_bytes: Option<u64>,
-    /// What it may be charged beyond its limit before errors are thrown. `None`: it has no door, or
-    /// the agent does not say (an older one).
+    /// The bytes that it may be charged beyond its limit before errors are thrown. `None`: it has no door, or the agent
+    /// does not say (an older one).
     #[serde(deserialize_with = "optional")]
     pub reserve_bytes: Option<u64>,
     /// Where it stands against its limit.
@@ -401,7 +402,7 @@ pub struct Account<'a> {
     /// Threads that ended with an uncaught refusal.
     #[serde(deserialize_with = "whole")]
     pub threads_killed_total: u64,
-    /// What enforcement made its threads and requests wait, in milliseconds.
+    /// The time for which enforcement made its threads and requests wait, in milliseconds.
     #[serde(deserialize_with = "whole")]
     pub wait_milliseconds_total: u64,
     /// Times that its live bytes rose above its soft limit.
@@ -412,7 +413,7 @@ pub struct Account<'a> {
     pub deferred_total: u64,
     /// The same by reason.
     pub deferred_by_reason: Counts<'a>,
-    /// What bars its refusals, if it stays over its limit and they do not stop it.
+    /// The obstacle to its refusals, if it stays over its limit and they do not stop it.
     pub ineffective: Option<Ineffective<'a>>,
     /// Where errors were thrown in it, or in mode `observe` would have been, most frequent first. Since the mode
     /// of the policy last changed.
@@ -434,14 +435,14 @@ pub struct Account<'a> {
     /// Principals that the agent left out.
     #[serde(deserialize_with = "whole")]
     pub principals_omitted: u64,
-    /// What it holds by class, largest live bytes first.
+    /// The objects that it holds by class, largest live bytes first.
     pub classes: Vec<Class<'a>>,
     /// Classes that were not asked for, or that the agent left out.
     #[serde(deserialize_with = "whole")]
     pub classes_omitted: u64,
 }
 
-/// What an account and the scopes inside it hold together.
+/// The bytes that an account and the scopes inside it hold together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tree {
@@ -536,16 +537,16 @@ pub struct Class<'a> {
     /// Generations (covering collections apart) with live instances. `None`: the agent does not say.
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub generations: Option<u64>,
-    /// What is live, by collections survived.
+    /// Live bytes and objects, by collections survived.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ages_collections: Vec<Bin>,
-    /// What is live, by age in seconds.
+    /// Live bytes and objects, by age in seconds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ages_seconds: Vec<Bin>,
-    /// What is live, by the size of one object in bytes.
+    /// Live bytes and objects, by the size of one object in bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<Bin>,
-    /// What is live, by cohort, oldest first; in a [`Snapshot`](crate::Snapshot) alone. Cohorts of which
+    /// Live bytes and objects by cohort, oldest first; in a [`Snapshot`](crate::Snapshot) alone. Cohorts of which
     /// nothing is live are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cohorts: Vec<Held>,
@@ -567,7 +568,7 @@ pub struct Bin {
 }
 
 impl Account<'_> {
-    /// What its limits are about: the account together with the scopes inside it.
+    /// Returns the bytes that its limits are about: those of the account together with the scopes inside it.
     pub fn whole(&self) -> Tree {
         self.tree.unwrap_or(Tree {
             live_bytes: self.live_bytes,

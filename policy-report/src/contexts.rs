@@ -14,7 +14,7 @@ pub struct Contexts<'a> {
     pub packages: Vec<Cow<'a, str>>,
     /// The tree: callers before what they call. The first is the root, whose method is empty.
     pub contexts: Vec<Context<'a>>,
-    /// What found no room in the tree, by reason: it is counted for the context above.
+    /// The calls and objects that found no room in the tree, by reason: they are counted for the context above.
     #[serde(default)]
     pub overflow: Vec<Overflow<'a>>,
     /// Objects that were not counted at all: threads were just being made, or the heap was full.
@@ -69,7 +69,7 @@ pub struct Arrays<'a> {
     pub elements_total: u64,
 }
 
-/// What found no room.
+/// The calls and objects that found no room in the tree, for one reason.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Overflow<'a> {

@@ -1,5 +1,5 @@
-//! What can be wrong, declared once: the name of each finding, how much it matters, and its words as far as they
-//! do not depend on figures. `heapwarden doctor` and the page use these declarations; the page's copy is its
+//! The problems that can be found, declared once: the name of each finding, how much it matters, and its words as far
+//! as they do not depend on figures. `heapwarden doctor` and the page use these declarations; the page's copy is its
 //! module `declared.js` ([`as_module`]).
 //!
 //! The names are a contract with scripts: add some, do not rename them.
@@ -54,9 +54,9 @@ pub struct Declared {
     pub worst: Severity,
     /// Who can see it.
     pub seen: Seen,
-    /// What is wrong, `{account}` for the account's name; empty if it depends on figures.
+    /// The problem in words, `{account}` for the account's name; empty if it depends on figures.
     pub sentence: &'static str,
-    /// What to do; empty if it depends on figures, or there is nothing to do.
+    /// The action to take; empty if it depends on figures, or there is nothing to do.
     pub advice: &'static str,
 }
 

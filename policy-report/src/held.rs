@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::number::whole;
 
-/// What one class of one account holds of one cohort.
+/// The live objects of one class of one account that belong to one cohort.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Held {

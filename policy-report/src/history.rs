@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::State;
 use crate::number::{optional, whole};
 
-/// What the agent remembers of its last hour.
+/// The course of the accounts over the last hour, as the agent remembers it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct History<'a> {
     /// Seconds between two points.

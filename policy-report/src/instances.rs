@@ -1,5 +1,5 @@
-//! What `heapwarden instances` asks the agent, and the answer of `GET /api/v1/instances`, which has the last few.
-//! Fields stand in the order in which they are written.
+//! The question that `heapwarden instances` asks the agent, and the answer of `GET /api/v1/instances`, which has the
+//! last few. Fields stand in the order in which they are written.
 
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ pub struct InstanceAnswers<'a> {
     pub answers: Vec<Instances<'a>>,
 }
 
-/// What was found in the sampled objects of an account.
+/// The result of a look at the sampled objects of an account.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Instances<'a> {

@@ -17,9 +17,9 @@ pub struct Leaks<'a> {
     pub horizon_seconds: u64,
     /// Why there is no verdict yet; `None` if there is one.
     pub undecided: Option<Cow<'a, str>>,
-    /// What leaks, fastest growth first.
+    /// The classes that leak, fastest growth first.
     pub suspects: Vec<Suspect<'a>>,
-    /// What grows and is not called a leak.
+    /// The classes that grow and are not called leaks.
     pub growing: Vec<Growing<'a>>,
     /// Suspects that the policy acknowledges (`[[leak]]`): measured, and not reported.
     #[serde(default)]
@@ -65,14 +65,14 @@ pub struct Suspect<'a> {
     pub with: Vec<Cow<'a, str>>,
     /// Where the survivors were allocated, most first. Empty until stacks were taken.
     pub sites: Vec<Site<'a>>,
-    /// What keeps its objects alive: chains of references from a root, shortest first. Empty unless the policy lets
+    /// The chains of references from a root that keep its objects alive, shortest first. Empty unless the policy lets
     /// the agent find out (`[leaks] paths`).
     pub kept_by: Vec<Cow<'a, str>>,
     /// When the room is used up if the growth goes on; `None` without a limit and a forecast.
     pub exhausts: Option<Exhaustion<'a>>,
 }
 
-/// What an earlier look at a class saw.
+/// The figures of a class at an earlier look.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Moment {

@@ -1,4 +1,4 @@
-//! What the agent publishes, defined once: the agent writes these types, the command reads them.
+//! The types of all documents that the agent publishes, defined once: the agent writes them, the command reads them.
 //!
 //! - [`Accounts`]: the JSON of `GET /api/v1/accounts`;
 //! - [`Leaks`]: the JSON of `GET /api/v1/leaks`;

@@ -50,7 +50,7 @@ pub struct ClassSites<'a> {
     /// Samples that this rests on.
     #[serde(deserialize_with = "whole")]
     pub stacks: u64,
-    /// What was allocated of it since stacks are taken, survivors or not, in bytes.
+    /// The bytes of it that were allocated since stacks are taken, survivors or not.
     #[serde(deserialize_with = "whole")]
     pub allocated_bytes: u64,
     /// Samples that `allocated_bytes` rests on.

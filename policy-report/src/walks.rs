@@ -1,4 +1,4 @@
-//! What `heapwarden paths` and `heapwarden holders` ask the agent, its answers, and the answer of
+//! The questions that `heapwarden paths` and `heapwarden holders` ask the agent, its answers, and the answer of
 //! `GET /api/v1/paths`, which has the last few. Fields stand in the order in which they are written.
 
 use std::borrow::Cow;
@@ -66,7 +66,7 @@ pub struct WalkMade<'a> {
     /// How long the JVM stood still at the most: what the call of JVM TI took, with the way to the safepoint. In place,
     /// the longest of the stops.
     pub pause_ms: f64,
-    /// What the fork itself took; 0 in place.
+    /// The time that the fork itself took; 0 in place.
     pub fork_ms: f64,
     /// How long the JVM was predicted to stand still. In place, of the longest stop.
     pub predicted_pause_ms: f64,
@@ -140,7 +140,7 @@ pub struct Chain<'a> {
     /// How many of the objects that were looked for it keeps.
     #[serde(deserialize_with = "whole")]
     pub objects: u64,
-    /// What they stand for, in bytes; 0 for class loaders.
+    /// The live bytes that they stand for; 0 for class loaders.
     #[serde(deserialize_with = "whole")]
     pub bytes: u64,
     /// The root: `static com.acme.Cache.map`, `thread "pool-1"`, …
@@ -173,11 +173,11 @@ pub struct Holders<'a> {
     pub walk: WalkMade<'a>,
     /// The matrix.
     pub holders: Vec<HolderRow<'a>>,
-    /// What each account has made and is live: the sums that the matrix divides.
+    /// The live bytes that each account has made: the sums that the matrix divides.
     pub made: Vec<MadeRow<'a>>,
 }
 
-/// What a holder keeps alive of what an account made.
+/// The live bytes that a holder keeps alive, of those that an account made.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HolderRow<'a> {
@@ -200,7 +200,7 @@ pub struct HolderRow<'a> {
     pub samples: u64,
 }
 
-/// What an account made.
+/// The live bytes that an account made.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MadeRow<'a> {

@@ -584,7 +584,7 @@ prop_compose! {
 }
 
 proptest! {
-    /// What is written is read as the same, to the last field.
+    /// A document that was written is read as the same, to the last field.
     #[test]
     fn what_is_written_is_read(document in accounts()) {
         let bytes = serde_json::to_vec(&document).unwrap();

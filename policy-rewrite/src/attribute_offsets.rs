@@ -107,7 +107,7 @@ fn type_annotations(bytes: &[u8], moved: &Relocation<'_>) -> Result<Vec<u8>, Rew
 /// Copies an annotation behind its target (§4.7.16). Values nest; they are walked by a count of what is
 /// still to come, because the nesting of hostile input has no bound.
 fn copy_annotation(input: &mut Input<'_>, output: &mut Vec<u8>) -> Result<(), RewriteError> {
-    /// What stands next.
+    /// The values of one level that are still to come.
     enum Next {
         /// So many values, each behind its name.
         Named(u16),

@@ -29,7 +29,7 @@ pub enum RewriteError {
     Constant {
         /// The index that was used.
         index: u16,
-        /// What should stand there.
+        /// The kind of constant that should stand there.
         expected: &'static str,
     },
     /// An opcode that the specification does not have, or that no class file may hold.

@@ -2,7 +2,7 @@
 
 use crate::error::RewriteError;
 
-/// What is left of some bytes; `what` names them in errors.
+/// The unread rest of some bytes; `what` names them in errors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Input<'a> {
     bytes: &'a [u8],

@@ -1,4 +1,4 @@
-//! What is to be inserted into one method.
+//! The edit of one method: the code to insert, and where.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::pool::AppendedConstants;
 use crate::snippet::Snippet;
 use crate::tally::{MOST_STACK, Tally};
 
-/// What to insert into one method. Several snippets at one place stand in the order in which they were given.
+/// The code to insert into one method. Several snippets at one place stand in the order in which they were given.
 #[derive(Debug, Clone, Default)]
 pub struct MethodEdit {
     guard: Option<Guard>,
@@ -35,7 +35,7 @@ pub struct Bracket {
     /// `long`: there are to be two methods of its name. What a block has behind an instruction that throws counts
     /// too.
     pub counts_instructions: bool,
-    /// What runs where a handler of the method begins; `None`: nothing.
+    /// The call that runs where a handler of the method begins; `None`: nothing.
     pub again: Option<Again>,
     /// Whether `leave` runs as well if the method ends with an exception. Not if that comes out of the call by which
     /// a constructor calls another one of its object, nor in the few constructors of which it is not clear where

@@ -43,7 +43,7 @@ pub(crate) struct Insertions {
     pub(crate) after: BTreeMap<u32, Vec<u8>>,
     /// The code of a handler of whatever leaves the method by an exception, and the constant of `Throwable`.
     pub(crate) escape: Option<(Vec<u8>, u16)>,
-    /// What the method needs of the operand stack with them.
+    /// The slots of the operand stack that the method needs with them.
     pub(crate) max_stack: u16,
     /// The local variables with those of brackets, which are the last.
     pub(crate) max_locals: u16,
@@ -66,7 +66,7 @@ impl Insertions {
         self.is_guarded
     }
 
-    /// What stands at the entry, a guard or the beginning of a bracket.
+    /// Returns the code at the entry, a guard or the beginning of a bracket; `None` if there is neither.
     pub(crate) fn entry(&self) -> Option<&[u8]> {
         self.entry.as_deref()
     }

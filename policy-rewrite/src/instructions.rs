@@ -38,11 +38,11 @@ pub struct Instruction<'a> {
     pub offset: u32,
     /// Its opcode; `wide` for a widened one.
     pub opcode: u8,
-    /// What follows the opcode, a switch's padding included.
+    /// The bytes behind the opcode, a switch's padding included.
     pub operands: &'a [u8],
 }
 
-/// What moves with an instruction, or within it.
+/// The parts of an instruction that change when it moves: its jumps and its padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Nothing depends on where it stands.

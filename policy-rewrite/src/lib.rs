@@ -1,7 +1,7 @@
 //! Reads class files and inserts code into their methods (The Java Virtual Machine Specification, Java SE
 //! 25 edition, chapter 4; "§" in this crate means a section of it).
 //!
-//! What may be inserted is chosen so that no stack map has to be computed:
+//! The code that may be inserted is chosen so that no stack map has to be computed:
 //!
 //! * A [`Snippet`] is straight-line code, before or after one instruction. It leaves the stack as it found
 //!   it and writes no local variable. So every frame of the method stays true and only offsets move.

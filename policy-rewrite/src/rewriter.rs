@@ -25,7 +25,7 @@ pub struct Rewriter<'c, 'a> {
     pub(crate) constants: AppendedConstants,
     /// By the place of the method: its new attribute `Code`, name and length included.
     codes: BTreeMap<usize, Vec<u8>>,
-    /// What may still be written of stack maps in full, also for methods that are refused in the end.
+    /// Bytes of stack maps that may still be written in full, also for methods that are refused in the end.
     frame_bytes_left: usize,
 }
 
@@ -90,7 +90,7 @@ impl<'c, 'a> Rewriter<'c, 'a> {
         Some(output)
     }
 
-    /// What the attribute `Code` of the edited method holds behind its length.
+    /// Writes the attribute `Code` of the edited method, from behind its length on.
     fn written(
         &mut self,
         method: &Method<'_>,

@@ -108,7 +108,7 @@ impl Snippet {
         self
     }
 
-    /// What it leaves on the stack, in slots.
+    /// Returns the slots that it leaves on the stack.
     pub(crate) fn depth(&self) -> u16 {
         self.depth
     }

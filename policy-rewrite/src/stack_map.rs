@@ -168,7 +168,7 @@ pub(crate) fn first_locals(
     Ok(locals)
 }
 
-/// What the frames of a method with new local variables are made of.
+/// The parts of which the frames of a method with new local variables are made.
 #[derive(Debug)]
 pub(crate) struct NewFrames<'n> {
     /// The local variables at the entry.
@@ -251,8 +251,8 @@ pub(crate) fn with_locals(
     frames.finish().map(Some)
 }
 
-/// What a full frame has behind its offset: these local variables, the new ones behind the room for `most`, and the
-/// stack.
+/// Writes a full frame from behind its offset on: these local variables, the new ones behind the room for `most`, and
+/// the stack.
 fn full_frame(
     locals: &[LocalType],
     (most, added): (u16, &[NewLocal]),

@@ -16,7 +16,7 @@ use crate::instructions::{
 use crate::pool::AppendedConstants;
 use crate::snippet::Snippet;
 
-/// What [`Tally::push`] and [`Tally::count`] need of the operand stack at most, beside one more number.
+/// The slots of the operand stack that [`Tally::push`] and [`Tally::count`] need at most, beside one more number.
 pub(crate) const MOST_STACK: u16 = 5;
 
 /// See the module.
@@ -25,7 +25,7 @@ pub(crate) struct Tally {
     blocks: Vec<Block>,
     /// Counts since the last block that heads a loop.
     since: u16,
-    /// What was counted before; `None`: no block heads a loop.
+    /// The local variable with all counts before that; `None`: no block heads a loop.
     before: Option<u16>,
 }
 

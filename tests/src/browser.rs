@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// What to do about a missing program.
+/// The message for a machine on which a program is missing, with the line to type.
 const NEEDED: &str = "Chromium and its driver are needed: apt-get install chromium chromium-driver";
 /// Longest that the browser may take to start.
 const START_LIMIT: Duration = Duration::from_secs(90);
@@ -232,8 +232,8 @@ impl Browser {
         logged.as_array().cloned().unwrap_or_default()
     }
 
-    /// What the browser complained about since this was last asked: errors, warnings, requests that failed,
-    /// violations of the page's policy.
+    /// Returns the errors and warnings that the browser has logged since this was last asked, among them requests that
+    /// failed and violations of the page's policy.
     ///
     /// # Panics
     /// If the driver fails.
@@ -265,7 +265,7 @@ impl Browser {
             .collect()
     }
 
-    /// What axe-core finds in the page that is of serious or critical impact, as text.
+    /// Returns the faults of serious or critical impact that axe-core finds in the page, as text.
     ///
     /// # Panics
     /// If axe-core cannot be had.

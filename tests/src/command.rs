@@ -12,7 +12,7 @@ pub use heapwarden_harness::process::poll;
 /// the product's, and a sound machine never waits so long.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a finished command left.
+/// The exit status and the outputs of a command that has ended.
 #[derive(Debug, Clone)]
 pub struct Finished {
     /// How it ended.

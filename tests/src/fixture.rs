@@ -1,5 +1,5 @@
-//! What tests build before they run (classes, jars, servers): built once for all test processes, and
-//! again when a source has changed.
+//! Builds the files that tests need before they run (classes, jars, servers): once for all test processes, and again
+//! when a source has changed.
 
 use crate::artifacts;
 use heapwarden_harness::repository;

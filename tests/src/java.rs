@@ -33,7 +33,7 @@ impl Classes {
     }
 }
 
-/// What the agent defines in the boot loader.
+/// The compiled classes that the agent defines in the boot loader.
 const BOOT_CLASSES: &str = "policy-agent/java/classes";
 
 /// The victims, compiled by the oldest JDK found, for Java 17, with every lint an error.
@@ -81,7 +81,7 @@ pub(crate) fn run_compiler(command: &mut Command) {
     );
 }
 
-/// What programs that use the Java API are made of.
+/// The Java API, and the compiled programs that use it.
 #[derive(Debug)]
 pub struct ApiClasses {
     folder: PathBuf,

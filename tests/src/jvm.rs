@@ -145,7 +145,7 @@ impl Builder {
         self
     }
 
-    /// What the JVM writes to standard error, it writes to a full disk.
+    /// Gives the JVM a full disk as its standard error: each write to it fails.
     #[must_use]
     pub fn standard_error_full(mut self) -> Self {
         self.standard_error_full = true;

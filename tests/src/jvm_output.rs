@@ -1,4 +1,4 @@
-//! What a JVM printed, judged.
+//! Finds the complaints in the output of a JVM.
 
 /// Complaints of `-Xcheck:jni` and of the agent itself in a JVM's output.
 ///

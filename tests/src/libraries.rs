@@ -18,7 +18,7 @@ pub const PACKAGES: [&str; 8] = [
     "org.springframework.*",
     "scala.*",
 ];
-/// What is looked at in a short run.
+/// Libraries of a short run, by how the names of their jars begin.
 const SHORT: [&str; 2] = ["antlr", "kotlin-stdlib"];
 
 /// The folder with all of them.

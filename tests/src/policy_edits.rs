@@ -44,7 +44,7 @@ impl Way {
     ];
 }
 
-/// What can stand in the file's place instead of a file.
+/// Something that stands in the file's place and cannot be read as a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Obstacle {
     /// Nothing.
@@ -59,8 +59,8 @@ pub enum Obstacle {
     Unreadable,
 }
 
-/// What lies behind a link that was swapped within this time is not written with a pause: no
-/// program does that, and no event tells a reader of it before it has followed the link.
+/// How long after a swap of the link the file behind it is written without a pause: no program pauses there, and no
+/// event tells a reader of it before it has followed the link.
 const FOLLOWED: Duration = Duration::from_millis(500);
 
 /// Writes one file in every way. Knows nothing of what the file says.
@@ -226,7 +226,7 @@ impl Editor {
         fs::rename(link, &self.file).expect("the same folder");
     }
 
-    /// What a link may still lead to is not written over.
+    /// Puts a new file in the place of `path`: a file that a link may still lead to is not written over.
     fn replace(&self, path: &Path, content: &[u8]) {
         let beside = self.beside("next");
         fs::write(&beside, content).expect("writable");

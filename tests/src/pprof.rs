@@ -53,7 +53,7 @@ pub struct Sample {
 /// A profile as pprof has read it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Read {
-    /// What it says of itself: sample types, period, comments.
+    /// The lines before its samples: sample types, period, comments.
     pub head: String,
     /// Its samples.
     pub samples: Vec<Sample>,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// What to do about a missing program.
+/// The message for a machine on which a program is missing, with the line to type.
 const NEEDED: &str = "Prometheus and promtool are needed: apt-get install prometheus";
 /// Longest that Prometheus may take until it answers.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -115,7 +115,7 @@ impl Prometheus {
         self.address
     }
 
-    /// What it has logged.
+    /// Returns all that it has logged, or nothing if the file cannot be read.
     #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()

@@ -17,7 +17,8 @@ pub type LabelNames = BTreeSet<String>;
 pub struct Vocabulary(BTreeMap<String, LabelNames>);
 
 impl Vocabulary {
-    /// What Prometheus has from these scrapes.
+    /// Collects the metrics that Prometheus has from these scrapes, and `up`, each with the labels of the target as
+    /// well.
     #[must_use]
     pub fn of(scrapes: &[Metrics]) -> Self {
         let target: LabelNames = OF_THE_TARGET.map(str::to_owned).into();

@@ -51,7 +51,7 @@ pub struct Jvm<'a> {
     pub heap_max_mib: f64,
     /// Days after the beginning between which it was down, once.
     pub down_days: Option<(f64, f64)>,
-    /// What it holds.
+    /// The services and other accounts that hold memory in it.
     pub accounts: &'a [Account],
 }
 

@@ -110,7 +110,8 @@ impl Accounts {
         number(&self.0["heap"]["gc_epoch"])
     }
 
-    /// What the account holds by class, one line each: for messages.
+    /// Lists the classes of the account's live objects, one line each with objects and bytes, or says that the account
+    /// is not listed: for messages.
     #[must_use]
     pub fn classes(&self, name: &str) -> String {
         let Some(classes) = self

@@ -11,7 +11,7 @@ use std::process::Command;
 /// A server that is ready to be started.
 #[derive(Debug)]
 pub struct Prepared {
-    /// What starts it.
+    /// The program, arguments and environment that start it.
     pub command: Command,
     /// Its own copy of what it configures and deploys.
     pub base: PathBuf,
@@ -104,7 +104,7 @@ pub fn wildfly(site: &Installation, jdk: &Jdk, interval: &str) -> Prepared {
     let home = installed().join("wildfly-37.0.0.Final");
     let base = site.folder().join("standalone");
     copy_folder(&home.join("standalone"), &base);
-    // What bin/standalone.sh runs; the script would leave the JVM a child of its own.
+    // The command line that bin/standalone.sh runs; the script would leave the JVM a child of its own.
     let mut command = Command::new(jdk.program("java"));
     command
         .args(site.jvm_flags(interval))
@@ -134,7 +134,7 @@ pub fn wildfly(site: &Installation, jdk: &Jdk, interval: &str) -> Prepared {
 /// The server that a Spring Boot application brings along.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Embedded {
-    /// What `spring-boot-starter-web` has.
+    /// The server that `spring-boot-starter-web` brings along by default.
     Tomcat,
     /// Jetty 12.
     Jetty,

@@ -1,4 +1,4 @@
-//! What a victim says it holds, and batches of known composition.
+//! The exact bytes and objects that a victim says it holds, and batches of objects of known composition.
 
 /// A victim's `truth` line: exact bytes and objects, and how many of which size.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

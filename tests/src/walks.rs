@@ -1,4 +1,5 @@
-//! What a walk of the heap leaves behind, and who walks: for tests of `heapwarden paths` and `holders`.
+//! Helpers for tests of `heapwarden paths` and `holders`: the commands, the child processes that walk a heap, and a
+//! check that these leave nothing behind.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;

@@ -12,7 +12,7 @@ use heapwarden_tests::{command::poll, java, stats};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// What a change of the interval may take on a busy machine.
+/// Longest that a change of the interval may take on a busy machine.
 const SOON: Duration = Duration::from_secs(120);
 
 const PACKAGES: &str = r#"

@@ -145,7 +145,7 @@ fn the_service_that_is_the_cause_moves_to_where_there_is_room() {
     assert_eq!(way("/shop"), ("growing:9464".into(), "roomy:9464".into()));
     assert_eq!(way("/docs"), ("full:9464".into(), "small:9464".into()));
 
-    // What /shop will truly hold in a week lies within what the plan counts on.
+    // The bytes that /shop will truly hold in a week lie within the bounds that the plan counts on.
     let shop = moves["/shop"];
     let truth = (350.0 + 14.0 * 20.0) * MIB;
     let frees = shop["frees"]["low_bytes"].as_f64().expect("a number");

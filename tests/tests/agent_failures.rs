@@ -9,7 +9,7 @@ use heapwarden_tests::jvm::{Jvm, victim};
 use heapwarden_tests::scrape;
 
 const MIB: u64 = 1 << 20;
-/// What a verdict may take on a busy machine.
+/// Longest that a verdict, or word of a failure, may take on a busy machine.
 const SOON: Duration = Duration::from_secs(90);
 
 fn policy(mode: &str) -> String {

@@ -14,7 +14,7 @@ const RULES: &str = "deploy/prometheus/heapwarden.rules.yml";
 const RULE_TESTS: &str = "deploy/prometheus/heapwarden.rules.test.yml";
 const CONFIGURATION: &str = "deploy/prometheus/prometheus.yml";
 const RUNBOOK: &str = "docs/runbook.md";
-/// What `runbook_url` begins with; the anchor follows.
+/// The beginning of each `runbook_url`; the anchor follows.
 const RUNBOOK_URL: &str = "https://github.com/heapwarden/heapwarden/blob/main/docs/runbook.md#";
 /// The parts of a section, in their order.
 const PARTS: [&str; 6] = [

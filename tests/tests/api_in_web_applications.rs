@@ -21,7 +21,7 @@ const COUNT: u64 = 40_000;
 const COMPARISONS: usize = 5;
 /// Arrays of bytes have headers of 16 bytes.
 const TRUTH_BYTES: u64 = COUNT * (16 + LENGTH);
-/// What a server may take to notice on a busy machine.
+/// Longest that a server may take on a busy machine to notice that an application's folder is gone.
 const SOON: Duration = Duration::from_secs(120);
 
 /// The application's class, compiled against Tomcat's servlet API; once, for each time writes the same

@@ -9,7 +9,7 @@ use heapwarden_tests::jvm::{Builder, Jvm, api_user, victim};
 use heapwarden_tests::{artifacts, scrape};
 use serde_json::Value;
 
-/// What one gathering, and a busy machine, may take.
+/// Longest that counts may take to be gathered, and a command to run, on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 /// Counts are gathered more often than this.
 const GATHERED: Duration = Duration::from_millis(1_000);
@@ -71,7 +71,8 @@ fn tuples(document: &Value) -> Tuples {
     tuples
 }
 
-/// What is published once all is gathered: a busy machine may leave out a gathering.
+/// Waits until three gatherings in a row have changed nothing, because a busy machine may leave one out, and returns
+/// the document that is published then.
 fn rested(jvm: &Jvm) -> Value {
     const SAME: u32 = 3;
     let mut last = document(jvm);
@@ -86,7 +87,7 @@ fn rested(jvm: &Jvm) -> Value {
     rested.unwrap_or_else(|| panic!("contexts do not come to rest"))
 }
 
-/// What an order adds.
+/// Gives an order, and returns the objects and elements that it adds, by path and type.
 fn counted(jvm: &mut Jvm, order: &str) -> Tuples {
     let before = tuples(&rested(jvm));
     jvm.ask(order);
@@ -211,7 +212,7 @@ fn paths_through_the_jdk_are_counted_from_where_they_come_back() {
     });
 }
 
-/// What `Throwing.down(3)` makes in a round, beneath `path`.
+/// Adds the objects that so many rounds of `Throwing.down(3)` make beneath `path`.
 fn down(path: &str, rounds: u64, into: &mut Tuples) {
     let mut path = path.to_owned();
     for elements in [3, 2, 1, 0] {
@@ -467,7 +468,7 @@ fn a_full_tree_counts_all_bytecodes() {
         };
         assert_eq!(all(6), bytecodes_of_wide(6), "{vm}");
         assert_eq!(all(DEPTH), bytecodes_of_wide(DEPTH), "{vm}");
-        // What found no room is no call of the context above: each path is taken once by an order.
+        // A call that found no room is not counted for the context above: each path is taken once by an order.
         let most = ran(&document(&jvm)).values().map(|ran| ran.0).max();
         assert_eq!(most, Some(2), "{vm}");
         assert!(overflow(&jvm, "contexts").0 > 0, "{vm}");
@@ -611,7 +612,7 @@ fn a_callback_comes_at_exactly_each_nth_object() {
                 .map(|call| (call * every - 1).to_string())
                 .collect();
             let called = format!("called {}", calls.join(" "));
-            // What the callbacks allocate in the same packages is not counted.
+            // Allocations of the callbacks in the same packages are not counted.
             assert_eq!(answer, [format!("counted {objects}"), called], "{vm}");
         }
         // 1 and 10 arrays by one instruction.

@@ -21,7 +21,7 @@ const COLUMNS: u32 = 24;
 /// For whatever a busy machine makes slow.
 const LONG: Duration = Duration::from_secs(60);
 
-/// What the story leaves at 0, and why: everything else must show something that isn't.
+/// Panels and columns that the story leaves at 0, and why: everything else must show something that isn't.
 const QUIET: [(&str, &str); 11] = [
     (
         "Suspected to leak",
@@ -45,7 +45,7 @@ const QUIET: [(&str, &str); 11] = [
     ),
 ];
 
-/// What has no series in the story, because that has no doors, and is over before a leak is one.
+/// Panels and columns without series in the story, because that has no doors, and is over before a leak is one.
 const EMPTY: [&str; 5] = [
     "Who was refused: Turned away",
     "Suspected to leak",
@@ -224,7 +224,7 @@ fn until(jvm: &mut Jvm, order: &str, what: &str, mut met: impl FnMut(&Jvm, &[Str
     assert!(done.is_some(), "not within {LONG:?}: {what}\n{}", jvm.log());
 }
 
-/// What operators live through, each step seen by Prometheus before the next.
+/// Plays the events of an operator's days, each step seen by Prometheus before the next.
 fn story(jvm: &mut Jvm, prometheus: &Prometheus) {
     let edit = |jvm: &Jvm, text: &str| {
         fs::write(jvm.folder().join("heapwarden.toml"), text).expect("writable");
@@ -330,7 +330,7 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// What is wrong with a dashboard's queries.
+    /// Returns a sentence for each query of a dashboard that is wrong, with its place.
     fn faults_of(&self, file: &File) -> Vec<String> {
         let variables = self.variables(file);
         let put = |text: &str| substituted(text, &variables);

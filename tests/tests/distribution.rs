@@ -1,5 +1,5 @@
-//! What `cargo xtask dist` makes: it can be made again with the same bytes, installs and removes
-//! cleanly, and works where it is installed.
+//! The files that `cargo xtask dist` makes: they can be made again with the same bytes, install and are removed
+//! cleanly, and work where they are installed.
 //!
 //! By default the release build is packed, which needs this machine's C library. With `--long` the
 //! build for old systems is made, and runs on the oldest Debian that can be had.
@@ -24,7 +24,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Some time in 2023, to tell it from the commit's.
 const EPOCH_SECONDS: &str = "1700000000";
 
-/// What holds the files against schemas and rules of others.
+/// Python packages that check the files against schemas and rules of others.
 const CHECKERS: Environment = Environment {
     name: "manifest-checkers",
     packages: &[
@@ -233,7 +233,7 @@ fn dpkg(root: &Path) -> Command {
     dpkg
 }
 
-/// What lies in a file system, but for dpkg's own records.
+/// Returns the paths of all files in a file system, but for dpkg's own records.
 fn installed(root: &Path) -> Vec<PathBuf> {
     let all = heapwarden_tests::fixture::files_below(root).into_keys();
     all.filter(|path| !path.starts_with("var/lib/dpkg") && path != Path::new("dpkg.log"))
@@ -452,7 +452,7 @@ fn a_build_on_a_clean_local_repository_brings_the_library_and_a_tomcat_runs_with
 /// The oldest Debian that is still served.
 const OLDEST_DEBIAN: &str = "bullseye";
 
-/// What runs there: the package from its installation to its removal, around a JVM.
+/// The shell script that runs there: it takes the package from its installation to its removal, around a JVM.
 const THERE: &str = r#"
 set -eu
 export PATH=/jdk/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -595,7 +595,7 @@ fn the_image_is_built_of_its_recipe_and_its_init_container_copies_the_library() 
     let container = buildah(&["from", &format!("localhost/{tag}")]);
     let told = buildah(&["run", &container, "--", "/usr/bin/heapwarden", "--version"]);
     assert_eq!(told, format!("heapwarden {VERSION}"));
-    // What the manifest's init container does, as the recipe's user.
+    // The command of the manifest's init container, run as the recipe's user.
     let manifest = artifacts::repository().join("deploy/kubernetes/tomcat.yaml");
     let manifest = fs::read_to_string(manifest).expect("it is there");
     let first = manifest.split("\n---\n").next().expect("a document");

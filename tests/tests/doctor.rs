@@ -230,7 +230,7 @@ fn a_jvm_that_never_collects_is_told_as_such() {
     });
 }
 
-/// What a Java agent allocates at its start is in no account if it is loaded before this one.
+/// Allocations of a Java agent at its start are in no account if it is loaded before this one.
 #[test]
 fn a_java_agent_in_front_of_the_flag_is_named() {
     let jar = other_agent::jar().display().to_string();
@@ -244,7 +244,7 @@ fn a_java_agent_in_front_of_the_flag_is_named() {
     });
 }
 
-/// What the start-up flag gives is not asked for again.
+/// Advice to start with the flag is left out where the JVM was started with it.
 #[test]
 fn a_jvm_that_was_started_with_the_flag_is_not_told_to_use_it() {
     let jdks = every_jdk_with(Collector::G1);

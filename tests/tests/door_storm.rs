@@ -22,7 +22,7 @@ const EXTENSION: Duration = Duration::from_secs(120);
 /// Between two edits.
 const GUST: Duration = Duration::from_millis(2_100);
 const CLIENTS: usize = 6;
-/// What the door must have done in the storm.
+/// The least number of requests that the door must have turned away in the storm.
 const TURNED_AWAY: u64 = 50;
 const SOON: Duration = Duration::from_secs(15);
 const REST: Duration = Duration::from_millis(100);
@@ -61,7 +61,7 @@ fn write_policy(folder: &Path, (mode, account): (&str, &str)) {
     fs::write(folder.join("heapwarden.toml"), text).expect("writable");
 }
 
-/// What clients got.
+/// Counts of the answers that clients got, by kind, and the answers that must not have come.
 #[derive(Debug, Default)]
 struct Seen {
     answered: u64,

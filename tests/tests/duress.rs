@@ -8,7 +8,7 @@ use heapwarden_tests::scrape::Accounts;
 
 /// Ten tenants in a heap of 512 MiB, each with a limit of 15 % of it: 150 % in all.
 const TENANTS: usize = 10;
-/// What each holds at first, in MiB: below that limit.
+/// The memory that each tenant holds at first, in MiB: below that limit.
 const HELD_MIB: u64 = 16;
 /// More than the heap.
 const ALL_MIB: u64 = 2_000;

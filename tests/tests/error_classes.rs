@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What the files below a folder hold, by their paths in it.
+/// Reads all files below a folder, and returns their contents by their paths in it.
 fn class_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = files_below(folder).into_iter();
     files

@@ -16,13 +16,13 @@ use heapwarden_tests::truth::Truth;
 use heapwarden_tests::{artifacts, java};
 use policy_report::Accounts;
 
-/// What one gathering, and a busy machine, may take.
+/// Longest that counts may take to be gathered, and loaded classes to get their counters, on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 /// Counts are gathered more often than this.
 const GATHERED: Duration = Duration::from_millis(1_000);
 /// How often an order is repeated at the most.
 const MOST_ORDERS: u32 = 6;
-/// What the compiler removes is counted, and never made.
+/// Flags that have the compiler make every object: one that it removes is counted, and never made.
 const AS_WRITTEN: [&str; 3] = [
     "-XX:-EliminateAllocations",
     "-XX:-EliminateAutoBox",
@@ -59,7 +59,7 @@ fn ways(vm: &Vm, exact: bool) -> Builder {
     )
 }
 
-/// What is published of each account.
+/// Reads the exact bytes and objects that are published of each account.
 fn counted(jvm: &Jvm) -> Counts {
     let metrics = jvm.metrics();
     let of = |name: &str, account: &str| metrics.of_account(name, account);
@@ -100,7 +100,7 @@ fn compared(jvm: &Jvm) -> [f64; 3] {
     ]
 }
 
-/// What is published once all is gathered: of the accounts whose code runs on orders alone.
+/// Waits until a gathering changes nothing, and returns the counts of the accounts whose code runs on orders alone.
 fn rested(jvm: &Jvm) -> Counts {
     let ordered = |jvm: &Jvm| {
         let mut counts = counted(jvm);
@@ -242,7 +242,7 @@ fn a_reload_switches_them_on_and_off() {
     });
 }
 
-/// What runs before the attach has no counters; code that is called afterwards has.
+/// Calls that began before the attach have no counters; code that is called afterwards has.
 #[test]
 fn after_an_attach_they_count_to_the_byte_what_is_called_from_then_on() {
     on_each(&every_jdk_with(Collector::G1), |vm| {
@@ -341,7 +341,7 @@ fn switch_until(stop: &AtomicBool, file: &Path, on: &str, off: &str) -> u32 {
     switched
 }
 
-/// What `work` gives while exact accounts are switched on and off, and how often they were.
+/// Runs `work` while exact accounts are switched on and off; returns its result, and how often they were switched.
 fn while_switching<T>(file: &Path, work: impl FnOnce() -> T) -> (T, u32) {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -409,7 +409,7 @@ fn classes_are_linked_while_counters_come_and_go() {
 /// Every allocation is a sample too: what code counts for each account is what the rule of samples names.
 const BOTH: &str = "[sampling]\ninterval = \"exact\"\n[exact]\naccounts = true\n";
 
-/// What samples and what counters say of an account.
+/// Reads the bytes and objects that an account has allocated, by its samples and by its counters.
 fn both(jvm: &Jvm, account: &str) -> [(u64, u64); 2] {
     let metrics = jvm.metrics();
     let of = |name: &str| {
@@ -464,7 +464,7 @@ fn assert_agree(vm: &Vm, jvm: &mut Jvm, order: &str, accounts: &[(&str, u64)]) {
     panic!("{vm}: {order}: {wrong:?}\n{told}{}", jvm.log());
 }
 
-/// What samples and what counters say of the classes of some accounts: bytes and objects.
+/// Bytes and objects by account and class, first as the samples have them, then as the counters do.
 type OfClasses = BTreeMap<(String, String), [(u64, u64); 2]>;
 
 fn of_classes(jvm: &Jvm, accounts: &[&str]) -> OfClasses {

@@ -50,8 +50,8 @@ fn skipped(metrics: &Metrics, reason: &str) -> f64 {
     value.expect("published")
 }
 
-/// What the order answers without and with the agent is the same; gives the JVM with it, and how many classes were
-/// linked.
+/// Asserts that the order is answered the same without and with the agent; returns the JVM with it, and how many
+/// classes were linked.
 fn linked(vm: &Vm, order: &str, flags: &[&str]) -> (Jvm, u32) {
     let linking = || {
         let builder = verified(victim(vm, "victim.LinkedClasses"));

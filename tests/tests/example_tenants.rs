@@ -177,7 +177,7 @@ fn held_bytes(server: &Server, tenant: &str) -> f64 {
         .expect("a number")
 }
 
-/// What no tenant may do, and who pays without one.
+/// Asserts that names which no tenant may have are rejected, and that the service pays where no tenant is named.
 fn assert_strangers(server: &Server, service: &str) {
     for stranger in ["evil", "acme/../globex", "_other", " "] {
         let answer = asked(server, "GET", "/basket/account", stranger);

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 const RULES: &str = "deploy/prometheus/heapwarden.fleet.rules.yml";
 const RULE_TESTS: &str = "deploy/prometheus/heapwarden.fleet.rules.test.yml";
 const LIMIT: Duration = Duration::from_secs(600);
-/// What the command may map: more than it may use.
+/// The most that the command may map: more than the memory it may use.
 const ADDRESS_SPACE_BYTES: u64 = 1 << 30;
 /// More accounts than are read as a whole.
 const JVMS: usize = 400;

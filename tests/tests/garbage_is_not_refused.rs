@@ -40,7 +40,7 @@ const SCANTY: &str = "evidence-budget = \"0.1%\"";
 /// How long a suspicion may last.
 const SUSPICION: Duration = Duration::from_secs(15);
 
-/// What the collector's log tells of pauses.
+/// Pauses that the collector's log tells of.
 #[derive(Debug, Default)]
 struct Pauses {
     /// Full collections.
@@ -112,7 +112,7 @@ fn longest_suspicion(address: SocketAddr, done: &AtomicBool) -> Duration {
     Duration::from_secs_f64(longest)
 }
 
-/// What two threads waited, as a share of their time, and the longest suspicion.
+/// Returns the share of their time that two threads waited, and the longest suspicion.
 fn waits_for_evidence(vm: &Vm) -> (f64, Duration) {
     let seconds = if is_long() { LONG_SECONDS } else { SECONDS };
     let policy = POLICY.replace("mode =", &format!("{SCANTY}\nmode ="));

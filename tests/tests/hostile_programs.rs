@@ -135,7 +135,7 @@ fn where_deaths_go_unreported_the_agent_asks_and_keeps_to_its_budget() {
             .policy("[sampling]\ncpu-budget = \"none\"\n")
             .start();
         let address = jvm.address();
-        // What the agent promises to prevent: charges that exceed the heap by more than their error.
+        // The charges without three times their error: the agent promises that these do not stay above the heap.
         let surely_charged = |accounts: &Accounts| -> f64 {
             let (charged, variance) = accounts.list().iter().fold((0.0, 0.0), |sums, account| {
                 let figure = |key: &str| account[key].as_f64().unwrap_or(0.0);
@@ -241,7 +241,7 @@ fn a_flood_of_loaders_loses_nothing_and_leaves_nothing() {
                 .as_f64()
                 .expect("known")
         };
-        // What is made the first time a service is met is no part of the flood.
+        // Objects that are made the first time a service is met are no part of the flood.
         jvm.ask("flood 10 200");
         jvm.ask("drop");
         for _ in 0..3 {

@@ -59,7 +59,7 @@ fn untouched(jvm: &mut Jvm) {
     assert_eq!(jvm.ask("touched"), ["touched false"], "code was called");
 }
 
-/// What collections of the JDK hold, by class, and how much room they have where the test says it.
+/// Collections of the JDK by class, how many elements each holds, and how many it has room for where the test says it.
 const SIZES: [(&str, u64, Option<u64>); 20] = [
     ("java.util.ArrayList", 101, Some(200)),
     ("java.util.ArrayDeque", 102, None),
@@ -376,7 +376,7 @@ fn what_cannot_be_answered_is_said_in_one_line() {
     });
 }
 
-/// What `allocate` says: microseconds for all, and for the slowest mebibyte.
+/// Reads the answer to `allocate`: microseconds for all, and for the slowest mebibyte.
 fn micros(lines: &[String]) -> (u64, u64) {
     let words: Vec<&str> = lines[0].split(' ').collect();
     let number = |at: usize| words[at].parse().expect("a number");

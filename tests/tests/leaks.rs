@@ -31,8 +31,8 @@ const HEALTHY: [&str; 9] = [
     "startup",
     "refreshed",
 ];
-/// What leaks, the class that names it, and how many seconds after the start it must be found at the latest.
-/// The class is a thirtieth of the bytes. Where that is too little to be proved in the time, its arrays are
+/// Services that leak, the class that names each leak, and how many seconds after the start it must be found at the
+/// latest. The class is a thirtieth of the bytes. Where that is too little to be proved in the time, its arrays are
 /// named.
 const LEAKS: [(&str, &str, u64); 5] = [
     ("fastleak", "Entry", 180),
@@ -43,9 +43,9 @@ const LEAKS: [(&str, &str, u64); 5] = [
 ];
 /// Twice the longest lifetime of what is healthy. A shorter window cannot tell.
 const HONEST_FROM_SECONDS: u64 = 80;
-/// What the times are promised for, on a busy machine too.
+/// The sampling under which the times are promised, on a busy machine too.
 const SAMPLING: &str = "[sampling]\ninterval = \"64KiB\"\ncpu-budget = \"none\"\n";
-/// What keeps a suspect alive is found out as well.
+/// The part of the policy by which the agent finds out what keeps a suspect alive.
 const PATHS: &str = "[leaks]\npaths = \"forked\"\npaths-per-day = 50\n";
 /// Longest that such a walk may take on a busy machine: its child has the lowest priority.
 const WALKED_WITHIN: Duration = Duration::from_secs(240);
@@ -118,7 +118,7 @@ fn document(jvm: &Jvm) -> String {
     answer.body
 }
 
-/// What was seen of the healthy services.
+/// Counts of looks at the healthy services.
 #[derive(Debug, Default)]
 struct Looks {
     /// Looks at windows that are long enough.

@@ -59,7 +59,7 @@ fn start(vm: &Vm) -> Jvm {
     jvm
 }
 
-/// What it held when the agent's error came.
+/// Returns the bytes that the tenant held when the agent's error came. Panics if another error came, or none.
 fn held(vm: &Vm, answer: &[String]) -> f64 {
     let words: Vec<&str> = answer[0].split(' ').collect();
     assert_eq!(
@@ -82,7 +82,7 @@ fn overshoot(vm: &Vm) -> f64 {
     assert_eq!(waited, 0.0, "{vm}: the heap has room");
     let beyond = (held - LIMIT_BYTES - 3.0 * error) / LIMIT_BYTES;
     if beyond > MOST {
-        // What the agent was waiting for.
+        // The log tells what the agent was waiting for.
         eprintln!("{vm}: {beyond:.3}\n{}", jvm.log());
     }
     drop(jvm);

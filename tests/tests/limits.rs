@@ -9,7 +9,7 @@ use heapwarden_tests::jdk::{
 use heapwarden_tests::jvm::{Jvm, victim};
 
 const MIB: u64 = 1 << 20;
-/// What enforcement may take to notice on a busy machine: the budget makes it wait as well.
+/// Longest that enforcement may take to notice on a busy machine: the budget makes it wait as well.
 const SOON: Duration = Duration::from_secs(90);
 
 fn policy(mode: &str, limit: &str, throw: &str) -> String {
@@ -35,7 +35,7 @@ fn start(vm: &Vm, heap: &str, policy: &str) -> Jvm {
         .start()
 }
 
-/// What a refused leak answers: the class of the error and the bytes held.
+/// Reads the answer of a refused leak: the class of the error and the bytes held.
 #[track_caller]
 fn refused(answer: &[String]) -> (&str, u64) {
     let words: Vec<&str> = answer[0].split(' ').collect();
@@ -271,7 +271,7 @@ fn an_array_larger_than_the_limit_is_refused_by_itself() {
             ["refused dev.heapwarden.AllocationRefusedError"],
             "{vm}"
         );
-        // What it holds is far below its limit: the array was judged by its own size.
+        // The bytes that it holds are far below its limit: the array was judged by its own size.
         let accounts = jvm.accounts();
         let account = accounts.find("tenant").expect("it is listed");
         assert_ne!(account["state"], "over", "{account}");
@@ -360,7 +360,7 @@ fn a_leak_in_the_first_moment_is_refused_before_the_heap_is_full() {
     });
 }
 
-/// What a JVM is told to do when its heap is exhausted follows from that alone.
+/// A JVM's option for an exhausted heap takes effect when the heap is exhausted, and at no refusal.
 #[test]
 fn exit_on_out_of_memory_does_not_follow_from_a_refusal() {
     // Beside a concurrent collector evidence may come too late for so small a heap (docs/limitations.md).

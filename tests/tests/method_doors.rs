@@ -14,7 +14,7 @@ const LIMIT: u64 = 32;
 const HELD: u64 = 40;
 const DESK: &str = "com.acme.desk.Desk";
 const METHODS: [&str; 6] = ["order", "take", "outer", "visit", "withDoor", "stock"];
-/// What a policy may say of the error, and the class that is thrown.
+/// The words by which a policy chooses the error, each with the class that is thrown.
 const KINDS: [(&str, &str); 3] = [
     ("oom", "dev.heapwarden.MemoryQuotaExceededError"),
     ("error", "dev.heapwarden.AllocationRefusedError"),
@@ -136,7 +136,7 @@ fn calls_of_an_account_over_its_limit_are_turned_away_with_each_kind_and_no_othe
             }
             // A probe comes in now and then, also through two doors: the inner one does not ask.
             persist(&mut jvm, "desk outer", |answer| answer == "in");
-            // What it throws itself ends it as well.
+            // An exception that the method throws itself ends the probe as well.
             persist(&mut jvm, "desk failing", |answer| answer == "threw");
             persist(&mut jvm, "desk order", |answer| answer == "in");
             empty(&mut jvm, "desk", "desk order");
@@ -284,7 +284,7 @@ fn another_agent_does_not_take_a_door_out() {
     });
 }
 
-/// What a `write` or a `copy` keeps and a `read` throws away: arrays of 1,000 bytes, their headers, references.
+/// Bytes that a `write` or a `copy` keeps and a `read` throws away: arrays of 1,000 bytes, their headers, references.
 const NOTE_BYTES: u64 = 40 * (16 + 1_000) + 16 + 4 * 40;
 /// The time in which prices are learned: more than the shortest window.
 const LEARNING: Duration = Duration::from_secs(14);
@@ -326,8 +326,8 @@ fn until_desk(
     account
 }
 
-/// What the calls of each method allocate and keep is known, and what calls inside another do is that one's. A call that
-/// keeps nothing is a probe all the same: its arguments are not in the price.
+/// The bytes that calls allocate and keep are known by method, and those of an inner call count for the outer.
+/// A call that keeps nothing is a probe all the same: its arguments are not in the price.
 #[test]
 fn methods_with_doors_have_figures_and_no_price_lets_a_call_in() {
     // Before JDK 25, arrays of a thousand bytes may count for too much (JDK-8356372).

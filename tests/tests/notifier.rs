@@ -38,7 +38,7 @@ fn a_failed_notifier_is_reported_and_keeps_no_program_waiting() {
     });
 }
 
-/// What a program asks for is read by a thread of the agent: its own passes over no record.
+/// Figures that a program asks for are read by a thread of the agent: the program's own passes over no record.
 #[test]
 fn figures_of_a_test_are_exact_and_read_by_the_notifier_alone() {
     on_each(&every_jdk_with(Collector::G1), |vm| {

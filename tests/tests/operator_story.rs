@@ -7,7 +7,8 @@
 //! short a period is meant (`--allow-short`), and horizons are seconds and minutes. The alerts that
 //! need hours of history have their cases in `deploy/prometheus/heapwarden.rules.test.yml`.
 //!
-//! What an operator would have seen is left in `target/story.txt`; `docs/story.md` shows it.
+//! The commands, their outputs and the alerts that an operator would have seen are left in `target/story.txt`;
+//! `docs/story.md` shows it.
 
 use heapwarden_tests::artifacts;
 use heapwarden_tests::command::{self, Finished};
@@ -256,7 +257,7 @@ fn label<'a>(of: &'a Value, name: &str) -> &'a str {
 /// Columns in which an alert's text is shown.
 const COLUMNS: usize = 100;
 
-/// What an operator sees, in the order seen.
+/// The commands, their outputs and the alerts, in the order in which an operator sees them.
 #[derive(Default)]
 struct Transcript(String);
 

@@ -145,8 +145,8 @@ fn loaders_that_reloads_have_left_in_a_tomcat_get_a_culprit() {
     }
 }
 
-/// What the page has planted is held outside by the system properties alone. In place the application itself is asked
-/// first, which holds nothing of it.
+/// Asserts that the objects which the page has planted are held outside by the system properties alone. In place the
+/// application itself is asked first, which holds none of them.
 fn planted_is_found_outside(vm: &Vm, server: &Server) {
     let of = ["--class", "org.apache.jsp.planted_jsp$Leaf"];
     let found = poll(PATIENCE, || paths(vm, server, &of)).expect("an answer");

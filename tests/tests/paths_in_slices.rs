@@ -46,7 +46,7 @@ fn ten(vm: &Vm) -> (Jvm, Accounts) {
     (jvm, accounts)
 }
 
-/// What is live of a class of an account.
+/// Returns the live bytes of a class of an account, 0 if it is not listed.
 fn live_of(accounts: &Accounts, account: &str, class: &str) -> u64 {
     let found = accounts.find(account).and_then(|account| {
         let mut classes = account["classes"].as_array()?.iter();

@@ -289,7 +289,7 @@ fn a_walk_does_not_use_up_a_quota_of_processor_time() {
             assert!(both.is_some(), "two children");
             let first = group.periods();
             let mut last = first;
-            // What the JVM does when the answer has come is its own.
+            // Periods after the end of the children are the JVM's own, and are left out.
             let ended = poll(LIMIT, || {
                 let now = group.periods();
                 let alive = walkers(id).len();

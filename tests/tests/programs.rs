@@ -21,7 +21,7 @@ use heapwarden_tests::truth::Truth;
 
 const MIB: u64 = 1 << 20;
 const EXACT: &str = "[sampling]\ninterval = \"exact\"\n";
-/// What a verdict, and what a server's start, may take on a busy machine.
+/// Longest that a verdict, and a server's start, may take on a busy machine.
 const SOON: Duration = Duration::from_secs(120);
 
 #[test]

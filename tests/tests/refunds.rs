@@ -27,9 +27,9 @@ packages = ["org.lib.json"]
 
 const ACCOUNTS: [&str; 2] = ["orders", "billing"];
 
-/// What the JDK keeps for itself may be sampled too. At 64 KiB that is a sixteenth of a sample in the mean,
-/// and more than two, each standing for an interval, once in 25,000 times (Poisson); an object has 16 bytes
-/// at the least.
+/// The most bytes and objects that may stay because the JDK's own were sampled too. At 64 KiB these are a sixteenth of
+/// a sample in the mean, and more than two, each standing for an interval, once in 25,000 times (Poisson); an object
+/// has 16 bytes at the least.
 const SAMPLED_OWN: (f64, f64) = (2.0 * 66_000.0, 2.0 * 66_000.0 / 16.0);
 
 /// Nothing is charged.

@@ -43,7 +43,7 @@ const REPORTS: [(&str, &str); 5] = [
     ),
 ];
 
-/// What the client of a request gets, in the table's words.
+/// Has the context's servlet throw this class, and returns the client's answer in the table's words.
 fn answer(server: &Server, context: &str, class: &str) -> String {
     match server.get(&format!("{context}/refuse?throw={class}")) {
         Ok(answer) if answer.status == 503 => {
@@ -80,7 +80,8 @@ fn assert_goes_on(server: &Server, context: &str, thrown: usize) {
     );
 }
 
-/// What the log has of the refusal that this context's servlet threw, in the table's words.
+/// Finds the log's report of the refusal that this context's servlet threw, in the table's words; `None` if there is
+/// none.
 fn report(log: &str, context: &str, class: &str) -> Option<&'static str> {
     let lines: Vec<&str> = log.lines().collect();
     let account = format!("account \"{context}/refuse {class}\"");

@@ -1,5 +1,5 @@
-//! What an error out of an allocation breaks in Java, row by row: thrown wherever it is due it
-//! breaks each of these, and where the agent throws it nothing does.
+//! Invariants of Java code, row by row: an error out of an allocation breaks each of these if it is thrown wherever it
+//! is due, and none where the agent throws it.
 //!
 //! Each row runs in a process of its own, first without refusals (the victim itself is right), then
 //! with `test-refuse=naive` (every sample of the tenant throws; this shows that the row can fail), then
@@ -23,18 +23,18 @@ const TRIALS: u64 = 20;
 const EXACT: &str = "exact";
 const LIMIT: &str = "limit = \"64KiB\"\n";
 
-/// What the naive throw does to a row.
+/// The effect of the naive throw on a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Naive {
     /// Something stays broken after the refusals have ended.
     Breaks,
-    /// What the caller did fails, and succeeds when it is tried again.
+    /// The caller's action fails, and succeeds when it is tried again.
     Interrupts,
     /// Only what the tenant's own code does fails: the row is about what must stay as it is.
     FailsAsItShould,
 }
 
-/// What the storm does to it.
+/// The effect of the storm on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Storm {
     /// Not one refusal: all are put off, among them some for this reason.
@@ -114,7 +114,7 @@ impl Program {
         (number(&answer, "broken "), answer)
     }
 
-    /// What the agent has counted by now: a snapshot may be a quarter of a second old.
+    /// Reads the agent's counts after half a second: a snapshot may be a quarter of a second old.
     fn counted(&self) -> Counted {
         std::thread::sleep(Duration::from_millis(500));
         Counted::of(&self.jvm.metrics())
@@ -129,7 +129,7 @@ fn number(answer: &[String], word: &str) -> u64 {
         .unwrap_or_else(|| panic!("no {word} in {answer:?}"))
 }
 
-/// What became of the tenant's charges that were due.
+/// Counts of the tenant's charges that were due: those that were refused, and those put off, by reason.
 #[derive(Debug, Clone, Default)]
 struct Counted {
     refusals: f64,
@@ -401,7 +401,7 @@ fn an_error_is_not_hidden_by_the_close_of_a_resource() {
     assert_row("close", Naive::Breaks, Storm::Defers("handler"));
 }
 
-/// What a hook leaves undone nobody does: here the file that it writes.
+/// Work that a hook leaves undone is done by nobody: here the file that it writes.
 #[test]
 fn a_shutdown_hook_runs_to_its_end() {
     on_each(&every_jdk_with(Collector::G1), |vm| {

@@ -88,7 +88,7 @@ fn warm_up(jvm: &mut Jvm, work: &str) {
 
 /// Asks for so much work; then exactly so many errors are counted there, and none elsewhere.
 fn assert_counted(jvm: &mut Jvm, work: &str, times: u64, entry: &str) {
-    // What came before may be counted a moment later.
+    // Errors of earlier work may be counted a moment later.
     let before = jvm.until(PATIENCE, "all places have names", |accounts| {
         let counts = counts(accounts);
         counts["other"] == 0 && counts.values().sum::<u64>() == due(accounts)
@@ -110,20 +110,20 @@ fn assert_counted(jvm: &mut Jvm, work: &str, times: u64, entry: &str) {
     assert_eq!(due(&after), due(&before) + times, "{work}");
 }
 
-/// What is counted, for a message.
+/// Describes the counts of errors due, their places and those put off, for a message.
 fn told(accounts: &Accounts) -> String {
     let (due, deferred) = (due(accounts), &shop(accounts)["deferred_by_reason"]);
     format!("{due} due at {:?}, deferred {deferred}", counts(accounts))
 }
 
-/// What would have been thrown so far.
+/// Returns how many errors would have been thrown so far.
 fn due(accounts: &Accounts) -> u64 {
     shop(accounts)["would_refuse_total"]
         .as_u64()
         .expect("a number")
 }
 
-/// What was thrown so far.
+/// Returns how many errors were thrown so far.
 fn thrown(accounts: &Accounts) -> u64 {
     shop(accounts)["refusals_total"].as_u64().expect("a number")
 }
@@ -201,7 +201,7 @@ fn observe_lists_where_errors_would_have_been_thrown_and_what_spares_a_job() {
         jvm.until(PATIENCE, "the places are gone", |accounts| {
             counts(accounts).len() == 1
         });
-        // What another policy says of the methods on the stack must be found out first.
+        // The rules of another policy for the methods on the stack must be found out first.
         let are_thrown = poll(PATIENCE, || {
             jvm.ask("job 4");
             (thrown(&jvm.accounts()) > 0).then_some(())

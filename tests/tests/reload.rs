@@ -226,7 +226,7 @@ fn package_accounts_that_come_and_go_do_not_use_up_the_ledgers() {
                     .find("orders")
                     .is_some_and(|account| account["limit_bytes"] == limit_mib * MIB)
             });
-            // What is gone is cleared away after collections, some rounds later at the latest.
+            // Accounts that are gone are cleared away after collections, some rounds later at the latest.
             jvm.ask("gc");
             std::thread::sleep(Duration::from_millis(600));
         }

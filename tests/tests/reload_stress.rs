@@ -135,7 +135,7 @@ impl Random {
     }
 }
 
-/// What is no policy, or not the one that was meant.
+/// Returns bytes that are no policy, or another one than was meant.
 fn damaged(whole: &str, random: &mut Random) -> Vec<u8> {
     let mut bytes = whole.as_bytes().to_vec();
     match random.below(9) {

@@ -1,5 +1,5 @@
-//! What goes in at a shut door is chosen by price: in a real Tomcat a route that keeps nothing is answered while one
-//! that grows is turned away; what routes hold and cost is in the JSON and the metrics.
+//! Requests go in at a shut door by their price: in a real Tomcat a route that keeps nothing is answered while one that
+//! grows is turned away; what routes hold and cost is in the JSON and the metrics.
 
 use heapwarden_tests::command;
 use heapwarden_tests::jdk::{Collector, Jdk, every_jdk, newest};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const INTERVAL: &str = "8KiB";
 const LIMIT_MIB: u64 = 64;
-/// What a `POST` makes the application hold: arrays of 1,000 bytes, their headers, references.
+/// Bytes that a `POST` makes the application hold: arrays of 1,000 bytes, their headers, references.
 const STEP_BYTES: u64 = 40 * (16 + 1_000) + 16 + 4 * 40;
 /// The time in which prices are learned: more than the shortest window.
 const LEARNING: Duration = Duration::from_secs(14);
@@ -145,7 +145,8 @@ fn assert_routes(jdk: &Jdk, collector: Collector) {
     });
     assert!(get["live_bytes"].as_u64() < Some(1 << 20), "{get:#}");
     assert_eq!(get["refused_total"], 0);
-    // What a route holds is within three errors of the truth, but for the first request, which has no route yet.
+    // The live bytes of a route are within three errors of the truth, but for the first request, which has no route
+    // yet.
     let truth = held * STEP_BYTES;
     let post = wait_for(&server, "what a route holds", |account| {
         let post = route(account, "POST /notes.jsp")?;
@@ -204,7 +205,7 @@ fn assert_routes(jdk: &Jdk, collector: Collector) {
     eprintln!(
         "{answered} of {asked} reads answered, {came_in} of {posted} writes came in, {most_probes} may"
     );
-    // What is published may be a moment old.
+    // Published counts may be a moment old.
     let refused = 1 + refused;
     let counted = command::poll(SOON, || {
         (refused_total(&account(&server)) == refused).then_some(())
@@ -227,7 +228,7 @@ fn assert_routes(jdk: &Jdk, collector: Collector) {
     );
     assert_eq!(now["refusals_total"], 0, "nothing was thrown: {now:#}");
 
-    // What lets go comes in, as a probe, and the service works again.
+    // A request that lets go comes in, as a probe, and the service works again.
     let dropped = command::poll(SOON, || {
         thread::sleep(Duration::from_millis(100));
         (send(&server, "POST", "/shop/drop.jsp") == 200).then_some(())

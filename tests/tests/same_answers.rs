@@ -19,7 +19,7 @@ use heapwarden_tests::jvm::{Builder, victim};
 use heapwarden_tests::server::Installation;
 use heapwarden_tests::{artifacts, command, java, libraries, maven};
 
-/// What one program may take on a busy machine.
+/// Longest that one program may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(900);
 const ROWS: [&str; 12] = [
     "antlr", "bloat", "chart", "eclipse", "fop", "hsqldb", "jbb", "jython", "luindex", "lusearch",
@@ -70,7 +70,8 @@ fn a_database_gives_the_same_answers() {
 /// How many requests fill a store.
 const LOADS: u32 = 8;
 
-/// What a store answers that is filled, read, exported, counted and emptied: statuses and bodies, lines in order.
+/// Returns the answers of a store that is filled, read, exported, counted and emptied: statuses and bodies, lines in
+/// order.
 fn answers_of(subject: &Subject, vm: &Vm, policy: &str) -> Vec<String> {
     let data = tempfile::tempdir().expect("a temporary folder");
     let application = subject.application;
@@ -109,7 +110,7 @@ fn answers_of(subject: &Subject, vm: &Vm, policy: &str) -> Vec<String> {
             server.log()
         );
     }
-    // What the store's own threads print when they are ended under way is not judged.
+    // Complaints that the store's own threads print when they are ended under way are not judged.
     let _ = server.end();
     answers
 }
@@ -202,7 +203,7 @@ fn workloads_on_large_libraries_have_the_checksums_that_they_must_have() {
                 .class_path(class_path)
                 .heap("1g")
                 .policy(&policy(&PACKAGES_OF_ROWS))
-                // What draws images copies them at each call while calls are checked.
+                // The code that draws images copies them at each call while calls are checked.
                 .flag("-XX:-CheckJNICalls")
                 .flag(&format!("-Drows.inputs={}/inputs", target.display()))
                 .argument(row)

@@ -12,7 +12,7 @@ use heapwarden_tests::stats;
 use heapwarden_tests::truth::Truth;
 
 const MIB: u64 = 1 << 20;
-/// What enforcement may take to notice on a busy machine.
+/// Longest that enforcement may take to notice on a busy machine.
 const SOON: Duration = Duration::from_secs(90);
 const EXACT: &str = "[sampling]\ninterval = \"exact\"\n";
 
@@ -71,7 +71,7 @@ fn a_scope_is_charged_to_the_byte() {
             300.0,
             "the inner scope pays while it is open"
         );
-        // What a thread links at its first steps is whose it is that takes them first.
+        // Code that a thread links at its first steps is charged to whoever takes them first.
         jvm.ask("inherit tenant-1 8 10");
         let before = arrays(&jvm.settled());
         let truth = Truth::of(&jvm.ask("inherit tenant-1 1000 300"));
@@ -291,8 +291,7 @@ fn misuse_is_tolerated_and_counted() {
                 "refused a bad name",
             ]
         );
-        // What is published may be a fifth of a second old, the program's own reading included; the bad
-        // names come last.
+        // Published counts may be a fifth of a second old, the program's own reading included; the bad names come last.
         let bad_names = [("kind", "bad_name")];
         let metrics = heapwarden_tests::command::poll(SOON, || {
             let metrics = jvm.metrics();
@@ -327,8 +326,8 @@ fn a_hostile_number_of_names_is_folded() {
         );
         let series = metrics.series("heapwarden_account_live_bytes").count();
         assert!(series <= 200, "{vm}: {series} accounts are published");
-        // What they were charged is gone, and so is what they were named: there is room again, for
-        // more names than there are purses, and for one that is new.
+        // The charges of these names are gone, and so are the names: there is room again, for more names than there are
+        // purses, and for one that is new.
         for round in 0..4 {
             jvm.settled();
             jvm.ask(&format!("names again-{round}- 12000 100"));
@@ -381,7 +380,7 @@ fn every_copy_of_the_api_has_scopes_and_catches_its_own_errors() {
             "{vm}: nothing of ours holds a loader: {:?}",
             jvm.ask("loaders")
         );
-        // What stands for a scope is let go of some seconds after its loader, and collected then.
+        // The object that stands for a scope is let go of some seconds after its loader, and collected then.
         let ended = heapwarden_tests::command::poll(SOON, || {
             jvm.ask("gc");
             std::thread::sleep(Duration::from_millis(200));

@@ -20,14 +20,14 @@ const LIMIT_MIB: u64 = 64;
 /// Over the limit for sure: by an eighth, eleven standard errors (three are a verdict, and the estimate itself is off
 /// by one or two). The reserve is as much as the limit.
 const FILLED_BYTES: u64 = (LIMIT_MIB << 20) + (LIMIT_MIB << 20) / 8;
-/// What a request of [`HOLD`] makes the application hold: headers of 16 bytes, references of 4.
+/// Bytes that a request of [`HOLD`] makes the application hold: headers of 16 bytes, references of 4.
 const STEP_BYTES: u64 = 500 * (16 + 1_000) + 16 + 4 * 500;
 const HOLD: &str = "do=hold&length=1000&count=500";
 /// A request that costs nothing worth mentioning.
 const LIGHT: &str = "do=hold&length=16&count=1";
 /// The shortest time between two requests that a shut door lets in, of `policy_core::enforce::door`.
 const FIRST_PAUSE_MS: u64 = 100;
-/// What an operator may expect, on a busy machine too.
+/// Longest that an operator need wait for an effect, on a busy machine too.
 const SOON: Duration = Duration::from_secs(15);
 /// Requests of a client that does not give up, and how long it rests between two.
 const PERSISTENT: u32 = 30;
@@ -80,7 +80,7 @@ struct Client<'s> {
     /// Where the application holds and drops.
     shelf: String,
     account: &'s str,
-    /// What the door answers.
+    /// The status with which the door turns requests away.
     status: u16,
     /// Answers of the door.
     turned_away: u64,
@@ -190,7 +190,8 @@ impl<'s> Client<'s> {
     }
 }
 
-/// What a client gets that is turned away.
+/// Asserts that a client which is turned away gets the header lines and the sentence; returns the time that these tell
+/// it to wait.
 fn assert_turned_away(answer: &Answer) -> Duration {
     let retry_after = answer.headers.get("retry-after").map(String::as_str);
     let seconds: Option<u64> = retry_after.and_then(|text| text.parse().ok());
@@ -613,7 +614,7 @@ fn no_request_waits_at_a_door_whatever_is_not_known_yet() {
         was_suspect |= slow["state"] == "suspect";
         server.ask(NEIGHBOUR);
     }
-    // What is published may be a quarter of a second old: a verdict that comes sooner is seen by its answer alone.
+    // The published state may be a quarter of a second old: a verdict that comes sooner is seen by its answer alone.
     assert!(
         was_suspect || client.turned_away > 0,
         "{}",

@@ -158,9 +158,9 @@ fn what_nobody_owns_is_unaccounted_and_the_accounts_sum_to_all_samples() {
 #[test]
 fn the_accounts_sum_to_the_heap() {
     on_each(&every_jdk_with(Collector::Serial), |vm| {
-        // What the heap has used is read a moment after the pause, and counts whole the allocation
-        // buffers that threads have taken since: by the main thread, which answers the test, and the
-        // agent's enforcer and loader thread. Of a fixed, small size they bound the difference.
+        // The used bytes of the heap are read a moment after the pause, and count whole the allocation buffers that
+        // threads have taken since: by the main thread, which answers the test, and the agent's enforcer and loader
+        // thread. Of a fixed, small size they bound the difference.
         const BUFFER_BYTES: f64 = 16_384.0;
         const BUFFERS: f64 = 4.0;
         let mut jvm = victim(vm, "victim.ServiceHost")
@@ -179,7 +179,7 @@ fn the_accounts_sum_to_the_heap() {
         };
         let used = |accounts: &Accounts| accounts.0["heap"]["used_after_gc_bytes"].as_f64();
         jvm.ask("call svc-a own 1000 300");
-        // What was allocated before the agent could see it dies with the first collections.
+        // Objects that were allocated before the agent could see them die with the first collections.
         for _ in 0..3 {
             jvm.ask("gc");
         }

@@ -368,7 +368,7 @@ fn stacks_are_taken_while_the_policy_asks_for_them_and_gone_afterwards() {
         let taken = sites(&jvm).stacks;
         jvm.ask("keep 0 5000 0");
         assert_eq!(sites(&jvm).stacks, taken, "{vm}");
-        // What is asked for again does not find the stacks of before.
+        // Sites that are asked for again do not find the stacks of before.
         put_in_force(&jvm, &path, &policy(ASKED, "4KiB"), 4);
         poll(PATIENCE, || {
             (!sites(&jvm).accounts.is_empty()).then_some(())

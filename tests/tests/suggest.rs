@@ -285,7 +285,7 @@ fn steady_services_never_hit_what_was_suggested_and_a_growing_one_does() {
     refuses_what_does_not_suffice(&fleet);
 }
 
-/// What no limit can be told from is said, with what to do.
+/// Asserts that `suggest` and `replay` fail where no limit can be told, with one message that says what to do.
 fn refuses_what_does_not_suffice(fleet: &Fleet) {
     let end = (fleet.start + 3 * DAY).to_string();
     let url = fleet.url.as_str();

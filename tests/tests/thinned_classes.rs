@@ -29,7 +29,7 @@ fn class<'a>(accounts: &'a Accounts, account: &str, name: &str) -> &'a Value {
     named.unwrap_or_else(|| panic!("{name} is not in {account}"))
 }
 
-/// What is passed over by now.
+/// Returns how many samples were passed over by now.
 fn thinned(jvm: &Jvm) -> f64 {
     // An answer may be of a second ago, before the latest order.
     std::thread::sleep(Duration::from_millis(1_100));

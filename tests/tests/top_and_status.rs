@@ -263,7 +263,7 @@ impl Terminal {
         let terminal = Terminal {
             folder: tempfile::tempdir().expect("a temporary folder can be made"),
         };
-        // What `top` leaves the terminal in is told behind it.
+        // The settings in which `top` leaves the terminal are printed behind it.
         let script = "sh -c 'echo $$ > \"$0\"; exec \"$@\"' \"$@\"; echo \"ended with $?\"; \
                       stty -a | tr ' ;' '\\n\\n' | grep -x -e '-*icanon' -e '-*echo' | tr '\\n' ' '; \
                       exec cat";

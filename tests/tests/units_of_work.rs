@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 /// Over the limit of 32 MiB, with what samples do not know for certain.
 const BEYOND: u64 = 56 << 20;
-/// What a thread adds.
+/// Bytes that one order makes a thread or task add.
 const MORE: u64 = 4 << 20;
-/// What it adds at a time while it is waited for that this is told.
+/// Bytes that a thread adds at a time while the test waits until the agent reports the account.
 const LITTLE: u64 = 2 << 20;
-/// What nobody gets to hold who is refused: what made only garbage until now may go on until the heap is
-/// collected, and young memory is at most 60 % of it.
+/// More bytes than anybody gets to hold who is refused: code that made only garbage until now may go on until the heap
+/// is collected, and young memory is at most 60 % of it.
 const MOST: u64 = 900 << 20;
 const ERROR: &str = "dev.heapwarden.MemoryQuotaExceededError";
 
@@ -109,7 +109,7 @@ fn a_threads_own_loop_and_a_pools_task_go_on_and_a_unit_of_work_is_refused() {
                     break;
                 }
                 assert!(begun.elapsed() < PATIENCE, "{vm}: a {kind} is not counted");
-                // What is read of the agent is a moment old.
+                // Figures that are read of the agent are a moment old.
                 thread::sleep(Duration::from_millis(500));
             }
         }

@@ -8,7 +8,7 @@ use heapwarden_harness::repository;
 
 use crate::process;
 
-/// What goes to the bench program.
+/// The arguments for the bench program.
 #[derive(Args)]
 pub(crate) struct Options {
     /// The benchmark and its own options, such as `micro`

@@ -12,7 +12,7 @@ use heapwarden_harness::repository;
 
 use crate::process;
 
-/// What building and leaving a target may take beside its own seconds.
+/// The time that building and leaving a target may take beside its own seconds.
 const MARGIN: Duration = Duration::from_secs(600);
 /// Where cargo-fuzz keeps the inputs that broke a target.
 const ARTIFACTS: &str = "artifacts";
@@ -96,8 +96,8 @@ fn check_tools() -> Result<()> {
     Ok(())
 }
 
-/// What is found goes to a folder below `target`, beside the committed corpus: that one grows when
-/// a person picks from it.
+/// Runs one target. The inputs that it finds go to a folder below `target`, beside the committed
+/// corpus: that one grows when a person picks from it.
 fn fuzz(folder: &Path, target: &str, seconds: u32) -> Result<()> {
     let found: PathBuf = repository::target().join("fuzz-corpus").join(target);
     fs::create_dir_all(&found).with_context(|| format!("{} cannot be made", found.display()))?;

@@ -37,7 +37,7 @@ enum Command {
     Demo(demo::Options),
     /// Every check and test; ends with the runners' own summary lines
     Test(test::Options),
-    /// What Heapwarden costs (the arguments go to the bench program)
+    /// Measures the cost of Heapwarden (the arguments go to the bench program)
     Bench(bench::Options),
     /// Compiles the agent's Java sources into the class files that it is built with
     Classes,

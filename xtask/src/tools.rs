@@ -71,12 +71,12 @@ pub(crate) fn maven() -> Result<PathBuf> {
     find(&MAVEN)
 }
 
-/// What unpacks and checks the Tomcat distribution.
+/// Finds the programs that unpack and check the Tomcat distribution.
 pub(crate) fn tar_and_sha512sum() -> Result<(PathBuf, PathBuf)> {
     Ok((find(&TAR)?, find(&SHA512SUM)?))
 }
 
-/// What takes debug information out of a file.
+/// Finds the program that takes debug information out of a file.
 pub(crate) fn objcopy() -> Result<PathBuf> {
     find(&OBJCOPY)
 }
@@ -91,7 +91,7 @@ pub(crate) fn tmux() -> Result<PathBuf> {
     find_or_install(&TMUX)
 }
 
-/// What long tests of packages make an old Debian and an image with.
+/// Finds or installs the programs by which long tests of packages make an old Debian and an image.
 pub(crate) fn debootstrap_and_buildah() -> Result<(PathBuf, PathBuf)> {
     Ok((find_or_install(&DEBOOTSTRAP)?, find_or_install(&BUILDAH)?))
 }
@@ -102,12 +102,12 @@ pub(crate) fn chromium() -> Result<PathBuf> {
     find_or_install(&CHROMIUM)
 }
 
-/// What brings `go tool pprof`, which the profiles are held against.
+/// Finds or installs Go: it brings `go tool pprof`, which the profiles are held against.
 pub(crate) fn go() -> Result<PathBuf> {
     find_or_install(&GO)
 }
 
-/// What brings axe-core, which the page is held against.
+/// Finds or installs npm: it brings axe-core, which the page is held against.
 pub(crate) fn npm() -> Result<PathBuf> {
     find_or_install(&NPM)
 }

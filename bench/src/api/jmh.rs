@@ -12,7 +12,7 @@ use crate::jdk::Jdk;
 
 const WARM_UPS: &str = "4";
 const ITERATIONS: &str = "5";
-/// What JMH's collector profiler calls the bytes that one operation allocates.
+/// The name that JMH's collector profiler gives to the bytes that one operation allocates.
 const ALLOCATED: &str = "gc.alloc.rate.norm";
 
 /// One benchmark's figures.
@@ -26,11 +26,11 @@ pub(crate) struct Score {
     pub(crate) ns: f64,
     /// Bytes that one operation allocates.
     pub(crate) allocated_bytes: f64,
-    /// What the agent took for a sample, half of them and 99 % of them; of allocations alone.
+    /// The time that half of the agent's samples took at most, and 99 % of them; of allocations alone.
     pub(crate) callback_ns: Option<(f64, f64)>,
 }
 
-/// What a run needs.
+/// The folder of the policies, the agent's library and the length of one iteration.
 pub(crate) struct Rig {
     folder: PathBuf,
     agent: PathBuf,

@@ -1,4 +1,4 @@
-//! What was measured, and the figures that follow from it.
+//! The scores by round, and the figures that follow from them.
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -10,7 +10,7 @@ use crate::machine::Machine;
 use crate::stats::{median, range};
 use crate::verdicts::Verdict;
 
-/// What everything is held against.
+/// The benchmark with which all others are compared: a thread-local that is set and removed.
 const BASELINE: &str = "threadLocalSetAndRemove";
 /// The least that a thread-local can cost: set, and set to null, the entry left in the thread.
 const BARE_BASELINE: &str = "threadLocalSetTwice";
@@ -18,7 +18,7 @@ const BARE_BASELINE: &str = "threadLocalSetTwice";
 const ENTER_AND_CLOSE: &str = "sameName";
 /// Those that the aim in bytes is about.
 const NO_GARBAGE: [&str; 3] = [ENTER_AND_CLOSE, "sameNameAroundWork", "runAroundWork"];
-/// What a request pays at a door: while no account is shut, and while another account is.
+/// The benchmarks of a request at a door: while no account is shut, and while another account is.
 const AT_DOORS: [&str; 2] = ["requestAtOpenDoor", "requestWhileAnotherDoorIsShut"];
 /// The most that it is to take.
 const MOST_AT_DOOR_NS: f64 = 100.0;

@@ -1,6 +1,6 @@
 //! The settings that are compared: no agent, samples, every allocation.
 
-/// What is in the JVM.
+/// The agent that the JVM runs with, if any, by its sampling interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub(crate) enum Setting {
     /// No agent.

@@ -1,4 +1,4 @@
-//! What is measured: the JVMs, and what each of a round is given.
+//! The JVMs that are measured, and the variants of the limit that take turns in each round.
 
 use std::fmt;
 
@@ -81,7 +81,7 @@ pub(crate) fn vms(jdks: &[Jdk], kinds: &[Kind]) -> Vec<Vm> {
     vms
 }
 
-/// What the agent does at the limit.
+/// The policy's enforcement mode: the limit is only watched, or enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Observe,
@@ -108,7 +108,7 @@ impl Given {
     }
 }
 
-/// What the agent does at the limit, and when it is given; no mode: there is no limit.
+/// One way to give the account its limit: the mode and the moment. Without a mode there is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Variant {
     pub(crate) mode: Option<Mode>,

@@ -36,7 +36,7 @@ pub(crate) struct Options {
     #[arg(long, value_delimiter = ',')]
     collector: Vec<Kind>,
 
-    /// What is held, in percent of the limit
+    /// Memory that the program holds, in percent of the limit
     #[arg(long, value_delimiter = ',', default_values_t = [50, 80, 90, 95, 99], value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=99))]
     shares: Vec<u32>,
 

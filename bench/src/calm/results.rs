@@ -1,4 +1,4 @@
-//! What was measured, and how it stands to the aims.
+//! The figures of each run, and how they stand to the aims.
 
 use serde::Serialize;
 
@@ -40,7 +40,7 @@ pub(crate) struct Run {
     pub(crate) figures: Figures,
 }
 
-/// What a JVM did while operations were counted.
+/// The program's throughput, and the agent's figures, while operations were counted.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Figures {
     pub(crate) operations_per_second: f64,
@@ -48,10 +48,10 @@ pub(crate) struct Figures {
     pub(crate) slowest_per_second: f64,
     /// Operations that an error ended.
     pub(crate) errors: f64,
-    /// What the program holds, as a share of the limit, and what the agent said of it at the end.
+    /// The bytes that the program holds, as a share of the limit, and those that the agent said were live at the end.
     pub(crate) held_share: f64,
     pub(crate) live_share: f64,
-    /// What enforcement made the account's threads wait, from the start or from the turn before on.
+    /// Seconds that enforcement made the account's threads wait, from the start or from the turn before on.
     pub(crate) wait_seconds: f64,
     /// Errors thrown, and requests turned away, likewise.
     pub(crate) refusals: f64,

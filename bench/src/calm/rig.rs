@@ -45,7 +45,7 @@ struct Program {
     told: Told,
 }
 
-/// What the agent has counted of the account so far.
+/// The account's totals of waiting and refusals when they were last read; 0 before the first reading.
 #[derive(Default)]
 struct Told {
     wait_seconds: f64,

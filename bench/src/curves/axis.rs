@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Scale {
     Linear,
-    /// What is at or below the floor lies on it: a logarithm has no place for nothing.
+    /// A value at or below the floor lies on the floor: a logarithm has no place for nothing.
     Log {
         floor: f64,
     },
@@ -13,7 +13,7 @@ pub(crate) enum Scale {
 /// An axis; its range and its ticks are places.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Axis {
-    /// What it shows, with its unit.
+    /// The quantity that the axis shows, with its unit.
     pub(crate) label: String,
     pub(crate) scale: Scale,
     pub(crate) range: (f64, f64),

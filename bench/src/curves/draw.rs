@@ -48,7 +48,7 @@ pub(crate) fn svg(picture: &Picture) -> Result<String> {
     Ok(text)
 }
 
-/// What goes wrong while something is drawn.
+/// The text of an error that the drawing library reports.
 struct Failed(String);
 
 impl Display for Failed {

@@ -1,4 +1,4 @@
-//! What follows from the runs: each point of each curve with its uncertainty.
+//! The figures that follow from the runs: each point of each curve with its uncertainty.
 
 use serde::Serialize;
 
@@ -10,23 +10,23 @@ use crate::bootstrap::{self, Estimate};
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Cost {
     pub(crate) curve: Curve,
-    /// What was varied; of allocation rates, the bytes a second in plain Java.
+    /// The value that the curve varies; of allocation rates, the bytes a second in plain Java.
     pub(crate) x: f64,
     pub(crate) setting: String,
-    /// What plain Java allocates in a second of processor time; 0 where the program does not tell.
+    /// Bytes that plain Java allocates a second of processor time; 0 where the program does not tell.
     pub(crate) plain_bytes_a_second: f64,
-    /// What the agent says that it took of the processor, of what plain Java took; none where it is
-    /// not asked.
+    /// The processor time that the agent says it took, as a ratio to all that plain Java took; none
+    /// where it is not asked.
     pub(crate) agent_cpu_ratio: Option<Estimate>,
     /// Ratios to plain Java in the same round: geometric means.
     pub(crate) wall_ratio: Estimate,
     pub(crate) cpu_ratio: Estimate,
-    /// What comes on top of plain Java's time, in milliseconds.
+    /// Time on top of plain Java's, in milliseconds.
     pub(crate) wall_more_ms: Estimate,
     pub(crate) cpu_more_ms: Estimate,
 }
 
-/// What pauses were, with a setting.
+/// The pauses of the runs with one setting: how many, the longest, and all together.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct PauseTimes {
     /// Live tracked objects.
@@ -38,7 +38,7 @@ pub(crate) struct PauseTimes {
     pub(crate) total_ms: Estimate,
 }
 
-/// What an interval costs, and how well it measures.
+/// The cost of a sampling interval, and how well it measures.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Accuracy {
     pub(crate) interval: String,

@@ -15,7 +15,7 @@ use crate::jvm;
 
 /// How often the JVM is looked at: its end is known as well as that.
 const LOOK_EVERY: Duration = Duration::from_micros(200);
-/// What the agent logs at least.
+/// A word that is in the JVM's output if the agent is in the JVM.
 const AGENT_LOGS: &str = "heapwarden";
 
 /// Runs it. The processor time is all that of the JVM, which no other child's end may meet.

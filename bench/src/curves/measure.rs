@@ -41,7 +41,7 @@ const LEAST_ALIVE: f64 = 0.9;
 /// Part of the samples that may be dropped.
 const MOST_DROPPED: f64 = 0.01;
 
-/// What a run tells.
+/// The figures of one run: the program's, the agent's, and those from the JVM's log.
 #[derive(Default)]
 struct Told {
     amount: Amount,
@@ -149,7 +149,7 @@ fn conversation(rig: &Rig, point: &Point, setting: &Setting, arguments: &[String
     })
 }
 
-/// What the agent says that it has taken of the processor.
+/// Reads the processor time that the agent says it has taken, in nanoseconds.
 fn cpu_ns(listener: &Listener) -> Result<f64> {
     Ok(1e9 * listener.metrics()?.sum(CPU_SECONDS)?)
 }
@@ -158,7 +158,7 @@ fn log(rig: &Rig) -> Result<String> {
     fs::read_to_string(rig.gc_log()).context("the JVM has logged no collections")
 }
 
-/// What the agent says each time that the program holds what it is to hold; none without the agent.
+/// Reads the account each time that the program holds what it is to hold; nothing without the agent.
 fn readings(jvm: &mut Jvm, point: &Point, listener: Option<&Listener>) -> Result<Vec<Reading>> {
     let rounds = point.arguments.last().and_then(|word| word.parse().ok());
     let mut readings = Vec::new();

@@ -58,7 +58,7 @@ fn note(runs: &Runs) -> String {
     )
 }
 
-/// What plain Java allocates, over all points.
+/// Returns the rate at which plain Java allocates, in words: the range over all points.
 fn rate(bytes_a_second: &[f64]) -> String {
     let (low, high) = crate::stats::range(bytes_a_second);
     let (low, high) = (count(low / 1e6), count(high / 1e6));

@@ -1,4 +1,4 @@
-//! What is measured: the curves and their points.
+//! The curves that are measured, and their points.
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use super::settings::Setting;
 
 /// Processor time of what is timed in one run, in plain Java.
 pub(crate) const TIMED_MS: u32 = 1_500;
-/// What the account of the curve `accuracy` holds.
+/// Bytes that the account of the curve `accuracy` holds.
 pub(crate) const ACCOUNT_BYTES: u64 = 256 << 20;
 /// How often it is filled and read in one run.
 const ACCOUNT_ROUNDS: u32 = 3;
@@ -42,7 +42,7 @@ pub(crate) enum Curve {
     Accuracy,
 }
 
-/// What kind of program a JVM runs.
+/// The program that a JVM runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Program {
     /// `curves.Main`: an amount of work, which is timed.
@@ -57,10 +57,10 @@ pub(crate) enum Program {
 #[derive(Debug, Clone)]
 pub(crate) struct Point {
     pub(crate) curve: Curve,
-    /// What is varied; at the curve of allocation rates only their order.
+    /// The value that is varied; at the curve of allocation rates only the order of its points.
     pub(crate) x: f64,
     pub(crate) program: Program,
-    /// What the program is told beside its amount.
+    /// The program's arguments beside its amount of work.
     pub(crate) arguments: Vec<String>,
     /// Flags of the JVM beside those of all.
     pub(crate) flags: Vec<&'static str>,

@@ -16,7 +16,7 @@ use crate::build;
 use crate::saved;
 use crate::table::Table;
 
-/// What is saved: the runs, and what follows from them.
+/// The content of the saved JSON file: the runs, and the figures that follow from them.
 #[derive(Serialize)]
 struct Results<'a> {
     runs: &'a Runs,

@@ -40,8 +40,8 @@ impl Rig {
         })
     }
 
-    /// What all runs have in common, to be saved with them; a JVM that only says hello compiles as JVMs
-    /// do, for that is a part of what is measured.
+    /// Returns the JVM flags that all runs have in common, to be saved with them; a JVM that only says hello compiles
+    /// as JVMs do, for that is a part of what is measured.
     pub(crate) fn flags() -> Vec<String> {
         let flags = HEAP.iter().chain([&ALIKE]);
         flags.map(|&flag| flag.to_owned()).collect()

@@ -1,4 +1,4 @@
-//! What was measured, run by run.
+//! The measurements, run by run.
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -10,25 +10,25 @@ use crate::machine::Machine;
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Run {
     pub(crate) curve: Curve,
-    /// What was varied.
+    /// The value that the curve varies.
     pub(crate) x: f64,
     pub(crate) setting: String,
     /// The round, from 0; only runs of one round are compared.
     pub(crate) pair: u32,
     #[serde(flatten)]
     pub(crate) amount: Amount,
-    /// What the agent says that it took of the processor meanwhile; none without the agent.
+    /// Nanoseconds of the processor that the agent says it took meanwhile; none without the agent.
     pub(crate) agent_cpu_ns: Option<f64>,
     /// Pauses while it was timed.
     pub(crate) pauses: usize,
     pub(crate) pauses_ms: f64,
     pub(crate) longest_pause_ms: f64,
-    /// What the agent said of an account whose size the program knew.
+    /// The agent's figures of an account whose size the program knew.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) readings: Vec<Reading>,
 }
 
-/// What a program did, and how long it took, by its own word.
+/// The work of a program, and the time that it took, by its own word.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Amount {
     pub(crate) operations: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Amount {
     pub(crate) cpu_ns: u64,
 }
 
-/// What is said of an account, and what is true.
+/// The true size of an account, and the agent's estimate of it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Reading {
     pub(crate) true_bytes: f64,
@@ -83,7 +83,7 @@ impl Amount {
         Ok(amount)
     }
 
-    /// What must be the same in all runs of a point.
+    /// Returns the figures that must be the same in all runs of a point.
     fn work(&self) -> (u64, i64, u64) {
         (self.operations, self.checksum, self.allocated_bytes)
     }

@@ -1,4 +1,4 @@
-//! What is in a JVM: nothing, or the agent with a policy.
+//! The settings that JVMs run with: nothing, or the agent with a policy.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ const MAX_TRACKED: u32 = 4_000_000;
 /// Patterns in one account of a policy that has many.
 const PATTERNS_AN_ACCOUNT: usize = 10;
 
-/// What is in the JVM beside the program.
+/// The agent in the JVM beside the program, with its policies; or none.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Setting {
     /// How it is called in tables and pictures.

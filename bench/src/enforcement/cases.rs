@@ -1,4 +1,4 @@
-//! What is measured: leaks of several shapes against one limit, in every JVM found.
+//! The cases that are measured: leaks of several shapes against one limit, in every JVM found.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ pub(crate) const LIMIT_BYTES: u64 = 256 << 20;
 pub(crate) const HEAP: &str = "-Xmx2g";
 /// Length of the arrays of a service that bounces or churns.
 pub(crate) const LENGTH: u32 = 1_000;
-/// What a service that churns holds, in percent of its limit.
+/// The memory that a service holds while it churns, in percent of its limit.
 pub(crate) const CHURN_PERCENT: u32 = 90;
-/// What evidence may cost by default, as a share of wall time, and how far ahead it is granted.
+/// The budget of evidence by default, as a share of wall time, and how far ahead it is granted.
 pub(crate) const BUDGET: f64 = 0.05;
 pub(crate) const CREDIT_SECONDS: f64 = 60.0;
 

@@ -28,7 +28,7 @@ use cases::{LEAKS, Vm};
 use results::{Results, VmResults};
 use rig::Rig;
 
-/// What is loaded past its limit.
+/// The kind of program that is loaded past its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Of {
     /// Programs that know to the byte what they hold
@@ -40,7 +40,7 @@ enum Of {
 /// How it is run.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What is loaded past its limit, separated by commas [default: both]
+    /// Kinds of programs to load past their limit, separated by commas [default: both]
     #[arg(long, value_delimiter = ',')]
     of: Vec<Of>,
 
@@ -159,7 +159,7 @@ fn vms(jdks: &[Jdk], collectors: &[Collector]) -> Vec<Vm> {
 /// One round in one JVM's turn.
 fn measure(rig: &Rig, vm: &Vm, seconds: u32, round: u32, results: &mut VmResults) -> Result<()> {
     for leak in LEAKS {
-        // What it had let go of is the same whoever made it: half the runs are enough.
+        // One thread and eight let go of the same: to time the recovery, half the runs are enough.
         let (stopped, recovery_ms) = rig.leak(vm, leak, leak.threads == 1)?;
         results.add_leak(leak, stopped);
         results.recovery_ms.extend(recovery_ms);

@@ -1,4 +1,4 @@
-//! What was measured, and how the aims were met.
+//! The figures of all runs, and how the aims were met.
 
 use serde::Serialize;
 
@@ -48,7 +48,7 @@ pub(crate) struct LeakRow {
     pub(crate) fill_ms: Vec<f64>,
 }
 
-/// What a service's evidence cost.
+/// The cost of a service's evidence, run by run.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct CostRow {
     pub(crate) seconds: Vec<f64>,

@@ -39,7 +39,7 @@ pub(crate) struct Stopped {
     pub(crate) fill_ms: f64,
 }
 
-/// What the agent did to a service that ran for a while.
+/// The evidence and the refusals of a service that ran for a while.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cost {
     /// Wall time.
@@ -72,7 +72,7 @@ struct Run {
     before: Evidence,
 }
 
-/// What the agent has said of its evidence at a moment.
+/// The agent's totals of its evidence at a moment: seconds, and collections by kind.
 struct Evidence {
     seconds: f64,
     collections: [f64; KINDS.len()],
@@ -205,7 +205,7 @@ impl Rig {
 }
 
 impl Run {
-    /// What has come since the program was ready.
+    /// Returns the cost since the program was ready.
     fn cost(&self) -> Result<Cost> {
         let seconds = self.begun.elapsed().as_secs_f64();
         let after = Evidence::now(&self.listener)?;

@@ -1,4 +1,4 @@
-//! What is measured: policies that make the callback do more or less.
+//! The cases that are measured: policies that make the callback do more or less.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ pub(crate) const DEPTH_OF_ACCOUNTS: usize = 20;
 /// The sampling interval for times: small, for many samples in little time.
 pub(crate) const INTERVAL_BYTES: u64 = 8 << 10;
 
-/// What the policy makes the callback do.
+/// The policy of a case, by the work that it gives the callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Policy {
     /// Service accounts alone: the context loader decides.

@@ -1,4 +1,4 @@
-//! What was measured, and the figures that follow from it.
+//! The times and the memory by rounds, and the figures that follow from them.
 
 use serde::Serialize;
 

@@ -21,7 +21,7 @@ pub(crate) enum Who {
     Bare,
 }
 
-/// What one JVM runs.
+/// The policy and the program of one JVM.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
     /// The agent's policy, and with it how many frames the bare agent fetches.
@@ -34,7 +34,7 @@ pub(crate) struct Job {
     pub(crate) program: Vec<String>,
 }
 
-/// What the stopwatch said of one phase.
+/// The stopwatch's figures of one phase.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Timed {
     pub(crate) depth: usize,

@@ -1,4 +1,4 @@
-//! What is aimed at, and whether the figures say so.
+//! The aims, and whether the figures meet them.
 
 use super::figures::{Comparison, Comparisons, Figures};
 use super::published::{JBB, Row};
@@ -177,7 +177,7 @@ fn against_asgmemprof(exact: &Comparison) -> Verdict {
     verdict
 }
 
-/// What exact mode may take of a row, as a ratio to plain.
+/// Returns the most that exact mode may take of a row, as a ratio to plain.
 pub(crate) fn most_exact(row: &str) -> f64 {
     Row::named(row).map_or(1.0, |row| row.asgmemprof_factor) * PART_OF_ASGMEMPROF
 }

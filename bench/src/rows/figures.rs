@@ -1,4 +1,4 @@
-//! What follows from the runs: one setting against another, row by row and over all rows.
+//! The figures from the runs: one setting against another, row by row and over all rows.
 
 use serde::Serialize;
 
@@ -7,8 +7,8 @@ use super::runs::{Run, Runs};
 use super::settings::Setting;
 use crate::bootstrap::{Estimate, geometric_mean, mean};
 
-/// What is compared with each other beside each with plain: with what one would take instead, and
-/// where that has another interval, at its interval; with a part turned off, and with itself.
+/// The pairs that are compared, beside each setting with plain: with what one would take instead,
+/// and where that has another interval, at its interval; with a part turned off, and with itself.
 const RIVALS: [(Setting, Setting); 5] = [
     (Setting::Heapwarden, Setting::WithoutLeaks),
     (Setting::Heapwarden, Setting::Again),

@@ -28,7 +28,7 @@ const REFUSALS: &str = "heapwarden_account_refusals_total";
 const ALLOCATED: &str = "heapwarden_account_allocated_bytes_total";
 const UNACCOUNTED: &str = "heapwarden_account_allocated_bytes_total{account=\"_unaccounted\"}";
 
-/// What the agent says at a moment.
+/// The agent's totals at a moment: processor time by its parts, and samples.
 struct Said {
     cpu_seconds: BTreeMap<String, f64>,
     samples: f64,
@@ -73,7 +73,7 @@ struct Ended {
 /// works at a time, an iteration after the other's: this machine's pace changes by a third from one
 /// minute to the next, and hardly from one second to the next.
 ///
-/// What fails is given back as such, and the others go on: where the JVM or the workload fails or
+/// A failure is given back as such, and the others go on: where the JVM or the workload fails or
 /// hangs, or the agent did not do its work (what does nothing costs nothing).
 pub(crate) fn measure(
     rig: &Rig,

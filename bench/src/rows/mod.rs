@@ -47,9 +47,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "ROW", value_delimiter = ',', value_parser = row)]
     only: Vec<&'static Row>,
 
-    /// What is measured beside plain and heapwarden, separated by commas: 512KiB, 64KiB, 16KiB, exact, exact-accounts, contexts,
-    /// policy-1, policy-20, limits, jfr, async-profiler, or all; and what a part costs: again (heapwarden once
-    /// more), without-leaks
+    /// Settings to measure beside plain and heapwarden, separated by commas: 512KiB, 64KiB, 16KiB, exact,
+    /// exact-accounts, contexts, policy-1, policy-20, limits, jfr, async-profiler, or all; and what a part costs: again
+    /// (heapwarden once more), without-leaks
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     with: Vec<Chosen>,
 
@@ -110,7 +110,7 @@ impl Options {
         settings
     }
 
-    /// What the workloads are told of how much to do.
+    /// Returns the arguments that tell the workloads how much to do.
     fn amount(&self) -> Vec<String> {
         let told = [
             ("--warmups", self.warmups),
@@ -245,7 +245,8 @@ fn attempt(rig: &Rig, row: &Row, settings: &[Setting], pair: u32, runs: &mut Run
     }
 }
 
-/// What is saved: the raw runs, which [`read`] takes, and for readers what follows from them.
+/// The content of the saved JSON file: the raw runs, which [`read`] takes, and for readers the comparisons that follow
+/// from them.
 #[derive(Serialize)]
 struct Saved<'a> {
     #[serde(flatten)]

@@ -5,7 +5,7 @@
 pub(crate) struct Row {
     /// How it is called here and in the results.
     pub(crate) name: &'static str,
-    /// What `rows.Main` calls it.
+    /// The name by which `rows.Main` knows it.
     pub(crate) program: &'static str,
     /// Warehouses of the order system.
     pub(crate) warehouses: Option<u32>,

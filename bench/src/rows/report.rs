@@ -75,7 +75,8 @@ fn failures(runs: &Runs) -> Option<String> {
     Some(text)
 }
 
-/// What a reader must know before the tables.
+/// Returns the paragraph that a reader must know before the tables: the machine, the JVM and the
+/// commit.
 pub(crate) fn preamble(runs: &Runs) -> String {
     let (machine, rounds) = (&runs.machine, runs.next_pair());
     let noise = if machine.load_average_before > 1.0 {

@@ -60,7 +60,7 @@ impl Rig {
         })
     }
 
-    /// What all runs have in common, to be saved with them.
+    /// Returns the JVM flags that all runs have in common, to be saved with them.
     pub(crate) fn flags(&self) -> Vec<String> {
         let mut flags: Vec<String> = HEAP.map(str::to_owned).to_vec();
         flags.extend(
@@ -95,7 +95,7 @@ impl Rig {
         let project = build::root().join("bench/java/rows/target");
         let project = project.display();
         let mut arguments = self.flags();
-        // What a JVM has to say goes to the standard error: the output is the workload's.
+        // The JVM's own messages go to the standard error: the output is the workload's.
         arguments.extend(["-Xlog:disable", "-Xlog:all=warning:stderr"].map(str::to_owned));
         arguments.push(gc_log::flag(&self.gc_log(setting)));
         arguments.extend(self.guest(setting)?);

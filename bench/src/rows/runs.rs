@@ -1,4 +1,4 @@
-//! What was measured, run by run: all that is saved, and from which every figure follows.
+//! The measurements, run by run: all that is saved, and from which every figure follows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +44,7 @@ pub(crate) struct Run {
     pub(crate) agent: Option<AgentFigures>,
 }
 
-/// What the workload says of its timed part.
+/// The workload's own figures of its timed part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Program {
     pub(crate) checksum: String,
@@ -56,7 +56,7 @@ pub(crate) struct Program {
     pub(crate) operations: u64,
 }
 
-/// What the agent says of itself, over the timed part.
+/// The agent's figures of itself, over the timed part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AgentFigures {
     /// By its parts, such as `callbacks`.
@@ -174,7 +174,8 @@ impl AgentFigures {
 }
 
 impl Program {
-    /// What must be the same in each run of a row: iterations, and the checksum of what they did.
+    /// Returns the figures that must be the same in each run of a row: iterations, and the checksum
+    /// of what they did.
     fn work(&self) -> (u32, &str) {
         (self.iterations, &self.checksum)
     }

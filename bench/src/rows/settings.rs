@@ -1,4 +1,4 @@
-//! What is in the JVM: nothing, Heapwarden in several ways, or what one would take instead.
+//! The settings that the JVM runs with: nothing, Heapwarden in several ways, or what one would take instead.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// What is in the JVM beside the workload.
+/// The agent or other tool in the JVM beside the workload, and how it is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Setting {
@@ -56,7 +56,7 @@ pub(crate) enum Setting {
     AsyncProfiler,
 }
 
-/// What is measured beside `plain` and `heapwarden`, from the command line.
+/// The settings to measure beside `plain` and `heapwarden`, from the command line.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Chosen(pub(crate) Vec<Setting>);
 

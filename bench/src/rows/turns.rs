@@ -4,10 +4,10 @@ use anyhow::{Error, Result};
 
 /// One that works in turns.
 pub(crate) trait Player {
-    /// What it is known by where it failed.
+    /// The label under which a failure of it is reported.
     type Name;
 
-    /// What it is known by.
+    /// Returns that label.
     fn name(&self) -> Self::Name;
 
     /// Whether it has turns left.

@@ -17,7 +17,7 @@ use crate::table::Table;
 /// The first release that walks in slices.
 const FIRST_WITH_SLICES: u32 = 21;
 const SERVICES: u32 = 10;
-/// What is asked: the name in the table, the class, and the pause that is accepted.
+/// The walks that are asked for: the name in the table, the class, and the pause that is accepted.
 const WALKS: [(&str, &str, &str); 3] = [
     ("held by itself", "walks.Held$Marked[]", "600s"),
     ("held outside", "walks.Held$Given[]", "600s"),

@@ -25,7 +25,7 @@ use rig::Rig;
 /// How it is run.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What is held, in MB
+    /// Memory that the program holds, in MB
     #[arg(long, value_delimiter = ',', default_values_t = [300, 1000, 4000], value_name = "MB")]
     heaps: Vec<u32>,
 
@@ -54,7 +54,7 @@ pub(crate) struct Options {
 const MIDDLE_MB: u32 = 500;
 const LARGE_MB: u32 = 2000;
 
-/// What is measured on which JDK.
+/// Returns the cases to measure, each with its JDK.
 fn cases(options: &Options, jdks: &[Jdk]) -> Vec<(Jdk, Case)> {
     let mut cases = Vec::new();
     for &heap_mb in &options.heaps {

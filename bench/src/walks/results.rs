@@ -1,4 +1,4 @@
-//! What was measured, and how it stands to the aims.
+//! The walks that were measured, and how they stand to the aims.
 
 use serde::Serialize;
 

@@ -31,7 +31,7 @@ fn gap_ms(jvm: &mut Jvm) -> Result<f64> {
     Ok(gap_ns / 1e6)
 }
 
-/// What is built.
+/// The agent, the command and the program, as they were built, and the folder of the runs.
 pub(crate) struct Rig {
     folder: PathBuf,
     agent: PathBuf,

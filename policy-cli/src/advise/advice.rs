@@ -66,7 +66,7 @@ pub(super) struct Summary {
     pub(super) excess_bytes: u64,
     /// Excess that is left after the moves.
     pub(super) unrelieved_bytes: u64,
-    /// What the moved services need at the most.
+    /// The bytes that the moved services need at their destinations, at the most.
     pub(super) needed_bytes: u64,
     /// Moves of the whole plan that were left out.
     pub(super) moves_omitted: usize,

@@ -62,7 +62,7 @@ pub(super) struct Service<'a> {
 }
 
 impl Assessed<'_> {
-    /// What it may hold at the horizon.
+    /// Returns the bytes that it may hold at the horizon: the share `fill` of its maximum heap.
     pub(super) fn target_bytes(&self, settings: Settings) -> f64 {
         self.heap_max_bytes * settings.fill
     }
@@ -242,9 +242,9 @@ impl Period {
     }
 }
 
-/// What a service holds without the scopes inside it, which are moved on their own, so that nothing is
-/// moved twice. (Readings are the highest of each step, which need not coincide, so the difference may
-/// be too small.)
+/// Returns the live bytes of a service without those of the scopes inside it, which are moved on their own, so that
+/// nothing is moved twice. (Readings are the highest of each step, which need not coincide, so the difference may be
+/// too small.)
 fn without_scopes(jvm: &Jvm, service: &Account, steps: usize) -> Column {
     let mut alone = Column::default();
     for (step, bytes) in service.live_bytes.readings() {

@@ -1,4 +1,4 @@
-//! What the JVM and the agent log while the agent is loaded.
+//! The lines that the JVM and the agent log while the agent is loaded.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -71,7 +71,7 @@ impl JvmLog {
         if file.seek(SeekFrom::Start(*before_bytes)).is_err() {
             return Vec::new();
         }
-        // What was read before an error is still shown.
+        // The part that was read before an error is still shown.
         let _ = file.take(MAX_LOG_BYTES).read_to_end(&mut bytes);
         let text = String::from_utf8_lossy(&bytes);
         let is_about = |line: &&str| {

@@ -12,7 +12,7 @@ const KEYS: [(&str, &str); 6] = [
     ("log", "the absolute path of a log file"),
 ];
 
-/// What is wrong with an option.
+/// A mistake in an option for the agent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum OptionError {
     /// No `=`.

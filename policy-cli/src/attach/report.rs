@@ -1,5 +1,4 @@
-//! What `attach` reports once the agent is loaded: its address, what was logged, and how to see the
-//! accounts.
+//! The output of `attach` once the agent is loaded: its address, what was logged, and how to see the accounts.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What an attached agent lacks, compared with one that was loaded at start-up.
+//! Warnings about the limits of an attached agent, compared with one that was loaded at start-up.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ const FIRST_WITH_VIRTUAL_THREADS: u32 = 21;
 /// The first JDK whose sampler sees into buffers that were there before (JDK-8264411).
 const FIRST_WITHOUT_BLIND_BUFFERS: u32 = 25;
 
-/// What `attach` is about to do.
+/// The facts about the coming attach that warnings depend on.
 #[derive(Debug)]
 pub(crate) struct Plan<'a> {
     /// Where the agent will listen.

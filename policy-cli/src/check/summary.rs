@@ -162,7 +162,8 @@ fn row(account: &Account) -> [String; 5] {
     ]
 }
 
-/// What a request gets, what leaves the methods of the door, and what a refused allocation gets.
+/// Returns the status that a request gets, the error that leaves the methods of the door, and the error that a refused
+/// allocation gets.
 fn when_over(account: &Account) -> String {
     let status = (matches!(account.matcher, Matcher::Service(_)) && account.door != Door::Off)
         .then(|| account.status.to_string());

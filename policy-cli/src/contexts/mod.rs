@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "CONTEXTS", default_value = "100", value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 
-    /// What the first column counts, by which contexts are in order; bytecodes where the policy wants them
+    /// The figure in the first column, by which contexts are in order; bytecodes where the policy wants them
     #[arg(long, value_enum, default_value_t = By::Objects)]
     by: By,
 

@@ -10,10 +10,10 @@ use crate::printable;
 use crate::table::amount;
 use crate::targets::{self, Asked};
 
-/// What contexts are listed by.
+/// The figure by which contexts are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum By {
-    /// What was allocated
+    /// The objects and arrays that were allocated
     Objects,
     /// The instructions that were executed
     Bytecodes,
@@ -89,7 +89,7 @@ fn headline(contexts: &Contexts, tree: &Tree<'_>) -> String {
 struct Tree<'a> {
     contexts: &'a [Context],
     by: By,
-    /// What is listed, of a context and of those beneath it.
+    /// The figure by which contexts are listed, summed over a context and those beneath it.
     totals: Vec<u64>,
     /// By context, the largest total first.
     beneath: Vec<Vec<usize>>,
@@ -188,7 +188,7 @@ fn calls(context: &Context) -> String {
     format!("{calls} calls with {own} of its own")
 }
 
-/// What a context made, most first: `3 com.acme.Item, 2 int[] with 40`.
+/// Returns the objects and arrays that a context made, most first: `3 com.acme.Item, 2 int[] with 40`.
 fn types(context: &Context) -> String {
     let objects = (context.objects.iter()).map(|of| {
         (

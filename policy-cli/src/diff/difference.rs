@@ -9,10 +9,10 @@
 //! * a cohort that grew, which is rare (it was charged late, or its account was renamed): that *came*;
 //! * what was born after the older snapshot *came*.
 //!
-//! What stayed is in both sums and cancels to the last bit, so without a change the difference is exactly
-//! zero, and otherwise its error is that of what came and of what went. Where a cut is missing (the agent
-//! forgot it, see `cohorts_joined`), the cohorts around it are taken for independent: the difference is the
-//! same, and its error is larger.
+//! Records that stayed are in both sums and cancel to the last bit, so without a change the difference is exactly zero,
+//! and otherwise its error is that of what came and of what went. Where a cut is missing (the agent forgot it, see
+//! `cohorts_joined`), the cohorts around it are taken for independent: the difference is the same, and its error is
+//! larger.
 //!
 //! # Of two runs
 //! No record is in both: all of the old went, all of the new came, and both errors add up.
@@ -35,7 +35,7 @@ pub(crate) const UNLISTED: &str = "(not listed)";
 /// How many standard errors a change must be away from zero to count as one.
 pub(crate) const SIGNIFICANT: f64 = 3.0;
 
-/// What came and what went.
+/// The live bytes and objects that came and that went between two snapshots.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Change {
     /// Live bytes in the older and the newer snapshot.
@@ -110,7 +110,7 @@ pub(crate) struct ClassChange {
     pub(crate) change: Change,
 }
 
-/// What came and went of one account, of objects born in one period.
+/// The live bytes and objects of one account that came and that went, of those born in one period.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BirthChange {
     /// The last collection before which they were born.
@@ -222,7 +222,7 @@ fn times(old: &Snapshot<'_>, new: &Snapshot<'_>) -> BTreeMap<u64, String> {
         .collect()
 }
 
-/// What both documents say of themselves.
+/// The facts that both documents state about themselves: their run, their cohorts and their unit of variance.
 pub(super) struct Context {
     is_same_run: bool,
     /// The ends of cohorts that both have, ascending; empty for two runs.
@@ -292,8 +292,8 @@ impl Context {
         for class in &classes {
             change.add(&class.change);
         }
-        // What the account's error counts beside its records: large arrays of which samples were passed
-        // over. Nobody knows which of those came or went, unless nothing did.
+        // Beside its records, the account's error counts large arrays of which samples were passed over. Nobody knows
+        // which of those came or went, unless nothing did.
         if !change.is_none() {
             change.variance += unlisted[0].variance + unlisted[1].variance;
         }

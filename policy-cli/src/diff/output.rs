@@ -16,7 +16,7 @@ struct Document<'a> {
     new: About<'a>,
     /// Both are of one run of the JVM.
     same_run: bool,
-    /// What both hold has cancelled.
+    /// The live bytes that both hold have cancelled.
     cancels: bool,
     /// A change of this size may have no sample.
     unseen_at_most_bytes: u64,
@@ -165,7 +165,7 @@ pub(super) fn json(
     json_line::write(&document, out)
 }
 
-/// What a line of CSV is of.
+/// The subject of each line of CSV: a class, a period of birth, or a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Lines {
     /// Each class of each account: together they are the whole change

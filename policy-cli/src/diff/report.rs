@@ -20,7 +20,7 @@ const MAX_CLASS_COLUMNS: usize = 50;
 /// Widest name of a place, in columns.
 const MAX_PLACE_COLUMNS: usize = 80;
 
-/// What to print.
+/// The user's options: all rows instead of the largest, and a table by time of birth.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) all: bool,

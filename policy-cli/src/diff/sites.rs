@@ -1,5 +1,5 @@
-//! What came and went by the place where it was allocated: of the accounts and classes of which the agent takes
-//! stacks.
+//! The live bytes that came and that went by the place where they were allocated: of the accounts and classes of which
+//! the agent takes stacks.
 //!
 //! A place is the line of the application nearest to the allocation; its callers may be others in the other
 //! snapshot. Its survivors are summed by cohort, as those of a class are ([`super::difference`]), so what both

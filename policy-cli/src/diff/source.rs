@@ -125,7 +125,7 @@ pub(crate) fn plain(bytes: &[u8], name: &str) -> Result<Vec<u8>, SourceError> {
     within(text, MAX_DOCUMENT_BYTES, name)
 }
 
-/// What every version of the document has.
+/// The field that every version of the document has.
 #[derive(Deserialize)]
 struct Versioned {
     heapwarden_snapshot: u64,

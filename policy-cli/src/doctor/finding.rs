@@ -10,11 +10,11 @@ pub(super) struct Finding {
     pub(super) severity: Severity,
     /// A stable name, for scripts.
     pub(super) name: &'static str,
-    /// What is wrong, in a sentence.
+    /// The problem, in one sentence.
     pub(super) sentence: String,
     /// The figure that shows it.
     pub(super) evidence: String,
-    /// What to do.
+    /// The action that the user is advised to take.
     pub(super) remedy: String,
 }
 

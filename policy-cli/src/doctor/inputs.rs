@@ -13,7 +13,7 @@ use crate::process::{
 };
 use policy_report::Metrics;
 
-/// What is known of one JVM.
+/// The facts about one JVM that the checks read.
 #[derive(Debug, Default)]
 pub(super) struct Inputs {
     /// From `/proc`, if the JVM was named by its process id.
@@ -49,7 +49,7 @@ pub(super) struct Port {
 #[derive(Debug)]
 pub(super) struct PolicyFile {
     pub(super) path: PathBuf,
-    /// What it says, or what is wrong with it.
+    /// The settings that it contains, or the error that makes it unusable.
     pub(super) policy: Result<Policy, String>,
 }
 

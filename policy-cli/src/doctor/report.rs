@@ -1,4 +1,4 @@
-//! What was found, for people and for scripts.
+//! The output of `doctor`: the findings as text for people and as JSON for scripts.
 
 use std::io::{self, Write};
 

@@ -40,7 +40,7 @@ pub(crate) enum Error {
         to: String,
         /// The selector, introduced by a comma, or nothing.
         selector: String,
-        /// What to look for.
+        /// The name of the series that the user should query.
         metric: String,
     },
     /// Two JVMs with the same labels.
@@ -48,7 +48,7 @@ pub(crate) enum Error {
         "two JVMs are both called {jvm}: they differ in {differ}; distinguish them with --jvm-label {hint}, or choose one with --match"
     )]
     Ambiguous {
-        /// What both are called.
+        /// The name that both have.
         jvm: String,
         /// The labels that differ.
         differ: String,

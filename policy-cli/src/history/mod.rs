@@ -78,7 +78,7 @@ pub(crate) struct Jvm {
 pub(crate) struct Account {
     /// As the policy that was in force named it.
     pub(crate) name: String,
-    /// What it stands for.
+    /// Service, package, library, scope or reserved.
     pub(crate) kind: Kind,
     /// The service's own name; empty for other kinds.
     pub(crate) service: String,
@@ -101,11 +101,11 @@ pub(crate) struct Account {
     pub(crate) places: Vec<Place>,
     /// How many errors there were, or would have been, at other places.
     pub(crate) places_other: u64,
-    /// What its requests hold, by route, as of the latest reading. Prometheus does not record that.
+    /// The costs of its requests by route, as of the latest reading. Prometheus does not record that.
     pub(crate) routes: Vec<Route>,
 }
 
-/// What an account stands for.
+/// The sort of code or tenant that an account stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) enum Kind {
     /// A deployed application.

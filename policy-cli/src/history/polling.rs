@@ -82,7 +82,7 @@ fn tell(span: Span) {
     }
 }
 
-/// What was read so far.
+/// The readings taken so far.
 struct Polled {
     steps: usize,
     jvm: Jvm,

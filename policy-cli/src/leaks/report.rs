@@ -1,4 +1,4 @@
-//! What leaks, as text.
+//! Writes the leak suspects of JVMs, and other classes that grow, as text.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -150,7 +150,8 @@ fn cells(suspect: &Suspect) -> Vec<String> {
     ]
 }
 
-/// What belongs to a suspect, and where its survivors were allocated.
+/// Writes the classes that grow with a suspect, its earlier counts, the chains that keep it alive, and where its
+/// survivors were allocated.
 fn write_origin(suspect: &Suspect, out: &mut dyn Write) -> io::Result<()> {
     let class = class_name(&suspect.class);
     writeln!(out, "  {class} of {}:", account_name(&suspect.account))?;

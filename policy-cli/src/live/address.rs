@@ -21,7 +21,7 @@ const MAX_HOST_BYTES: usize = 253;
 /// Largest run file that is read, in bytes; an agent writes about 50.
 pub(crate) const MAX_RUN_FILE_BYTES: u64 = 4096;
 
-/// What a user may give as an address.
+/// The place of an agent's listener, as a user may give it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Address {
     /// A listener.
@@ -176,7 +176,7 @@ fn run_file(path: &Path) -> Result<RunFile, LiveError> {
         .ok_or_else(|| LiveError::NoRunFile { path: path.into() })
 }
 
-/// What follows `http://`. URLs of the agent's own endpoints are accepted: people copy them from a
+/// Parses the text that follows `http://`. URLs of the agent's own endpoints are accepted: people copy them from a
 /// browser or a scrape configuration.
 fn url(rest: &str) -> Result<Listener, AddressError> {
     let (authority, page) = match rest.find(['/', '?', '#']) {

@@ -84,7 +84,7 @@ impl Client {
         )
     }
 
-    /// What leaks in one JVM, and the bytes of the answer.
+    /// Returns the leak suspects of one JVM and its growing classes, and the bytes of the answer.
     ///
     /// # Errors
     /// Why it cannot be read.
@@ -100,7 +100,7 @@ impl Client {
         self.document(address, "/api/v1/sites")
     }
 
-    /// What one JVM allocated by calling context, and the bytes of the answer.
+    /// Returns the allocations of one JVM by calling context, and the bytes of the answer.
     ///
     /// # Errors
     /// Why it cannot be read.
@@ -164,7 +164,7 @@ impl Client {
         self.made(address, "/api/v1/profile")
     }
 
-    /// What the agent makes while the client waits.
+    /// Returns a document that the agent makes while the client waits.
     fn made(&self, address: &Address, endpoint: &'static str) -> Result<Vec<u8>, LiveError> {
         let (listener, _) = address.listener()?;
         let begun = Instant::now();
@@ -193,7 +193,7 @@ impl Client {
         }
     }
 
-    /// What an agent answers at `target`, as it comes.
+    /// Returns the body of an agent's answer at `target`, as it comes.
     ///
     /// # Errors
     /// Why there is no answer with status 200.

@@ -20,7 +20,7 @@ pub(crate) enum LiveError {
     RunFileUnreadable {
         /// As given.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// A file without pid and address.
@@ -71,7 +71,7 @@ pub(crate) enum LiveError {
     Broken {
         /// Host and port.
         listener: String,
-        /// What the client says.
+        /// The message of the HTTP client.
         reason: String,
     },
     /// An answer other than 200.

@@ -25,7 +25,7 @@ pub(crate) use waits::{NOTICEABLE_MS, wait_reason};
 
 /// The answer of an agent, with owned strings.
 pub(crate) type Accounts = policy_report::Accounts<'static>;
-/// What leaks in a JVM, as the agent judges.
+/// The leak suspects of a JVM and its growing classes, as the agent judges.
 pub(crate) type Leaks = policy_report::Leaks<'static>;
 /// A class of an account that is suspected to leak.
 pub(crate) type Suspect = policy_report::Suspect<'static>;
@@ -33,7 +33,7 @@ pub(crate) type Suspect = policy_report::Suspect<'static>;
 pub(crate) type Growing = policy_report::Growing<'static>;
 /// Where survivors were allocated in a JVM.
 pub(crate) type Sites = policy_report::Sites<'static>;
-/// What a JVM allocated, by calling context.
+/// The allocations of a JVM, by calling context.
 pub(crate) type Contexts = policy_report::Contexts<'static>;
 /// One of them.
 pub(crate) type Context = policy_report::Context<'static>;

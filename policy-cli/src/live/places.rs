@@ -6,7 +6,8 @@ use policy_config::PackagePattern;
 
 use super::{Account, Place};
 
-/// What the errors are that are counted by place, under this mode of the policy.
+/// Returns the words for errors that are counted by place: under this mode of the policy they were thrown, or would
+/// have been.
 pub(crate) fn happened(mode: &str) -> &'static str {
     match mode {
         "enforce" => "thrown",

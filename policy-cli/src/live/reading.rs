@@ -5,11 +5,11 @@ use super::{Accounts, Address, Classes, Client, Leaks, LiveError};
 /// One JVM at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Reading {
-    /// What it answered.
+    /// The agent's answer to `/api/v1/accounts`.
     pub(crate) accounts: Accounts,
     /// Why it keeps no accounts, if it says so; as it came.
     pub(crate) not_ready: Option<String>,
-    /// What leaks, if that was asked for and the agent says it (an older one does not).
+    /// The agent's verdict on leaks, if that was asked for and the agent gives it (an older one does not).
     pub(crate) leaks: Option<Leaks>,
 }
 

@@ -109,8 +109,8 @@ fn of_the_launcher(cmdline: &[u8]) -> Vec<String> {
     options_and_program(cmdline).0
 }
 
-/// What the launcher runs: the main class, `module/class`, or the file name of the jar. Empty if the command
-/// line does not tell.
+/// Returns the name of what the launcher runs: the main class, `module/class`, or the file name of the jar. Empty if
+/// the command line does not tell.
 pub(crate) fn program(cmdline: &[u8]) -> String {
     options_and_program(cmdline).1
 }

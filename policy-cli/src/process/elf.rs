@@ -26,7 +26,7 @@ impl Machine {
     }
 }
 
-/// What the ELF header and the dynamic section of a file contain.
+/// The processor and the C library that the ELF header and the dynamic section of a file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Elf {
     /// The processor.

@@ -1,4 +1,4 @@
-//! What is known of a process: gathered once, and then only read.
+//! The facts about a process: gathered once, and then only read.
 
 use super::arguments::{Arguments, program, variable};
 use super::elf::Machine;
@@ -8,7 +8,7 @@ use super::release::Release;
 use super::status::Status;
 use super::threads::Collector;
 
-/// What is known of a process.
+/// The facts about a process.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProcessInfo {
     /// Its id, as we see it.
@@ -79,7 +79,7 @@ impl ProcessInfo {
         printable(words.join(" ").trim_end())
     }
 
-    /// What it runs: the main class, `module/class`, or the file name of the jar. As it came.
+    /// Returns the name of what it runs: the main class, `module/class`, or the file name of the jar. As it came.
     pub(crate) fn program(&self) -> String {
         program(&self.command)
     }

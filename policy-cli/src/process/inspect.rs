@@ -54,7 +54,7 @@ pub(crate) enum InspectError {
 /// A process of this machine.
 #[derive(Debug)]
 pub(crate) struct Process {
-    /// What was found when it was inspected.
+    /// The facts that were found when it was inspected.
     pub(crate) info: ProcessInfo,
     /// Its files.
     pub(crate) root: Root,

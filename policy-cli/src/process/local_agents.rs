@@ -18,13 +18,13 @@ pub(crate) struct LocalAgent {
     pub(crate) pid: u32,
     /// Where its agent answers. `None`: nowhere that can be reached from here.
     pub(crate) address: Option<SocketAddr>,
-    /// What it runs; as it came.
+    /// The main class, `module/class`, or the file name of the jar that it runs; as it came.
     pub(crate) program: String,
     /// The version of its JDK; as it came. Empty if its files do not tell.
     pub(crate) version: String,
 }
 
-/// What was found on this machine.
+/// The JVMs with the agent that were found on this machine.
 #[derive(Debug, Default)]
 pub(crate) struct LocalAgents {
     /// In the order of their process ids.

@@ -1,6 +1,6 @@
 //! The `release` file of a Java home: vendor and version.
 
-/// What the `release` file says.
+/// The vendor and the version of a JDK, from the `release` file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Release {
     /// `JAVA_VERSION`: `17.0.15`.

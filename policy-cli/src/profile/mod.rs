@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
 
-    /// What to write
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Pprof)]
     format: Format,
 
@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     org_id: Option<String>,
 }
 
-/// What to write.
+/// The ways to write a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// The pprof format, gzip: go tool pprof, Grafana, speedscope

@@ -76,7 +76,7 @@ impl Arguments {
     }
 }
 
-/// What may stand in a header.
+/// Checks the name of a tenant: it has to fit into a header.
 fn tenant(text: &str) -> Result<String, String> {
     let fits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
     fits.then(|| text.to_owned())

@@ -10,7 +10,7 @@ pub(crate) enum Error {
     Address {
         /// As it was given, without a password.
         text: String,
-        /// What is wrong with it.
+        /// The reason why it is no such address.
         why: &'static str,
     },
     /// A file with a token or certificates.
@@ -36,7 +36,7 @@ pub(crate) enum Error {
     TimedOut {
         /// The base address.
         url: String,
-        /// What it was given.
+        /// The time that the client allows for an answer.
         seconds: u64,
     },
     /// 401 or 403.
@@ -66,7 +66,7 @@ pub(crate) enum Error {
         url: String,
         /// HTTP status.
         status: u16,
-        /// What was expected.
+        /// The reason why the answer is not one of Prometheus.
         why: String,
     },
     /// Prometheus rejects or fails the query.
@@ -76,7 +76,7 @@ pub(crate) enum Error {
         kind: String,
         /// Its own words, printable.
         message: String,
-        /// What was asked.
+        /// The text in PromQL that was sent, printable.
         query: String,
     },
     /// More than Prometheus loads or this command reads.

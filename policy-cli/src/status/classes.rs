@@ -1,4 +1,4 @@
-//! What each account holds by class, as text: `--classes`, and with `--ages` how old and how large it is.
+//! Writes the objects of each account by class, as text: `--classes`, and with `--ages` how old and how large they are.
 
 use std::io::{self, Write};
 
@@ -45,7 +45,7 @@ const ALIGNS: [Align; 10] = [
 /// Behind the others, where inserted code counts.
 const COUNTED: [&str; 2] = ["COUNTED", "BY RATIO ± ERROR"];
 
-/// What to print.
+/// The user's options: one account instead of all, and histograms of ages and sizes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Choice<'a> {
     /// This account only.
@@ -164,7 +164,8 @@ fn write_account(account: &Account, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// What was counted, and live bytes by ratio with their error.
+/// Returns the cells of the counted bytes, and of the live bytes by ratio with their error; `-` where they are not
+/// known.
 fn counted(bytes: Option<u64>, live: Option<u64>, error: Option<u64>) -> [String; 2] {
     let none = || "-".to_owned();
     let live = live.zip(error);

@@ -1,4 +1,4 @@
-//! What the lists of accounts have in common.
+//! The parts that the lists of accounts have in common.
 
 use std::io::{self, Write};
 
@@ -37,7 +37,7 @@ pub(super) fn write_omitted(omitted: u64, out: &mut dyn Write) -> io::Result<()>
     }
 }
 
-/// What `write` makes of one JVM that answered `text`.
+/// Returns the text that `write` makes of one JVM that answered `text`.
 #[cfg(test)]
 pub(super) fn written(
     text: &str,

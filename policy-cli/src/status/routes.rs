@@ -1,4 +1,5 @@
-//! What begins the work of each account, and what that allocates and keeps, as text: `--routes`.
+//! Writes the routes of each account as text, `--routes`: the requests or methods that begin its work, and the bytes
+//! that this work allocates and keeps.
 
 use std::io::{self, Write};
 

@@ -137,7 +137,7 @@ fn write_places(class: &ClassSites, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What the shares do not cover.
+/// Writes how many samples have no stack or a shorter one, by reason: the shares do not cover them.
 fn write_skipped(sites: &Sites, out: &mut dyn Write) -> io::Result<()> {
     let counts = sites.skipped.0.iter();
     let lost = counts.filter(|(reason, count)| reason != "budget" && *count > 0);

@@ -1,4 +1,4 @@
-//! What one account needs, computed from what it held. Pure.
+//! The limits that one account needs, computed from the bytes that it held. Pure.
 //!
 //! ```text
 //! level      = Q + √( (Q⁺ − Q)² + (z s)² )
@@ -25,7 +25,7 @@ pub(super) const MAX_RELATIVE_ERROR: f64 = 0.10;
 /// Smallest soft limit: below it the JVM's own bookkeeping for a class loader decides.
 const MIN_LIMIT_BYTES: u64 = 1 << 20;
 
-/// What is asked of every account.
+/// The parameters of the computation, the same for every account.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Settings {
     /// Of live bytes, above 0 and below 1.
@@ -67,7 +67,7 @@ pub(super) enum Finding {
     Needs(Demand),
 }
 
-/// What an account needs. See the module for the formulas.
+/// The limits that an account needs, and the figures that they rest on. See the module for the formulas.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Demand {
     pub(super) readings: usize,

@@ -190,8 +190,8 @@ fn long_enough(arguments: &Arguments, history: &History) -> Result<(), Error> {
     })
 }
 
-/// What is printed is read again: it must be a policy, with the limits that were meant, and
-/// with nothing else changed.
+/// Reads again the text that is to be printed: it must be a policy, with the limits that were meant, and with nothing
+/// else changed.
 fn check(text: &str, before: Option<&Policy>, pool: &Pool) -> Result<(), String> {
     let parsed = policy_config::parse(text);
     let Some(mut policy) = parsed.policy else {

@@ -9,7 +9,7 @@ use crate::live::{Place, Route};
 
 use super::demand::{Demand, Finding, Settings, assess};
 
-/// What gets limits of its own.
+/// The rule or account that gets limits of its own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
     /// A rule of the policy that was given, by position.
@@ -61,7 +61,7 @@ pub(super) struct Seen {
     pub(super) places: Vec<Place>,
     /// Errors at places that are not listed.
     pub(super) other: u64,
-    /// What requests hold, by route.
+    /// The sums over their requests, by route.
     routes: BTreeMap<String, RouteSum>,
 }
 

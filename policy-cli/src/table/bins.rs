@@ -3,7 +3,7 @@
 use super::amount;
 use crate::live::Bin;
 
-/// What the bins of a histogram are of.
+/// The quantity by which objects are put into the bins of a histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
     /// Ages in seconds.

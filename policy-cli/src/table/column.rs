@@ -26,7 +26,7 @@ pub(crate) enum Column {
     Jvm,
     /// The account's name.
     Account,
-    /// What kind of thing it stands for.
+    /// Service, package, library, scope or reserved.
     Kind,
     /// Live bytes and their standard error, including the scopes inside: what the limit is about.
     Live,
@@ -50,7 +50,7 @@ pub(crate) enum Column {
     WouldRefuse,
     /// Refusals due where a throw was not safe.
     Deferred,
-    /// What enforcement made its threads and requests wait, in all.
+    /// The time that enforcement made its threads and requests wait, in all.
     Waited,
     /// Live objects.
     Objects,
@@ -116,7 +116,7 @@ impl Column {
         }
     }
 
-    /// What rows are sorted by, in words.
+    /// Returns the words that follow "sorted by".
     pub(crate) fn name(self) -> &'static str {
         match self {
             Column::Jvm => "JVM",

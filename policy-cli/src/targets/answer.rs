@@ -1,4 +1,4 @@
-//! What a JVM answered.
+//! The answer of a JVM to a command, or why there is none.
 
 use super::Target;
 use crate::live::{Accounts, Contexts, Jvm, Leaks, Sites};
@@ -26,7 +26,7 @@ impl Document for Contexts {}
 /// The answer of one JVM.
 #[derive(Debug)]
 pub(crate) struct Answer<D> {
-    /// What was asked for.
+    /// The agent's JSON, parsed.
     pub(crate) document: D,
     /// The agent's JSON, unchanged.
     pub(crate) json: Vec<u8>,
@@ -44,7 +44,7 @@ pub(crate) struct Asked<D> {
 }
 
 impl<D: Document> Asked<D> {
-    /// What it is called in the output.
+    /// Returns the text that stands for the JVM in the output: its address, else `process` and its id.
     pub(crate) fn name(&self) -> String {
         match &self.target.address {
             Some(address) => address.to_string(),

@@ -22,7 +22,7 @@ const MAX_AT_A_TIME: usize = 32;
 pub(crate) struct Target {
     /// Where its agent listens. `None`: a JVM of this machine whose agent cannot be reached.
     pub(crate) address: Option<Address>,
-    /// What this machine knows of it, if it was found here.
+    /// The process with the agent, if it was found on this machine.
     pub(crate) local: Option<LocalAgent>,
 }
 
@@ -125,8 +125,8 @@ impl Targets {
         asked
     }
 
-    /// What a user must be told beside the answers: that there is no JVM, or that some could not be looked
-    /// at.
+    /// Returns a message to the user beside the answers: that there is no JVM, or that some could not be looked at.
+    /// `None`: there is nothing to say.
     pub(crate) fn remark(&self) -> Option<String> {
         if self.all.is_empty() {
             Some(nobody(self.hidden))

@@ -16,7 +16,7 @@ use super::view::{self, Palette};
 /// Longest time until a poll, a signal or a change of size is seen.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What an event of the terminal means.
+/// The meaning of an event of the terminal.
 enum Pressed {
     Known(Key),
     Interrupt,

@@ -1,4 +1,4 @@
-//! What the page shows of a fleet that Prometheus has recorded: all JVMs together, and each of them.
+//! The page's view of a fleet that Prometheus has recorded: all JVMs together, and each of them.
 //!
 //! One reading of the period answers all of them for [`FRESH`]. It is bounded as that of `heapwarden advise` is: of a
 //! large fleet the accounts of full JVMs alone are read. The documents are bounded too, and count what they leave out.
@@ -39,7 +39,7 @@ pub(super) struct Fleet {
     latest: Mutex<Option<(Instant, Arc<History>)>>,
 }
 
-/// What the page shows of all JVMs, or of one.
+/// The figures that the page shows of all JVMs, or of one.
 #[derive(Debug, Serialize)]
 struct Document {
     source: String,

@@ -1,4 +1,4 @@
-//! What the page shows: agents that are asked, and snapshots that are read once.
+//! The sources of the page: agents that are asked, and snapshots that are read once.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::targets::Targets;
 
 use super::fleet::{Fleet, WHOLE};
 
-/// What the command line names, in its order.
+/// The agents and snapshots that the command line names, in its order.
 #[derive(Debug)]
 pub(super) struct Sources {
     client: Client,
@@ -65,7 +65,7 @@ pub(super) enum Unusable {
 }
 
 impl Sources {
-    /// What the command line names: addresses and files, else a fleet in Prometheus, else this machine's JVMs.
+    /// Finds the addresses and files that the command line names, else a fleet in Prometheus, else this machine's JVMs.
     ///
     /// # Errors
     /// The first that cannot be shown.

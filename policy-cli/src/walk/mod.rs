@@ -22,7 +22,7 @@ use crate::process::printable;
 /// Exit code: no chain was found.
 const NOTHING_FOUND: u8 = 3;
 
-/// What both commands take.
+/// The arguments that both commands take.
 #[derive(Args)]
 struct Common {
     /// The JVM's process id
@@ -76,7 +76,7 @@ pub(crate) struct PathsArguments {
     #[arg(long, value_name = "NAME", conflicts_with = "retired")]
     class: Option<String>,
 
-    /// What holds the class loaders of undeployed services
+    /// Find what holds the class loaders of undeployed services
     #[arg(long)]
     retired: bool,
 }

@@ -109,7 +109,7 @@ pub(super) fn pause(milliseconds: f64) -> String {
     }
 }
 
-/// What was predicted: one figure, or two where other processes may make a difference.
+/// Returns the predicted pause: one figure, or two where other processes may make a difference.
 pub(super) fn predicted(walk: &WalkMade<'_>) -> String {
     let (least, most) = (walk.predicted_pause_ms, walk.most_predicted_pause_ms);
     if most > MUCH * least {

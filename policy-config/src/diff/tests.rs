@@ -1,4 +1,4 @@
-//! What a reload says.
+//! Tests of the lines that a reload logs.
 
 use crate::{Policy, parse};
 

@@ -65,7 +65,7 @@ pub struct LimitedAccount {
 pub struct CheckContext<'a> {
     /// The charges.
     pub ledger: &'a Ledger,
-    /// What allocating threads see.
+    /// The state of each account as allocating threads see it.
     pub gates: &'a Gates,
     /// Bytes of the maximum heap that the latest collection left free.
     pub free_heap_bytes: u64,
@@ -114,8 +114,8 @@ impl CheckContext<'_> {
         (self.max_heap_bytes).saturating_sub(self.free_heap_bytes)
     }
 
-    /// What all requests that a shut door lets in may be charged until the next covering collection, in bytes: the
-    /// limit again at the most, and a quarter of what is free.
+    /// Returns the bytes that all requests which a shut door lets in may be charged until the next covering collection:
+    /// the limit again at the most, and a quarter of what is free.
     fn room_for_allowances(&self, limit_bytes: u64) -> u64 {
         limit_bytes.min(self.free_heap_bytes / 4)
     }
@@ -150,9 +150,9 @@ impl CheckContext<'_> {
 /// The charge of one account in one turn of the enforcer. On the enforcer's thread.
 pub struct AccountCheck {
     spent: u64,
-    /// What it is charged.
+    /// The bytes charged to all purses of the account and not refunded yet.
     pub charged: Estimate,
-    /// What it was ever charged.
+    /// All bytes that the account was ever charged.
     pub allocated_bytes: u64,
     /// The account is near its limit, so its records are read after a collection.
     pub near: bool,
@@ -189,9 +189,9 @@ impl AccountCheck {
         }
     }
 
-    /// What the account is charged of what was born up to `boundary`, the latest epoch whose deaths are all known: what
-    /// its objects left, and none of the garbage since. `None` where that cannot be told because the next deaths may have
-    /// been reported in part; with that garbage, where nothing was noted.
+    /// Returns the part of the account's charge for objects that were born up to `boundary`, the latest epoch whose
+    /// deaths are all known: the objects that are left, and none of the garbage since. `None` where that cannot be told
+    /// because the next deaths may have been reported in part; with that garbage, where nothing was noted.
     pub fn left_after(
         &self,
         context: &CheckContext<'_>,
@@ -283,7 +283,7 @@ impl AccountCheck {
             status.covered_at = Some(now);
             gate.set_allowances(context.room_for_allowances(limit_bytes));
         }
-        // What was let in has let go: the next may, too.
+        // The requests that were let in have let go of memory: the next may, too.
         let fell_bytes = (proved_before.left.bytes).saturating_sub(status.allowed_by.left.bytes);
         let lets_go = fell_bytes > limit_bytes / LET_GO_SHARE;
         let closes = |now: Word, before: Word| now.shut && !before.shut;
@@ -433,7 +433,7 @@ impl AccountCheck {
             status.reserve = None;
             return;
         };
-        // What is only observed, and what a test refuses without evidence, has the limit alone.
+        // An account that is only observed, or that a test refuses without evidence, has the limit alone.
         if !context.enforced || context.test_refuse.is_some() {
             status.reserve = None;
             return;
@@ -528,7 +528,7 @@ impl Suspicion {
     }
 }
 
-/// What is needed when `wait` is over, and when to look again.
+/// Returns `need` if `wait` is over, otherwise none; and when to look again.
 fn after(wait: Duration, need: Need) -> (Need, Duration) {
     match wait.is_zero() {
         true => (need, Duration::from_millis(20)),

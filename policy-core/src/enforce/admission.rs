@@ -67,7 +67,7 @@ const LOOK: Duration = Duration::from_millis(1);
 pub struct Charged {
     /// The purse that was charged.
     pub payer: PurseId,
-    /// What it was charged, in bytes: the weight of the sample.
+    /// The weight of the sample in bytes: so much was charged.
     pub bytes: u64,
     /// The size of the object in bytes.
     pub size_bytes: u64,
@@ -563,7 +563,7 @@ impl<T: CallingThread> AtGate<'_, T> {
         self.thread.is_virtual() || self.thread.is_event_loop()
     }
 
-    /// What the refusal says, as of now.
+    /// Returns the content of the refusal, as the enforcer published it last; if it has not yet, wakes the enforcer.
     fn details(&self) -> Result<Arc<RefusalDetails>, Reason> {
         let details = self.core.enforcement.details.get(self.level.account);
         details.and_then(|details| details.clone()).ok_or_else(|| {

@@ -27,7 +27,7 @@ const GROWTH: f64 = 1.02;
 /// A row ends after so long without an acquittal.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
-/// What is known of the acquittals of one account. On the enforcer's thread.
+/// The latest acquittals of one account in a row. On the enforcer's thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BackOff {
     /// How many in a row acquitted it, and when the latest did.

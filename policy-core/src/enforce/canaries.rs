@@ -34,7 +34,7 @@ struct Planted {
     ahead: bool,
 }
 
-/// What a canary is planted for.
+/// The reason for which a canary is planted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlantedFor {
     /// An open need, which a collection that comes anyway may answer.

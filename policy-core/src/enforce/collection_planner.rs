@@ -61,20 +61,20 @@ const FRUITLESS: Duration = Duration::from_secs(600);
 const SETBACK_REST: Duration = Duration::from_secs(5);
 const SETBACK_DOUBLINGS: u32 = 6;
 
-/// What the enforcer needs to know, the least first.
+/// The evidence that the enforcer lacks, the least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
     /// Nothing.
     None,
-    /// What survives a collection of young memory: moves [`crate::ledger::Epochs::boundary`]. If the
-    /// collector offers no young collections, one of old memory answers it too.
+    /// Which objects survive a collection of young memory: moves [`crate::ledger::Epochs::boundary`]. If the collector
+    /// offers no young collections, one of old memory answers it too.
     Young,
-    /// What survives a collection of old memory: moves [`crate::ledger::Epochs::covered`]. A young
-    /// collection comes first if the collector offers one, because it may be enough.
+    /// Which objects survive a collection of old memory: moves [`crate::ledger::Epochs::covered`]. A young collection
+    /// comes first if the collector offers one, because it may be enough.
     Covering,
 }
 
-/// What to do now.
+/// The action that the enforcer is to take now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Nothing until an event wakes the enforcer, or for so long.
@@ -90,7 +90,7 @@ pub enum Step {
     PutBack,
 }
 
-/// What is known about collections at a step.
+/// The facts about collections at the time of a step.
 #[derive(Debug, Clone, Copy)]
 pub struct CollectorStatus {
     /// The time of the step.
@@ -101,7 +101,7 @@ pub struct CollectorStatus {
     pub boundary: Option<Epoch>,
     /// The youngest epoch of which a collection of old memory has proved the survivors.
     pub covered: Option<Epoch>,
-    /// What `covered` will be once all refunds have arrived; never less than `covered`.
+    /// The value that `covered` will have once all refunds have arrived; never less than `covered`.
     pub proof: Option<Epoch>,
     /// Whether a concurrent cycle has run since the last request; `None` if the kernel does not
     /// show it.
@@ -118,14 +118,14 @@ pub struct Done {
     pub kind: &'static str,
     /// How long it took, by the clock.
     pub took: Duration,
-    /// What the budget was charged: see the module.
+    /// The time that was taken from the budget: see the module.
     pub cost: Duration,
 }
 
 /// Decides which collection to ask for next. See the module. On the enforcer's thread.
 #[derive(Debug, Default)]
 pub struct CollectionPlanner {
-    /// What collections may cost.
+    /// The time that collections may still take.
     pub budget: Budget,
     request: Option<Request>,
     in_flight: Option<InFlight>,
@@ -188,7 +188,7 @@ enum Stage {
 }
 
 impl InFlight {
-    /// What the budget is charged for it, if it took so long by the clock.
+    /// Returns the time that the budget is charged for it, if it took so long by the clock.
     fn cost(&self, took: Duration, collector_time: Option<Duration>) -> Duration {
         match (self.collection, self.collector_time, collector_time) {
             (Collection::Covering(Means::Full), ..) => took,
@@ -214,7 +214,7 @@ fn rest_after(means: Means, took: Duration) -> Duration {
 }
 
 impl CollectionPlanner {
-    /// What to do now. `offer` is what the collector offers now.
+    /// Returns the action to take now. `offer`: the means that the collector offers now.
     pub fn step(&mut self, need: Need, offer: &Offer, status: &CollectorStatus) -> Step {
         self.follow_in_flight(need, status);
         if self.flag_changed && (self.flag_has_done(status.now) || self.has_its_proof(status.proof))

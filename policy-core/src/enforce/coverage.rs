@@ -16,7 +16,7 @@ use crate::identity::directory::Directory;
 use crate::ledger::Ledger;
 use crate::snapshot::UNACCOUNTED;
 
-/// What applications may take to start, and to come back after a redeployment.
+/// The time that applications have to start, and to come back after a redeployment.
 pub const START_UP: Duration = Duration::from_secs(60);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -44,7 +44,7 @@ impl Lasting {
     }
 }
 
-/// What was seen so far. On the enforcer's thread.
+/// The limits that have bound nobody so far, and how much the log has told of them. On the enforcer's thread.
 #[derive(Debug, Default)]
 pub struct Coverage {
     policy: Option<Arc<Policy>>,

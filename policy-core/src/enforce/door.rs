@@ -62,7 +62,7 @@ pub const MS_OF_LIMIT: u64 = HEAVY_SHARE * LONGEST_PAUSE_MS;
 pub const LONGEST_HEAVY_PAUSE_MS: u64 = 6_400;
 /// 503, the answer of a door of which the policy says nothing else.
 pub(super) const UNAVAILABLE: u16 = 503;
-/// What a client is told to wait while a probe is inside, in milliseconds: longer if it is heavy already.
+/// A client is told to wait so long while a probe is inside, in milliseconds; longer if the probe is heavy already.
 const BUSY_RETRY_MS: u64 = 1_000;
 
 pub(super) const BUSY: u64 = 1 << 62;
@@ -73,7 +73,7 @@ const UNTIL: u64 = STEP - 1;
 const LIGHT_STEPS: u64 = 2;
 const _: () = assert!(FIRST_PAUSE_MS << LIGHT_STEPS == LIGHT_PAUSE_MS);
 
-/// What a request is answered.
+/// The door's answer to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// It goes in.
@@ -111,7 +111,7 @@ impl Request<'_> {
     }
 }
 
-/// What was charged while a probe was inside.
+/// The charges while a probe was inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProbeCharges {
     /// To the account, by all threads, in bytes.
@@ -239,7 +239,7 @@ impl Door {
     }
 }
 
-/// What a policy says about the door of an account.
+/// The part of a policy that rules the door of an account.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DoorRules {
     /// The reserve: in-flight requests and background threads may use this share of the limit beyond it, of

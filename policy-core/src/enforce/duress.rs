@@ -15,8 +15,8 @@
 //!    divided by its priority. As many are refused as would end the shortage by what they hold beyond their limits;
 //!    each further covering collection that still shows duress adds one.
 //!
-//! What is read is garbage and all: the free bytes of the heap as the JVM reports them. After a pause that is some time
-//! later, so what accounts near their limits were charged since is taken for free.
+//! Readings count garbage as used: they take the free bytes of the heap as the JVM reports them. One after a pause
+//! comes some time later, so what accounts near their limits were charged since the pause counts as free.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ use crate::ports::CollectorKind;
 
 /// The heap is short below one part in so many.
 const TENTH: u64 = 10;
-/// What suspects can take counts up to one part in so many.
+/// The memory that suspects can take counts up to one part in so many of the heap.
 const MOST: u64 = 2;
 /// The same with a concurrent collector.
 const MOST_CONCURRENT: u64 = 4;
@@ -72,7 +72,7 @@ pub struct Reading {
 pub struct Duress {
     readings: VecDeque<Reading>,
     figures: Figures,
-    /// What suspects can take in [`EVIDENCE`], however much that is.
+    /// The bytes that suspects can take in [`EVIDENCE`], without an upper bound.
     wanted_bytes: u64,
 }
 
@@ -163,8 +163,8 @@ fn window(kind: Option<CollectorKind>) -> Duration {
     }
 }
 
-/// What an account is charged in a second, in bytes: it was `charged_bytes` in `passed`. Zero while too little time has
-/// passed.
+/// Returns the bytes that an account is charged in a second: it was `charged_bytes` in `passed`. Zero while too little
+/// time has passed.
 pub fn pace_bytes(charged_bytes: u64, passed: Duration) -> u64 {
     const LEAST: Duration = Duration::from_millis(5);
     if passed < LEAST {
@@ -176,7 +176,7 @@ pub fn pace_bytes(charged_bytes: u64, passed: Duration) -> u64 {
 /// An account that is over its limit, as [`victims`] compares it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Beyond {
-    /// What it holds beyond its limit, in bytes.
+    /// The bytes that it holds beyond its limit.
     pub excess_bytes: u64,
     /// Its priority in the policy; more than zero.
     pub priority: f64,

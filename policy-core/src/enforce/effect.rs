@@ -25,7 +25,7 @@ pub const MANY: u64 = 16;
 /// How long the log waits for the name of the frame that bars.
 const NAMED_WITHIN: Duration = Duration::from_secs(3);
 
-/// What bars the refusals of an account.
+/// The reason for which refusals do not stop an account, and the frame that bars them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ineffective {
     /// The most frequent reason.
@@ -43,7 +43,7 @@ pub struct Effect {
     found: Option<Ineffective>,
 }
 
-/// What was counted before a time.
+/// The counts of an account at the beginning of a stretch of [`AFTER`].
 #[derive(Debug)]
 struct Window {
     since: Instant,
@@ -98,7 +98,7 @@ impl Effect {
         }
     }
 
-    /// What bars the account's refusals, if they have hardly any effect.
+    /// Returns the reason and the frame that bar the account's refusals, if they have hardly any effect.
     pub fn ineffective(&self) -> Option<&Ineffective> {
         self.found.as_ref()
     }
@@ -117,7 +117,8 @@ impl Effect {
         }
     }
 
-    /// What to tell now, once for each time that it begins: when the frame is known, or after a moment.
+    /// Returns the finding to be logged now, once for each time that it begins: when the frame is known, or after a
+    /// moment.
     pub fn tell(&mut self, now: Instant) -> Option<&Ineffective> {
         let found = self.found.as_mut()?;
         let is_late = now.saturating_duration_since(found.since) >= NAMED_WITHIN;

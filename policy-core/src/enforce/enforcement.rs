@@ -14,11 +14,11 @@ use super::refusal_details::RefusalDetailsTable;
 use super::refused_places::RefusedPlace;
 use super::routes::Routes;
 
-/// What the enforcement of limits shares between threads. See each field for who may use it.
+/// The parts of the enforcement of limits that threads share. See each field for who may use it.
 pub struct Enforcement {
-    /// What allocating threads see of limits. Lock-free.
+    /// The accounts' limits as allocating threads see them. Lock-free.
     pub gates: Gates,
-    /// What refusals say. Lock-free; the enforcer writes it.
+    /// The contents of refusals. Lock-free; the enforcer writes them.
     pub details: RefusalDetailsTable,
     /// How often the log told of threads that a refusal ended. Any thread that ends.
     pub killed_threads: KilledThreads,
@@ -46,7 +46,7 @@ pub struct Status {
     pub door: DoorState,
     /// Its reserve in bytes, if it has a door.
     pub reserve_bytes: Option<u64>,
-    /// What bars its refusals, if they do not stop it.
+    /// The reason and the frame that bar its refusals, if they do not stop it.
     pub ineffective: Option<Ineffective>,
     /// Where it was refused, or would have been, most frequent first.
     pub places: Vec<RefusedPlace>,

@@ -1,4 +1,4 @@
-//! What the log says about limits. Tenants cannot flood it.
+//! The lines of the log about limits. Tenants cannot flood it.
 //!
 //! # Rules
 //! At most one line of each kind per account every `PAUSE`, and at most `MOST_PER_MINUTE` lines

@@ -59,10 +59,10 @@ const JANITOR_PAUSES_WHILE_BUSY: u32 = 4;
 /// The shortest time between two lines of the log that tell of duress.
 const DURESS_TOLD: Duration = Duration::from_secs(60);
 
-/// What the thread that enforces limits carries from turn to turn. Owned by that thread.
+/// The state that the thread which enforces limits carries from turn to turn. Owned by that thread.
 pub struct Enforcer {
     planted: Option<Epoch>,
-    /// What was already gone at the last pass.
+    /// The counts of loaders, classes, scopes and policies that were gone or replaced at the last pass.
     seen: Seen,
     /// The confirmed boundary, and when it last moved.
     reported: (Option<Epoch>, Instant),
@@ -147,7 +147,8 @@ impl Enforcer {
         let until_allowed = self.evidence.budget().wait(now);
         let allowed_ms = (jvm.uptime_ms()).saturating_add(until_allowed.as_millis() as u64);
         core.enforcement.set_evidence_allowed_ms(allowed_ms);
-        // What survived the latest collection first: what a suspect is expected to keep follows from it.
+        // First the accounts, with the survivors of the latest collection: the bytes that a suspect is expected to keep
+        // follow from them.
         let before = self.duress.figures();
         let kind = self.evidence.known_kind();
         let (mut need, mut again) = self.limited_accounts.turn(core, jvm, now, before, kind);
@@ -199,7 +200,8 @@ impl Enforcer {
         if let Some(covered) = covered.filter(|_| self.heap_check.is_due(covered, jvm.now()))
             && let Some(used_bytes) = jvm.used_bytes()
         {
-            // What was read after a pause of a later epoch bounds what was born up to then as well, and has less garbage.
+            // A reading after a pause of a later epoch bounds the objects born up to then as well, and has less
+            // garbage.
             let is_later = self.used_read_in > Some(covered);
             let after_pause = core.heap.used_after_gc_bytes();
             let heap_bytes = if is_later && after_pause > 0 {

@@ -58,14 +58,14 @@ pub struct Evaluation {
     scanned: (Option<Epoch>, Option<Epoch>),
     /// Until then only a covering collection, or duress, lets the records be read again.
     scan_again: Option<Instant>,
-    /// What accounts want of the sampling interval.
+    /// The reasons why accounts want finer samples.
     wants: Wants,
     /// The boundary at the latest turn.
     collected: Option<Epoch>,
     /// The covering proof that was there when duress began, or when it last chose one account more, and how many more
     /// it chose.
     pressed: Option<(Option<Epoch>, usize)>,
-    /// What the suspects can take until the next evidence, in bytes.
+    /// The bytes that the suspects can take until the next evidence.
     wanted_bytes: u64,
     /// The log's rate limits.
     pub log: EnforcementLog,
@@ -77,13 +77,13 @@ impl Evaluation {
         &self.limited
     }
 
-    /// What accounts want of the sampling interval, as of the latest turn.
+    /// Returns the reasons why accounts want finer samples, as of the latest turn.
     pub fn wants(&self) -> Wants {
         self.wants
     }
 
-    /// What the accounts that are suspect, or over and not refused, can take until the next evidence, in bytes, as of
-    /// the latest turn.
+    /// Returns the bytes that the accounts which are suspect, or over and not refused, can take until the next
+    /// evidence, as of the latest turn.
     pub fn wanted_bytes(&self) -> u64 {
         self.wanted_bytes
     }
@@ -339,12 +339,12 @@ impl Evaluation {
     }
 }
 
-/// What a pass over the records has found of one account.
+/// The survivors of one account, summed up in a pass over the records.
 #[derive(Debug, Clone, Copy, Default)]
 struct Survived {
-    /// What survived any collection.
+    /// The sum of the records that survived any collection.
     any: Estimate,
-    /// What survived a covering one.
+    /// The sum of those that survived a covering one.
     covering: Estimate,
     found: Found,
 }
@@ -355,7 +355,7 @@ impl Survived {
         self.found = survivors.found(purses);
         let of_records = survivors.live(purses).variance;
         let stated = survivors.live_variance(ledger, purses);
-        // What is passed over may be of any age, so both lack as much of it.
+        // The objects that were passed over may be of any age, so both sums lack as much of them.
         for sum in [&mut self.any, &mut self.covering] {
             let variance = (sum.variance.saturating_add(stated)).saturating_sub(of_records);
             sum.variance = widened(ledger, variance);

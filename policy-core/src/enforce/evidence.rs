@@ -258,7 +258,7 @@ impl Evidence {
         self.collector.map(|collector| collector.kind)
     }
 
-    /// What is known of the collector; `None` while the heap has no room to find out.
+    /// Returns the properties of the collector; `None` while the heap has no room to find out.
     pub fn collector(&mut self, core: &Core, jvm: &dyn Jvm) -> Option<CollectorInfo> {
         if self.collector.is_none() && core.heap.free_bytes(jvm) >= ROOM {
             self.know_the_collector(core, jvm);

@@ -21,7 +21,8 @@ const LEAST: u64 = 4;
 /// For how long an account that grew is taken to grow still.
 const STAYS: Duration = Duration::from_secs(20);
 
-/// What is known of one account. On the enforcer's thread.
+/// The least that one account has held after collections since it last grew, and when that was. On the enforcer's
+/// thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Filling {
     /// `None` before the first collection: what an account holds when it gets its limit is no growth.

@@ -60,7 +60,7 @@ pub const MOST_REASONS: usize = 32;
 #[cfg(loom)]
 pub const MOST_REASONS: usize = 2;
 
-/// What the enforcer says through a gate, without the serial number.
+/// The state of an account and its limit, as the enforcer sets it at a gate; without the serial number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Word {
     /// The account has a limit.
@@ -112,7 +112,7 @@ pub enum Due {
     Overdrawn,
 }
 
-/// What a charge met at the gate.
+/// The outcome of a charge at the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Passage {
     /// This charge crossed the trip: wake the enforcer.
@@ -121,7 +121,7 @@ pub struct Passage {
     pub due: Option<Due>,
 }
 
-/// What became of charges that were due, taken out of a gate.
+/// The numbers of due charges by their outcome, and of requests and threads that were stopped, taken out of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Errors thrown.
@@ -134,7 +134,7 @@ pub struct Counts {
     pub admission_refusals: u64,
     /// Threads that ended with an uncaught refusal. No gate counts them: their errors name the account.
     pub threads_killed: u64,
-    /// What enforcement made threads and requests wait, in milliseconds.
+    /// The time that enforcement made threads and requests wait, in milliseconds.
     pub waited_ms: u64,
 }
 
@@ -176,7 +176,8 @@ pub struct Gate {
     limit_bytes: AtomicU64,
     masked_bytes: AtomicU64,
     graced_bytes: AtomicU64,
-    /// What requests that the door let in were charged since the latest covering collection, and what they may be.
+    /// The bytes that requests which the door let in were charged since the latest covering collection, and the most
+    /// that they may be.
     allowed_bytes: AtomicU64,
     most_allowed_bytes: AtomicU64,
     refusals: AtomicU64,
@@ -187,9 +188,9 @@ pub struct Gate {
     door: Door,
     /// `spent` when the latest probe was let in.
     probe_begun: AtomicU64,
-    /// What the thread of the latest probe was charged while that was inside.
+    /// The bytes that the thread of the latest probe was charged while that was inside.
     probe_own_bytes: AtomicU64,
-    /// What the work that was let in as the latest probe has used of its allowance, on all its threads.
+    /// The bytes of its allowance that the work which was let in as the latest probe has used, on all its threads.
     probe_allowed_bytes: AtomicU64,
     notes: [Note; NOTES],
 }
@@ -274,8 +275,8 @@ impl Gate {
         word.limited && word.enforced && word.shut
     }
 
-    /// What a new request is answered. `lets_go`: its method says that it lets memory go. `now_ms` is the
-    /// uptime. Counts it if it is turned away.
+    /// Answers a new request. `lets_go`: its method says that it lets memory go. `now_ms` is the uptime. Counts it if
+    /// it is turned away.
     pub fn knock(&self, now_ms: u64, lets_go: bool) -> Answer {
         match self.asks() {
             true => self.probe_or_turn_away(now_ms, lets_go),
@@ -324,7 +325,7 @@ impl Gate {
             .fetch_add(charged_bytes, Ordering::Relaxed);
     }
 
-    /// What was charged since the latest probe was let in.
+    /// Returns the charges since the latest probe was let in.
     fn probe_charges(&self) -> ProbeCharges {
         let begun = self.probe_begun.load(Ordering::Relaxed);
         ProbeCharges {
@@ -457,7 +458,7 @@ impl Gate {
         spend(&self.graced_bytes, charged_bytes, most_bytes)
     }
 
-    /// What one request that the door lets in may be charged before it can be refused, in bytes. Any thread.
+    /// Returns the bytes that one request which the door lets in may be charged before it can be refused. Any thread.
     pub fn allowance_bytes(&self) -> u64 {
         allowance_bytes(self.limit_bytes.load(Ordering::Relaxed))
     }

@@ -60,8 +60,8 @@ pub const WAIT_MS: u64 = 2_000;
 pub const WAITS_MS: u64 = 5_000;
 /// The longest wait at one allocation until its place is looked up.
 pub const FIND_OUT_MS: u64 = 100;
-/// What a thread whose waits are used up may be charged: 4 MiB a second. A thread without a unit of work
-/// as well.
+/// A thread whose waits are used up may be charged so many bytes in a millisecond: 4 MiB a second. A thread without a
+/// unit of work as well.
 pub const SLOW_BYTES_PER_MS: u64 = 4 << 10;
 /// For so much of the thread's CPU time after a throw, small allocations may be the VM's own (rule 6).
 pub const ECHO_CPU: Duration = Duration::from_millis(2);
@@ -75,19 +75,19 @@ pub const ECHO_SAMPLES: u32 = 2;
 /// More samples pass if they are light, up to this charge in total.
 pub const ECHO_BYTES: u64 = 16 << 10;
 
-/// What one request that a shut door has let in may be charged before it can be refused: 1 MiB, or a part of the
-/// limit if that is more.
+/// Returns the bytes that one request which a shut door has let in may be charged before it can be refused: 1 MiB, or a
+/// part of the limit if that is more.
 pub fn allowance_bytes(limit_bytes: u64) -> u64 {
     (limit_bytes / 32).max(1 << 20)
 }
 
-/// What all graces of an account that is over its limit may let through until it has recovered: a
+/// Returns the bytes that all graces of an account that is over its limit may let through until it has recovered: a
 /// sixteenth of its limit, but the graces of a few threads in any case.
 pub fn account_grace_bytes(limit_bytes: u64) -> u64 {
     (limit_bytes / 16).max(4 * GRACE_BYTES)
 }
 
-/// What a native thread remembers of its refusals. All zero at first.
+/// A native thread's memory of its latest refusal, its waits and its allowance. All zero at first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Grace {
     account: u32,
@@ -104,7 +104,7 @@ pub struct Grace {
     waited_for: u32,
     /// Charges without a unit of work that the thread has not been slowed for yet.
     unpaid_bytes: u64,
-    /// What the request that a door let in has used of its allowance (rule 10), and of which account.
+    /// The bytes that the request which a door let in has used of its allowance (rule 10), and of which account.
     allowed_bytes: u64,
     allowed_for: u32,
     /// Of a thread without a unit of work (rule 7).
@@ -254,8 +254,8 @@ impl Grace {
         self.waited_ms += ms.max(1);
     }
 
-    /// What is left of the grace in bytes, the serial number of the word last waited for, and how
-    /// many milliseconds the thread has waited for it.
+    /// Returns the bytes that are left of the grace, the serial number of the word last waited for, and how many
+    /// milliseconds the thread has waited for it.
     #[cfg(test)]
     pub(crate) fn accounts(&self) -> (u64, u32, u64) {
         (self.left_bytes, self.waited_for, self.waited_ms)

@@ -23,7 +23,7 @@ const TOLD: Duration = Duration::from_secs(60);
 /// The time between two collections that are asked for while the finding stands.
 const ASKED: Duration = Duration::from_secs(60);
 
-/// What is known of the sum between two turns. On the enforcer's thread.
+/// The judgement on the sum of all accounts, and when to look, to ask and to tell again. On the enforcer's thread.
 #[derive(Debug, Default)]
 pub struct HeapCheck {
     judged: Judged,
@@ -38,7 +38,7 @@ pub struct HeapCheck {
 }
 
 impl HeapCheck {
-    /// What the readings so far say.
+    /// Returns the judgement on the readings so far.
     pub fn judged(&self) -> Judged {
         self.judged
     }

@@ -26,14 +26,14 @@ impl Core {
         gate.is_some_and(Gate::asks)
     }
 
-    /// What a request for the service of `payer` is answered; counts it if it is turned away. Takes no lock.
-    /// On the thread of the request.
+    /// Answers a request for the service of `payer`; counts it if it is turned away. Takes no lock. On the thread of
+    /// the request.
     pub fn knock(&self, payer: PurseId, request: Request<'_>, now_ms: u64) -> Answer {
         self.answer(payer, request, now_ms, Gate::asks, Gate::knock)
     }
 
-    /// What a program is answered that asks whether to take on new work for the account of `payer`; counts
-    /// it if it is turned away. `payer` is what [`Core::refuser`] found. Takes no lock. Any thread.
+    /// Answers a program that asks whether to take on new work for the account of `payer`; counts the work if it is
+    /// turned away. `payer` is the purse that [`Core::refuser`] found. Takes no lock. Any thread.
     pub fn ask(&self, payer: PurseId, request: Request<'_>, now_ms: u64) -> Answer {
         self.answer(payer, request, now_ms, Gate::refuses, Gate::ask)
     }

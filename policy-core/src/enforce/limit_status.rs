@@ -1,4 +1,4 @@
-//! What is known of each account that has a limit: its state, its proofs and its counters.
+//! The status of each account that has a limit: its state, its proofs and its counters.
 //!
 //! The enforcer writes it and reports read it, under one lock. Allocating threads never touch it:
 //! they only see their [`super::gate`].
@@ -45,11 +45,11 @@ pub struct LimitStatus {
     pub since: Option<Instant>,
     /// When it became suspect, until there is a verdict.
     suspected: Option<Instant>,
-    /// What survived any collection.
+    /// The bytes that survived any collection, as proved by the latest.
     pub survived: Proof,
-    /// What survived a collection of old memory.
+    /// The bytes that survived a collection of old memory, as proved by the latest.
     pub covered: Proof,
-    /// What the latest pass over the records found of its thinned arrays, for the error of its charge.
+    /// The findings of the latest pass over the records about its thinned arrays, for the error of its charge.
     pub found: Found,
     /// The share of its allocations that survives a collection.
     pub survival: Survival,
@@ -69,7 +69,7 @@ pub struct LimitStatus {
     pub back_off: BackOff,
     /// Whether it grows towards its limit.
     pub filling: Filling,
-    /// What is known of its reserve, if it has a door.
+    /// The state of its reserve, if it has a door.
     pub reserve: Option<ReserveStatus>,
     /// When the latest proof by a collection of old memory was seen.
     pub covered_at: Option<Instant>,
@@ -87,9 +87,9 @@ pub struct LimitStatus {
     pub binds: bool,
     /// The covering proof that allowances were last given for.
     pub allowed_by: Proof,
-    /// What its gate had counted, and when.
+    /// When its pace was last measured, and the bytes that its gate had counted then.
     paced: Option<(Instant, u64)>,
-    /// What it is charged in a second, in bytes.
+    /// The bytes that it is charged in a second.
     pub pace_bytes: u64,
     /// Since when its threads wait for a verdict.
     held_at: Option<Instant>,
@@ -212,7 +212,7 @@ impl LimitStatus {
         self.binds && self.reserve.is_some() && matches!(self.phase, Phase::Over { .. })
     }
 
-    /// What it holds beyond its limit, in bytes; `None` if it is not over it.
+    /// Returns the bytes that it holds beyond its limit; `None` if it is not over it.
     pub fn excess_bytes(&self) -> Option<u64> {
         let Phase::Over { limit_bytes } = self.phase else {
             return None;
@@ -227,8 +227,8 @@ impl LimitStatus {
         self.survival.is_of_garbage() && !self.filling.grew_within(GREW, now)
     }
 
-    /// What it may take until the next evidence, in bytes, if nothing stops it: 0 of an account that is below its
-    /// limit, is refused, or makes garbage.
+    /// Returns the bytes that it may take until the next evidence if nothing stops it: 0 of an account that is below
+    /// its limit, is refused, or makes garbage.
     pub fn wanted_bytes(&self, now: Instant) -> u64 {
         if self.phase == Phase::Open || self.is_refused() || self.makes_garbage(now) {
             return 0;

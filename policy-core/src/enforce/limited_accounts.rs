@@ -117,17 +117,17 @@ impl LimitedAccounts {
         self.evaluation.limited()
     }
 
-    /// What accounts want of the sampling interval, as of the latest turn.
+    /// Returns the reasons why accounts want finer samples, as of the latest turn.
     pub fn wants(&self) -> Wants {
         self.evaluation.wants()
     }
 
-    /// What suspects can take until the next evidence, in bytes, as of the latest turn.
+    /// Returns the bytes that suspects can take until the next evidence, as of the latest turn.
     pub fn wanted_bytes(&self) -> u64 {
         self.evaluation.wanted_bytes()
     }
 
-    /// What accounts near their limits were charged since the latest pause ended, in bytes.
+    /// Returns the bytes that accounts near their limits were charged since the latest pause ended.
     pub fn charged_since_pause_bytes(&self, core: &Core) -> u64 {
         let latest = core.ledger.epochs().current().get().checked_sub(1);
         let Some(latest) = latest.map(Epoch::new) else {

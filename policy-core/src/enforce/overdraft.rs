@@ -59,7 +59,7 @@ pub struct Marks {
     pub stop_bytes: u64,
 }
 
-/// What the marks are computed from.
+/// The figures that the marks are computed from.
 #[derive(Debug, Clone, Copy)]
 pub struct MarkInputs {
     /// The account's limit.
@@ -70,7 +70,7 @@ pub struct MarkInputs {
     pub left_bytes: u64,
     /// The share of its allocations that survives a collection.
     pub survival: Survival,
-    /// What the latest collection left free of the maximum heap.
+    /// Bytes of the maximum heap that the latest collection left free.
     pub free_heap_bytes: u64,
     /// The sampling interval.
     pub interval_bytes: u64,

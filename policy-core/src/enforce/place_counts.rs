@@ -101,7 +101,7 @@ pub struct PlaceCounts {
     elsewhere: AtomicU64,
 }
 
-/// What was taken out of the counts of an account.
+/// The refusals taken out of the counts of an account, by place.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Drained {
     /// Refusals at places that have names.
@@ -186,7 +186,7 @@ impl PlaceCounts {
         drained
     }
 
-    /// What was counted and not taken out yet.
+    /// Returns the number of refusals that were counted and not taken out yet.
     pub fn pending(&self) -> u64 {
         let counts = self.slots().map(|slot| slot.count.load(Ordering::Relaxed));
         counts.sum::<u64>() + self.elsewhere.load(Ordering::Relaxed)

@@ -7,7 +7,7 @@ use policy_config::PackagePattern;
 #[cfg(test)]
 use super::place_counts::PlaceKey;
 
-/// What a thread does while a unit of work is on its stack.
+/// Whether a thread, while a unit of work is on its stack, serves a request or works in the background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Work {
     /// A job, a task, a thread of its own.
@@ -57,7 +57,7 @@ pub struct PlaceName {
     pub entry: MethodName,
     /// The method with which the unit of work begins; `None` for a scope.
     pub unit: Option<MethodName>,
-    /// What the thread does.
+    /// Whether the thread serves a request or works in the background.
     pub work: Work,
     /// The entry is code that only passes calls on.
     pub passes_on: bool,

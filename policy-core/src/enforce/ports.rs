@@ -17,7 +17,7 @@ pub trait Jvm: Clock + Heap + Collector + Canaries + Sampler + References + Refu
 
 impl<T: Clock + Heap + Collector + Canaries + Sampler + References + RefusalReports> Jvm for T {}
 
-/// What allocating threads have noted of refusals, with names. On the enforcer's thread.
+/// The notes of allocating threads about refusals, with names. On the enforcer's thread.
 pub trait RefusalReports {
     /// The next refusal that the log must report, with the names of its thread and method.
     fn take_refusal(&self) -> Option<LoggedRefusal>;
@@ -50,7 +50,7 @@ pub struct NewPlace {
 
 /// A refusal as the log reports it.
 pub struct LoggedRefusal {
-    /// What the error said.
+    /// The account, the limit and the figures that the error stated.
     pub details: Arc<RefusalDetails>,
     /// Whether the error was thrown; otherwise it was only counted.
     pub thrown: bool,
@@ -135,7 +135,7 @@ pub trait CallingThread {
     fn judge(&mut self, level: Level, needs_entrance: bool) -> Result<Self::Place, Barred>;
     /// Whether the program has asked not to be refused here.
     fn is_masked(&mut self) -> bool;
-    /// What the native thread remembers of its refusals.
+    /// Returns the native thread's memory of its refusals.
     fn grace(&mut self) -> Grace;
     /// Stores it for the native thread.
     fn remember(&mut self, grace: Grace);

@@ -1,5 +1,4 @@
-//! What a refusal says: account, limit and figures. The enforcer publishes it for the threads that
-//! are refused.
+//! The content of a refusal: account, limit and figures. The enforcer publishes it for the threads that are refused.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use crate::sync::places;
 
 use super::place_counts::PlaceCounts;
 
-/// What a refusal for one account says.
+/// The content of a refusal for one account, and the answers of the account's doors.
 pub struct RefusalDetails {
     /// The account's name.
     pub account: Arc<str>,

@@ -69,7 +69,7 @@ impl Estimate {
     }
 }
 
-/// What survived of the charges born up to an epoch, as proved by a collection.
+/// The bytes that survived of the charges born up to an epoch, as proved by a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Proof {
     /// The youngest epoch proved; `None` before the first collection.
@@ -84,7 +84,7 @@ impl Proof {
     }
 }
 
-/// What is known of an account at one check.
+/// The facts about an account at one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Observation {
     /// The limit in bytes, if there is one.
@@ -93,9 +93,9 @@ pub struct Observation {
     pub epoch: Epoch,
     /// The account's charge, which contains garbage.
     pub charged: Estimate,
-    /// What survived any collection.
+    /// The bytes that survived any collection.
     pub survived: Proof,
-    /// What survived a collection that covers old memory too.
+    /// The bytes that survived a collection that covers old memory too.
     pub covered: Proof,
 }
 

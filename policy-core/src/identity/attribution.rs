@@ -26,7 +26,7 @@ use crate::ledger::PurseId;
 /// How many frames are looked at per sample, at most. A deeper stack is recursion.
 pub const MOST_FRAMES: usize = 1024;
 
-/// What one frame says about ownership.
+/// The owner of one frame's code, which says who may pay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Claim {
     /// Code of no account: the JDK, the container, unmatched code.
@@ -40,7 +40,7 @@ pub enum Claim {
     Program(PurseId),
 }
 
-/// What the context class loader of a thread names.
+/// The owner that the context class loader of a thread names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Context {
     /// Nobody.
@@ -77,7 +77,7 @@ pub struct Scope {
     pub service: Option<PurseId>,
 }
 
-/// What the rule may ask the allocating thread. Each question costs time.
+/// The questions that the rule may ask the allocating thread. Each of them costs time.
 pub trait AllocatingThread {
     /// The scope that the program has opened on this thread.
     fn scope(&mut self) -> Option<Scope>;
@@ -89,7 +89,7 @@ pub trait AllocatingThread {
     fn account_of(&self, purse: PurseId) -> u32;
 }
 
-/// What the policy in force needs to know.
+/// The facts about policy and loaders on which it depends how far the rule must look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Needs {
     /// The policy has package accounts: frames decide before the context loader does.

@@ -50,7 +50,7 @@ impl Side {
     }
 }
 
-/// What kind of thing the instances of a class are.
+/// The sort of objects that the instances of a class are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum Kind {
@@ -240,7 +240,8 @@ impl Classes {
         }
     }
 
-    /// What the instances of the class are; unknown until the metadata thread has named the class.
+    /// Returns the sort of objects that the instances of the class are; unknown until the metadata thread has named the
+    /// class.
     pub fn kind(&self, id: ClassId) -> Kind {
         self.entry(id).map_or(Kind::Unknown, |e| {
             Kind::unpack(e.kind.load(Ordering::Relaxed))

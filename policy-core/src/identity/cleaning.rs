@@ -36,7 +36,7 @@ use super::loaders::LoaderId;
 /// give back so that another one follows soon.
 const MANY: usize = 1_000;
 
-/// What the last pass has seen and done.
+/// The counters that the last pass has seen, and its results.
 #[derive(Debug, Default)]
 pub struct Seen {
     loaders: u32,

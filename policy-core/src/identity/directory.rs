@@ -43,7 +43,7 @@ const LEAST_ROOM: usize = 1024;
 /// How many parents of a loader are followed to its service.
 const MOST_PARENTS: u32 = 8;
 
-/// What the loader thread has found out about a loader.
+/// The finding of the loader thread about a loader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoaderIdentity {
     /// Not named yet.
@@ -58,11 +58,11 @@ pub enum LoaderIdentity {
     Nobody,
 }
 
-/// What is known of a loader.
+/// A class loader: its purse, its service, and whether it is gone.
 pub struct Loader {
     /// Its own purse; the reserved one if all were in use.
     pub purse: PurseId,
-    /// What it was found to be.
+    /// The finding of the loader thread about it.
     pub identity: LoaderIdentity,
     /// The container has stopped the service, or a newer deployment has replaced it.
     pub retired: bool,
@@ -98,7 +98,7 @@ pub enum RoutesOf {
 /// An account: a name with purses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Account {
-    /// What it stands for.
+    /// Whether it stands for a service, for packages, for a library or for a scope.
     pub kind: Kind,
     /// The service's own name; empty for other kinds.
     pub service: String,
@@ -124,7 +124,7 @@ pub struct Departed {
     pub allocated_bytes: u64,
     /// Objects ever charged to them.
     pub allocated_objects: u64,
-    /// What inserted code has counted for them.
+    /// The allocations that inserted code has counted for them.
     pub exact: Exact,
     stamp: u64,
 }
@@ -229,7 +229,7 @@ impl Directory {
         }
     }
 
-    /// What is known of a loader; `None` if it was never entered.
+    /// Returns the entry of a loader; `None` if it was never entered.
     pub fn loader(&self, id: LoaderId) -> Option<&Loader> {
         self.loaders.get(&id)
     }

@@ -44,7 +44,7 @@ impl LoaderId {
     pub const BOOT: LoaderId = LoaderId(0);
 }
 
-/// What is known of a loader.
+/// The owner of a loader, and the purse that charges through it go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoaderOwner {
     /// Not named yet; charges go to its own purse.
@@ -164,7 +164,7 @@ impl Loaders {
         (entry.state.generation() == tag.generation()).then_some(LoaderId(tag.index()))
     }
 
-    /// What is known of the loader; `Nobody` for an unknown one. Any thread.
+    /// Returns the owner of the loader; `Nobody` for an unknown one. Any thread.
     #[inline]
     pub fn owner(&self, id: LoaderId) -> LoaderOwner {
         if id == LoaderId::BOOT {

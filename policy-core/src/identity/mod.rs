@@ -119,8 +119,8 @@ impl Identity {
         }
     }
 
-    /// What the policy in force needs to know, and which side holds its classification. Two loads; any
-    /// thread.
+    /// Returns the needs of the rule under the policy in force, and the side that holds its classification. Two loads;
+    /// any thread.
     pub fn view(&self) -> (Needs, Side) {
         let view = self.view.load(Ordering::Acquire);
         let needs = Needs {

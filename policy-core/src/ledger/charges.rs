@@ -6,7 +6,7 @@ use crate::sampling::{Charge, IntervalId};
 /// A power of two.
 const PLACES: usize = 64;
 
-/// What the latest record of each place was charged with.
+/// The size, the interval and the charge of the latest record of each place.
 pub(super) struct Charges([Option<(u64, IntervalId, Charge)>; PLACES]);
 
 impl Default for Charges {

@@ -33,7 +33,7 @@ const PROBES: usize = 8;
 /// Native memory that all class tables together may take, in bytes.
 pub const MAX_CLASS_TABLE_BYTES: u64 = 64 << 20;
 
-/// What is left of [`MAX_CLASS_TABLE_BYTES`]; shared by the purses of one ledger.
+/// The bytes taken of [`MAX_CLASS_TABLE_BYTES`] so far; shared by the purses of one ledger.
 #[derive(Debug)]
 pub(crate) struct Budget {
     used_bytes: AtomicU64,
@@ -66,7 +66,7 @@ impl Budget {
     }
 }
 
-/// What was ever allocated of one class.
+/// The sum of all allocations ever made of one class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClassTotals {
     /// Bytes.

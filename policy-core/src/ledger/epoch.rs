@@ -88,10 +88,9 @@
 //! ended e, thus in the same young cycle as the canary or an earlier one; young collections
 //! promote by age; the canary had become old before S, so all of that had too.
 //!
-//! What it does *not* prove: a dead old object keeps the young ones it refers to alive
-//! through S, and G1 takes what survives S in young memory, with all that it refers to, for
-//! live in this cycle. Such garbage goes in the next. And an object that the program lets
-//! go after S stays charged until then.
+//! It does *not* prove that all garbage is gone: a dead old object keeps the young ones it refers to alive through S,
+//! and G1 takes what survives S in young memory, with all that it refers to, for live in this cycle. Such garbage goes
+//! in the next. And an object that the program lets go after S stays charged until then.
 //!
 //! Nothing here blocks; [`Epochs::gc_finished`] is one atomic add, fit for a callback
 //! inside the pause.
@@ -296,7 +295,7 @@ impl Epochs {
     }
 }
 
-/// What [`QuietWindow::observe`] says.
+/// The answer of [`QuietWindow::observe`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quiet {
     /// Look again.

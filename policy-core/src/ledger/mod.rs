@@ -382,7 +382,7 @@ impl Ledger {
         }
     }
 
-    /// What a record is charged with.
+    /// Returns the charge of a record, which follows from its size and its interval.
     fn charge_of(&self, record: &Record) -> Charge {
         weight::charge(record.size_bytes, self.intervals.bytes(record.interval))
     }

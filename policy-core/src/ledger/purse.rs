@@ -57,7 +57,7 @@ pub struct Totals {
     pub allocated_objects: u64,
     /// Variance of `allocated_bytes`, in the units of [`Charge::variance`].
     pub allocated_variance: u64,
-    /// What inserted code has counted, since the purse was opened.
+    /// The allocations that inserted code has counted since the purse was opened.
     pub exact: Exact,
 }
 
@@ -154,7 +154,7 @@ struct Refunded {
     open: AtomicU32,
     /// The latest change of the interval when it was opened.
     opened: AtomicU32,
-    /// What earlier owners had allocated.
+    /// The bytes, objects and variance that earlier owners had allocated.
     base_bytes: AtomicU64,
     base_objects: AtomicU64,
     base_variance: AtomicU64,
@@ -168,7 +168,7 @@ struct Refunded {
 struct ExactPlace {
     bytes: AtomicU64,
     objects: AtomicU64,
-    /// What earlier owners had allocated.
+    /// The bytes and objects that earlier owners had allocated.
     base_bytes: AtomicU64,
     base_objects: AtomicU64,
 }

@@ -66,7 +66,7 @@ impl SiteId {
     }
 }
 
-/// What is recorded about a sampled object.
+/// A sampled object: who pays for it, its class and size, and when and where it was allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record {
     /// The purse that is charged.

@@ -95,7 +95,7 @@ pub enum Tag {
     Canary(Epoch),
     /// A canary whose death proves one that covers old memory too.
     OldCanary(Epoch),
-    /// What stands for a scope in the program: while it lives, the scope can be charged.
+    /// An object that stands for a scope in the program: while it lives, the scope can be charged.
     Scope(ScopeTag),
     /// A thread, while the heap is walked: so a walk recognises it. Its death means nothing.
     Thread(u32),

@@ -1,4 +1,4 @@
-//! What a walk finds.
+//! The results of a walk: paths or holders, and how it went.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub struct Path {
 /// The root of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathRoot {
-    /// What it is.
+    /// A local variable, a thread, a global reference or another kind.
     pub kind: RootKind,
     /// The id of the thread, of a local variable or reference.
     pub thread_id: i64,
@@ -60,7 +60,7 @@ pub struct Held {
     pub by_stacks_alone: bool,
 }
 
-/// What a walk found.
+/// The paths or the holders that a walk found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// To [`super::Question::Paths`].
@@ -72,11 +72,11 @@ pub enum Answer {
 /// A walk that was made.
 #[derive(Debug)]
 pub struct Walk {
-    /// What was found.
+    /// The paths or the holders that were found.
     pub answer: Answer,
     /// How long the world stood still at the most.
     pub pause: Duration,
-    /// What the fork itself took; nothing in place.
+    /// The time of the fork itself; 0 in place.
     pub fork: Duration,
     /// How long the world was predicted to stand still.
     pub predicted_pause: Duration,

@@ -1,6 +1,6 @@
 //! The border of a slice: where it begins and ends.
 
-/// What a slice is of.
+/// The owners that bound a slice, the array that it begins at, and the bytes that it has met.
 pub(super) struct Slice<'r> {
     /// The holder of each thread and class loader, by its tag. Sorted by tag.
     owned: &'r [(i64, u8)],

@@ -1,4 +1,4 @@
-//! What the control groups of this process allow: memory and processor time, of version 1 and version 2.
+//! The limits that the control groups of this process set: memory and processor time, of version 1 and version 2.
 //!
 //! # Rules
 //! 1. A group's place is found by both `/proc/self/cgroup` and the list of mounts: a container may see a part of a
@@ -48,7 +48,7 @@ impl Memory {
         Memory(groups_of_this_process("memory"))
     }
 
-    /// What is free in the narrowest one; `None` if nothing limits it.
+    /// Returns the bytes that are free in the narrowest one; `None` if nothing limits them.
     pub(super) fn free_bytes(&self) -> Option<u64> {
         self.0.iter().filter_map(Group::free_bytes).min()
     }
@@ -104,7 +104,7 @@ fn groups(cgroups: &str, mounts: &str, controller: &str) -> Vec<Group> {
 
 /// A mount of a hierarchy of groups.
 struct Mount<'m> {
-    /// What of the hierarchy is mounted.
+    /// The part of the hierarchy that is mounted.
     root: PathBuf,
     point: PathBuf,
     is_v2: bool,

@@ -38,7 +38,7 @@ const LONGEST_REST: Duration = Duration::from_millis(50);
 /// Room for the list of mappings.
 const MAPS_BYTES: usize = 4 << 20;
 
-/// What the children need. Made before the fork.
+/// The request, the limits and the pipe of the children. Made before the fork.
 pub(super) struct Setup<'a> {
     pub(super) classes: &'a Classes,
     pub(super) targets: Targets<'a>,
@@ -49,7 +49,7 @@ pub(super) struct Setup<'a> {
     pub(super) max_time: Duration,
     /// The most processor time of each process.
     pub(super) processor_time: Duration,
-    /// What both may take of a processor, where that is limited.
+    /// The part of a processor that both may take, where that is limited.
     pub(super) share: Option<Share>,
     pub(super) virtual_bytes: u64,
     pub(super) fault: Option<Fault>,

@@ -21,7 +21,7 @@ pub enum WalkError {
     PauseTooLong {
         /// The prediction.
         predicted: Duration,
-        /// What is allowed.
+        /// The longest pause that is allowed.
         allowed: Duration,
     },
     /// There is too little memory.
@@ -29,7 +29,7 @@ pub enum WalkError {
     TooLittleMemory {
         /// The estimate.
         needed_bytes: u64,
-        /// What is free.
+        /// The memory that is free.
         free_bytes: u64,
     },
     /// `fork` failed.
@@ -72,7 +72,7 @@ pub enum WalkError {
     JvmTi(#[from] JvmTiError),
 }
 
-/// What a failure in a child means; `max_time` is what it was allowed.
+/// Returns the error that a failure in a child means; `max_time` is the time that it was allowed.
 pub(super) fn checked(failure: Failure, detail: u64, max_time: Duration) -> Result<(), WalkError> {
     match failure {
         Failure::None => Ok(()),

@@ -1,9 +1,9 @@
 //! In place: the world stands still while the heap is walked, all of it in one stop, or a slice of it.
 //!
-//! What one stop has seen is worth nothing to the next: objects move in between, and a tag for each object costs more
-//! than the walk. A walk in place can therefore be cut by *roots* only: first what an account's own classes and threads
-//! reach, without what belongs to others (`slice`), then the whole heap, if that is still needed and its pause is
-//! accepted. A chain that a slice finds is true; that nobody holds an object only a whole walk shows.
+//! The findings of one stop are worth nothing to the next: objects move in between, and a tag for each object costs
+//! more than the walk. A walk in place can therefore be cut by *roots* only: first what an account's own classes and
+//! threads reach, without what belongs to others (`slice`), then the whole heap, if that is still needed and its pause
+//! is accepted. A chain that a slice finds is true; that nobody holds an object only a whole walk shows.
 //!
 //! Measured on heaps of 300 MB: of ten services in one JVM, each service's slice took 63 to 134 ms where the whole took
 //! 594 to 1254 ms (JDK 21 with G1, JDK 25 with ZGC); of one service, 991 to 1176 ms of 1076 to 1448 ms. So a slice helps
@@ -104,7 +104,7 @@ impl JvmTi {
         let array = unsafe { Local::<Array<Anything>>::adopt(jni, array) }?;
         let mut next = 0;
         let mut put = |object: sys::jobject| {
-            // What was loaded since the classes were counted has no number, so there is room for all.
+            // A class that was loaded since the classes were counted has no number, so there is room for all.
             if next < length {
                 call!(jni, SetObjectArrayElement, array.raw().0, next, object);
                 jni.clear_exception();

@@ -254,7 +254,7 @@ impl Log {
         word(&self.bytes, at)
     }
 
-    /// What was written, after [`Log::finish`].
+    /// Returns the bytes of all records, after [`Log::finish`].
     pub(super) fn written(&self) -> &[u8] {
         &self.bytes[..self.used.min(self.bytes.len())]
     }
@@ -345,7 +345,7 @@ impl Iterator for References<'_> {
     }
 }
 
-/// What a root is.
+/// The VM's reason to keep an object alive by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RootKind {
     /// A global reference of native code.

@@ -1,4 +1,4 @@
-//! What a fork will cost this process, and what the machine or the cgroup has free.
+//! The cost of a fork for this process, and the memory that the machine or the cgroup has free.
 
 use std::fs;
 use std::ops::Range;
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use super::cgroup::{self, Memory, Quota};
 use super::system;
 
-/// What a fork takes besides what grows with the memory: the stop of the threads, the list of mappings.
+/// The time of a fork that does not grow with the memory: the stop of the threads, the list of mappings.
 const FIXED: Duration = Duration::from_millis(2);
 /// The processor time of a fork over that of the probe, in thousandths, until one was measured.
 const FORK_PER_PROBE: u64 = 1700;
 /// A probe that is shorter says nothing about the ratio.
 const LEAST_PROBE: Duration = Duration::from_micros(500);
-/// What a fork takes for each GiB of small and of huge pages, where the kernel offers no probe.
+/// Microseconds that a fork takes for each GiB of small and of huge pages, where the kernel offers no probe.
 const US_PER_GIB: f64 = 60_000.0;
 const US_PER_HUGE_GIB: f64 = 5_000.0;
 /// Threads of this process that are looked at.

@@ -98,7 +98,7 @@ impl Drop for Turn {
     }
 }
 
-/// What the callback works with.
+/// The data that the heap callback works with.
 struct State<'a, 'w> {
     /// Where the walker or a walk in place writes to; null before the fork.
     recorder: *mut Recorder<'a>,
@@ -107,12 +107,12 @@ struct State<'a, 'w> {
     /// Why there will be no fork, unless the heap is shared: that is why there can never be one.
     refused: Option<WalkError>,
     outcome: Outcome,
-    /// What the fork itself took, and its processor time.
+    /// The time of the fork itself, and its processor time.
     forked_in: Duration,
     fork_time: Duration,
 }
 
-/// What came of the first callback.
+/// The result of the first callback, which forks.
 enum Outcome {
     NotCalled,
     Refused(WalkError),

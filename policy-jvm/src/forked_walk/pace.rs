@@ -31,7 +31,7 @@ const STEPS: u32 = 1024;
 /// The longest rest in a search. A share of a processor that needs longer ones is out of all reason.
 const LONGEST_REST: Duration = Duration::from_secs(10);
 
-/// What the children may take.
+/// The processor time that the children may take, and in which pieces.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Share {
     /// So much of one processor, less than all of it.
@@ -182,7 +182,7 @@ mod tests {
         // Woken up too early, it rests for the remainder.
         assert_eq!(pace.rest(ms(7), ms(106)), ms(10));
         assert_eq!(pace.rest(ms(7), ms(116)), ms(0));
-        // What was not used in a long sleep is no credit.
+        // Processor time that a long sleep has left unused is no credit.
         assert_eq!(pace.rest(ms(7), ms(10_116)), ms(0));
         assert_eq!(pace.rest(ms(9), ms(10_118)), ms(14));
         // Clocks that go backwards are no debt.

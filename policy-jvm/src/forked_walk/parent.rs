@@ -17,7 +17,7 @@ pub(super) struct Parent {
     pub(super) child: Pid,
     /// Where the answer comes from.
     pub(super) pipe: RawFd,
-    /// What an answer may have at the most.
+    /// The bytes that an answer may have at the most.
     pub(super) most_bytes: usize,
     pub(super) began: Instant,
     pub(super) max_time: Duration,

@@ -1,4 +1,4 @@
-//! What the heap callback does: it recognises each object and writes its references to the log.
+//! The work of the heap callback: it recognises each object and writes its references to the log.
 //!
 //! # How an object is recognised
 //! JVM TI gives no identity to an object without a tag, and a tag for each object of a heap costs more than the
@@ -95,11 +95,11 @@ pub(super) struct Recorder<'r> {
     last_referrer_class: (i64, u32),
     /// When to give up, by the monotonic clock.
     pub(super) deadline: Option<std::time::Instant>,
-    /// What a slice is of; `None` for a walk of the whole heap.
+    /// The part of the heap to which the walk keeps; `None` for a walk of the whole heap.
     pub(super) slice: Option<Slice<'r>>,
 }
 
-/// What the callback was told.
+/// The arguments of one callback.
 pub(super) struct Call {
     pub(super) kind: u32,
     pub(super) info: *const jvmti::jvmtiHeapReferenceInfo,
@@ -275,7 +275,7 @@ impl<'r> Recorder<'r> {
             match self.place(call, (from, to), class, object.tag) {
                 Place::Inside => {}
                 Place::Start => return self.start(to, class, object.tag),
-                // What is looked for is found also where the walk ends.
+                // A target is found also where the walk ends.
                 Place::Border if is_target => ends = true,
                 Place::Border => return Ok(false),
             }
@@ -308,7 +308,7 @@ impl<'r> Recorder<'r> {
             }
             self.log.refer(to, via).map_err(|Full| Failure::Log)?;
         }
-        // What has no references of its own needs no visit.
+        // An object without references of its own needs no visit.
         Ok(!is_skipped && !ends && self.visit(to, class))
     }
 

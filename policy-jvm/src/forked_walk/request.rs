@@ -1,10 +1,10 @@
-//! What a walk is asked, and what it knows of classes beforehand.
+//! The question that a walk is asked, and the facts about classes that it has beforehand.
 
 use std::time::Duration;
 
 use super::log::UNKNOWN_CLASS;
 
-/// What a walk knows of a class before it begins.
+/// The facts about a class that a walk has before it begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KnownClass {
     /// The tag of the class object.
@@ -149,7 +149,7 @@ pub enum Targets<'a> {
     Masked {
         /// Which bits count.
         mask: i64,
-        /// What they are.
+        /// The pattern that those bits must have.
         value: i64,
         /// How many there are at the most.
         most: usize,
@@ -174,7 +174,7 @@ impl Targets<'_> {
     }
 }
 
-/// What a walk is to find out.
+/// The result that is wanted of a walk: paths to its targets, or who holds them.
 #[derive(Debug, Clone, Copy)]
 pub enum Question<'a> {
     /// The shortest path from a root to each target.
@@ -201,11 +201,11 @@ pub struct Limits {
     pub max_time: Duration,
     /// The VM marks visited objects in the heap itself (before JDK 21): the child copies every page that it visits.
     pub marks_in_heap: bool,
-    /// What a test makes go wrong.
+    /// The failure that a test brings about, if it wants one.
     pub fault: Option<Fault>,
 }
 
-/// What a test makes go wrong in a child.
+/// A failure in a child that a test brings about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The watcher is killed before it isolates itself.
@@ -251,9 +251,9 @@ impl Fault {
 pub struct Request<'a> {
     /// The loaded classes.
     pub classes: Vec<KnownClass>,
-    /// What is looked for.
+    /// The objects that are looked for.
     pub targets: Targets<'a>,
-    /// What is asked of it.
+    /// Whether paths to them are wanted, or their holders.
     pub question: Question<'a>,
     /// The limits.
     pub limits: Limits,

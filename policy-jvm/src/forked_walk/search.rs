@@ -183,7 +183,7 @@ fn paths(walk: &Recorder<'_>, sink: &mut dyn Sink, rests: &Rests) -> Result<(), 
         entries.fill(UNREACHED);
     }
     search.reached.fill(UNREACHED);
-    // What a stack holds is asked for last: a request that is under way explains no leak.
+    // Objects that only a stack holds come last: a request that is under way explains no leak.
     search.static_fields();
     search.roots(|kind| !kind.is_of_a_stack() && kind != RootKind::System);
     search.run();

@@ -1,4 +1,4 @@
-//! What a child sends through its pipe, and how the parent reads it: nothing is believed.
+//! The message that a child sends through its pipe, and how the parent reads it: nothing is believed.
 //!
 //! Numbers are little-endian words of 64 bits: a magic number, a status with its detail, the counts of references
 //! and objects, then paths (target and its class, root with six words, number of steps, steps of three words
@@ -67,7 +67,7 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// What was written.
+    /// Returns the words that were written.
     pub(super) fn words(&self) -> &[u64] {
         &self.words[..self.used]
     }
@@ -112,7 +112,7 @@ impl Sink for Writer<'_> {
     }
 }
 
-/// What came through the pipe.
+/// The status, the counts and the answer that came through the pipe.
 pub(super) struct Message {
     pub(super) failure: Failure,
     pub(super) detail: u64,

@@ -43,7 +43,7 @@ impl FlagEntry {
     }
 }
 
-/// What the tables say about flags.
+/// The place and layout of the VM's flags, as its tables give them, and the constants of their origin.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     flags: usize,

@@ -214,7 +214,7 @@ fn check(body: &Body, new: &[u8], inner: bool) -> Result<(), TestCaseError> {
         prop_assert_eq!(handler[5], ATHROW);
     }
     prop_assert_eq!(code.max_locals, OLD_MAX_LOCALS + 1 + u16::from(inner));
-    // What the fuzz target's oracle says of it: frames, bytes, order.
+    // The checks of the fuzz target's oracle: frames, bytes, order.
     let old = class_with(body);
     crate::oracle::check_rewritten(&ClassFile::parse(&old).unwrap(), new);
     Ok(())

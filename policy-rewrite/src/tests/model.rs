@@ -18,7 +18,7 @@ pub(super) enum Side {
 }
 
 impl Side {
-    /// What its mark pushes.
+    /// Returns the number that its mark pushes.
     pub(super) fn mark(self) -> i32 {
         match self {
             Side::Before => 0x1111,

@@ -28,7 +28,7 @@ struct Ran {
     /// Instructions of the method itself.
     instructions: u64,
     thrown: u64,
-    /// What `leave` was told, once for each time.
+    /// The numbers of instructions that `leave` was told, once for each time.
     told: Vec<u64>,
     is_given_up: bool,
 }

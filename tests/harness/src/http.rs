@@ -185,7 +185,8 @@ pub fn send_body(
     Client::configured(address, PATIENCE, 0).send_body(method, path, headers, body)
 }
 
-/// What kind of failure it is: of the connection, of time, or an answer that is not HTTP.
+/// Returns the kind of the failure: that of the connection's own error, out of time, a connection refused, and for
+/// every other failure (an answer that is not HTTP) invalid data.
 fn kind(error: &ureq::Error) -> io::ErrorKind {
     match error {
         ureq::Error::Io(error) => error.kind(),

@@ -1,5 +1,5 @@
-//! What the tests, the benchmarks and `cargo xtask` share: where things are in the repository, the
-//! JDKs of this machine, an HTTP client, free ports, child processes that end, run files, and a busy machine.
+//! Code that the tests, the benchmarks and `cargo xtask` share: where things are in the repository, the JDKs of this
+//! machine, an HTTP client, free ports, child processes that end, Python environments, run files, and a busy machine.
 
 pub mod busy;
 pub mod http;

@@ -12,7 +12,7 @@ use crate::{process, repository};
 /// Packages of PyPI at pinned versions.
 #[derive(Debug)]
 pub struct Environment {
-    /// What the folder is called.
+    /// The folder that it is installed in, below the one of all tools.
     pub name: &'static str,
     /// As `pip` takes them: `package==version`.
     pub packages: &'static [&'static str],

@@ -21,7 +21,7 @@ const BETWEEN_EXPORTS: Duration = Duration::from_secs(2);
 const MOST_REMARKS: usize = 5;
 const MOST_REMARK_CHARS: usize = 300;
 
-/// What clients know.
+/// The findings of all clients of a site: acknowledged loads, answers by kind, remarks, and the account's figures.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     pub(super) acknowledged: BTreeSet<u32>,
@@ -289,7 +289,8 @@ fn is_of_door(answer: &Answer) -> bool {
     answer.status == 503 && answer.body.contains("over its memory limit")
 }
 
-/// What is wrong with the door's answer.
+/// Describes an answer of the door whose `retry-after` is missing, no number or below one second; `None` if it is
+/// right.
 fn wrong_refusal(answer: &Answer) -> Option<String> {
     let seconds = answer.headers.get("retry-after");
     let seconds: Option<u64> = seconds.and_then(|text| text.parse().ok());

@@ -12,7 +12,7 @@ use crate::server::{Installation, Server, installed};
 pub(super) const TOMCAT: &str = "apache-tomcat-9.0.117";
 /// The sampling interval that servers are set up with; [`write_policy`] goes back to the default.
 pub(super) const INTERVAL: &str = "64KiB";
-/// What the neighbour answers.
+/// The path at which the neighbour answers `done`.
 pub(super) const NEIGHBOUR: &str = "/other/answer.txt";
 
 /// Replaces the policy that the server was set up with.
@@ -40,7 +40,7 @@ pub trait Application: Sync {
     /// Starts it with this policy; `data` outlives the server.
     fn start(&self, site: Installation, vm: &Vm, data: &Path, policy: &str) -> Server;
 
-    /// What has to be there before the first load.
+    /// Makes whatever has to be there before the first load: a dataset, a repository, a folder.
     fn prepare(&self, server: &Server);
 
     /// Sends one load.
@@ -49,7 +49,7 @@ pub trait Application: Sync {
     /// If there is no whole answer.
     fn load(&self, server: &Server, number: u32) -> io::Result<Answer>;
 
-    /// What one load makes it hold, roughly: for the pace.
+    /// Returns how many bytes one load makes it hold, roughly: for the pace.
     fn load_bytes(&self) -> u64;
 
     /// Entries of one load.

@@ -30,7 +30,7 @@ const CENSUSES: u32 = 3;
 /// Until a snapshot shows what a collection has found.
 const TAKEN_IN: Duration = Duration::from_millis(600);
 
-/// What differs between courses.
+/// The options in which one course differs from another.
 #[derive(Debug, Clone)]
 pub struct Course {
     /// Another application of the same server, which answers `done`.
@@ -261,7 +261,8 @@ impl Site<'_> {
         Some(self.application.census(&answer))
     }
 
-    /// What of the loads is not there, or by half. An answer with the status of success that has less than a
+    /// Counts the acknowledged loads that are not there in full, and the loads that are there by half; `None` if no
+    /// census is answered. Asks again while there are any: an answer with the status of success that has less than a
     /// later one has only a part, which is another matter.
     fn losses(&self) -> Option<Losses> {
         let mut losses = self.count_losses()?;

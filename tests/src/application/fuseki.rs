@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// What a statement takes in the store, measured with compressed references.
+/// Bytes of heap that one statement takes in the store, measured with compressed references.
 const STATEMENT_BYTES: u64 = 1_700;
 const DATASET: &str = "/fuseki/loaded";
 

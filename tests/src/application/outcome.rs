@@ -1,4 +1,4 @@
-//! What was seen of an application on its course, and what of it breaks a promise.
+//! The observations of an application on its course, and which of them break a promise.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -9,7 +9,8 @@ const SOON: Duration = Duration::from_secs(15);
 /// Beyond this share of the limit an account that is not turned away must be reported.
 const UNREPORTED: f64 = 1.275;
 
-/// What clients got for their requests. A load, a read, a count of everything: all are requests.
+/// Counts of the requests that clients got no success for, or only a part, by kind. A load, a read, a count of
+/// everything: all are requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answers {
     /// The door's `503`.
@@ -34,7 +35,7 @@ impl Answers {
     }
 }
 
-/// What of the loads is not as it should be.
+/// Counts of the loads that are not there as they should be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Losses {
     /// Acknowledged, and not there in full.
@@ -68,7 +69,7 @@ pub struct Outcome {
     pub stopped: bool,
     /// Loads that were acknowledged.
     pub acknowledged: u64,
-    /// What clients got.
+    /// Requests without success, or with a part only.
     pub answers: Answers,
     /// None: nobody said what is there.
     pub losses: Option<Losses>,
@@ -78,7 +79,7 @@ pub struct Outcome {
     pub restarted: bool,
     /// Errors that the agent threw.
     pub refusals: u64,
-    /// What it made threads and requests wait, in all.
+    /// Seconds that the agent made threads and requests wait, all added up.
     pub waited_seconds: f64,
     /// Threads that it counted as ended by an error of its own.
     pub killed: u64,
@@ -94,7 +95,8 @@ pub struct Outcome {
     pub remarks: Vec<String>,
     /// Whether one of the remarks is about the door.
     pub wrong_refusals: bool,
-    /// What the server left that it must not leave.
+    /// The first fault found at a server's end: it still ran, had crashed, or its log has a failure or complaints.
+    /// None: it ended well.
     pub complaint: Option<String>,
 }
 

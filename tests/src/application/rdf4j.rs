@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// What a statement takes in a store in memory, measured with compressed references.
+/// Bytes of heap that one statement takes in a store in memory, measured with compressed references.
 const STATEMENT_BYTES: u64 = 1_300;
 
 const REPOSITORY: &str = "/rdf4j-server/repositories/loaded";
@@ -26,7 +26,7 @@ pub(super) enum Store {
     Disk,
 }
 
-/// What it is deployed in.
+/// The web server that the application is deployed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Container {
     /// Tomcat 9.

@@ -1,4 +1,4 @@
-//! What is loaded into triple stores: a load is a graph of its own with so many statements.
+//! The data that is loaded into triple stores: a load is a graph of its own with so many statements.
 
 use heapwarden_harness::http::Answer;
 use std::collections::BTreeMap;

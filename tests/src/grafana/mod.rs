@@ -81,7 +81,8 @@ impl Panel {
         Ok(())
     }
 
-    /// What a query's values are called: the panel's title, and in a table the column's heading too.
+    /// Returns the name that a query's values are shown under: the panel's title, and in a table the column's heading
+    /// too.
     #[must_use]
     pub fn heading(&self, target: &Target) -> String {
         let value = format!("Value #{}", target.ref_id);

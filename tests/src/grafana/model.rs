@@ -224,7 +224,7 @@ model! {
         #[serde(default)]
         pub sort_by: Vec<SortBy>,
     }
-    /// What a table is sorted by.
+    /// A column by which a table is sorted, and the direction.
     SortBy { pub desc: bool, pub display_name: String, }
     /// Properties of its fields.
     TableField {
@@ -278,13 +278,13 @@ words! {
     Kind "kebab-case" { Timeseries, Table, Stat, StateTimeline }
     /// How a query is edited.
     EditorMode "lowercase" { Code, Builder }
-    /// What a query's answer is made into.
+    /// Forms in which a panel gets a query's answer.
     Format "snake_case" { TimeSeries, Table, Heatmap }
     /// Where a field's colour comes from.
     ColorMode "kebab-case" { Thresholds, PaletteClassic, PaletteClassicByName, Fixed, Shades }
-    /// What thresholds are.
+    /// Units of thresholds: the field's own, or percent of its range.
     ThresholdsMode "lowercase" { Absolute, Percentage }
-    /// What is mapped.
+    /// How a mapping picks the values that it shows in another way.
     MappingType "lowercase" { Value, Range, Regex, Special }
     /// When something is shown.
     Visibility "lowercase" { Auto, Never, Always }
@@ -300,7 +300,7 @@ words! {
     LegendMode "lowercase" { List, Table, Hidden }
     /// Where a legend stands.
     LegendPlacement "lowercase" { Bottom, Right }
-    /// What a tooltip shows.
+    /// How many series a tooltip shows: the one pointed at, all, or none.
     TooltipMode "lowercase" { Single, Multi, None }
     /// In which order.
     Sort "lowercase" { Asc, Desc, None }
@@ -312,23 +312,23 @@ words! {
     Orientation "lowercase" { Auto, Vertical, Horizontal }
     /// How high a table's rows are.
     CellHeight "lowercase" { Sm, Md, Lg, Auto }
-    /// What a cell is drawn as.
+    /// Kinds of table cells: plain or coloured text, a coloured background, a gauge, a small graph.
     CellType "kebab-case" { Auto, ColorText, ColorBackground, Gauge, Sparkline }
     /// How a bar or a background is coloured.
     CellMode "lowercase" { Basic, Lcd, Gradient }
     /// How a bar's value is written.
     CellValue "lowercase" { Color, Text, Hidden }
-    /// What a stat colours.
+    /// The parts of a stat that are coloured.
     StatColor "snake_case" { Value, Background, BackgroundSolid, None }
-    /// What a stat draws.
+    /// Kinds of graphs behind a stat's value.
     StatGraph "lowercase" { None, Line, Area }
-    /// What a stat writes.
+    /// The texts of a stat: its value, its name, both, or none.
     StatText "snake_case" { Auto, Value, ValueAndName, Name, None }
     /// How a change is coloured.
     PercentChange "snake_case" { Standard, Inverted, SameAsValue }
 }
 
-/// What Grafana wraps lists in.
+/// The object with one key that Grafana wraps lists in.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct List<T> {

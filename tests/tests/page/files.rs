@@ -180,7 +180,7 @@ fn assert_rows(browser: &Browser) {
     }
 }
 
-/// What a report shows of suspects with hostile names, and of who keeps them alive.
+/// Asserts that a report shows suspects with hostile names, who keeps them alive, and looks at single objects.
 fn assert_suspects(browser: &Browser, folder: &Path) {
     let site = json!({"frames": [HOSTILE], "through": [], "share": 0.9, "share_standard_error": 0.1, "live_bytes": 5, "objects": 1, "stacks": 9});
     let suspect = json!({"account": HOSTILE, "class": HOSTILE, "live_bytes": 48_000_000, "live_standard_error_bytes": 1_000_000,
@@ -265,7 +265,8 @@ fn assert_routes(browser: &Browser) {
     );
 }
 
-/// What is wrong with accounts and limits is told as `heapwarden doctor` does, and that it knows more.
+/// Asserts that a report tells the faults of accounts and limits as `heapwarden doctor` does, and says that the command
+/// knows more.
 fn assert_findings(browser: &Browser, folder: &Path) {
     let mut document = snapshot(false);
     document["sites"].take();
@@ -304,7 +305,7 @@ fn assert_findings(browser: &Browser, folder: &Path) {
     fs::write(&file, text).expect("writable");
     show(browser, &format!("file://{}", file.display()), "Overview");
     let told = browser.until("const all = [...document.querySelectorAll('[data-finding]')].map(one => [one.dataset.finding, one.querySelector('a')?.textContent ?? '']); return all.length > 0 && all");
-    // What befalls an account comes first, and notes last.
+    // Faults that befall an account come first, and notes last.
     let expected = json!([
         ["never-refused", "never"],
         ["over-limit", "over"],

@@ -46,7 +46,7 @@ fn healthy() -> Accounts<'static> {
     all
 }
 
-/// What the agent says in one state.
+/// The documents that the agent answers with in one state.
 struct Told {
     accounts: Accounts<'static>,
     leaks: Leaks<'static>,

@@ -95,7 +95,7 @@ fn a_fleet_in_prometheus_is_shown_as_it_is_recorded() {
     assert_eq!(chosen, json!([3, format!("shop {large}")]));
     assert_sound(&browser, &own, "a JVM of the fleet");
 
-    // What Prometheus does not have is said to be elsewhere.
+    // A view of data that Prometheus does not have says where they are to be seen.
     show(&browser, &format!("{own}/#/flames"), "Not in Prometheus");
     let text = browser.value("return document.querySelector('main').innerText");
     let text = text.as_str().expect("a text");

@@ -114,7 +114,7 @@ fn open(browser: &Browser, own: &str, (_, address, heading): (&str, &str, &str))
     browser.until(drawn);
 }
 
-/// What is wrong with the parts of a view: with themselves, and against the saved ones.
+/// Checks the parts of a view by themselves and against the saved ones, and returns a sentence for each fault.
 fn faults(parts: &[(String, Box)], saved: &[(String, Box)], width: u32) -> Vec<String> {
     let mut faults = Vec::new();
     let width = f64::from(width);

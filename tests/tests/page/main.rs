@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What no name may do.
+/// A name that would run a script and turn the text's direction, neither of which a page may let it do.
 const HOSTILE: &str =
     "</script><script>window.hostile=1</script><img src=x onerror=window.hostile=1>\u{202e}live";
 const WIDTHS: [(u32, u32); 3] = [(360, 740), (820, 1100), (1400, 900)];

@@ -162,7 +162,7 @@ impl<'a> Course<'a> {
     /// `held`: units that can be deleted. Returns how many were.
     fn read_and_delete(&mut self, held: u64, row: &mut Row) -> u64 {
         row.was_over = command::poll(REPORT, || self.observe(row).then_some(())).is_some();
-        // What nothing stops is reported some seconds after that.
+        // An account that nothing stops is reported some seconds after that.
         let _ = command::poll(REPORT, || {
             self.observe(row);
             let is_told = row.turned_away > 0 || row.refusals > 0 || row.reported;
@@ -191,7 +191,7 @@ impl<'a> Course<'a> {
         deleted
     }
 
-    /// What a patient operator gets: asks again until it is not answered with an error any more.
+    /// Asks again until the answer is no error, as a patient operator does; `None` if none such comes.
     fn persist(&mut self, order: &str) -> Option<String> {
         command::poll(PATIENCE, || {
             let answer = self.client.ask(order).pop()?;
@@ -200,7 +200,7 @@ impl<'a> Course<'a> {
         })
     }
 
-    /// What is there of so many units.
+    /// Says how many of so many units are there.
     fn kept(&mut self, units: u64) -> String {
         match self.persist("count") {
             Some(count) => match units.saturating_sub(count.parse().unwrap_or(0)) {

@@ -1,4 +1,4 @@
-//! What is seen of one server, and what must hold of it.
+//! The figures of one server, and the conditions that they must meet.
 
 use super::subjects::{BEYOND_WITHOUT, Subject};
 use std::fmt;
@@ -51,14 +51,14 @@ impl Pace {
     }
 }
 
-/// What was seen of one server on one VM.
+/// The figures of one server on one VM.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Row {
     /// Live bytes of late, of the limit.
     pub(super) share: f64,
     pub(super) highest: f64,
-    /// What the first load left in it, by what the client was told, of the limit. What the agent calls live has old
-    /// garbage in it until a covering collection.
+    /// The share of the limit that the first load left in it, by what the client was told. The agent's live bytes have
+    /// old garbage in them until a covering collection.
     pub(super) loaded: f64,
     pub(super) acknowledged: u64,
     pub(super) errors: u64,
@@ -91,7 +91,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// What is not as it must be.
+    /// Returns a sentence for each condition that is not met.
     pub(super) fn failures(&self, subject: &Subject) -> Vec<String> {
         let mut failures = Vec::new();
         let mut check = |holds: bool, what: String| {

@@ -2,10 +2,10 @@
 //! engines, schedulers and reactive applications. Each is loaded past its limit, asked for reads and deletes while
 //! it is over, lets go, and works again. One that keeps its data on disk is loaded once more, killed and started.
 //!
-//! What must hold: the process lives and no thread of it dies of a refusal; each call gets an answer; a neighbour in
-//! the same JVM answers 200; the account stops at its door, or within its reserve, or the agent reports that its
-//! refusals do nothing; reads and deletes are answered while it is over; what was acknowledged is there, also after
-//! the kill; after letting go the account is below its limit within 15 s and takes work.
+//! Each run must meet these conditions: the process lives and no thread of it dies of a refusal; each call gets an
+//! answer; a neighbour in the same JVM answers 200; the account stops at its door, or within its reserve, or the agent
+//! reports that its refusals do nothing; reads and deletes are answered while it is over; what was acknowledged is
+//! there, also after the kill; after letting go the account is below its limit within 15 s and takes work.
 //!
 //! The short ones run always, on one VM; `--long` runs all, on G1 and ZGC, which takes half an hour.
 //! `HEAPWARDEN_TEST_SERVERS=h2,kafka` chooses, and `HEAPWARDEN_TEST_RUNS` says how often. A table is printed at the end.

@@ -48,7 +48,7 @@ pub(super) struct Subject {
     pub(super) heap: &'static str,
 }
 
-/// What most of them have in common.
+/// Values that most of them have in common.
 const USUAL: Subject = Subject {
     name: "",
     title: "",

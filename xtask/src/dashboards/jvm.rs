@@ -158,7 +158,7 @@ fn line(color: &str) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// What the areas must stay below.
+/// Returns the properties of the dashed red line that the areas must stay below.
 fn limit_line() -> Vec<(&'static str, Value)> {
     let mut properties = line("red");
     let dashed = json!({"fill": "dash", "dash": [10, 10]});

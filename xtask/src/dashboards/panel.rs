@@ -210,7 +210,7 @@ impl Panel {
         self.default("mappings", mappings(words))
     }
 
-    /// What stands there while there is nothing to show.
+    /// Sets the text that stands there while there is nothing to show.
     pub(super) fn or(self, text: &str) -> Panel {
         self.default("noValue", json!(text))
     }

@@ -11,7 +11,7 @@ pub(crate) struct Reading(Metrics);
 /// One account of a reading.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Account {
-    /// What survived the latest collection.
+    /// The bytes that survived the latest collection.
     pub(crate) live_bytes: f64,
     /// Charges less refunds, garbage not yet found included.
     pub(crate) charged_bytes: f64,
@@ -65,7 +65,8 @@ impl Reading {
         })
     }
 
-    /// What an agent account holds on behalf of a principal.
+    /// Returns the bytes that an agent account holds on behalf of a principal; 0 if the agent has
+    /// no such figure.
     pub(crate) fn principal_bytes(&self, principal: &str, agent: &str) -> f64 {
         self.value(
             "heapwarden_principal_live_bytes",

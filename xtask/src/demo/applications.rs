@@ -4,7 +4,7 @@
 pub(crate) struct Application {
     /// Its account in `heapwarden.toml`; `/name` is its address, `name.war` its archive.
     pub(crate) name: &'static str,
-    /// What it does, for the viewer.
+    /// The use that it makes of memory, for the viewer.
     pub(crate) does: &'static str,
     /// Requests that the load makes of it in all.
     pub(crate) requests: u32,

@@ -1,4 +1,4 @@
-//! What must be there before Tomcat can start: the agent, the applications, the distribution.
+//! The parts that Tomcat needs before it can start: the agent, the applications, the distribution.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ impl Tools {
     }
 }
 
-/// What was built, by path.
+/// The parts of the demo that were built, by path.
 pub(crate) struct Built {
     /// Tomcat's version.
     pub(crate) tomcat_version: &'static str,

@@ -19,7 +19,7 @@ const FULL: u16 = 507;
 /// The status of a request that was refused memory.
 const REFUSED: u16 = 503;
 
-/// What to ask of one application.
+/// The requests to make of one application.
 pub(crate) struct Plan {
     /// The application, for the counts.
     pub(crate) name: &'static str,
@@ -33,7 +33,7 @@ pub(crate) struct Plan {
     pub(crate) refusable: bool,
 }
 
-/// What an application answered.
+/// The numbers of an application's answers by status, while they grow.
 #[derive(Default)]
 struct Counts {
     ok: AtomicU64,
@@ -53,7 +53,7 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// What came after `before`.
+    /// Returns the answers that came after `before`.
     pub(crate) fn since(self, before: Answers) -> Answers {
         Answers {
             ok: self.ok - before.ok,
@@ -125,7 +125,7 @@ impl Load {
         Ok(self.workers.iter().all(JoinHandle::is_finished))
     }
 
-    /// What an application has answered so far.
+    /// Returns the answers of an application so far; none of one that is not under load.
     pub(crate) fn answers(&self, application: &str) -> Answers {
         self.counts
             .iter()

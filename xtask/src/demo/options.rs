@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::verdict;
 
-/// What the user may choose.
+/// The user's choices.
 #[derive(Args, Clone, Default)]
 pub(crate) struct Options {
     /// Leave it running under a light load and print the addresses, until Ctrl-C

@@ -1,4 +1,4 @@
-//! What the viewer sees, step by step, within [`TIME_MAXIMUM`] of Tomcat's start.
+//! The demo as the viewer sees it, step by step, within [`TIME_MAXIMUM`] of Tomcat's start.
 
 mod ending;
 
@@ -93,7 +93,7 @@ struct Settled {
     truths: Vec<Truth>,
 }
 
-/// What an application says it holds.
+/// The bytes that an application says it holds: all of them, and those that the library made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Truth {
     held_bytes: f64,

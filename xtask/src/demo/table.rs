@@ -46,7 +46,7 @@ pub(crate) fn drawn(title: &str, seconds: u64, reading: &Reading, lines: &[Line]
     text
 }
 
-/// What the clients of refused applications were answered, once there are any.
+/// Returns the answers that the clients of refused applications got, once there are any.
 fn refusals(lines: &[Line]) -> Option<String> {
     let refused: Vec<String> = lines
         .iter()

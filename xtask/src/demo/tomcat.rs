@@ -24,7 +24,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Enough for three times what the applications hold at the end.
 const HEAP: &str = "-Xmx512m";
 
-/// What Tomcat's own start script opens for its search for class loader leaks.
+/// The packages that Tomcat's own start script opens for its search for class loader leaks.
 const OPENED: [&str; 6] = [
     "java.base/java.lang",
     "java.base/java.lang.reflect",

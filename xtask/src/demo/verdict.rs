@@ -1,6 +1,6 @@
 //! Account against truth, in standard errors.
 //!
-//! What is compared is what was *added* between two readings, each after a full collection. An
+//! The comparison is of what was *added* between two readings, each after a full collection. An
 //! application's account also holds what the container made for it (its context, its classes'
 //! static state), which the application does not know of and which is there in both readings; in
 //! the difference it cancels.
@@ -26,7 +26,7 @@ pub(crate) struct Point {
     pub(crate) live_bytes: f64,
     /// Its standard error.
     pub(crate) standard_error_bytes: f64,
-    /// What the application says it holds.
+    /// The bytes that the application says it holds.
     pub(crate) truth_bytes: f64,
 }
 

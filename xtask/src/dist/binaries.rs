@@ -11,7 +11,7 @@ use heapwarden_harness::repository;
 use super::elf::Needs;
 use crate::{process, tools};
 
-/// What links against stubs of any glibc. Pinned: it is a part of what makes the bytes.
+/// The tools that link against stubs of any glibc. Pinned: they are a part of what makes the bytes.
 const ZIG: Environment = Environment {
     name: "zig",
     packages: &["ziglang==0.15.2", "cargo-zigbuild==0.24.1"],
@@ -20,7 +20,7 @@ const ZIG: Environment = Environment {
 /// The oldest glibc that Rust's own standard library runs with.
 const TARGET: &str = "x86_64-unknown-linux-gnu.2.17";
 
-/// What is packed.
+/// The built files that are packed.
 pub(super) struct Binaries {
     pub(super) library: Vec<u8>,
     pub(super) command: Vec<u8>,
@@ -116,7 +116,7 @@ impl Binaries {
         })
     }
 
-    /// What both need of the system.
+    /// Returns the libraries and the glibc that library and command need of the system.
     pub(super) fn needs(&self) -> Result<Needs> {
         Ok(Needs::of(&self.library)?.and(Needs::of(&self.command)?))
     }

@@ -1,4 +1,4 @@
-//! What is packed, and where each file lies in the archive and in a Debian system.
+//! The files that are packed, and where each lies in the archive and in a Debian system.
 
 use std::fs;
 use std::path::Path;

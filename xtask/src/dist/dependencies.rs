@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use heapwarden_harness::repository;
 use serde::Deserialize;
 
-/// What is shipped.
+/// The packages whose binaries are shipped.
 const SHIPPED: [&str; 2] = ["policy-agent", "policy-cli"];
 
 /// A crate with what it needs itself.
@@ -160,7 +160,7 @@ impl Package {
 
 type Sums = BTreeMap<(String, String), String>;
 
-/// What `Cargo.lock` says of each crate's package.
+/// Reads the checksum of each crate's package from `Cargo.lock`, by name and version.
 fn sums() -> Result<Sums> {
     let lock = std::fs::read_to_string(repository::root().join("Cargo.lock"))
         .context("Cargo.lock cannot be read")?;

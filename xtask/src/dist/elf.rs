@@ -1,4 +1,4 @@
-//! What an ELF file needs of the system that it runs on.
+//! The libraries and the glibc that an ELF file needs of the system that it runs on.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -43,7 +43,7 @@ impl Needs {
         Ok(needs)
     }
 
-    /// What both need.
+    /// Returns the needs of both together: all libraries, and the later glibc.
     pub(super) fn and(mut self, other: Needs) -> Needs {
         self.libraries.extend(other.libraries);
         self.glibc = self.glibc.max(other.glibc);

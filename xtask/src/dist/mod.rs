@@ -31,7 +31,7 @@ use contents::Contents;
 use files::{files_below, hex};
 use release::{Release, VERSION};
 
-/// What the user may choose.
+/// The user's choices.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Where to write; what an earlier run wrote there is replaced [default: target/dist]

@@ -9,11 +9,11 @@ pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The only platform that there is a library for.
 pub(super) const PLATFORM: &str = "linux-x86_64";
 
-/// What the files are made from.
+/// The material from which the files are made.
 pub(super) struct Release {
     pub(super) contents: Contents,
     /// Seconds since 1970 that every entry carries.
     pub(super) epoch_seconds: u64,
-    /// What the library and the command need of the system.
+    /// The libraries and the glibc that the library and the command need of the system.
     pub(super) needs: elf::Needs,
 }

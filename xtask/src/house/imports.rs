@@ -161,7 +161,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         }
     }
 
-    /// What a module passes on is not taken by it.
+    /// Leaves out the names that a module passes on: it does not take them.
     fn visit_item_use(&mut self, item: &'ast ItemUse) {
         if !matches!(item.vis, Visibility::Inherited) {
             return;

@@ -1,4 +1,5 @@
-//! Tests of the structure: the crates' arrows against the picture in `ARCHITECTURE.md`, and no circle of files.
+//! Tests of the structure: the crates' arrows against the picture in `ARCHITECTURE.md`, no circle of files, and how
+//! comments begin.
 //!
 //! A file points to each file of its crate whose items it takes: by `use`, or by a path that begins with `crate`,
 //! `super`, `self` or the name of a module beneath it. A name that is passed on (`pub use`) counts as its file's. Tests
@@ -7,6 +8,7 @@
 mod circles;
 mod imports;
 mod modules;
+mod words;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use heapwarden_harness::repository;
 
 use crate::tools::Jdk;
 
-/// What the steps share.
+/// The JDKs, the deadline and the choices that the steps share.
 pub(super) struct Context {
     pub(super) jdks: Vec<Jdk>,
     pub(super) long: bool,

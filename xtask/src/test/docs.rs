@@ -263,7 +263,7 @@ fn resolve(
 mod tests {
     use super::*;
 
-    /// What is wrong with these files, in a folder of their own.
+    /// Returns the faults of these files, which it writes into a folder of their own.
     fn problems(files: &[(&str, &str)]) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {

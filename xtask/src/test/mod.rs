@@ -20,7 +20,7 @@ use context::Context;
 use runner::Summary;
 use steps::{STEPS, Step};
 
-/// What the user may choose.
+/// The user's choices.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Only the steps named (fmt, clippy, doc, docs, build, test, loom, java, demo); may be repeated

@@ -1,6 +1,6 @@
 //! The summary lines of test runners, recognised and counted.
 
-/// What one runner said at its end.
+/// The last line of one runner, and its counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Summary {
     line: String,

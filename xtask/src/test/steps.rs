@@ -15,7 +15,7 @@ use crate::{demo, process};
 pub(super) struct Step {
     /// Its name, for `--only` and the table.
     pub(super) name: &'static str,
-    /// What it does, for the reader of the output.
+    /// The subject that it checks, for the reader of the output.
     pub(super) does: &'static str,
     /// Whether `--quick` leaves it out.
     pub(super) slow: bool,

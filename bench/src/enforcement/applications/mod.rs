@@ -25,7 +25,7 @@ use crate::machine::Machine;
 use crate::progress::Progress;
 use results::{Results, Run};
 
-/// What is run.
+/// The runs to make: which applications in which JVMs, how often, and beside how much other work.
 pub(super) struct Plan<'a> {
     /// By their names; all if empty.
     pub(super) applications: &'a [String],
@@ -94,7 +94,7 @@ pub(super) fn run(plan: &Plan<'_>, save: bool) -> Result<()> {
 
 /// Reports on runs that were saved, and saves the report if that is wanted.
 pub(super) fn report_again(file: &Path, save: bool) -> Result<()> {
-    /// What was saved, but for the verdicts.
+    /// The part of a saved file that is read again: the results, without the verdicts.
     #[derive(Deserialize)]
     struct Saved {
         results: Results,

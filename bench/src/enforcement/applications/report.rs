@@ -48,7 +48,7 @@ fn seconds(run: &Run) -> Option<f64> {
     run.outcome.lag_seconds
 }
 
-/// What was loaded in the delay, as a share of the limit.
+/// Returns the bytes that were loaded in the delay, as a share of the limit; `None` if the limit was not passed.
 fn loaded_meanwhile(run: &Run) -> Option<f64> {
     let outcome = &run.outcome;
     Some(seconds(run)? * outcome.bytes_per_second / outcome.limit_bytes as f64)

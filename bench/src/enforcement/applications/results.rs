@@ -1,4 +1,4 @@
-//! What was measured of applications of others, and how the promise was kept.
+//! The runs of applications of others, and how the promise was kept.
 
 use serde::{Deserialize, Serialize};
 

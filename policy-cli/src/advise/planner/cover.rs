@@ -47,7 +47,7 @@ pub(super) fn all(problem: &Problem, steps: u64) -> Covers {
 /// The search for one source.
 struct Cover<'a> {
     items: &'a [Item],
-    /// What the first `i` items free.
+    /// The bytes that the first `i` items free, by `i`.
     freed: Vec<u64>,
     bounds: Vec<Lagrangian>,
     chosen: Vec<usize>,
@@ -174,7 +174,7 @@ impl Lagrangian {
         i128::from(needed) * PARTS + least > (i128::from(best) - 1) * PARTS
     }
 
-    /// What any `count` of the items that free `excess` need at least.
+    /// Returns a lower bound on the bytes that any `count` of the items need if they free `excess`.
     fn value(items: &[Item], excess: u64, count: usize, multiplier: i128) -> i128 {
         let mut all: Vec<i128> = items.iter().map(|item| reduced(item, multiplier)).collect();
         all.sort_unstable();

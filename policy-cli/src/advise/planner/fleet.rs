@@ -3,11 +3,11 @@
 /// A JVM.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Jvm {
-    /// What it may hold, bytes: above, it is pressed.
+    /// The bytes that it may hold: above, it is pressed.
     pub(crate) capacity_bytes: u64,
-    /// What it is expected to hold, all services included, bytes.
+    /// The bytes that it is expected to hold, all services included.
     pub(crate) held_bytes: u64,
-    /// What it may turn out to hold, bytes: the headroom for others is counted from here.
+    /// The bytes that it may turn out to hold: the headroom for others is counted from here.
     pub(crate) held_upper_bytes: u64,
     /// The names of all its accounts, also of those that cannot be moved.
     pub(crate) accounts: Vec<String>,
@@ -37,7 +37,7 @@ pub(crate) struct Move {
     pub(crate) destination: usize,
 }
 
-/// What is minimised, in this order (see the module).
+/// The figures that are minimised, in this order (see the module).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cost {
     /// Excess that stays at the pressed JVMs, bytes.
@@ -79,7 +79,7 @@ impl Default for Budget {
 pub(crate) struct Plan {
     /// Ordered by source and service.
     pub(crate) moves: Vec<Move>,
-    /// What the plan costs.
+    /// The excess that stays, the moves, and the bytes that they need.
     pub(crate) cost: Cost,
     /// No plan costs less than this; equal to the cost if the plan is proven optimal.
     pub(crate) bound: Cost,

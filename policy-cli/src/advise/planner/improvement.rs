@@ -21,7 +21,7 @@ pub(super) struct Improvement<'a> {
     problem: &'a Problem,
     room: Room,
     assignment: Assignment,
-    /// What each source's moves free.
+    /// The bytes that the moves from each source free.
     freed: Vec<u64>,
     steps: u64,
     chance: Chance,

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::problem::{Assignment, Problem};
 
-/// What room is left at each destination, and which names are there.
+/// The bytes that are free at each destination, and the names that are there.
 #[derive(Clone, Debug)]
 pub(super) struct Room {
     free: Vec<u64>,

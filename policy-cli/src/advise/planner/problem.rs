@@ -15,7 +15,7 @@ const MOST_BYTES: u64 = 1 << 44;
 pub(super) struct Source {
     /// Its place in the fleet.
     pub(super) jvm: usize,
-    /// What it should get rid of, bytes; never 0.
+    /// The bytes that it should get rid of; never 0.
     pub(super) excess: u64,
     /// Its services in [`Problem::items`]: those that free most come first.
     pub(super) items: std::ops::Range<usize>,
@@ -112,7 +112,7 @@ impl Problem {
         self.bins.iter().map(|bin| bin.room).sum()
     }
 
-    /// What each source should get rid of.
+    /// Returns the bytes that each source should get rid of.
     pub(super) fn excesses(&self) -> Vec<u64> {
         self.sources.iter().map(|source| source.excess).collect()
     }

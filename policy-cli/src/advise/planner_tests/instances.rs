@@ -2,7 +2,7 @@
 
 use super::{Jvm, Service};
 
-/// What a random fleet is like.
+/// The size of a random fleet, and its mix of services.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     /// Pressed JVMs.
@@ -77,7 +77,7 @@ pub(super) fn fleet(shape: Shape, seed: u64) -> Vec<Jvm> {
     fleet
 }
 
-/// What the pressed JVMs of a fleet hold too much, bytes.
+/// Returns the bytes that the pressed JVMs of a fleet hold too much.
 pub(super) fn excess_bytes(fleet: &[Jvm]) -> u64 {
     fleet
         .iter()

@@ -1,4 +1,4 @@
-//! What the planner promises, case by case; its optimality is tested in `oracle.rs`.
+//! Tests of the planner's promises, case by case; its optimality is tested in `oracle.rs`.
 //!
 //! Beside the planner's folder and not in it, because the bench program compiles that folder, and
 //! has no use for the solver that the tests need.

@@ -14,8 +14,8 @@ use super::inputs::Inputs;
 
 type Check = fn(&Inputs) -> Vec<Finding>;
 
-/// What comes first, in this order, whatever its weight: that no figure below is to be believed; what a limit does to
-/// an account, one finding each.
+/// The checks whose findings come first, in this order, whatever their weight: that no figure below is to be believed;
+/// the effect of a limit on an account, one finding each; that the heap is short; that something leaks.
 const FIRST: [Check; 4] = [
     sum::exceeds_the_heap,
     states::against_limits,

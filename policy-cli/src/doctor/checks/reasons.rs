@@ -1,6 +1,6 @@
 //! The reasons for which refusals are deferred, for people.
 
-/// What a reason means.
+/// Returns an explanation of a reason, worded to follow "because".
 pub(super) fn meaning(reason: &str) -> &'static str {
     match reason {
         "masked" => "the program asked for no interruption",
@@ -35,7 +35,7 @@ pub(super) fn meaning(reason: &str) -> &'static str {
     }
 }
 
-/// What to do about deferrals for a reason.
+/// Returns advice on deferrals for a reason.
 pub(super) fn remedy(reason: &str) -> &'static str {
     match reason {
         "jdk" | "container" => {

@@ -20,16 +20,16 @@ const SHORTEST_WAIT_MS: u64 = 100;
 /// So many accounts are named where the heap is short.
 const SHOWN_HOLDERS: usize = 3;
 
-/// What is told of an account, before the figures and what befell its threads are added.
+/// The finding about an account, before the figures and what befell its threads are added.
 struct Told {
     severity: Severity,
     declared: &'static Declared,
-    /// What stands behind `account NAME`.
+    /// The text that follows `account NAME`.
     sentence: String,
     remedy: String,
 }
 
-/// What its limit does to each account, or did.
+/// Returns a finding for each account that its limit affects, or did.
 pub(super) fn against_limits(inputs: &Inputs) -> Vec<Finding> {
     let Some(all) = &inputs.accounts else {
         return Vec::new();

@@ -30,7 +30,8 @@ pub(super) struct JvmColumns {
 }
 
 impl Request {
-    /// What tells a JVM from others, of one of its series.
+    /// Returns the values of the labels that tell the JVM of a series from others. A missing label counts as an empty
+    /// one.
     pub(super) fn key(&self, series: &Series) -> Vec<String> {
         let labels = self.jvm_labels.iter();
         labels
@@ -55,7 +56,7 @@ pub(super) struct AccountColumns {
     listed: bool,
 }
 
-/// What `heapwarden_account_info` says of an account.
+/// The labels of an account in its latest `heapwarden_account_info`.
 struct Identity {
     /// Time of the latest sample, in seconds since the epoch.
     latest: f64,

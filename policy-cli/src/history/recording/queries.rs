@@ -1,4 +1,4 @@
-//! What Prometheus is asked for: the agents' own series, or those that
+//! The queries that Prometheus is asked: for the agents' own series, or for those that
 //! `deploy/prometheus/heapwarden.fleet.rules.yml` makes of them.
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! What a reader of the report sees.
+//! Tests of the report as its reader sees it.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What each key does to the model.
+//! The effect of each key on the model.
 
 use super::{Model, Part, Screen};
 use crate::printable;
@@ -37,7 +37,7 @@ pub(crate) enum Key {
     Right,
 }
 
-/// What the terminal must do after a key.
+/// The task of the terminal after a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Draw again.
@@ -53,12 +53,12 @@ pub(crate) enum Action {
     },
 }
 
-/// What is asked of a JVM beside its accounts with their largest classes.
+/// The questions to a JVM beside that for its accounts with their largest classes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Wish {
     /// All classes of each account.
     pub(crate) all_classes: bool,
-    /// What leaks.
+    /// The suspects, and the classes that grow.
     pub(crate) leaks: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What `top` shows, as pure state: polls and keys go in, rows and a screen come out. It knows
-//! neither terminal nor clock.
+//! The content of `top` as pure state: polls and keys go in, rows and a screen come out. It knows neither terminal nor
+//! clock.
 
 mod jvm;
 mod keys;
@@ -15,7 +15,7 @@ pub(crate) use keys::{Action, Key, Wish};
 /// Which list of an opened account the keys move in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// What it holds.
+    /// The classes of the objects that it holds.
     Classes,
     /// On whose behalf.
     Principals,
@@ -30,7 +30,7 @@ pub(crate) struct Identity {
     pub(crate) name: String,
 }
 
-/// What the screen shows.
+/// The view that is open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Screen {
     /// All accounts.
@@ -66,13 +66,13 @@ pub(crate) enum Screen {
 pub(crate) struct Model {
     /// The JVMs, in the order in which they were named.
     pub(crate) jvms: Vec<Jvm>,
-    /// What rows are sorted by.
+    /// The column by which rows are sorted.
     pub(crate) sort: Column,
     /// Whether the column's order is reversed.
     pub(crate) is_reversed: bool,
-    /// What rows must contain; empty for all.
+    /// The text that a row must contain to be listed, in upper or lower case; empty for all.
     pub(crate) filter: String,
-    /// What the screen shows.
+    /// The view that is open.
     pub(crate) screen: Screen,
     /// Whether the help is shown over it.
     pub(crate) shows_help: bool,

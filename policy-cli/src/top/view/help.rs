@@ -1,4 +1,4 @@
-//! What the keys do.
+//! The window that explains the keys.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

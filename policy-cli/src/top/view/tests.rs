@@ -1,4 +1,4 @@
-//! What stands on screens of many sizes.
+//! Tests of the text on screens of many sizes.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

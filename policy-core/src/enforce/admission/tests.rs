@@ -1,4 +1,4 @@
-//! What is counted of charges that are due where nothing may be thrown, who waits, and who has an allowance.
+//! Tests of the counts of charges that are due where nothing may be thrown, of who waits, and of who has an allowance.
 
 use super::*;
 use crate::core::Setup;
@@ -368,7 +368,7 @@ fn the_threads_of_one_probe_share_its_allowance() {
     assert!(!graced(&mut one_later, 24));
 }
 
-/// What others were charged while a probe was inside, and what its thread was charged later, is not the probe's.
+/// Charges of other threads while a probe was inside, and later ones of its own thread, are not the probe's.
 #[test]
 fn only_a_probes_own_charges_make_it_heavy() {
     let core = core(Word { over: true, ..OPEN });

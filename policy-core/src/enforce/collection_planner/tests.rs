@@ -28,7 +28,7 @@ struct Host {
     /// The share of the machine that a concurrent cycle takes while it runs, in percent; `None` if the
     /// kernel does not show it.
     cycle_percent: Option<u64>,
-    /// What is offered, the best first.
+    /// The means that are offered, the best first.
     offer: Vec<Means>,
     /// Means that the VM refuses although it offers them.
     refuses: Vec<Means>,
@@ -119,7 +119,7 @@ struct World {
     allocated_ms: u64,
     cycles_begun: u64,
     cycles_before: u64,
-    /// What all collections that were asked for have cost.
+    /// The cost of all collections that were asked for, together.
     cost_ms: u64,
     /// The time that the collector's threads would have taken on all processors together.
     collector_ms: u64,
@@ -170,7 +170,7 @@ impl World {
         self.dearest_ms = self.dearest_ms.max(ms);
     }
 
-    /// What a concurrent cycle takes of the machine.
+    /// Returns the time that a concurrent cycle takes of the whole machine.
     fn cycle_cost_ms(&self) -> u64 {
         self.host.covering_ms * self.host.cycle_percent.unwrap_or(100) / 100
     }
@@ -648,7 +648,7 @@ fn an_overdue_need_overdraws_the_budget() {
     world.planner.budget.spent(now, Duration::from_secs(12));
     let unearned = world.planner.budget.wait(now);
     assert!(unearned > Duration::from_secs(120), "{unearned:?}");
-    // What the overdue share has not earned either is waited for.
+    // The need waits until the overdue share has been earned, too.
     let overdue = world.planner.budget.overdue_wait(now);
     let waited_ms = world.until_answered(Need::Covering, 240_000);
     let waited = Duration::from_millis(waited_ms.expect("it is answered"));

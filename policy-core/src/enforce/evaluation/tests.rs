@@ -218,7 +218,7 @@ impl Doored {
         due
     }
 
-    /// What was kept last is freed.
+    /// Frees the `mib` objects of a mebibyte that were kept last.
     fn let_go(&self, mib: u64) {
         for _ in 0..mib {
             let tag = self.kept.borrow_mut().pop().expect("it was kept");
@@ -463,7 +463,7 @@ fn however_fast_it_grows_the_door_shuts_before_an_error_is_thrown() {
     account.collect();
     account.turn();
     assert_eq!(account.word(), (true, false), "the door alone");
-    // What was inside ends.
+    // The work that was inside ends.
     account.let_go(25);
     account.decide();
     assert_eq!(account.word(), (true, false));
@@ -503,7 +503,7 @@ fn a_program_asks_for_an_account_without_a_door() {
     assert_eq!(account.word(), (false, true));
     assert!(!account.enforcement.gates.is_any_asked());
     assert_eq!(account.gate().knock(5, false), Answer::In, "it has no door");
-    // What was charged while a probe was inside: the last one was light, a thousandth of the limit.
+    // The charges while a probe was inside: the last one was light, a thousandth of the limit.
     let probes = [
         (5, LIMIT_BYTES / 512, 100),
         (1_005, LIMIT_BYTES / 512, 200),
@@ -534,7 +534,7 @@ fn a_program_asks_for_an_account_without_a_door() {
     let Answer::Probe(ticket) = again else {
         panic!("without a pause: {again:?}");
     };
-    // What its own thread was charged makes it heavy, and who is turned away meanwhile is told of the pause.
+    // The charges of its own thread make it heavy, and who is turned away meanwhile is told of the pause.
     account.gate().charge_probe(LIMIT_BYTES / 16);
     let retry_after_ms = 3_200;
     let busy = account.gate().ask(6_002, false);
@@ -617,8 +617,8 @@ fn passes_pause_only_where_no_verdict_waits_for_them() {
     assert_eq!(late, 1, "what was passed over is read later");
 }
 
-/// What an account is charged when the deaths of a collection are known is not all that survived it: what was allocated
-/// since, at full speed, is no growth.
+/// An account is charged for more than the survivors of a collection by the time its deaths are known: the allocations
+/// since, at full speed, are no growth.
 #[test]
 fn garbage_since_the_collection_is_no_growth() {
     let mut account = Doored::new();

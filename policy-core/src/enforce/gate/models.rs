@@ -98,7 +98,7 @@ fn graces_together_stay_within_their_bound() {
         };
         let own = gate.spend_grace(bytes);
         assert!(own != other.join().unwrap(), "one of the two gets it");
-        // What did not fit used nothing up.
+        // The charge that did not fit used nothing up.
         assert!(gate.spend_grace(bytes - 2));
     });
 }

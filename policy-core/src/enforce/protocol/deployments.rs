@@ -17,7 +17,7 @@ use crate::ledger::{PurseId, Tag};
 pub(super) const LIMIT_BYTES: u64 = 64 << 10;
 /// Services.
 pub(super) const SERVICES: usize = 3;
-/// What an account's rule may match: a service, each of them, or none.
+/// The services that an account's rule may match: one, each of them, or none.
 const GLOBS: [&str; 5] = ["/s0", "/s1", "/s2", "/s*", "/none"];
 
 /// An edit of the policy file.
@@ -40,7 +40,7 @@ pub(super) enum Edit {
     },
     /// Two accounts have each other's names.
     Swap(u8, u8),
-    /// What masked threads may be charged, in percent.
+    /// The bytes that masked threads may be charged, in percent of [`LIMIT_BYTES`].
     Mask(u16),
     /// An account's door is off, or not.
     Door {

@@ -17,7 +17,7 @@ pub(super) type Held = HashMap<PurseId, u64>;
 #[derive(Debug, Clone)]
 struct Object {
     id: u64,
-    /// What it is charged to, where it is data.
+    /// The purse that is charged for it, where it is data.
     purse: Option<PurseId>,
     bytes: u64,
     /// It is held.
@@ -50,7 +50,7 @@ impl Object {
 /// Deaths to be reported, in this order.
 struct Batch {
     deaths: VecDeque<Object>,
-    /// What was held when a collection of all memory took its snapshot.
+    /// The bytes of each purse that were held when a collection of all memory took its snapshot.
     held: Option<Rc<Held>>,
     begun: bool,
 }
@@ -266,7 +266,7 @@ impl Heap {
         self.stalled_until_ms = until_ms;
     }
 
-    /// What the kernel shows of the thread that reports deaths.
+    /// Returns the state of the thread that reports deaths, as the kernel shows it.
     pub(super) fn delivery(&self) -> Delivery {
         match self.batches.front() {
             Some(batch) if batch.begun && !batch.deaths.is_empty() => Delivery::UnderWay,

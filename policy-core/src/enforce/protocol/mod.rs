@@ -67,7 +67,8 @@ proptest! {
     }
 }
 
-/// What the policy spares of an account's code is spared for a scope, too, that was opened after the policy was read.
+/// An exception that the policy makes for an account's code holds for a scope, too, that was opened after the policy
+/// was read.
 #[test]
 fn a_scope_that_opens_late_has_the_exceptions_of_its_account() {
     let turn = Event::Turn {

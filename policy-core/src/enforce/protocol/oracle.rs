@@ -104,7 +104,7 @@ pub(super) struct Oracle {
     pub(super) is_exact: bool,
     /// Counts that went to gates.
     pub(super) counted: u64,
-    /// What threads have waited for verdicts and look-ups, in milliseconds.
+    /// The time that threads have waited for verdicts and look-ups, in milliseconds.
     pub(super) waited_ms: u64,
     pub(super) refusals: u64,
     pub(super) convictions: u64,

@@ -23,7 +23,7 @@ use super::world::Allocation;
 
 /// The maximum heap.
 pub(super) const MAX_HEAP_BYTES: u64 = 16 << 20;
-/// What a heap that is short has free: less than a tenth, and more than what canaries need.
+/// The free bytes of a heap that is short: less than a tenth, and more than canaries need.
 const SHORT_BYTES: u64 = 1300 << 10;
 /// Purses there can be.
 const MOST_PURSES: u32 = 64;
@@ -38,19 +38,19 @@ const SERVICE_MS: (u64, u64) = (100, 1000);
 /// notices. (Rules of the core itself are broken by hand.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// What survived a young collection counts as proof that an account is over.
+    /// The survivors of a young collection count as proof that an account is over.
     YoungConvicts,
     /// Refunds are not waited for: the kernel shows the thread that reports them asleep.
     Hasty,
     /// The kernel does not show that thread, and refunds come late.
     ByQuiet,
-    /// What is spent is noted some time after the pause.
+    /// The bytes spent at the gates are noted some time after the pause.
     LateNotes,
     /// Gates change hands when the policy is read, not in the enforcer's turn.
     GatesAtOnce,
 }
 
-/// What the tenants do in the middle of a turn.
+/// The acts of the tenants in the middle of a turn.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Meanwhile {
     pub(super) allocation: Option<Allocation>,
@@ -62,12 +62,12 @@ pub(super) struct Simulation {
     pub(super) core: Core,
     pub(super) state: RefCell<State>,
     pub(super) fault: Option<Fault>,
-    /// What happens in the next turn.
+    /// The acts that are due in the middle of the next turn.
     pub(super) meanwhile: Cell<Option<Meanwhile>>,
     start: Instant,
 }
 
-/// What changes.
+/// The part of the simulation that changes.
 pub(super) struct State {
     pub(super) now_ms: u64,
     pub(super) heap: Heap,
@@ -182,7 +182,7 @@ impl State {
         }
     }
 
-    /// What the collector does by itself.
+    /// Does the collector's own work: ends a cycle that is over, and begins one where G1 finds its flag set.
     fn serve(&mut self, core: &Core) {
         if (self.heap.cycle_ends_ms()).is_some_and(|ends_ms| self.now_ms >= ends_ms) {
             self.heap.end_cycle(core);
@@ -445,7 +445,7 @@ impl enforce_ports::RefusalReports for Simulation {
     }
 }
 
-/// What purses are charged together.
+/// Returns the bytes that these purses are charged together.
 pub(super) fn charged(core: &Core, purses: &[PurseId]) -> u64 {
     let sums = purses.iter().map(|&purse| core.ledger.totals(purse));
     sums.map(|totals| totals.charged.bytes).sum()

@@ -20,7 +20,7 @@ use super::oracle::{Oracle, Refusal};
 use super::simulation::State;
 use super::world::Allocation;
 
-/// What a program does when an allocation is refused.
+/// The reaction of a program to a refused allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Conduct {
     /// Goes on as if nothing had been.
@@ -48,7 +48,7 @@ pub(super) struct Place {
 
 pub(super) struct Thread {
     pub(super) service: usize,
-    /// What its allocations are charged to: its service's deployment, or a scope in it.
+    /// The payer of its allocations: its service's deployment, or a scope in it.
     pub(super) purse: PurseId,
     pub(super) conduct: Conduct,
     pub(super) is_virtual: bool,

@@ -112,7 +112,7 @@ pub(super) struct Allocation {
 pub(super) struct World {
     pub(super) jvm: Simulation,
     pub(super) enforcer: Enforcer,
-    /// What stands for each scope: its purse, and the object that the program holds.
+    /// The scopes: service, name, purse, and the object that stands for the scope and that the program holds.
     scopes: Vec<(usize, u8, PurseId, u64)>,
     /// The loader object of each service's deployment.
     loaders: Vec<u64>,
@@ -253,13 +253,13 @@ impl World {
         }
     }
 
-    /// What holds when a history is over.
+    /// Checks, when a history is over, that counts were neither lost nor made twice.
     pub(super) fn end(&mut self) {
         let sum = self.counted();
         let state = self.jvm.state.borrow();
         let counted = sum.due() + sum.admission_refusals;
         assert_eq!(counted, state.oracle.counted, "counts were lost");
-        // What threads were slowed after refusals comes on top.
+        // The time for which threads were slowed after refusals comes on top.
         assert!(
             sum.waited_ms >= state.oracle.waited_ms,
             "of {} ms that was waited, {} ms was counted",

@@ -1,10 +1,10 @@
-//! What hostile clients gain at a shut door: see the module's list.
+//! Tests of the bytes that hostile clients gain at a shut door: see the module's list.
 
 use super::room::BUDGET_SHARE;
 use super::tests::{INTERVAL, LIMIT, World, deploy};
 use super::*;
 
-/// What sampling allows for by chance: two deviations, a few samples.
+/// The bytes that sampling may add by chance: two deviations, a few samples.
 const CHANCE: u64 = 12 * INTERVAL;
 
 /// A service with a route whose requests have kept nothing so far, at a door that was shut just now.
@@ -62,7 +62,7 @@ fn requests_that_keep_what_they_threw_away_gain_what_is_left_of_the_reserve() {
 fn requests_just_below_what_is_cheap_gain_a_sixty_fourth_of_the_limit() {
     let (mut world, route) = cheap_route();
     let gained = gained(&mut world, route, 900, 200);
-    // What 200 requests keep may come before the evidence.
+    // 200 requests may come, and keep memory, before the evidence does.
     let most = LIMIT / KEPT_SHARE + 200 * 900 + 2 * CHANCE;
     assert!(gained <= most, "{gained} of at most {most}");
     assert!(gained > LIMIT / KEPT_SHARE / 2, "{gained}: they were cheap");

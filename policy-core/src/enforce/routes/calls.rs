@@ -34,7 +34,7 @@
 
 use super::NUMBER_BITS;
 
-/// What a thread's cell says of routes.
+/// The routes in a thread's cell: that of its latest request, and those of the calls that are open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Inside {
     request: u32,
@@ -74,7 +74,7 @@ pub(super) mod model {
     pub(in super::super) struct Cell(i32);
 
     impl Cell {
-        /// What is to be told at the end of the call; `None` if it does not begin.
+        /// Returns the level, which the end of the call is to be told; `None` if the call does not begin.
         pub(in super::super) fn begin(&mut self, route: u32) -> Option<u32> {
             let open = self.0.cast_unsigned();
             let account = |number: u32| (number - 1) / PLACES as u32;

@@ -1,4 +1,4 @@
-//! What a route is called: the method and the first segments of the path, without what varies.
+//! The name of a route: the method and the first segments of the path, without the parts that vary.
 //!
 //! The Java half (`dev.heapwarden.agent.RoutePath`) does the same in place, without allocating. What it asks
 //! for is folded here once more, which changes nothing of what is folded already.
@@ -11,7 +11,7 @@ pub const OTHER_METHOD: &str = "OTHER";
 pub const MOST_SEGMENTS: usize = 3;
 /// Characters of a segment that is kept as it is.
 pub const LONGEST_SEGMENT: usize = 24;
-/// What stands for any other segment.
+/// The replacement for any other segment.
 pub const ANY: &str = "*";
 
 /// The route of a request: `POST /repositories/*/statements`. A segment is folded to `*` if it has a digit, is

@@ -3,7 +3,7 @@
 use super::price::{Mark, Price, Windows};
 use crate::ledger::Epoch;
 
-/// What is known of a route.
+/// A route's windows and price, and its standing at the shut door.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Learned {
     pub(super) windows: Windows,
@@ -19,7 +19,7 @@ pub(super) struct Learned {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shut {
     pub(super) since_ms: u64,
-    /// What was born from here on was born since.
+    /// The epoch in which it was seen to be shut: objects of that epoch or a later one count as born since.
     pub(super) from: Epoch,
 }
 

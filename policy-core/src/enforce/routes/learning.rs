@@ -1,10 +1,10 @@
-//! What evidence says of routes: prices, dismissals and room, after each collection. On the enforcer's thread,
+//! Learns from evidence about routes: prices, dismissals and room, after each collection. On the enforcer's thread,
 //! once in a turn; one pass over the records after a collection, and never in more than a hundredth of the time.
 //!
 //! # Which requests an object is held against
-//! What was born in the epochs from one mark up to another was allocated by the requests that came in between.
-//! A mark notes the counters of an epoch's beginning; once a collection has decided on all that was born before
-//! it, the price is learned up to that mark, and the next is set.
+//! The objects born in the epochs from one mark up to another were allocated by the requests that came in between. A
+//! mark notes the counters of an epoch's beginning; once a collection has decided on all that was born before it, the
+//! price is learned up to that mark, and the next is set.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ struct Proved {
     name: Arc<str>,
 }
 
-/// What a pass over the records has found of a route.
+/// The survivors of a route, summed up in a pass over the records.
 #[derive(Debug, Clone, Copy, Default)]
 struct Found {
     at: (usize, usize),
@@ -132,7 +132,8 @@ impl Routes {
         proved
     }
 
-    /// What of each route's windows has survived, and the live bytes of the accounts. No lock is held.
+    /// Returns the survivors of each route's windows, and the live bytes of the accounts. No lock is held while the
+    /// records are read.
     fn pass(&self, core: &Core, proved: &[Proved]) -> (Vec<Found>, HashMap<u32, u64>) {
         let mut found = Vec::new();
         let mut of_purse = vec![0u32; 1 << u16::BITS];
@@ -287,7 +288,7 @@ impl Routes {
     }
 }
 
-/// What an account leaves to requests that go in freely.
+/// The limit of an account, and the part of limit and reserve that is left for requests that go in freely.
 struct Terms {
     limit_bytes: u64,
     left_bytes: u64,

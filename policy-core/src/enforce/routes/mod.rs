@@ -131,11 +131,11 @@ struct Route {
     /// The charge and the requests at the latest evidence.
     base_charged: AtomicU64,
     base_calls: AtomicU64,
-    /// What it had ever allocated then.
+    /// The bytes that it had ever allocated by then.
     base_allocated: AtomicU64,
 }
 
-/// What the agent's threads know.
+/// The names, numbers and prices of all routes. Agent threads wait for its lock; threads of requests and calls do not.
 #[derive(Default)]
 struct Book {
     /// The place of each service, and of each account of packages.
@@ -169,7 +169,7 @@ struct Wanted {
     route: String,
 }
 
-/// What [`Routes::find`] knows.
+/// The answer of [`Routes::find`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     /// The number of the route, never 0.
@@ -191,7 +191,7 @@ pub struct Row {
     pub calls: u64,
     /// Those of them that were turned away.
     pub refused: u64,
-    /// What a request costs.
+    /// The measured cost of one of its requests.
     pub price: Price,
 }
 
@@ -236,7 +236,7 @@ impl Route {
         }
     }
 
-    /// What it was charged since the latest evidence.
+    /// Returns the charges to it since the latest evidence.
     fn charged(&self, ledger: &Ledger, interval_bytes: u64) -> Charged {
         let Some(purse) = self.purse() else {
             return Charged::default();

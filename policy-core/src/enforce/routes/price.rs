@@ -1,4 +1,4 @@
-//! What a request of a route costs: how much it allocates, and how much of that it keeps.
+//! The cost of a request of a route: how much it allocates, and how much of that it keeps.
 //!
 //! # The estimate
 //! A *window* begins at an epoch and counts the requests that came in from then on. What was born in it, was
@@ -55,7 +55,7 @@ pub struct Windows {
     current: Mark,
 }
 
-/// What was born in the windows and has survived.
+/// The sum of the objects that were born in the windows and have survived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Kept {
     /// Bytes.
@@ -64,16 +64,16 @@ pub struct Kept {
     pub variance: u64,
 }
 
-/// What a request costs.
+/// The cost of a request in the mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Price {
     /// How many requests it was learned from.
     pub calls: u64,
-    /// What a request keeps, in bytes.
+    /// The bytes that a request keeps.
     pub kept_bytes: u64,
     /// The most that it keeps, with 95 % confidence.
     pub most_kept_bytes: u64,
-    /// What a request allocates, in bytes.
+    /// The bytes that a request allocates.
     pub allocated_bytes: u64,
     /// The most that it allocates in the mean, with 95 % confidence: so much it has at a time at the most.
     pub peak_bytes: u64,

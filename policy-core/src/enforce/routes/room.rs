@@ -12,8 +12,7 @@
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// What the cheap routes of an account may be charged unexpectedly until the next evidence: the limit divided by
-/// this.
+/// The cheap routes of an account may be charged the limit divided by this unexpectedly until the next evidence.
 pub const BUDGET_SHARE: u64 = 32;
 
 /// The room for the requests of one service.
@@ -68,7 +67,7 @@ impl Room {
         let _ = (self.inside_bytes).fetch_update(Ordering::AcqRel, Ordering::Relaxed, less);
     }
 
-    /// What those inside had at a time at the most since this was asked last. The enforcer's thread.
+    /// Returns the most bytes that those inside had at a time since the last call. The enforcer's thread.
     pub fn take_most_inside(&self) -> u64 {
         let now = self.inside_bytes.load(Ordering::Relaxed);
         self.most_inside_bytes.swap(now, Ordering::Relaxed).max(now)
@@ -81,7 +80,7 @@ impl Room {
     }
 }
 
-/// What the cheap routes of a service were charged since the latest evidence, in bytes.
+/// The charges to the cheap routes of a service since the latest evidence, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Charged {
     /// Beyond what is expected: see [`Spent::excess_bytes`].
@@ -90,14 +89,14 @@ pub struct Charged {
     pub all_bytes: u64,
 }
 
-/// What a route was charged since the latest evidence.
+/// The charges to one route since the latest evidence, and the figures that say how many of them are expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spent {
     /// Bytes charged, less what was refunded.
     pub charged_bytes: u64,
     /// Requests that came in.
     pub calls: u64,
-    /// What a request allocates as a rule.
+    /// The bytes that a request allocates as a rule.
     pub allocated_bytes: u64,
     /// The sampling interval: charges come in steps of it.
     pub interval_bytes: u64,

@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-/// What an instruction allocates.
+/// The kind of allocation that an instruction makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Site {
     /// `new`.
@@ -70,7 +70,7 @@ impl Code {
         after > 0 && self.handlers[after - 1].contains(&bci)
     }
 
-    /// What the instruction at `bci` allocates.
+    /// Returns the kind of allocation that the instruction at `bci` makes; [`Site::Other`] if it makes none itself.
     pub fn site(&self, bci: u32) -> Site {
         self.sites
             .binary_search_by_key(&bci, |&(at, _)| u32::from(at))

@@ -26,7 +26,7 @@ pub struct Exceptions {
     payers: HashMap<PurseId, u32>,
 }
 
-/// What an account rule says.
+/// The parts of an account rule that concern refusals.
 struct Rule {
     /// Its position in the policy.
     position: usize,
@@ -37,7 +37,7 @@ struct Rule {
 }
 
 impl Rule {
-    /// What tells two rules apart.
+    /// Returns the parts by which two rules are told apart.
     fn said(&self) -> (usize, &Interrupts, Tasks, &[DoorMethod]) {
         let doors = self.door.methods();
         (self.position, &self.interrupts, self.tasks, doors)
@@ -68,7 +68,7 @@ pub struct Said {
     by_number: Box<[(u32, Says)]>,
 }
 
-/// What one account says of a method.
+/// The exceptions of one account for a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Says {
     interrupt: Option<Interrupt>,

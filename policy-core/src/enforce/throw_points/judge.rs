@@ -24,7 +24,7 @@ use crate::identity::classes::Kind;
 use super::bytecode::Site;
 use super::reason::Reason;
 
-/// What the rules and the policy say about a method.
+/// The verdict of the rules and the policy on a method: whether a refusal may be thrown in it, or pass through it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MethodRule {
     /// Keeps its invariants when an allocation inside it fails.
@@ -78,7 +78,7 @@ pub struct Frame {
     pub rule: MethodRule,
     /// Its current instruction runs only because of an exception.
     pub in_handler: bool,
-    /// What its current instruction allocates.
+    /// The kind of allocation that its current instruction makes.
     pub site: Site,
     /// Whether a unit of work begins with it.
     pub unit: Unit,
@@ -86,7 +86,7 @@ pub struct Frame {
     pub is_entrance: bool,
 }
 
-/// What the rules need to know beside the stack.
+/// The circumstances of the allocation that the rules need beside the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Around {
     /// The program has delimited a unit of work by other means than a frame.
@@ -98,7 +98,7 @@ pub struct Around {
 /// The object allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Object {
-    /// What kind of object it is.
+    /// The sort of object: a string, an array, one of the VM's own, or another.
     pub kind: Kind,
     /// Its size in bytes.
     pub size_bytes: u64,

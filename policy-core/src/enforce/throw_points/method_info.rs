@@ -1,10 +1,10 @@
-//! What the rules need to know of a method, and the rule that follows.
+//! The facts about a method that the rules need, and the rule that follows.
 
 use super::judge::MethodRule;
 use super::reason::Reason;
 use super::rules::Rules;
 
-/// What the rules need to know of a method.
+/// The name and class of a method, and the facts about both that the rules need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MethodInfo {
     /// The class that declares it, as Java writes it (`java.util.Map$Entry`).
@@ -278,7 +278,7 @@ mod tests {
         assert!(!is_of_jdk("jdk.internal.Mine", Some("Lcom/acme/Loader;")));
     }
 
-    /// What the policy file's own diagnostics promise.
+    /// The diagnostics of policy files promise this of each of these packages.
     #[test]
     fn packages_that_a_policy_cannot_open_are_never_interrupted() {
         let rules = Rules::reviewed();

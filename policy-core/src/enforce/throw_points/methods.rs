@@ -35,7 +35,7 @@ pub struct MethodKey(pub usize);
 /// number that only its maker understands; 0 for none.
 pub type Meant = [u32; 3];
 
-/// What is known of a method: an entry of the table.
+/// An entry of the table: a method, its rules, and the properties of its code.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Judged {
     /// The method.
@@ -112,8 +112,8 @@ impl Table {
         (hash(method)..).map(move |index| &self.slots[index & mask])
     }
 
-    /// What is known of a method. Lock-free, any thread. Each slot is read only once, because an empty
-    /// one may hold another method a moment later.
+    /// Returns the entry of a method; `None` if the table has none. Lock-free, any thread. Each slot is read only once,
+    /// because an empty one may hold another method a moment later.
     pub fn get(&self, method: MethodKey) -> Option<&Judged> {
         for slot in self.probe(method) {
             let judged = slot.get()?;

@@ -39,7 +39,7 @@ pub struct ThrowPoints {
     pub rules: &'static Rules,
     /// The reviewed methods with which units of work begin.
     pub units: &'static Units,
-    /// What is known of each method. Lock-free for readers.
+    /// The table of the methods that were looked up so far. Lock-free for readers.
     pub methods: Methods,
     /// The policy's exceptions for single accounts. Lock-free for readers.
     pub exceptions: ArcSwap<Exceptions>,

@@ -56,7 +56,7 @@ impl Place {
     }
 }
 
-/// What is said of places, compiled for look-up.
+/// The rows of a table by their place, compiled for look-up.
 #[derive(Debug)]
 pub(super) struct Places<T> {
     named: HashMap<Place, T>,
@@ -92,8 +92,8 @@ impl<T> Places<T> {
         }
     }
 
-    /// What is said of a method of a class, whose name is written as in Java (`java.util.Map$Entry`),
-    /// and whether the row names the method itself.
+    /// Returns the row for a method of a class, whose name is written as in Java (`java.util.Map$Entry`), and whether
+    /// the row names the method itself.
     pub(super) fn find(&self, class: &str, method: &str) -> Option<(&T, bool)> {
         find_in(&self.named, class, method).or_else(|| {
             without_prefixes(class).find_map(|class| find_in(&self.shapes, class, method))

@@ -45,7 +45,7 @@ struct Row {
     why: String,
 }
 
-/// What the thread does that the unit is on.
+/// Whether the thread that the unit is on serves a request or works in the background.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Thread {
@@ -72,12 +72,12 @@ pub struct Units {
     event_loops: Places<()>,
 }
 
-/// What begins with a method.
+/// The unit of work that begins with a method, if one does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Begun {
     /// Whether a unit of work does.
     pub unit: Unit,
-    /// What its thread does.
+    /// Whether its thread serves a request or works in the background.
     pub work: Work,
     /// It is a task of one of the JDK's pools: a unit only for accounts whose policy says `tasks = "interrupt"`.
     pub is_task: bool,

@@ -1,4 +1,4 @@
-//! What a reading takes from the directory. It takes it in one short step under the directory's lock, so
+//! The data that a reading takes from the directory. It takes them in one short step under the directory's lock, so
 //! that it holds no lock while it scans all records or makes rows.
 //!
 //! # Rules
@@ -59,7 +59,7 @@ impl Countings {
         ended
     }
 
-    /// What has ended so far of each count that is under way.
+    /// Returns the numbers that have ended so far, for each count that is under way.
     pub(super) fn each(&mut self) -> impl Iterator<Item = &mut Ended> {
         self.under_way.iter_mut().map(|(_, ended)| ended)
     }

@@ -30,7 +30,7 @@ struct Object {
     survived_all: bool,
 }
 
-/// What may happen, in any order.
+/// The events of a history, which come in any order.
 #[derive(Debug, Clone)]
 enum Event {
     Allocate,
@@ -75,7 +75,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// What is taken for a proof.
+/// The deaths that are taken for a proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Proof {
     OldCanary,
@@ -150,7 +150,7 @@ impl Heap {
             Event::MarkStart(chosen) if !self.marking => {
                 self.marking = true;
                 for object in &mut self.objects {
-                    // What is young survives into the marking, a class among it.
+                    // Young objects survive into the marking, a class among them.
                     object.condemned = object.old && object.dropped && !object.freed;
                     object.survived_all |= !object.dropped;
                 }

@@ -18,7 +18,7 @@ struct Object {
     survived: bool,
 }
 
-/// What may happen, in any order: any collector is some such history.
+/// The events of a history, which come in any order: any collector is some such history.
 #[derive(Debug, Clone)]
 enum Event {
     /// A thread allocates; its callback is still running and holds the object.
@@ -283,7 +283,7 @@ fn a_thinned_array_counts_among_the_live_for_itself_until_it_is_decided_on() {
 
     let latest = charge(wide);
     assert_eq!(live().last(), Some(&(latest, 1 << 20)), "it came later");
-    // What covers old memory decides on large arrays too.
+    // A proof that covers old memory decides on large arrays too.
     ledger.epochs().confirm_cover(ledger.epochs().current());
     assert_eq!(live().last(), Some(&(latest, stands_for)));
 }

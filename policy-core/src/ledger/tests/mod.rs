@@ -31,7 +31,7 @@ fn sample(ledger: &Ledger, payer: PurseId, size_bytes: u64) -> Sample {
     }
 }
 
-/// What the records say that each purse is charged.
+/// Returns the charge of each purse, summed up from the records.
 fn charged_by_records(ledger: &Ledger) -> HashMap<PurseId, Charge> {
     let mut sums = HashMap::new();
     ledger.scan(|record| *sums.entry(record.payer).or_default() += record.charge);

@@ -103,7 +103,7 @@ fn a_container_sees_its_own_part_of_a_hierarchy() {
     let mounts = files.mounts("/docker/1f", "a\\040b", V1_CPU);
     assert_eq!(quota("/docker/1f", &mounts), whole);
     assert_eq!(quota("/docker/1f/own", &mounts), narrow);
-    // What is mounted is all that it can see, whatever the name.
+    // The mounted group is all that it can see, whatever the name.
     assert_eq!(quota("/elsewhere/own", &mounts), whole);
     assert_eq!(quota("/../own", &mounts), whole);
     // The host's hierarchy is mounted as well, and comes first.

@@ -90,7 +90,7 @@ fn the_shortest_path_wins_and_a_stack_comes_last() {
     heap.look_for(at(5), 55);
     // A target that a stack refers to directly, and that the heap holds as well.
     heap.root_at(at(5), 3);
-    // What a stack alone holds.
+    // A target that a stack alone holds.
     heap.write(at(9), NODE, 0, &[(at(10), Via::Field(2))]);
     heap.look_for(at(10), 66);
     let found = searched(&mut heap, Question::Paths);

@@ -2,14 +2,14 @@ use super::*;
 use std::collections::HashMap;
 use std::ffi::CString;
 
-/// What libjvm exports, made by hand: as HotSpot's `vmStructs.cpp` lays it out, with 200 flags.
+/// The tables that libjvm exports, made by hand: as HotSpot's `vmStructs.cpp` lays them out, with 200 flags.
 pub(crate) struct FakeVm {
     symbols: HashMap<CString, usize>,
     variable: *mut u64,
     flags: usize,
 }
 
-/// What is wrong with a [`FakeVm`].
+/// The defects of a [`FakeVm`]; none by default.
 #[derive(Debug, Default, Clone)]
 struct Wrong {
     /// This symbol is missing.

@@ -29,7 +29,7 @@ const LOG_WIDTH: usize = 96;
 /// Answers that were under way when the edit was seen in force have arrived after this.
 const UNDER_WAY: Duration = Duration::from_millis(500);
 
-/// What every application has answered at a moment, in the order of [`APPLICATIONS`].
+/// The answers of every application up to a moment, in the order of [`APPLICATIONS`].
 type Tally = [Answers; APPLICATIONS.len()];
 
 impl Stage {

@@ -1,4 +1,4 @@
-//! What the checks of the limits find.
+//! Tests of the findings about limits and how they are enforced.
 
 use super::super::super::finding::Severity;
 use super::super::test_inputs::{account, agent, jvm};

@@ -1,4 +1,4 @@
-//! What the checks of the policy find.
+//! Tests of the findings about the policy and its file.
 
 use super::super::super::inputs::PolicyFile;
 use super::super::test_inputs::{account, agent};

@@ -1,4 +1,4 @@
-//! What the checks of the sampler find.
+//! Tests of the findings about the sampler.
 
 use super::super::test_inputs::{account, agent, jvm};
 use super::*;

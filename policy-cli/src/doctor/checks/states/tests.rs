@@ -1,4 +1,4 @@
-//! What is said of accounts against their limits.
+//! Tests of the findings about accounts and their limits.
 
 use super::super::test_inputs::{account, agent};
 use super::*;

@@ -536,8 +536,7 @@ proptest! {
         prop_assert_eq!(judge(frames.clone(), object, in_unit), oracle(&frames, object, in_unit));
     }
 
-    /// What the rest of the stack holds never makes a bad place good; only a unit of work may begin
-    /// there.
+    /// Frames further down the stack never make a bad place good; only a unit of work may begin there.
     #[test]
     fn more_frames_below_never_permit(
         frames in prop::collection::vec(any_frame(), 0..6),

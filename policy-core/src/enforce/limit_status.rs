@@ -192,9 +192,11 @@ impl LimitStatus {
         has_lost
     }
 
-    /// Whether it was over before its present state.
+    /// Whether it was over before its present state; suspicions in between do not count. One that has let go is suspect
+    /// at first if its charge is still full of garbage, and open after the next collection.
     pub fn was_over(&self) -> bool {
-        let before = self.history.iter().rev().nth(1);
+        let mut before = self.history.iter().rev().skip(1);
+        let before = before.find(|change| change.to != State::Suspect);
         before.is_some_and(|change| change.to == State::Over)
     }
 
@@ -473,6 +475,27 @@ mod tests {
         assert_eq!(status.wanted_bytes(at(3)), 200 * MIB);
         status.phase = Phase::Open;
         assert_eq!(status.wanted_bytes(at(3)), 0);
+    }
+
+    #[test]
+    fn one_that_is_suspect_first_when_it_has_let_go_was_over_as_well() {
+        let now = Instant::now();
+        let suspect = Phase::Suspect {
+            since: Epoch::default(),
+        };
+        let over = Phase::Over { limit_bytes: 1 };
+        let was_over = |phases: &[Phase]| {
+            let mut status = LimitStatus::default();
+            for &phase in phases {
+                status.enter(phase, Estimate::default(), now);
+            }
+            status.was_over()
+        };
+        assert!(was_over(&[suspect, over, Phase::Open]));
+        assert!(was_over(&[suspect, over, suspect, Phase::Open]));
+        assert!(!was_over(&[suspect, Phase::Open]));
+        assert!(!was_over(&[suspect, over, Phase::Open, suspect, Phase::Open]));
+        assert!(!was_over(&[suspect, over]));
     }
 
     #[test]

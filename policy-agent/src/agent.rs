@@ -22,7 +22,7 @@ use policy_jvm::{Event, Global, Jni, JvmTi, guard};
 
 use crate::api::notifier::{self, Api};
 use crate::capabilities::Capabilities;
-use crate::collector::called_collection::CalledCollection;
+use crate::collector::called_collection::{CalledCollection, Serving};
 use crate::collector::refund_threads::RefundThreads;
 use crate::cost::Costs;
 use crate::door::MethodDoors;
@@ -46,6 +46,7 @@ use crate::options::Options;
 use crate::policy::enact;
 use crate::policy::store::PolicyStore;
 use crate::policy::watch::{self, Observation};
+use crate::ports::Means;
 use crate::process;
 use crate::published::Published;
 use crate::references::References;
@@ -317,12 +318,12 @@ impl Agent {
                 })
                 .map(|t| Box::new(t) as _),
         );
+        // Dropped with the closure, also if the thread cannot be started or attached.
+        let serving = Serving(&self.called_collection);
         let collecting = self.vm.spawn("heapwarden-collect", move |jni| {
+            let _serving = serving;
             self.run_or_fail_open("collections", || self.serve_collections(jni));
         });
-        if collecting.is_err() {
-            self.called_collection.is_missing();
-        }
         keep("collections", collecting.map(|t| Box::new(t) as _));
         keep(
             "enforcer",
@@ -397,12 +398,17 @@ impl Agent {
         self.threads().extend(started);
     }
 
+    /// Asks for a collection and waits for its end. False if the VM refuses. On an attached thread of the agent's own.
+    pub(crate) fn collect(&self, means: Means, jni: &Jni) -> bool {
+        let runtime = self.java().and_then(|java| java.runtime.as_ref());
+        runtime.is_some_and(|runtime| Collections::collect(means, jni, &self.jvmti, runtime))
+    }
+
     /// Waits for collections that the enforcer asks for. On an attached thread of the agent's own.
     fn serve_collections(&self, jni: &Jni) {
-        let runtime = || self.java()?.runtime.as_ref();
         self.called_collection.serve(
             || self.stopping(),
-            |means| runtime().is_some_and(|run| Collections::collect(means, jni, &self.jvmti, run)),
+            |means| self.collect(means, jni),
             || {
                 self.core.enforcer.wake();
                 self.costs.thread_is("collections");

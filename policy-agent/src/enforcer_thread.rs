@@ -23,8 +23,8 @@ use crate::jvm::method_inspection;
 use crate::jvm::tlab_refill;
 use crate::options::TestPanic;
 use crate::ports::{
-    Canaries, Clock, Collector, CollectorInfo, Delivery, Heap, Means, Offer, References, Sampler,
-    Token,
+    Canaries, Clock, Collector, CollectorInfo, Delivery, Ended, Heap, Means, Offer, References,
+    Sampler, Token,
 };
 
 /// How late a test has limits in force.
@@ -182,11 +182,16 @@ impl Collector for AttachedJvm<'_> {
     }
 
     fn begin_collection(&self, means: Means) {
-        self.agent.called_collection.begin(means);
+        let called = &self.agent.called_collection;
+        // Without that thread this one waits, as well as it can.
+        if !called.begin(means) && !self.agent.stopping() {
+            called.ended(self.agent.collect(means, self.jni));
+        }
     }
 
-    fn collection_ended(&self) -> Option<bool> {
-        self.agent.called_collection.take_ended()
+    fn collection_ended(&self) -> Option<Ended> {
+        let ended = self.agent.called_collection.take_ended();
+        ended.filter(|_| !self.agent.stopping())
     }
 
     fn force(&self) -> Result<(), String> {

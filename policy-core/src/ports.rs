@@ -178,6 +178,15 @@ pub enum Delivery {
     Unknown,
 }
 
+/// The end of a collection that was begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// Whether the VM ran it; otherwise it refused.
+    pub has_run: bool,
+    /// When the call returned.
+    pub at: Instant,
+}
+
 /// The collector, and how to ask it for collections. On one thread of the agent, the enforcer's.
 pub trait Collector {
     /// Its properties. The first call runs code of the JDK and allocates strings, so it must not come
@@ -201,8 +210,8 @@ pub trait Collector {
     /// Has another thread of the agent ask for a collection, by means that wait for its end. One at a time: the next
     /// once [`Collector::collection_ended`] has told of this one.
     fn begin_collection(&self, means: Means);
-    /// Whether the VM has run the collection that was begun, or refused it; `None` while it runs. Told once.
-    fn collection_ended(&self) -> Option<bool>;
+    /// Returns how the collection that was begun has ended; `None` while it runs. Told once.
+    fn collection_ended(&self) -> Option<Ended>;
     /// Forces a collection of whatever kind this collector does, and waits for it.
     ///
     /// # Errors

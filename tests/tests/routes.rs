@@ -170,8 +170,8 @@ fn assert_routes(jdk: &Jdk, collector: Collector) {
     let calls = metrics.value("heapwarden_route_calls_total", &labels);
     assert!(calls >= Some((held - 2) as f64), "{calls:?} of {held}");
 
-    // It fills up.
-    let filled = command::poll(SOON, || {
+    // It fills up, as fast as the machine sends two thousand requests and the agent finds it.
+    let filled = command::poll(command::PATIENCE, || {
         (0..200)
             .any(|_| send(&server, "POST", "/shop/notes.jsp") == 503)
             .then_some(())

@@ -2,9 +2,9 @@
 //! goes on looking at the heap. On ZGC such a call lasts as long as a cycle, in which a leak at full speed fills the heap.
 
 use std::sync::{Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::ports::Means;
+use crate::ports::{Ended, Means};
 use crate::wakeup::Wakeup;
 
 /// An order comes with a signal; this is in case one is missed.
@@ -13,8 +13,15 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 /// The enforcer's order to the thread that waits, and its answer. One order at a time.
 #[derive(Debug, Default)]
 pub(crate) struct CalledCollection {
-    state: Mutex<State>,
+    inner: Mutex<Inner>,
     wakeup: Wakeup,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    state: State,
+    /// There is no thread to wait any more, or there never was.
+    has_no_thread: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -23,38 +30,40 @@ enum State {
     None,
     Asked(Means),
     Running,
-    /// Whether the VM ran it.
-    Ended(bool),
-    /// There is no thread to wait.
-    Missing,
+    Ended(Ended),
 }
 
 impl CalledCollection {
-    /// Orders a collection. On the enforcer's thread.
-    pub(crate) fn begin(&self, means: Means) {
-        let mut state = self.state();
-        if *state != State::Missing {
-            *state = State::Asked(means);
-            self.wakeup.wake();
+    /// Orders a collection. False if there is no thread that could wait for it. On the enforcer's thread.
+    pub(crate) fn begin(&self, means: Means) -> bool {
+        let mut inner = self.inner();
+        if inner.has_no_thread {
+            return false;
         }
+        inner.state = State::Asked(means);
+        self.wakeup.wake();
+        true
     }
 
-    /// Whether the VM has run the collection that was ordered; `None` while it runs. Told once. On the enforcer's thread.
-    pub(crate) fn take_ended(&self) -> Option<bool> {
-        let mut state = self.state();
-        match *state {
-            State::Ended(has_run) => {
-                *state = State::None;
-                Some(has_run)
-            }
-            State::Missing => Some(false),
-            _ => None,
-        }
+    /// How the collection that was ordered has ended; `None` while it runs. Told once. On the enforcer's thread.
+    pub(crate) fn take_ended(&self) -> Option<Ended> {
+        let mut inner = self.inner();
+        let State::Ended(ended) = inner.state else {
+            return None;
+        };
+        inner.state = State::None;
+        Some(ended)
     }
 
-    /// The thread that was to wait cannot be started: every order is refused.
-    pub(crate) fn is_missing(&self) {
-        *self.state() = State::Missing;
+    /// Notes the end of a collection: `has_run` says whether the VM ran it.
+    pub(crate) fn ended(&self, has_run: bool) {
+        let at = Instant::now();
+        self.inner().state = State::Ended(Ended { has_run, at });
+    }
+
+    /// Wakes the thread that waits for orders, to end it.
+    pub(crate) fn stop(&self) {
+        self.wakeup.wake();
     }
 
     /// Carries out orders by `collect` until `is_stopping`, and calls `rest` after each and before each sleep. On a
@@ -68,30 +77,38 @@ impl CalledCollection {
         self.wakeup.listen();
         while !is_stopping() {
             if let Some(means) = self.take_order() {
-                let has_run = collect(means);
-                *self.state() = State::Ended(has_run);
+                self.ended(collect(means));
             }
             rest();
             self.wakeup.wait(LONGEST_SLEEP);
         }
     }
 
-    /// Wakes the thread that waits for orders, to end it.
-    pub(crate) fn stop(&self) {
-        self.wakeup.wake();
-    }
-
     fn take_order(&self) -> Option<Means> {
-        let mut state = self.state();
-        let State::Asked(means) = *state else {
+        let mut inner = self.inner();
+        let State::Asked(means) = inner.state else {
             return None;
         };
-        *state = State::Running;
+        inner.state = State::Running;
         Some(means)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+/// Lives as long as the thread that waits. Also where that could not be started or attached, or has failed: from then on
+/// there is none, and an order that it has taken is refused.
+pub(crate) struct Serving(pub(crate) &'static CalledCollection);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.inner().has_no_thread = true;
+        let state = self.0.inner().state;
+        if matches!(state, State::Asked(_) | State::Running) {
+            self.0.ended(false);
+        }
     }
 }
 
@@ -118,11 +135,13 @@ mod tests {
             rested.recv().expect("it has begun");
             for has_run in [true, false] {
                 assert_eq!(called.take_ended(), None);
-                called.begin(Means::Forced);
+                assert!(called.begin(Means::Forced));
                 assert_eq!(called.take_ended(), None, "it waits");
+                let before = Instant::now();
                 go_on.send(has_run).expect("it runs");
                 rested.recv().expect("it has ended");
-                assert_eq!(called.take_ended(), Some(has_run));
+                let ended = called.take_ended().expect("it has ended");
+                assert!(ended.has_run == has_run && ended.at >= before, "{ended:?}");
                 assert_eq!(called.take_ended(), None);
             }
             stops.store(true, Ordering::Relaxed);
@@ -131,12 +150,17 @@ mod tests {
     }
 
     #[test]
-    fn without_a_thread_every_order_is_refused() {
-        let called = CalledCollection::default();
-        called.is_missing();
-        for _ in 0..2 {
-            called.begin(Means::Full);
-            assert_eq!(called.take_ended(), Some(false));
+    fn without_its_thread_nothing_is_ordered_and_what_was_ordered_is_refused() {
+        for is_ordered in [false, true] {
+            let called: &'static CalledCollection = Box::leak(Box::default());
+            let serving = Serving(called);
+            if is_ordered {
+                assert!(called.begin(Means::Full));
+            }
+            drop(serving);
+            let ended = called.take_ended().map(|ended| ended.has_run);
+            assert_eq!(ended, is_ordered.then_some(false));
+            assert!(!called.begin(Means::Full));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Asks for collections: which collector this is, which requests it offers, and the requests.
 //!
-//! All of it runs code of the JDK, on the enforcer alone, and only once a collection is needed.
+//! All of it runs code of the JDK, on the enforcer alone but for the call that waits for a collection
+//! ([`Collections::collect`]), and only once a collection is needed.
 
 use crate::ports::{CollectorInfo, CollectorKind as Collector, Means, Offer};
 

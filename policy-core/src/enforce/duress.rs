@@ -42,8 +42,8 @@ const WINDOW_WITH_GENERATIONS: Duration = Duration::from_secs(1);
 pub const LOOK: Duration = Duration::from_millis(20);
 /// How long evidence takes, as a rule.
 pub const EVIDENCE: Duration = Duration::from_secs(1);
-/// Readings that are kept.
-const MOST_READINGS: usize = 64;
+/// Readings that are kept, at the most; with a concurrent collector those of the latest window.
+const MOST_READINGS: usize = 1024;
 
 /// The figures that say whether the heap is short, for reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -86,18 +86,22 @@ impl Duress {
         wanted_bytes: u64,
     ) -> Figures {
         let is_concurrent = kind.is_some_and(CollectorKind::frees_between_pauses);
+        let since = reading.now.checked_sub(window(kind));
         if is_concurrent || reading.after_pause {
-            if self.readings.len() == MOST_READINGS {
+            self.readings.push_back(reading);
+            // The oldest that is kept covers the window.
+            let is_over = |kept: &Reading| since.is_some_and(|since| kept.now <= since);
+            while self.readings.len() > MOST_READINGS
+                || self.readings.len() > STREAK && self.readings.get(1).is_some_and(is_over)
+            {
                 self.readings.pop_front();
             }
-            self.readings.push_back(reading);
         }
         self.wanted_bytes = wanted_bytes;
         let most = if is_concurrent { MOST_CONCURRENT } else { MOST };
         let wanted_bytes = wanted_bytes.min(max_bytes / most);
         let short_below_bytes = (max_bytes / TENTH).max(wanted_bytes);
         let is_sure = !is_concurrent && reading.after_pause && reading.free_bytes < wanted_bytes;
-        let since = reading.now.checked_sub(window(kind));
         let is_kept =
             |kept: &&Reading| !is_concurrent || since.is_none_or(|since| kept.now >= since);
         let latest = |most: usize| self.readings.iter().rev().take(most);
@@ -294,6 +298,17 @@ mod tests {
             assert!(begins_within.contains(&begun), "{begun}");
             assert_eq!(heap.duress.look_again(Some(heap.kind)), Some(LOOK));
         }
+    }
+
+    /// Turns come as often as pauses, deaths and refunds do.
+    #[test]
+    fn however_often_the_heap_is_read_duress_begins() {
+        let mut heap = Heap::new(CollectorKind::GenerationalZgc);
+        heap.read(0, 900, false);
+        let begun = (0..2000).find(|read| heap.read(1, 60, read % 3 == 0 || read % 7 == 0));
+        let begun = begun.expect("it is short for good");
+        assert!((1000..=1010).contains(&begun), "{begun}");
+        assert!(heap.duress.readings.len() <= MOST_READINGS);
     }
 
     #[test]

@@ -119,7 +119,7 @@ impl Enforcer {
     }
 
     /// One turn. Returns how long the thread may sleep until the next. On an attached thread of the
-    /// agent; blocks during collections that it asks for, and while refunds arrive.
+    /// agent; blocks while refunds arrive, and for the collection of a heap that is full or whose deaths go unreported.
     pub fn turn(&mut self, core: &Core, jvm: &dyn Jvm) -> Duration {
         let epochs = core.ledger.epochs();
         let epoch = epochs.current();

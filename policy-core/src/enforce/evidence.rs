@@ -459,14 +459,15 @@ impl Evidence {
         let Some(means) = self.called else {
             return false;
         };
-        let Some(has_run) = jvm.collection_ended() else {
+        let Some(ended) = jvm.collection_ended() else {
             return true;
         };
         self.called = None;
-        if has_run {
-            self.planner.returned(jvm.now(), jvm.collector_time());
+        if ended.has_run {
+            // Later turns may have come first: what they took is no cost of the collection.
+            self.planner.returned(ended.at, jvm.collector_time());
         } else {
-            self.refused(means, "the VM refuses", jvm.now());
+            self.refused(means, "the VM refuses", ended.at);
         }
         false
     }

@@ -91,7 +91,7 @@ pub struct LimitStatus {
     paced: Option<(Instant, u64)>,
     /// The bytes that it is charged in a second.
     pub pace_bytes: u64,
-    /// Since when its threads wait for a verdict.
+    /// Since when its threads may wait for a verdict.
     held_at: Option<Instant>,
     history: VecDeque<Change>,
 }
@@ -239,7 +239,7 @@ impl LimitStatus {
         (charged * self.survival.measured().unwrap_or(1.0)) as u64
     }
 
-    /// Follows its pace: `spent` is what its gate has counted so far. While `is_held`, its threads wait for a verdict:
+    /// Follows its pace: `spent` is what its gate has counted so far. While `is_held`, its threads may wait for a verdict:
     /// that they are charged less now says nothing of what they would take, so the pace does not fall for `HELD`.
     pub fn follow_pace(&mut self, spent: u64, is_held: bool, now: Instant) {
         let Some((then, before)) = self.paced else {
@@ -494,7 +494,13 @@ mod tests {
         assert!(was_over(&[suspect, over, Phase::Open]));
         assert!(was_over(&[suspect, over, suspect, Phase::Open]));
         assert!(!was_over(&[suspect, Phase::Open]));
-        assert!(!was_over(&[suspect, over, Phase::Open, suspect, Phase::Open]));
+        assert!(!was_over(&[
+            suspect,
+            over,
+            Phase::Open,
+            suspect,
+            Phase::Open
+        ]));
         assert!(!was_over(&[suspect, over]));
     }
 

@@ -304,8 +304,16 @@ impl Watch {
             bytes: bytes as f64,
             variance: variance as f64 * VARIANCE_UNIT_BYTES2 as f64,
         };
+        // Before its first row an account held next to nothing; in a later look it may have been left out.
+        let mut has_begun = false;
         let of_account: Vec<Level> = (looks.clone())
-            .filter_map(|look| Some(level(look, *look.accounts.get(account)?)))
+            .filter_map(|look| match look.accounts.get(account) {
+                Some(&held) => {
+                    has_begun = true;
+                    Some(level(look, held))
+                }
+                None => (!has_begun).then(|| level(look, (0, 0))),
+            })
             .collect();
         let of_heap: Vec<Level> = looks.map(|look| level(look, look.all_accounts)).collect();
         let held = of_account.last().map_or(0.0, |level| level.bytes);

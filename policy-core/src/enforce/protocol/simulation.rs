@@ -12,7 +12,7 @@ use crate::enforce::ports::{self as enforce_ports, LoggedRefusal};
 use crate::identity::loaders::LoaderId;
 use crate::ledger::PurseId;
 use crate::ports::{
-    self, CollectorInfo, CollectorKind as Collector, Delivery, Means, Offer, Token,
+    self, CollectorInfo, CollectorKind as Collector, Delivery, Ended, Means, Offer, Token,
 };
 
 use super::deployments::Deployments;
@@ -76,8 +76,8 @@ pub(super) struct State {
     pub(super) oracle: Oracle,
     /// The VM refuses what the agent asks for.
     pub(super) refuses: bool,
-    /// Whether it has run the collection that was begun.
-    ended: Option<bool>,
+    /// The end of the collection that was begun.
+    ended: Option<Ended>,
     /// The heap is short: others hold nearly all of it.
     pub(super) is_pressed: bool,
     /// How long a collection of all memory takes.
@@ -310,10 +310,11 @@ impl ports::Collector for Simulation {
 
     fn begin_collection(&self, _: Means) {
         let has_run = self.force().is_ok();
-        self.state.borrow_mut().ended = Some(has_run);
+        let at = self.now();
+        self.state.borrow_mut().ended = Some(Ended { has_run, at });
     }
 
-    fn collection_ended(&self) -> Option<bool> {
+    fn collection_ended(&self) -> Option<Ended> {
         self.state.borrow_mut().ended.take()
     }
 

@@ -310,7 +310,7 @@ impl ports::Collector for Simulation {
 
     fn begin_collection(&self, _: Means) {
         let has_run = self.force().is_ok();
-        let at = self.now();
+        let at = ports::Clock::now(self);
         self.state.borrow_mut().ended = Some(Ended { has_run, at });
     }
 

@@ -61,9 +61,12 @@ const A: [Service; 4] = [
     Service {
         name: GROWING.0,
         mib: 32.0,
-        growth_mib_per_second: 1.0,
+        growth_mib_per_second: 0.5,
     },
 ];
+/// Heap of the first: it is pressed five minutes from now from the 150th second on, and full after the
+/// 600th, so that a busy machine has time to see enough.
+const A_HEAP: &str = "448m";
 const B: [Service; 2] = [steady("/blog", 36.0), steady("/docs", 28.0)];
 
 /// A Tomcat, and what its services know of themselves.
@@ -187,7 +190,7 @@ struct Fleet {
 impl Fleet {
     fn start(folder: &Path) -> Self {
         let jvms = std::thread::scope(|scope| {
-            let starting = [(GROWING.1, "512m", &A[..]), (ROOMY, "1g", &B[..])]
+            let starting = [(GROWING.1, A_HEAP, &A[..]), (ROOMY, "1g", &B[..])]
                 .map(|(name, heap, services)| scope.spawn(|| Jvm::start(name, heap, services)));
             starting.map(|jvm| jvm.join().expect("it starts"))
         });

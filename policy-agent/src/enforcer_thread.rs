@@ -9,14 +9,15 @@ use std::time::{Duration, Instant};
 use policy_jvm::kinds::{Anything, Array, Class};
 use policy_jvm::{Global, Handle, Jni};
 
-use crate::agent::Agent;
+use crate::collector::collections::Collections;
 use crate::collector::collector_threads::CollectorThreads;
 use crate::collector::g1_marking::G1MarkingThread;
+use crate::collector::{self, Collecting};
 use crate::enforce::enforcer::Enforcer;
 use crate::enforce::ports::{BarringFrame, LoggedRefusal, NewPlace, RefusalReports};
+use crate::ground::Ground;
 use crate::identity::loaders::LoaderId;
 use crate::identity::names;
-use crate::jvm::collections::Collections;
 use crate::jvm::error_figures::AccountName;
 use crate::jvm::errors::Errors;
 use crate::jvm::method_inspection;
@@ -30,32 +31,37 @@ use crate::ports::{
 /// How late a test has limits in force.
 const LATE_LIMITS: Duration = Duration::from_millis(300);
 
-/// Runs until the agent stops. On an attached thread of the agent's own.
-pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
-    agent.core.enforcer.listen();
-    if agent.options().test_late_limits {
+/// Runs until the agent stops, and calls `took_turn` after each turn. On an attached thread of the agent's own.
+pub(crate) fn run(
+    ground: &'static Ground,
+    collecting: &'static Collecting,
+    jni: &Jni,
+    took_turn: &dyn Fn(),
+) {
+    ground.core.enforcer.listen();
+    if ground.options().test_late_limits {
         std::thread::sleep(LATE_LIMITS);
     }
-    let jvm = AttachedJvm::new(agent, jni);
+    let jvm = AttachedJvm::new(ground, collecting, jni);
     let mut turns = Turns {
         enforcer: Enforcer::new(jvm.now()),
         jvm,
     };
-    agent.core.heap.read_after_pause(&turns.jvm);
-    while !agent.stopping() {
-        let sleep = turns.enforcer.turn(&agent.core, &turns.jvm);
-        let core = &agent.core;
+    ground.core.heap.read_after_pause(&turns.jvm);
+    while !ground.stopping() {
+        let sleep = turns.enforcer.turn(&ground.core, &turns.jvm);
+        let core = &ground.core;
         core.enforcement.routes.learn(core, turns.jvm.uptime_ms());
-        agent.enforcer_turns.finished();
+        ground.enforcer_turns.finished();
         tlab_refill::tell();
-        agent.api.enforcer_took_turn();
-        if agent.options().test_panic == Some(TestPanic::Enforcer)
-            && turns.enforcer.is_any_over(&agent.core)
+        took_turn();
+        if ground.options().test_panic == Some(TestPanic::Enforcer)
+            && turns.enforcer.is_any_over(&ground.core)
         {
             std::panic::resume_unwind(Box::new("a test asked for it"));
         }
-        agent.costs.thread_is("enforcer");
-        agent.core.enforcer.wait(sleep);
+        ground.costs.thread_is("enforcer");
+        ground.core.enforcer.wait(sleep);
     }
 }
 
@@ -67,7 +73,7 @@ struct Turns<'a> {
 
 impl Drop for Turns<'_> {
     fn drop(&mut self) {
-        if !self.jvm.agent.stopping() {
+        if !self.jvm.ground.stopping() {
             self.enforcer.end(&self.jvm);
         }
     }
@@ -75,7 +81,8 @@ impl Drop for Turns<'_> {
 
 /// The JVM, asked by an attached thread of the agent.
 pub(crate) struct AttachedJvm<'a> {
-    agent: &'static Agent,
+    ground: &'static Ground,
+    collecting: &'static Collecting,
     jni: &'a Jni,
     /// Found at the first question about it.
     collections: OnceCell<RefCell<Collections>>,
@@ -88,9 +95,14 @@ pub(crate) struct AttachedJvm<'a> {
 }
 
 impl<'a> AttachedJvm<'a> {
-    pub(crate) fn new(agent: &'static Agent, jni: &'a Jni) -> AttachedJvm<'a> {
+    pub(crate) fn new(
+        ground: &'static Ground,
+        collecting: &'static Collecting,
+        jni: &'a Jni,
+    ) -> AttachedJvm<'a> {
         AttachedJvm {
-            agent,
+            ground,
+            collecting,
             jni,
             collections: OnceCell::new(),
             g1_marking: OnceCell::new(),
@@ -103,11 +115,11 @@ impl<'a> AttachedJvm<'a> {
 
     fn collections(&self) -> &RefCell<Collections> {
         (self.collections)
-            .get_or_init(|| RefCell::new(Collections::find(self.jni, self.agent.release())))
+            .get_or_init(|| RefCell::new(Collections::find(self.jni, self.ground.release())))
     }
 
     fn tag(&self, object: &impl Handle, tag: i64) -> bool {
-        self.agent.jvmti.set_tag(object, tag).is_ok()
+        self.ground.jvmti.set_tag(object, tag).is_ok()
     }
 
     /// Tags a class and an instance of it, and drops both.
@@ -128,7 +140,7 @@ impl Clock for AttachedJvm<'_> {
     }
 
     fn uptime_ms(&self) -> u64 {
-        self.agent.uptime_ms()
+        self.ground.uptime_ms()
     }
 
     fn sleep(&self, longest: Duration) {
@@ -136,13 +148,13 @@ impl Clock for AttachedJvm<'_> {
     }
 
     fn is_stopping(&self) -> bool {
-        self.agent.stopping()
+        self.ground.stopping()
     }
 }
 
 impl Heap for AttachedJvm<'_> {
     fn used_bytes(&self) -> Option<u64> {
-        self.agent.java()?.used_heap_bytes(self.jni)
+        self.ground.java()?.used_heap_bytes(self.jni)
     }
 }
 
@@ -182,25 +194,25 @@ impl Collector for AttachedJvm<'_> {
     }
 
     fn begin_collection(&self, means: Means) {
-        let called = &self.agent.called_collection;
+        let called = &self.collecting.called;
         // Without that thread this one waits, as well as it can.
-        if !called.begin(means) && !self.agent.stopping() {
-            called.ended(self.agent.collect(means, self.jni));
+        if !called.begin(means) && !self.ground.stopping() {
+            called.ended(collector::collect(self.ground, means, self.jni));
         }
     }
 
     fn collection_ended(&self) -> Option<Ended> {
-        let ended = self.agent.called_collection.take_ended();
-        ended.filter(|_| !self.agent.stopping())
+        let ended = self.collecting.called.take_ended();
+        ended.filter(|_| !self.ground.stopping())
     }
 
     fn force(&self) -> Result<(), String> {
-        let collected = self.agent.jvmti.collect();
+        let collected = self.ground.jvmti.collect();
         collected.map_err(|failure| failure.to_string())
     }
 
     fn delivery(&self) -> Delivery {
-        self.agent.refund_threads.delivery()
+        self.collecting.refunds.delivery()
     }
 
     fn allocate_garbage(&self, bytes: usize) -> bool {
@@ -210,7 +222,7 @@ impl Collector for AttachedJvm<'_> {
 
 impl Canaries for AttachedJvm<'_> {
     fn plant(&self, tag: i64) -> bool {
-        let class = self.agent.object_class();
+        let class = self.ground.object_class();
         let canary = class.and_then(|class| self.jni.allocate(class));
         canary.is_some_and(|canary| self.tag(&canary, tag))
     }
@@ -259,15 +271,15 @@ impl Canaries for AttachedJvm<'_> {
 
 impl Sampler for AttachedJvm<'_> {
     fn set_interval(&self, bytes: u64) -> Result<(), String> {
-        self.agent.sampler().set_interval(bytes)
+        self.ground.sampler().set_interval(bytes)
     }
 
     fn samples_cpu(&self) -> (Duration, u64) {
-        self.agent.sampler().samples_cpu()
+        self.ground.sampler().samples_cpu()
     }
 
     fn process_cpu(&self) -> Duration {
-        self.agent.sampler().process_cpu()
+        self.ground.sampler().process_cpu()
     }
 }
 
@@ -287,19 +299,19 @@ impl References for AttachedJvm<'_> {
     }
 
     fn vanished_loaders(&self) -> Vec<LoaderId> {
-        self.agent.references.loaders.cleared(self.jni)
+        self.ground.references.loaders.cleared(self.jni)
     }
 
     fn forget_loader(&self, loader: LoaderId) -> bool {
-        self.agent.references.loaders.forget(loader)
+        self.ground.references.loaders.forget(loader)
     }
 }
 
 impl RefusalReports for AttachedJvm<'_> {
     fn take_barring_frame(&self) -> Option<BarringFrame> {
-        let barring = self.agent.references.barring.pop()?;
+        let barring = self.ground.references.barring.pop()?;
         let frame = (barring.frame.as_ref())
-            .and_then(|frame| method_inspection::name_of(&self.agent.jvmti, self.jni, frame));
+            .and_then(|frame| method_inspection::name_of(&self.ground.jvmti, self.jni, frame));
         Some(BarringFrame {
             gate: barring.gate,
             reason: barring.reason,
@@ -308,8 +320,8 @@ impl RefusalReports for AttachedJvm<'_> {
     }
 
     fn take_new_place(&self) -> Option<NewPlace> {
-        let new = self.agent.references.new_places.pop()?;
-        let name = method_inspection::place_name(&self.agent.jvmti, self.jni, &new);
+        let new = self.ground.references.new_places.pop()?;
+        let name = method_inspection::place_name(&self.ground.jvmti, self.jni, &new);
         Some(NewPlace {
             counts: new.counts,
             slot: new.slot,
@@ -318,14 +330,14 @@ impl RefusalReports for AttachedJvm<'_> {
     }
 
     fn take_refusal(&self) -> Option<LoggedRefusal> {
-        let refused = self.agent.references.refused.pop()?;
+        let refused = self.ground.references.refused.pop()?;
         let jni = self.jni;
         let thread = (refused.thread.as_ref())
             .and_then(|thread| thread.upgrade(jni))
             .and_then(|thread| thread.get_named("name", "Ljava/lang/String;")?.text())
             .map(|name| names::printable(&name));
         let frame = (refused.frame.as_ref())
-            .and_then(|frame| method_inspection::name_of(&self.agent.jvmti, jni, frame))
+            .and_then(|frame| method_inspection::name_of(&self.ground.jvmti, jni, frame))
             .map(|name| names::printable(&name));
         Some(LoggedRefusal {
             details: refused.details,

@@ -13,9 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use policy_jvm::kinds::Class;
-use policy_jvm::{HeldMethod, Jni, MethodId, Ref, Weak};
-
-use crate::agent::Agent;
+use policy_jvm::{HeldMethod, Jni, JvmTi, MethodId, Ref, Weak};
 
 /// How often the code is looked at while it matters.
 const EVERY: Duration = Duration::from_secs(1);
@@ -105,19 +103,19 @@ impl Inserted {
     /// The call that was just inserted into the method of this name, which loads so many references. `None`
     /// if it cannot be found in the code that the JVM shows: then nothing would tell that it is lost.
     pub(crate) fn find(
-        agent: &Agent,
+        jvmti: &JvmTi,
         jni: &Jni,
         class: &Ref<'_, Class>,
         (name, descriptors): (&str, &[&str]),
         loads: u8,
     ) -> Option<Inserted> {
-        let method = agent.jvmti.held_method(class, name, descriptors)?;
+        let method = jvmti.held_method(class, name, descriptors)?;
         let inserted = Inserted {
             method,
             loads,
             renewals: 0,
         };
-        (inserted.state(agent, jni) == State::There).then_some(inserted)
+        (inserted.state(jvmti, jni) == State::There).then_some(inserted)
     }
 
     /// The method that calls.
@@ -126,8 +124,8 @@ impl Inserted {
     }
 
     /// See [`State`]. A code that the JVM does not show counts as changed by nobody.
-    pub(crate) fn state(&self, agent: &Agent, jni: &Jni) -> State {
-        let Some(method) = self.method.upgrade(&agent.jvmti, jni) else {
+    pub(crate) fn state(&self, jvmti: &JvmTi, jni: &Jni) -> State {
+        let Some(method) = self.method.upgrade(jvmti, jni) else {
             return State::Gone;
         };
         match method.bytecodes() {
@@ -139,7 +137,7 @@ impl Inserted {
     /// Runs `renew` on the class to insert the call again; false if that fails, or was done too often.
     pub(crate) fn renew(
         &mut self,
-        agent: &Agent,
+        jvmti: &JvmTi,
         jni: &Jni,
         renew: impl FnOnce(&Ref<'_, Class>) -> bool,
     ) -> bool {
@@ -147,8 +145,8 @@ impl Inserted {
             return false;
         }
         self.renewals += 1;
-        let method = self.method.upgrade(&agent.jvmti, jni);
-        method.is_some_and(|method| renew(method.class())) && self.state(agent, jni) == State::There
+        let method = self.method.upgrade(jvmti, jni);
+        method.is_some_and(|method| renew(method.class())) && self.state(jvmti, jni) == State::There
     }
 }
 

@@ -7,14 +7,15 @@
 
 #![deny(unsafe_code)]
 
-mod agent;
 mod api;
 mod capabilities;
 mod collector;
 mod cost;
 mod door;
 mod enforcer_thread;
+mod entry;
 mod exact;
+mod ground;
 mod holdings_thread;
 pub mod http;
 mod inserted;
@@ -26,6 +27,7 @@ pub mod options;
 pub mod policy;
 mod process;
 mod published;
+mod reader;
 mod references;
 pub mod report;
 mod rounds;

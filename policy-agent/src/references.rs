@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crossbeam_queue::ArrayQueue;
 use policy_jvm::kinds::{Class, Thread};
-use policy_jvm::{HeldMethod, Jni, Weak, WeakSlot};
+use policy_jvm::{Frame, HeldMethod, Jni, JvmTi, Weak, WeakSlot};
 
 use crate::enforce::place_counts::PlaceCounts;
 use crate::enforce::place_name::Work;
@@ -15,8 +15,6 @@ use crate::enforce::refusal_details::RefusalDetails;
 use crate::enforce::throw_points::Reason;
 use crate::identity::classes::ClassId;
 use crate::identity::loaders::LoaderId;
-use crate::jvm::site_stack::UnnamedMethod;
-use crate::jvm::stack_judge::OwnFrame;
 use crate::ledger::Chunks;
 
 /// Classes that wait for a name at the most. A class that comes while the queue is full is queued at its
@@ -39,6 +37,31 @@ const MOST_LOADERS: u32 = 1 << 18;
 pub(crate) struct NewClass {
     pub(crate) id: ClassId,
     pub(crate) weak: Weak<Class>,
+}
+
+/// A method that stacks have, to be named.
+pub(crate) struct UnnamedMethod {
+    /// Its number among the sites.
+    pub(crate) number: u32,
+    pub(crate) method: HeldMethod,
+}
+
+/// The account's own frame that was refused, kept for the log.
+#[derive(Debug)]
+pub(crate) struct OwnFrame {
+    pub(crate) method: HeldMethod,
+    /// The index of its current bytecode; none in native code.
+    pub(crate) bci: Option<u32>,
+}
+
+impl OwnFrame {
+    /// Keeps a frame of the calling thread; `None` if the VM has no memory for that.
+    pub(crate) fn keep(jvmti: &JvmTi, frame: Frame<'_>) -> Option<OwnFrame> {
+        Some(OwnFrame {
+            method: frame.hold(jvmti)?,
+            bci: frame.bci(),
+        })
+    }
 }
 
 /// A refusal, for the log.

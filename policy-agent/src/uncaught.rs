@@ -15,9 +15,9 @@ use policy_jvm::kinds::{Array, Class, JavaClass, Thread, Throwable};
 use policy_jvm::{Jni, Ref};
 use policy_rewrite::{ClassFile, MethodEdit, RewriteError, Rewriter, Snippet};
 
-use crate::agent::Agent;
 use crate::capabilities;
 use crate::enforce::killed_threads::KilledThread;
+use crate::ground::Ground;
 use crate::identity::names::printable;
 use crate::inserted::{Inserted, State, Watch};
 
@@ -63,18 +63,18 @@ impl UncaughtWatch {
 
     /// Inserts the call if the policy enforces a limit for the first time. If that is not possible, the log
     /// says so once, and nothing else changes.
-    pub(crate) fn turn(&mut self, agent: &Agent, jni: &Jni) {
+    pub(crate) fn turn(&mut self, ground: &Ground, jni: &Jni) {
         if self.tried {
-            self.look_after(agent, jni);
+            self.look_after(ground, jni);
             return;
         }
-        let policy = agent.policy.in_force();
+        let policy = ground.policy.in_force();
         if (self.policy.as_ref()).is_some_and(|known| Arc::ptr_eq(known, &policy)) {
             return;
         }
         if enforces_limits(&policy) {
             self.tried = true;
-            match insert(agent, jni) {
+            match insert(ground, jni) {
                 Ok(call) => {
                     self.call = call;
                     tracing::info!("threads that a refusal ends are counted from now on");
@@ -88,14 +88,16 @@ impl UncaughtWatch {
     }
 
     /// Inserts the call again if another agent has taken it out. If that does not last, the log says so.
-    fn look_after(&mut self, agent: &Agent, jni: &Jni) {
+    fn look_after(&mut self, ground: &Ground, jni: &Jni) {
         let Some(call) = &mut self.call else {
             return;
         };
-        if !self.watch.take(Instant::now(), true) || call.state(agent, jni) != State::Lost {
+        if !self.watch.take(Instant::now(), true) || call.state(&ground.jvmti, jni) != State::Lost {
             return;
         }
-        let is_back = call.renew(agent, jni, |thread| rewrite(agent, jni, thread).is_ok());
+        let is_back = call.renew(&ground.jvmti, jni, |thread| {
+            rewrite(ground, jni, thread).is_ok()
+        });
         if is_back {
             tracing::warn!(
                 "another agent has changed java.lang.Thread: threads that a refusal ends are counted again"
@@ -115,42 +117,42 @@ fn enforces_limits(policy: &Policy) -> bool {
 }
 
 /// Inserts the call into `java.lang.Thread`. The call, if it can be looked after.
-fn insert(agent: &Agent, jni: &Jni) -> Result<Option<Inserted>, String> {
-    if !(agent.capabilities()).contains(&(capabilities::REWRITING, true)) {
+fn insert(ground: &Ground, jni: &Jni) -> Result<Option<Inserted>, String> {
+    if !(ground.capabilities()).contains(&(capabilities::REWRITING, true)) {
         return Err("the JVM does not let the agent rewrite classes".to_owned());
     }
-    if agent.bridge().is_none() {
+    if ground.bridge().is_none() {
         return Err("the agent's Java half could not be defined".to_owned());
     }
     // By its loader: an application may have a class of this name.
     let ours = (jni.boot_class(JAVA_HALF))
-        .filter(|class| matches!(agent.jvmti.loader_of(jni, class), Ok(None)));
+        .filter(|class| matches!(ground.jvmti.loader_of(jni, class), Ok(None)));
     let ours = ours.filter(|class| class.static_method(ENDED.0, ENDED.1).is_some());
     let ours = ours.ok_or("a class of the agent's Java half is missing")?;
     let thread = jni.boot_class(Thread::NAME);
     let thread = thread.ok_or("there is no class java.lang.Thread")?;
     // Without this the inserted call would fail, and with it the program's own handler.
-    (agent.jvmti.add_module_reads(&thread, &ours)).map_err(|failure| {
+    (ground.jvmti.add_module_reads(&thread, &ours)).map_err(|failure| {
         format!("java.base cannot be let read the agent's module ({failure})")
     })?;
-    rewrite(agent, jni, &thread)?;
+    rewrite(ground, jni, &thread)?;
     let method = (DISPATCH.0, &[DISPATCH.1][..]);
-    Ok(Inserted::find(agent, jni, &thread, method, LOADS))
+    Ok(Inserted::find(&ground.jvmti, jni, &thread, method, LOADS))
 }
 
 /// Rewrites `java.lang.Thread`.
-fn rewrite(agent: &Agent, jni: &Jni, thread: &Ref<'_, Class>) -> Result<(), String> {
-    (agent.kept_edits).keep(jni, thread, |file| call_inserted(file).ok().flatten());
-    let rewritten = rewrite_now(agent, jni, thread);
+fn rewrite(ground: &Ground, jni: &Jni, thread: &Ref<'_, Class>) -> Result<(), String> {
+    (ground.kept_edits).keep(jni, thread, |file| call_inserted(file).ok().flatten());
+    let rewritten = rewrite_now(ground, jni, thread);
     if rewritten.is_err() {
-        agent.kept_edits.forget(jni, thread);
+        ground.kept_edits.forget(jni, thread);
     }
     rewritten
 }
 
-fn rewrite_now(agent: &Agent, jni: &Jni, thread: &Ref<'_, Class>) -> Result<(), String> {
+fn rewrite_now(ground: &Ground, jni: &Jni, thread: &Ref<'_, Class>) -> Result<(), String> {
     let mut refused = None;
-    let rewritten = agent.jvmti.rewrite(jni, thread, &mut |file| {
+    let rewritten = ground.jvmti.rewrite(jni, thread, &mut |file| {
         call_inserted(file)
             .map_err(|why| refused = Some(why))
             .ok()
@@ -186,19 +188,19 @@ fn call_inserted(file: &[u8]) -> Result<Option<Vec<u8>>, RewriteError> {
 /// A thread ends with an error that nothing has caught: counts it and writes its line, if the agent threw the
 /// error. On that thread, outside of any event. What is allocated here is charged to it.
 pub(crate) fn ended(
-    agent: &Agent,
+    ground: &Ground,
     jni: &Jni,
     thread: &Ref<'_, Thread>,
     error: &Ref<'_, Throwable>,
 ) {
-    let Some(account) = (agent.errors.get()).and_then(|errors| errors.account_of(jni, error))
+    let Some(account) = (ground.errors.get()).and_then(|errors| errors.account_of(jni, error))
     else {
         return;
     };
     if let Some(account) = &account {
-        agent.core.enforcement.count_killed_thread(account);
+        ground.core.enforcement.count_killed_thread(account);
     }
-    let Some(left_out) = (agent.core.enforcement.killed_threads).admit(Instant::now()) else {
+    let Some(left_out) = (ground.core.enforcement.killed_threads).admit(Instant::now()) else {
         return;
     };
     let name = thread.get_named("name", "Ljava/lang/String;");

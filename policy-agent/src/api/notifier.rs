@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use policy_core::Core;
 use policy_jvm::Jni;
 
-use crate::agent::Agent;
+use crate::ground::Ground;
 use crate::options::TestPanic;
-use crate::published;
+use crate::reader::Reader;
 use crate::report::State;
 
 use super::reading::Reading;
@@ -58,25 +58,24 @@ impl Api {
 }
 
 /// Runs until the agent stops. Whoever calls this closes the cache afterwards.
-pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
-    let api = &agent.api;
+pub(crate) fn run(ground: &'static Ground, api: &Api, reader: &Reader, jni: &Jni) {
     api.reading_cache.wakeup.listen();
     let mut watch = Watch::default();
     // How long the last reading took, and when it ended.
     let mut last: Option<(Duration, Instant)> = None;
     let mut tidied = Instant::now();
-    while !agent.stopping() {
+    while !ground.stopping() {
         if api.has_listeners.load(Ordering::Acquire) {
-            for (change, pressure) in watch.look(&pressures(&agent.core)) {
-                let parent = agent.core.directory().parent_of(&pressure.account);
-                if let Some(bridge) = agent.bridge() {
+            for (change, pressure) in watch.look(&pressures(&ground.core)) {
+                let parent = ground.core.directory().parent_of(&pressure.account);
+                if let Some(bridge) = ground.bridge() {
                     bridge.announce(jni, change, &pressure, parent.as_deref());
                 }
             }
         }
-        if tidied.elapsed() >= TIDY && agent.core.identity.scopes.in_use().0 {
+        if tidied.elapsed() >= TIDY && ground.core.identity.scopes.in_use().0 {
             tidied = Instant::now();
-            if let Some(bridge) = agent.bridge() {
+            if let Some(bridge) = ground.bridge() {
                 bridge.tidy(jni);
             }
         }
@@ -84,23 +83,24 @@ pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
             if let Some((took, ended)) = last {
                 std::thread::sleep(reading_cache::pause(took, ended.elapsed()));
             }
-            if agent.options().test_panic == Some(TestPanic::Notifier) {
+            if ground.options().test_panic == Some(TestPanic::Notifier) {
                 std::panic::resume_unwind(Box::new("a test asked for it"));
             }
             let begun = Instant::now();
-            api.reading_cache.latest_or(Duration::ZERO, || read(agent));
+            api.reading_cache
+                .latest_or(Duration::ZERO, || read(api, reader));
             last = Some((begun.elapsed(), Instant::now()));
         }
-        agent.costs.thread_is("notifier");
+        ground.costs.thread_is("notifier");
         api.reading_cache.wakeup.wait(LONGEST_SLEEP);
     }
 }
 
 /// Takes a reading. On a thread of the agent.
-pub(crate) fn read(agent: &Agent) -> Reading {
+pub(crate) fn read(api: &Api, reader: &Reader) -> Reading {
     let taken = Instant::now();
-    let sites = agent.api.traced.read(&agent.core);
-    Reading::new(taken, published::read(agent)).with_sites(sites)
+    let sites = api.traced.read(reader.core());
+    Reading::new(taken, reader.read()).with_sites(sites)
 }
 
 /// The accounts that have limits, with their figures.

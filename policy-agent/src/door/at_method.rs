@@ -14,10 +14,10 @@ use policy_jvm::guard::Latch;
 use policy_jvm::kinds::{Class, JavaString};
 use policy_jvm::{FrameBuffer, Global, Jni, MethodId, Ref, Weak};
 
-use crate::agent::Agent;
 use crate::enforce::door::{Answer, Request};
 use crate::enforce::routes::Found;
 use crate::enforce::throw_points::methods::MethodKey;
+use crate::ground::Ground;
 use crate::identity::attribution::{AllocatingThread, Context};
 use crate::identity::loaders::LoaderId;
 use crate::jvm::error_figures::Figures;
@@ -125,11 +125,11 @@ impl MethodDoors {
     // ---- any thread ------------------------------------------------------------------
 
     /// A class was prepared. One load while the policy names no method; no lock. On the thread that needs the class.
-    pub(crate) fn class_prepared(&self, agent: &Agent, jni: &Jni, class: &Ref<'_, Class>) {
+    pub(crate) fn class_prepared(&self, ground: &Ground, jni: &Jni, class: &Ref<'_, Class>) {
         if !self.is_any_wanted.load(Ordering::Acquire) {
             return;
         }
-        let Ok(signature) = agent.jvmti.signature_of(class) else {
+        let Ok(signature) = ground.jvmti.signature_of(class) else {
             return;
         };
         if self.wanted.load().binary_search(&signature).is_err() {
@@ -143,7 +143,7 @@ impl MethodDoors {
             jni.release(weak);
             self.missed.store(true, Ordering::Release);
         }
-        agent.loader_thread.wake();
+        ground.loader_thread.wake();
     }
 
     /// The door of this number; `None` if it is gone.
@@ -156,21 +156,21 @@ impl MethodDoors {
 
 impl MethodDoor {
     /// The account that is over its limit and has a door here, as a purse of it. No lock. On the calling thread.
-    pub(crate) fn refuser(&self, agent: &Agent, jni: &Jni) -> Option<PurseId> {
-        let refuses = |purse: &PurseId| agent.core.refuses_at(*purse, &self.method);
-        let (_, side) = agent.core.identity.view();
-        let current = agent.jvmti.current_thread(jni);
-        let mut thread = JavaThread::new(Recognizer { agent, jni }, current.as_deref(), side);
+    pub(crate) fn refuser(&self, ground: &Ground, jni: &Jni) -> Option<PurseId> {
+        let refuses = |purse: &PurseId| ground.core.refuses_at(*purse, &self.method);
+        let (_, side) = ground.core.identity.view();
+        let current = ground.jvmti.current_thread(jni);
+        let mut thread = JavaThread::new(Recognizer { ground, jni }, current.as_deref(), side);
         let scope = thread.scope().map(|scope| scope.purse);
         (scope.filter(refuses))
             .or_else(|| self.packages.iter().copied().find(refuses))
-            .or_else(|| self.service(agent, thread.context()).filter(refuses))
+            .or_else(|| self.service(ground, thread.context()).filter(refuses))
     }
 
     /// Whose service the calling thread works for. The program's own loader is the context of most threads, and
     /// says nothing of code that another loader has brought.
-    fn service(&self, agent: &Agent, context: Context) -> Option<PurseId> {
-        let of_class = || agent.core.identity.loaders.owner(self.loader).any_purse();
+    fn service(&self, ground: &Ground, context: Context) -> Option<PurseId> {
+        let of_class = || ground.core.identity.loaders.owner(self.loader).any_purse();
         match context {
             Context::Service(purse) => Some(purse),
             Context::Program(purse) => of_class().or(Some(purse)),
@@ -181,10 +181,10 @@ impl MethodDoor {
     /// The route of calls that come through this door: of the first account of packages that names the method. None
     /// where the VM may name the carrier of a virtual thread: its samples would not find the call. Waits for nobody;
     /// on the calling thread.
-    pub(crate) fn route(&self, agent: &Agent) -> Found {
+    pub(crate) fn route(&self, ground: &Ground) -> Found {
         match self.packages.first() {
-            Some(&packages) if !agent.shows_carriers() => {
-                (agent.core.enforcement.routes).find_method(packages, &self.method)
+            Some(&packages) if !ground.shows_carriers() => {
+                (ground.core.enforcement.routes).find_method(packages, &self.method)
             }
             _ => Found::None,
         }
@@ -192,21 +192,21 @@ impl MethodDoor {
 
     /// Asks whether a call may come in that the account of `payer` pays for: from [`MethodDoor::refuser`]. The ticket of a
     /// probe; `None` if it just goes in, or leaves an error pending. On the calling thread, which does nothing
-    /// more with the VM.
-    /// `route` is the call's, 0 for none.
+    /// more with the VM. `doors` are all that there are, `route` is the call's, 0 for none.
     pub(crate) fn enter(
         &self,
-        agent: &Agent,
+        ground: &Ground,
+        doors: &MethodDoors,
         jni: &Jni,
         payer: PurseId,
         route: u32,
     ) -> Option<u64> {
-        let account = agent.core.identity.representative(payer);
-        let details = agent.core.enforcement.details.get(account)?.clone()?;
+        let account = ground.core.identity.representative(payer);
+        let details = ground.core.enforcement.details.get(account)?.clone()?;
         let refuse_with = details.method_doors.refuse_with;
-        if agent.stopping()
-            || self.is_inside(agent, jni, payer)
-            || !is_error_ready(agent, jni, refuse_with)
+        if ground.stopping()
+            || self.is_inside(ground, doors, jni, payer)
+            || !is_error_ready(ground, jni, refuse_with)
         {
             return None;
         }
@@ -215,13 +215,13 @@ impl MethodDoor {
             path: "",
             route,
         };
-        match agent.core.ask(payer, request, agent.uptime_ms()) {
+        match ground.core.ask(payer, request, ground.uptime_ms()) {
             Answer::Probe(ticket) | Answer::Free(ticket) => return Some(ticket),
             Answer::Away { .. } => {}
             Answer::In => return None,
         }
         let account = details.name.downcast_ref::<Global<JavaString>>();
-        let (Some(errors), Some(account)) = (agent.errors.get(), account) else {
+        let (Some(errors), Some(account)) = (ground.errors.get(), account) else {
             return None;
         };
         let figures = Figures {
@@ -234,22 +234,22 @@ impl MethodDoor {
         };
         // The memory that the error takes is charged to nobody.
         let _latch = Latch::enter();
-        let methods = &agent.core.throw_points.methods;
-        errors.throw(jni, &agent.jvmti, refuse_with, methods, &figures);
+        let methods = &ground.core.throw_points.methods;
+        errors.throw(jni, &ground.jvmti, refuse_with, methods, &figures);
         None
     }
 
     /// Whether a door of this account, further down the calling thread's stack, has let the thread in already:
     /// one at a method, or for a service that of its server. The nearest frame with a door is the one that asks.
-    fn is_inside(&self, agent: &Agent, jni: &Jni, payer: PurseId) -> bool {
-        let table = agent.method_doors.table.load();
-        let of_servers = agent.method_doors.of_servers.load();
+    fn is_inside(&self, ground: &Ground, doors: &MethodDoors, jni: &Jni, payer: PurseId) -> bool {
+        let table = doors.table.load();
+        let of_servers = doors.of_servers.load();
         let is_service =
-            !self.packages.contains(&payer) && !agent.core.identity.scopes.is_live(payer);
+            !self.packages.contains(&payer) && !ground.core.identity.scopes.is_live(payer);
         let mut frames = FrameBuffer::<BATCH>::new(jni);
         let mut is_asking = true;
         for start in (0..MOST_FRAMES).step_by(BATCH) {
-            let fetched = frames.fetch(&agent.jvmti, start, BATCH).unwrap_or(0);
+            let fetched = frames.fetch(&ground.jvmti, start, BATCH).unwrap_or(0);
             for frame in (0..fetched).filter_map(|index| frames.frame(index)) {
                 let method = frame.method();
                 if is_service && of_servers.contains(&method.key()) {
@@ -258,7 +258,7 @@ impl MethodDoor {
                 let Some(door) = table.at(method) else {
                     continue;
                 };
-                if !std::mem::take(&mut is_asking) && agent.core.has_door_at(payer, &door.method) {
+                if !std::mem::take(&mut is_asking) && ground.core.has_door_at(payer, &door.method) {
                     return true;
                 }
             }
@@ -273,25 +273,25 @@ impl MethodDoor {
 /// Whether an error can be made of the class that the code on the stack means. If not, the metadata thread
 /// prepares it, and this call goes in. A method that it has not inspected yet counts as one that means no copy:
 /// otherwise each new way to the door would let a call in.
-fn is_error_ready(agent: &Agent, jni: &Jni, kind: Throw) -> bool {
-    ask_for_methods(agent, jni);
-    let methods = &agent.core.throw_points.methods;
-    let is_ready =
-        (agent.errors.get()).is_none_or(|errors| errors.is_ready(jni, &agent.jvmti, kind, methods));
+fn is_error_ready(ground: &Ground, jni: &Jni, kind: Throw) -> bool {
+    ask_for_methods(ground, jni);
+    let methods = &ground.core.throw_points.methods;
+    let is_ready = (ground.errors.get())
+        .is_none_or(|errors| errors.is_ready(jni, &ground.jvmti, kind, methods));
     if !is_ready {
-        agent.metadata_thread.wake();
+        ground.metadata_thread.wake();
     }
     is_ready
 }
 
 /// Has the metadata thread inspect the methods on the stack that it does not know: which class they mean by the
 /// error's name.
-fn ask_for_methods(agent: &Agent, jni: &Jni) {
+fn ask_for_methods(ground: &Ground, jni: &Jni) {
     /// Frames in which a handler of the error is expected.
     const NEAREST: usize = 32;
-    let methods = &agent.core.throw_points.methods;
+    let methods = &ground.core.throw_points.methods;
     let mut frames = FrameBuffer::<NEAREST>::new(jni);
-    let fetched = frames.fetch(&agent.jvmti, 0, NEAREST).unwrap_or(0);
+    let fetched = frames.fetch(&ground.jvmti, 0, NEAREST).unwrap_or(0);
     let table = methods.table();
     let mut is_any_new = false;
     for frame in (0..fetched).filter_map(|index| frames.frame(index)) {
@@ -299,14 +299,14 @@ fn ask_for_methods(agent: &Agent, jni: &Jni) {
         if table.get(key).is_some() || !methods.ask(key) {
             continue;
         }
-        let held = frame.hold(&agent.jvmti);
-        if held.is_some_and(|held| agent.references.new_methods.push(held).is_ok()) {
+        let held = frame.hold(&ground.jvmti);
+        if held.is_some_and(|held| ground.references.new_methods.push(held).is_ok()) {
             is_any_new = true;
         } else {
             methods.forget_asking(key);
         }
     }
     if is_any_new {
-        agent.metadata_thread.wake();
+        ground.metadata_thread.wake();
     }
 }

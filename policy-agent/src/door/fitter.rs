@@ -18,13 +18,14 @@ use policy_config::Policy;
 use policy_jvm::kinds::Class;
 use policy_jvm::{ClassFile, Jni, Local, Ref, StaticMethod, Value, Weak};
 
-use crate::agent::Agent;
+use crate::ground::Ground;
 use crate::identity::loaders::LoaderOwner;
 use crate::identity::names::{Doors, Server};
 use crate::inserted::{Inserted, State, Watch};
 use crate::jvm::recognizer::Recognizer;
 use crate::naming::rules::is_spring_boot_application;
 
+use super::at_method::MethodDoors;
 use super::fitting::{self, Told};
 use super::points::{GUARD, Point};
 use super::schedule::{Schedule, wants_doors};
@@ -42,6 +43,8 @@ const MOST_TOLD: usize = 16;
 
 /// See the module. The loader thread owns it.
 pub(crate) struct Fitter {
+    /// Shared with the program's threads: the methods that have doors.
+    method_doors: &'static MethodDoors,
     schedule: Schedule,
     /// The policy that was looked at last.
     policy: Option<Arc<Policy>>,
@@ -60,8 +63,9 @@ pub(crate) struct Fitter {
 
 impl Fitter {
     /// Has looked at nothing yet.
-    pub(crate) fn new() -> Fitter {
+    pub(crate) fn new(method_doors: &'static MethodDoors) -> Fitter {
         Fitter {
+            method_doors,
             schedule: Schedule::default(),
             policy: None,
             wanted: false,
@@ -83,15 +87,15 @@ impl Fitter {
     }
 
     /// Looks for classes if it is time to, and fits doors to them. Returns how long it may be left alone.
-    pub(crate) fn turn(&mut self, agent: &Agent, jni: &Jni) -> Duration {
-        self.follow_policy(agent.policy.in_force());
+    pub(crate) fn turn(&mut self, ground: &Ground, jni: &Jni) -> Duration {
+        self.follow_policy(ground.policy.in_force());
         if self.schedule.take(Instant::now()) {
             match self.java_half.take() {
-                None => self.java_half = Some(java_half(agent, jni)),
+                None => self.java_half = Some(java_half(ground, jni)),
                 known => self.java_half = known,
             }
             if matches!(self.java_half, Some(Some(_))) {
-                self.look(agent, jni);
+                self.look(ground, jni);
             } else {
                 self.schedule.end();
             }
@@ -101,23 +105,23 @@ impl Fitter {
         if !self.wanted || self.fitted.is_empty() {
             return next;
         }
-        let matters = agent.core.any_shut();
+        let matters = ground.core.any_shut();
         if self.watch.take(now, matters) {
-            self.look_after_doors(agent, jni);
+            self.look_after_doors(ground, jni);
         }
         next.min(self.watch.wait(now, matters))
     }
 
     /// Inserts questions again that another agent has taken out.
-    fn look_after_doors(&mut self, agent: &Agent, jni: &Jni) {
+    fn look_after_doors(&mut self, ground: &Ground, jni: &Jni) {
         let mut lost = Vec::new();
         self.fitted.retain_mut(|(point, question)| {
-            match question.state(agent, jni) {
+            match question.state(&ground.jvmti, jni) {
                 State::There => return true,
                 State::Gone => return false,
                 State::Lost => {}
             }
-            let is_back = question.renew(agent, jni, |class| insert(agent, jni, point, class).is_ok());
+            let is_back = question.renew(&ground.jvmti, jni, |class| insert(ground, jni, point, class).is_ok());
             if is_back {
                 tracing::warn!(
                     "another agent has changed the class in which {} has its door: the door is there again",
@@ -133,7 +137,7 @@ impl Fitter {
                 "another agent changes the class in which {} has its door, again and again: it has no door any more, and errors are thrown as with door = \"off\"",
                 point.name
             );
-            self.set_door(agent, point.server, false);
+            self.set_door(ground, point.server, false);
         }
     }
 
@@ -152,7 +156,7 @@ impl Fitter {
     }
 
     /// One pass over the loaded classes.
-    fn look(&mut self, agent: &Agent, jni: &Jni) {
+    fn look(&mut self, ground: &Ground, jni: &Jni) {
         let (gone, tried): (Vec<_>, Vec<_>) =
             (self.tried.drain(..)).partition(|class| jni.is_cleared(class));
         self.tried = tried;
@@ -161,15 +165,15 @@ impl Fitter {
         }
         let mut found: Vec<(&'static Point, Weak<Class>)> = Vec::new();
         let mut is_any_pending = false;
-        agent.jvmti.each_loaded_class(jni, |jni, class| {
-            let Ok(signature) = agent.jvmti.signature_of(class) else {
+        ground.jvmti.each_loaded_class(jni, |jni, class| {
+            let Ok(signature) = ground.jvmti.signature_of(class) else {
                 return;
             };
             if let Some(point) = Point::of_class(&signature)
                 && self.tried.len() + found.len() < MOST_TRIED
                 && !self.tried.iter().any(|tried| tried.refers_to(jni, class))
             {
-                match may_have_door(agent, jni, class) {
+                match may_have_door(ground, jni, class) {
                     May::Yes => found.extend(class.weak().map(|weak| (point, weak))),
                     May::NotYet => is_any_pending = true,
                     May::No => {}
@@ -181,8 +185,8 @@ impl Fitter {
         }
         for (point, weak) in found {
             if let Some(class) = weak.upgrade(jni) {
-                match self.fit(agent, jni, point, &class) {
-                    Ok(()) => self.fitted(agent, point),
+                match self.fit(ground, jni, point, &class) {
+                    Ok(()) => self.fitted(ground, point),
                     Err(why) => self.told.warn(&format!(
                         "{} gets no door: {why}; requests for its services over their limits are not turned away, and errors are thrown as with door = \"off\"",
                         point.name
@@ -196,7 +200,7 @@ impl Fitter {
     /// Fits a door to a class.
     fn fit(
         &mut self,
-        agent: &Agent,
+        ground: &Ground,
         jni: &Jni,
         point: &'static Point,
         class: &Local<'_, Class>,
@@ -204,7 +208,7 @@ impl Fitter {
         let Some(Some(prepare)) = &self.java_half else {
             return Err("the agent's Java half is missing".to_owned());
         };
-        let guard = jni.define_beside(&agent.jvmti, class, &GUARD_FILE);
+        let guard = jni.define_beside(&ground.jvmti, class, &GUARD_FILE);
         let guard = guard.ok_or(
             "its class loader does not take the class that is asked, or has it for another server",
         )?;
@@ -216,11 +220,11 @@ impl Fitter {
         if prepare.boolean(jni, &values) != Some(true) {
             return Err("its classes are not those of a release that is known, or its module does not let the agent in".to_owned());
         }
-        insert(agent, jni, point, class)?;
+        insert(ground, jni, point, class)?;
         let method = (point.method, point.descriptors);
-        let question = Inserted::find(agent, jni, class, method, point.loads);
+        let question = Inserted::find(&ground.jvmti, jni, class, method, point.loads);
         if let Some(question) = &question {
-            agent.method_doors.server_has_door(question.method());
+            self.method_doors.server_has_door(question.method());
         }
         self.fitted
             .extend(question.map(|question| (point, question)));
@@ -228,45 +232,45 @@ impl Fitter {
     }
 
     /// A door was fitted: the enforcer may shut it from now on.
-    fn fitted(&mut self, agent: &Agent, point: &Point) {
-        self.set_door(agent, point.server, true);
+    fn fitted(&mut self, ground: &Ground, point: &Point) {
+        self.set_door(ground, point.server, true);
         tracing::info!(
             "{} has a door: new requests for its services over their limits are turned away there",
             point.name
         );
     }
 
-    fn set_door(&mut self, agent: &Agent, server: Server, has_door: bool) {
+    fn set_door(&mut self, ground: &Ground, server: Server, has_door: bool) {
         match server {
             Server::Tomcat => self.doors.tomcat = has_door,
             Server::Jetty => self.doors.jetty = has_door,
             Server::Undertow => self.doors.undertow = has_door,
             Server::SpringBoot | Server::Other => {}
         }
-        agent.core.directory().set_doors(self.doors);
-        agent.core.enforcer.wake();
+        ground.core.directory().set_doors(self.doors);
+        ground.core.enforcer.wake();
     }
 }
 
 /// Inserts the question into a class whose guard has its door.
 fn insert(
-    agent: &Agent,
+    ground: &Ground,
     jni: &Jni,
     point: &'static Point,
     class: &Ref<'_, Class>,
 ) -> Result<(), String> {
-    fitting::rewrite(agent, jni, class, move |file| {
+    fitting::rewrite(ground, jni, class, move |file| {
         let file = point.insert(file).map_err(|why| why.to_string())?;
         Ok((Some(file), ()))
     })
 }
 
 /// `Doors.fit`. If no door can be fitted in this JVM, the log says why.
-fn java_half(agent: &Agent, jni: &Jni) -> Option<StaticMethod> {
-    let found = fitting::is_possible(agent).and_then(|()| {
+fn java_half(ground: &Ground, jni: &Jni) -> Option<StaticMethod> {
+    let found = fitting::is_possible(ground).and_then(|()| {
         // By its loader: an application may have a class of this name.
         jni.boot_class(DOORS)
-            .filter(|class| matches!(agent.jvmti.loader_of(jni, class), Ok(None)))
+            .filter(|class| matches!(ground.jvmti.loader_of(jni, class), Ok(None)))
             .and_then(|class| class.static_method("fit", "(Ljava/lang/Class;Ljava/lang/Class;I)Z"))
             .ok_or("a class of the agent's Java half is missing")
     });
@@ -280,19 +284,19 @@ fn java_half(agent: &Agent, jni: &Jni) -> Option<StaticMethod> {
 
 /// Whether a class is a container's, by its loader: see the module. A loader that was not named yet is
 /// asked about again.
-fn may_have_door(agent: &Agent, jni: &Jni, class: &Ref<'_, Class>) -> May {
-    let Ok(loader) = agent.jvmti.loader_of(jni, class) else {
+fn may_have_door(ground: &Ground, jni: &Jni, class: &Ref<'_, Class>) -> May {
+    let Ok(loader) = ground.jvmti.loader_of(jni, class) else {
         return May::No;
     };
     let Some(loader) = loader else {
         return May::Yes;
     };
-    let id = Recognizer { agent, jni }.loader(&loader);
-    match agent.core.identity.loaders.owner(id) {
+    let id = Recognizer { ground, jni }.loader(&loader);
+    match ground.core.identity.loaders.owner(id) {
         // A server that is embedded in a program has its classes from the class path.
         LoaderOwner::Nobody | LoaderOwner::Program(_) => May::Yes,
         LoaderOwner::Pending(_) => May::NotYet,
-        LoaderOwner::Service(_) if is_spring_boot_application(agent, id) => May::Yes,
+        LoaderOwner::Service(_) if is_spring_boot_application(ground, id) => May::Yes,
         LoaderOwner::Service(_) => May::No,
     }
 }

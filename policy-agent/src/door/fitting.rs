@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use policy_jvm::kinds::Class;
 use policy_jvm::{Jni, Ref};
 
-use crate::agent::Agent;
 use crate::capabilities;
+use crate::ground::Ground;
 
 /// Why no class gets a door in this JVM, if that is so.
-pub(super) fn is_possible(agent: &Agent) -> Result<(), &'static str> {
-    if !(agent.capabilities()).contains(&(capabilities::REWRITING, true)) {
+pub(super) fn is_possible(ground: &Ground) -> Result<(), &'static str> {
+    if !(ground.capabilities()).contains(&(capabilities::REWRITING, true)) {
         return Err("the JVM does not let the agent rewrite classes");
     }
-    if agent.bridge().is_none() {
+    if ground.bridge().is_none() {
         return Err("the agent's Java half could not be defined");
     }
     Ok(())
@@ -25,15 +25,15 @@ pub(super) fn is_possible(agent: &Agent) -> Result<(), &'static str> {
 /// # Errors
 /// Why the class is as it was.
 pub(super) fn rewrite<T>(
-    agent: &Agent,
+    ground: &Ground,
     jni: &Jni,
     class: &Ref<'_, Class>,
     edit: impl Fn(&[u8]) -> Result<(Option<Vec<u8>>, T), String> + Clone + Send + Sync + 'static,
 ) -> Result<T, String> {
     let kept = edit.clone();
-    (agent.kept_edits).keep(jni, class, move |file| kept(file).ok()?.0);
+    (ground.kept_edits).keep(jni, class, move |file| kept(file).ok()?.0);
     let mut outcome = Err("the JVM does not show its class file".to_owned());
-    let rewritten = agent.jvmti.rewrite(jni, class, &mut |file| {
+    let rewritten = ground.jvmti.rewrite(jni, class, &mut |file| {
         let (file, found) = match edit(file) {
             Ok((file, found)) => (file, Ok(found)),
             Err(why) => (None, Err(why)),
@@ -42,7 +42,7 @@ pub(super) fn rewrite<T>(
         file
     });
     if !matches!((&rewritten, &outcome), (Ok(true), Ok(_))) {
-        agent.kept_edits.forget(jni, class);
+        ground.kept_edits.forget(jni, class);
     }
     match rewritten {
         Ok(_) => outcome,

@@ -15,14 +15,14 @@ use policy_config::{DoorMethod, Limit, Matcher, Mode, Policy};
 use policy_jvm::kinds::Class;
 use policy_jvm::{ClassFile, Global, HeldMethod, Jni, Ref, StaticMethod, Value, Weak};
 
-use crate::agent::Agent;
+use crate::ground::Ground;
 use crate::identity::loaders::LoaderId;
 use crate::identity::names::java_name;
 use crate::inserted::{State, Watch};
 use crate::jvm::recognizer::Recognizer;
 use crate::ledger::PurseId;
 
-use super::at_method::{MethodDoor, Table};
+use super::at_method::{MethodDoor, MethodDoors, Table};
 use super::fitting::{self, Told};
 use super::method_edit::{self, DOOR, FIRST_NUMBER, LAST_NUMBER, Named};
 use super::points::Point;
@@ -62,6 +62,8 @@ struct Fitted {
 
 /// See the module. The loader thread owns it.
 pub(crate) struct MethodFitter {
+    /// Shared with the program's threads: the methods that have doors.
+    method_doors: &'static MethodDoors,
     policy: Option<Arc<Policy>>,
     wanted: Wanted,
     /// Whether doors can be fitted in this JVM, once that is known.
@@ -79,8 +81,9 @@ pub(crate) struct MethodFitter {
 
 impl MethodFitter {
     /// Has looked at nothing yet.
-    pub(crate) fn new() -> MethodFitter {
+    pub(crate) fn new(method_doors: &'static MethodDoors) -> MethodFitter {
         MethodFitter {
+            method_doors,
             policy: None,
             wanted: Wanted::new(),
             is_possible: None,
@@ -94,53 +97,53 @@ impl MethodFitter {
     }
 
     /// Follows the policy, and fits doors to what was loaded. Returns how long it may be left alone.
-    pub(crate) fn turn(&mut self, agent: &Agent, jni: &Jni) -> Duration {
-        let mut has_changed = self.follow_policy(agent, jni);
-        while let Some(class) = agent.method_doors.take_prepared() {
+    pub(crate) fn turn(&mut self, ground: &Ground, jni: &Jni) -> Duration {
+        let mut has_changed = self.follow_policy(ground, jni);
+        while let Some(class) = self.method_doors.take_prepared() {
             if let Some(class) = class.upgrade(jni) {
-                has_changed |= self.meet(agent, jni, &class);
+                has_changed |= self.meet(ground, jni, &class);
             }
             jni.release(class);
         }
-        if agent.method_doors.take_missed() && self.is_possible == Some(true) {
-            has_changed |= self.look(agent, jni);
+        if self.method_doors.take_missed() && self.is_possible == Some(true) {
+            has_changed |= self.look(ground, jni);
         }
         if has_changed {
-            self.publish(agent, jni);
+            self.publish(ground, jni);
         }
         let now = Instant::now();
         if self.classes.is_empty() {
             return LONGEST;
         }
-        let matters = agent.core.any_shut();
+        let matters = ground.core.any_shut();
         if self.watch.take(now, matters) {
-            self.look_after(agent, jni);
+            self.look_after(ground, jni);
         }
         self.watch.wait(now, matters)
     }
 
     // ---- the policy --------------------------------------------------------------------
 
-    fn follow_policy(&mut self, agent: &Agent, jni: &Jni) -> bool {
-        let policy = agent.policy.in_force();
+    fn follow_policy(&mut self, ground: &Ground, jni: &Jni) -> bool {
+        let policy = ground.policy.in_force();
         if (self.policy.as_ref()).is_some_and(|known| Arc::ptr_eq(known, &policy)) {
             return false;
         }
         self.wanted = wanted(&policy);
         self.policy = Some(policy);
         if self.wanted.is_empty() && self.classes.is_empty() {
-            agent.method_doors.want(Vec::new());
+            self.method_doors.want(Vec::new());
             return false;
         }
         if self.is_possible.is_none() {
-            self.is_possible = Some(self.prepare(agent, jni));
+            self.is_possible = Some(self.prepare(ground, jni));
         }
         if self.is_possible != Some(true) {
             return false;
         }
         // First: a class that is prepared while the loaded ones are looked at is told.
         let signatures = self.wanted.keys().cloned().collect();
-        agent.method_doors.want(signatures);
+        self.method_doors.want(signatures);
         self.forget_unloaded(jni);
         // Classes that have other doors by the new policy are fitted anew.
         for fitted in std::mem::take(&mut self.classes) {
@@ -156,18 +159,18 @@ impl MethodFitter {
             if wanted.is_none()
                 && let Some(class) = fitted.class.upgrade(jni)
             {
-                take_out(agent, jni, &class);
+                take_out(ground, jni, &class);
             }
             jni.release(fitted.class);
         }
-        self.look(agent, jni);
+        self.look(ground, jni);
         // Accounts may have other purses under another policy.
         true
     }
 
     /// Defines what inserted code asks. If that is not possible, the log says why.
-    fn prepare(&mut self, agent: &Agent, jni: &Jni) -> bool {
-        match prepare(agent, jni) {
+    fn prepare(&mut self, ground: &Ground, jni: &Jni) -> bool {
+        match prepare(ground, jni) {
             Ok(asked) => {
                 self.asked = Some(asked);
                 true
@@ -193,13 +196,13 @@ impl MethodFitter {
     }
 
     /// One pass over the loaded classes. Whether any was fitted.
-    fn look(&mut self, agent: &Agent, jni: &Jni) -> bool {
+    fn look(&mut self, ground: &Ground, jni: &Jni) -> bool {
         if self.wanted.is_empty() {
             return false;
         }
         let mut found: Vec<Weak<Class>> = Vec::new();
-        agent.jvmti.each_loaded_class(jni, |_, class| {
-            let signature = agent.jvmti.signature_of(class);
+        ground.jvmti.each_loaded_class(jni, |_, class| {
+            let signature = ground.jvmti.signature_of(class);
             if found.len() < MOST_CLASSES
                 && signature.is_ok_and(|signature| self.wanted.contains_key(&signature))
             {
@@ -209,7 +212,7 @@ impl MethodFitter {
         let mut has_changed = false;
         for weak in found {
             if let Some(class) = weak.upgrade(jni) {
-                has_changed |= self.meet(agent, jni, &class);
+                has_changed |= self.meet(ground, jni, &class);
             }
             jni.release(weak);
         }
@@ -217,15 +220,15 @@ impl MethodFitter {
     }
 
     /// Fits the doors of a class that the policy may name, unless it was done. Whether it was fitted.
-    fn meet(&mut self, agent: &Agent, jni: &Jni, class: &Ref<'_, Class>) -> bool {
-        let Ok(signature) = agent.jvmti.signature_of(class) else {
+    fn meet(&mut self, ground: &Ground, jni: &Jni, class: &Ref<'_, Class>) -> bool {
+        let Ok(signature) = ground.jvmti.signature_of(class) else {
             return false;
         };
         let Some(methods) = self.wanted.get(&signature).cloned() else {
             return false;
         };
         // One that is not linked is told when it is.
-        if !agent.jvmti.is_linked(class)
+        if !ground.jvmti.is_linked(class)
             || (self.classes.iter()).any(|fitted| fitted.class.refers_to(jni, class))
         {
             return false;
@@ -243,11 +246,11 @@ impl MethodFitter {
             return false;
         };
         let doors = self.number(methods);
-        let loader = match agent.jvmti.loader_of(jni, class) {
-            Ok(Some(loader)) => Recognizer { agent, jni }.loader(&loader),
+        let loader = match ground.jvmti.loader_of(jni, class) {
+            Ok(Some(loader)) => Recognizer { ground, jni }.loader(&loader),
             _ => LoaderId::BOOT,
         };
-        let methods = match self.fit(agent, jni, class, &signature, &doors) {
+        let methods = match self.fit(ground, jni, class, &signature, &doors) {
             Ok(methods) => methods,
             Err(why) => {
                 self.told.warn(&format!(
@@ -291,7 +294,7 @@ impl MethodFitter {
 
     fn fit(
         &mut self,
-        agent: &Agent,
+        ground: &Ground,
         jni: &Jni,
         class: &Ref<'_, Class>,
         signature: &str,
@@ -303,7 +306,7 @@ impl MethodFitter {
         if signature.starts_with("Ljava/lang/") || signature.starts_with("Ldev/heapwarden/") {
             return Err("doors are asked with it".to_owned());
         }
-        let edited = rewrite(agent, jni, class, doors)?;
+        let edited = rewrite(ground, jni, class, doors)?;
         let name = java_name(signature);
         for missing in &edited.missing {
             self.told.warn(&format!(
@@ -314,7 +317,7 @@ impl MethodFitter {
             self.told
                 .warn(&format!("{name}#{method} gets no door: {why}"));
         }
-        let methods = asking(agent, jni, class, doors);
+        let methods = asking(ground, jni, class, doors);
         for door in doors {
             let count = methods.iter().filter(|(_, n)| *n == door.number).count();
             if count > 0 {
@@ -325,22 +328,22 @@ impl MethodFitter {
     }
 
     /// Puts doors in again that another agent has taken out.
-    fn look_after(&mut self, agent: &Agent, jni: &Jni) {
+    fn look_after(&mut self, ground: &Ground, jni: &Jni) {
         self.forget_unloaded(jni);
         let mut lost = Vec::new();
         let mut back = Vec::new();
         for (place, fitted) in self.classes.iter_mut().enumerate() {
-            if state(agent, jni, &fitted.methods) != State::Lost {
+            if state(ground, jni, &fitted.methods) != State::Lost {
                 continue;
             }
             fitted.renewals += 1;
             let class = fitted.class.upgrade(jni);
             let class = class.filter(|_| fitted.renewals <= MOST_RENEWALS);
-            let renewed = class.filter(|class| rewrite(agent, jni, class, &fitted.doors).is_ok());
+            let renewed = class.filter(|class| rewrite(ground, jni, class, &fitted.doors).is_ok());
             let name = java_name(&fitted.signature);
             match renewed {
                 Some(class) => {
-                    fitted.methods = asking(agent, jni, &class, &fitted.doors);
+                    fitted.methods = asking(ground, jni, &class, &fitted.doors);
                     back.push(name);
                 }
                 None => {
@@ -360,14 +363,14 @@ impl MethodFitter {
             ));
         }
         if !(back.is_empty() && lost.is_empty()) {
-            self.publish(agent, jni);
+            self.publish(ground, jni);
         }
     }
 
     // ---- what others read ----------------------------------------------------------------
 
     /// Tells threads of the program which doors there are, and the enforcer which accounts have one.
-    fn publish(&self, agent: &Agent, jni: &Jni) {
+    fn publish(&self, ground: &Ground, jni: &Jni) {
         let mut table = Table::default();
         let mut fitted_methods: Vec<DoorMethod> = Vec::new();
         for fitted in &self.classes {
@@ -389,14 +392,14 @@ impl MethodFitter {
                 }
                 table.doors.push(Arc::new(MethodDoor {
                     number: door.number,
-                    packages: self.packages(agent, &method),
+                    packages: self.packages(ground, &method),
                     method: Arc::new(method),
                     loader: fitted.loader,
                 }));
             }
         }
         table.doors.sort_by_key(|door| door.number);
-        agent.method_doors.publish(table);
+        self.method_doors.publish(table);
         // Their accounts may be others, and so their routes: whoever is asked from now on knows none.
         if let Some(asked) = &self.asked
             && !asked.renew(jni)
@@ -405,16 +408,16 @@ impl MethodFitter {
         }
         fitted_methods
             .sort_by(|one, other| (&one.class, &one.method).cmp(&(&other.class, &other.method)));
-        agent.core.directory().set_method_doors(fitted_methods);
-        agent.core.enforcer.wake();
+        ground.core.directory().set_method_doors(fitted_methods);
+        ground.core.enforcer.wake();
     }
 
     /// The purses of the accounts of packages that name a method.
-    fn packages(&self, agent: &Agent, method: &DoorMethod) -> Vec<PurseId> {
+    fn packages(&self, ground: &Ground, method: &DoorMethod) -> Vec<PurseId> {
         let Some(policy) = &self.policy else {
             return Vec::new();
         };
-        let directory = agent.core.directory();
+        let directory = ground.core.directory();
         (policy.accounts.iter().enumerate())
             .filter(|(_, account)| {
                 matches!(account.matcher, Matcher::Packages(_))
@@ -463,11 +466,11 @@ impl Asked {
 }
 
 /// Defines the class that inserted code asks, and has it ask the Java half.
-fn prepare(agent: &Agent, jni: &Jni) -> Result<Asked, String> {
-    fitting::is_possible(agent)?;
-    let half = jni.define_in_boot(&agent.jvmti, &JAVA_HALF);
+fn prepare(ground: &Ground, jni: &Jni) -> Result<Asked, String> {
+    fitting::is_possible(ground)?;
+    let half = jni.define_in_boot(&ground.jvmti, &JAVA_HALF);
     let half = half.map_err(|why| why.to_string())?;
-    let door = jni.define_in_boot(&agent.jvmti, &DOOR_FILE);
+    let door = jni.define_in_boot(&ground.jvmti, &DOOR_FILE);
     let door = door.map_err(|why| why.to_string())?;
     let install = door.static_method("install", "(Ljava/lang/Object;)V");
     let asked = (half.global().zip(install)).map(|(half, install)| Asked { half, install });
@@ -478,13 +481,13 @@ fn prepare(agent: &Agent, jni: &Jni) -> Result<Asked, String> {
 
 /// Puts the doors into a class.
 fn rewrite(
-    agent: &Agent,
+    ground: &Ground,
     jni: &Jni,
     class: &Ref<'_, Class>,
     doors: &[Named],
 ) -> Result<method_edit::Edited, String> {
     let doors: Arc<[Named]> = doors.into();
-    fitting::rewrite(agent, jni, class, move |file| {
+    fitting::rewrite(ground, jni, class, move |file| {
         let edited = method_edit::insert(file, &doors);
         let mut edited = edited.map_err(|why| format!("its class file: {why}"))?;
         Ok((edited.file.take(), edited))
@@ -492,10 +495,10 @@ fn rewrite(
 }
 
 /// Gives a class its code back as others have left it.
-fn take_out(agent: &Agent, jni: &Jni, class: &Ref<'_, Class>) {
-    agent.kept_edits.forget(jni, class);
-    if agent.jvmti.is_linked(class)
-        && let Err(failure) = agent.jvmti.rewrite(jni, class, &mut |_| None)
+fn take_out(ground: &Ground, jni: &Jni, class: &Ref<'_, Class>) {
+    ground.kept_edits.forget(jni, class);
+    if ground.jvmti.is_linked(class)
+        && let Err(failure) = ground.jvmti.rewrite(jni, class, &mut |_| None)
     {
         // It asks, and is let in: its door has no account any more.
         tracing::debug!(%failure, "a door stays in its class");
@@ -504,18 +507,18 @@ fn take_out(agent: &Agent, jni: &Jni, class: &Ref<'_, Class>) {
 
 /// The methods of a class that ask at these doors.
 fn asking(
-    agent: &Agent,
+    ground: &Ground,
     jni: &Jni,
     class: &Ref<'_, Class>,
     doors: &[Named],
 ) -> Vec<(HeldMethod, i32)> {
     let methods = doors.iter().flat_map(|door| {
-        let named = agent.jvmti.held_methods_with_code(class, &door.method);
+        let named = ground.jvmti.held_methods_with_code(class, &door.method);
         named.into_iter().map(|method| (method, door.number))
     });
     methods
         .filter(|(method, number)| {
-            let method = method.upgrade(&agent.jvmti, jni);
+            let method = method.upgrade(&ground.jvmti, jni);
             let code = method.and_then(|method| method.bytecodes());
             code.is_some_and(|code| method_edit::asks(&code, *number))
         })
@@ -523,9 +526,9 @@ fn asking(
 }
 
 /// Whether the methods ask still. A code that the JVM does not show counts as changed by nobody.
-fn state(agent: &Agent, jni: &Jni, methods: &[(HeldMethod, i32)]) -> State {
+fn state(ground: &Ground, jni: &Jni, methods: &[(HeldMethod, i32)]) -> State {
     for (method, number) in methods {
-        let Some(method) = method.upgrade(&agent.jvmti, jni) else {
+        let Some(method) = method.upgrade(&ground.jvmti, jni) else {
             return State::Gone;
         };
         let code = method.bytecodes();
@@ -543,7 +546,7 @@ mod tests {
     #[test]
     fn numbers_are_used_again_only_when_their_class_is_gone() {
         let names = |count: usize| (0..count).map(|one| format!("m{one}")).collect();
-        let mut fitter = MethodFitter::new();
+        let mut fitter = MethodFitter::new(Box::leak(Box::new(MethodDoors::new())));
         let numbers = |doors: Vec<Named>| -> Vec<i32> { doors.iter().map(|d| d.number).collect() };
         assert_eq!(
             numbers(fitter.number(names(2))),

@@ -7,7 +7,7 @@
 mod stacks;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use policy_core::exact::ContextOverflow;
 use policy_exact::{CALLS, CONTEXTS, ELEMENTS};
@@ -15,7 +15,7 @@ use policy_jvm::kinds::JavaString;
 use policy_jvm::{ClassFile, Jni, Local, NativeMethod, StaticMethod};
 use policy_report::{Arrays, Context, Contexts as Document, Objects, Overflow};
 
-use crate::agent::Agent;
+use crate::ground::Ground;
 
 use super::names;
 
@@ -127,7 +127,13 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Contexts {
-    pub(super) fn new() -> Contexts {
+    /// The contexts of this process: inserted code asks for them, which knows nobody. Any thread.
+    pub(super) fn get() -> &'static Contexts {
+        static CONTEXTS: LazyLock<Contexts> = LazyLock::new(Contexts::new);
+        &CONTEXTS
+    }
+
+    fn new() -> Contexts {
         let types = Numbered {
             first: CALLS as usize + 1,
             ..Numbered::default()
@@ -175,12 +181,12 @@ impl Contexts {
     }
 
     /// Defines what counts, once. On an attached thread of the agent, at the start or later.
-    pub(super) fn define(&self, agent: &Agent, jni: &Jni) -> Result<(), String> {
+    pub(super) fn define(&self, ground: &Ground, jni: &Jni) -> Result<(), String> {
         if self.counter.get().is_some() {
             return Ok(());
         }
         for class in &CLASSES {
-            let defined = jni.define_in_boot(&agent.jvmti, class);
+            let defined = jni.define_in_boot(&ground.jvmti, class);
             defined.map_err(|why| why.to_string())?;
         }
         let binder = jni.boot_class("dev/heapwarden/agent/Binder");
@@ -201,7 +207,7 @@ impl Contexts {
     }
 
     /// Has the counter tell what is new. On the exact thread.
-    pub(super) fn gather(&self, agent: &Agent, jni: &Jni) {
+    pub(super) fn gather(&self, ground: &Ground, jni: &Jni) {
         let Some(sum) = self.counter.get() else {
             return;
         };
@@ -212,7 +218,7 @@ impl Contexts {
         let mut overflow = tree.overflow;
         overflow.contexts = tree.nodes.iter().flatten().count() as u64;
         overflow.memory_bytes += own;
-        agent.core.exact.contexts_are(overflow);
+        ground.core.exact.contexts_are(overflow);
     }
 
     /// The document of `/api/v1/contexts`, with a line feed. `account`: the name of the account that code of this number
@@ -307,11 +313,10 @@ fn halves(number: i32) -> (u16, u16) {
 }
 
 fn node(_: &Jni, node: i32, caller_and_method: i32) {
-    let Some(agent) = Agent::get() else { return };
     let Ok(node) = usize::try_from(node) else {
         return;
     };
-    let mut tree = locked(&agent.exact.contexts.tree);
+    let mut tree = locked(&Contexts::get().tree);
     if node >= tree.nodes.len() && node <= MOST {
         tree.nodes.resize(node + 1, None);
     }
@@ -321,15 +326,13 @@ fn node(_: &Jni, node: i32, caller_and_method: i32) {
 }
 
 fn cell(_: &Jni, node_and_type: i32, objects: i64, elements: i64) {
-    let Some(agent) = Agent::get() else { return };
-    let mut tree = locked(&agent.exact.contexts.tree);
+    let mut tree = locked(&Contexts::get().tree);
     let counted = (objects as u64, elements as u64);
     tree.cells.insert(halves(node_and_type), counted);
 }
 
 fn overflow(_: &Jni, reason: i32, calls: i64, objects: i64) {
-    let Some(agent) = Agent::get() else { return };
-    let mut tree = locked(&agent.exact.contexts.tree);
+    let mut tree = locked(&Contexts::get().tree);
     let (calls, objects) = (calls as u64, objects as u64);
     match usize::try_from(reason) {
         Ok(LOST) => tree.overflow.lost_objects = objects,
@@ -345,7 +348,7 @@ fn overflow(_: &Jni, reason: i32, calls: i64, objects: i64) {
 
 /// For a program that reads its own tree, on its thread.
 fn name(jni: &Jni, number: i32, is_method: bool) -> Option<Local<'_, JavaString>> {
-    let contexts = &Agent::get()?.exact.contexts;
+    let contexts = Contexts::get();
     let number = u16::try_from(number).ok()?;
     let name = match ELEMENTS.get(usize::from(number).wrapping_sub(1)) {
         Some(element) if !is_method => (*element).to_owned(),

@@ -4,8 +4,8 @@ use std::cell::OnceCell;
 
 use policy_jvm::{ClassFile, Jni, StaticMethod, Value};
 
-use crate::agent::Agent;
 use crate::capabilities;
+use crate::ground::Ground;
 
 use super::natives;
 
@@ -47,20 +47,20 @@ pub(crate) struct Counter {
 
 impl Counter {
     /// Defines the class that counts and prepares it.
-    pub(super) fn define(agent: &Agent, jni: &Jni) -> Result<Counter, String> {
-        if !agent
+    pub(super) fn define(ground: &Ground, jni: &Jni) -> Result<Counter, String> {
+        if !ground
             .capabilities()
             .contains(&(capabilities::REWRITING, true))
         {
             return Err("the JVM does not let the agent rewrite classes".to_owned());
         }
         for helper in &HELPERS {
-            let defined = jni.define_in_boot(&agent.jvmti, helper);
+            let defined = jni.define_in_boot(&ground.jvmti, helper);
             defined.map_err(|why| why.to_string())?;
         }
-        let class = jni.define_in_boot(&agent.jvmti, &COUNTER);
+        let class = jni.define_in_boot(&ground.jvmti, &COUNTER);
         let class = class.map_err(|why| why.to_string())?;
-        let binder = jni.define_in_boot(&agent.jvmti, &BINDER);
+        let binder = jni.define_in_boot(&ground.jvmti, &BINDER);
         let binder = binder.map_err(|why| why.to_string())?;
         if !natives::bind(jni, &binder) {
             return Err("the native methods of the counter cannot be bound".to_owned());
@@ -81,9 +81,9 @@ impl Counter {
     }
 
     /// The JVM's own figure for what its threads have allocated, in bytes; `None` if it does not say.
-    pub(super) fn jvm_bytes(&self, agent: &Agent, jni: &Jni) -> Option<u64> {
+    pub(super) fn jvm_bytes(&self, ground: &Ground, jni: &Jni) -> Option<u64> {
         let figure = self.figure.get_or_init(|| {
-            let class = jni.define_in_boot(&agent.jvmti, &FIGURE).ok();
+            let class = jni.define_in_boot(&ground.jvmti, &FIGURE).ok();
             let method = class.and_then(|class| class.static_method("read", "()J"));
             if method.is_none() {
                 tracing::warn!(

@@ -9,11 +9,13 @@ use policy_jvm::kinds::Class;
 use policy_jvm::{ClassFiles, Jni, JvmTi, Ref};
 use policy_rewrite::{ClassFile, RewriteError};
 
-use crate::agent::Agent;
+use crate::ground::Ground;
 use crate::identity::loaders::LoaderId;
 use crate::jvm::recognizer::Recognizer;
 
-use super::numbers::Loader;
+use super::contexts::Contexts as Counted;
+use super::numbers::{Loader, Numbers};
+use super::setting::Setting;
 
 /// See the module.
 pub(super) struct Hook;
@@ -27,43 +29,43 @@ impl ClassFiles for Hook {
         loader: Option<&Ref<'_>>,
         bytes: &[u8],
     ) -> Option<Vec<u8>> {
-        let agent = Agent::get()?;
-        let counting = match agent.exact.is_inserting() {
-            true => counting(agent, jni, tools, loader, bytes),
+        let ground = Ground::get()?;
+        let counting = match Setting::get().is_inserting() {
+            true => counting(ground, jni, tools, loader, bytes),
             false => None,
         };
         let file = counting.as_deref().unwrap_or(bytes);
-        let kept = class.and_then(|class| agent.kept_edits.make(jni, class, file));
+        let kept = class.and_then(|class| ground.kept_edits.make(jni, class, file));
         kept.or(counting)
     }
 }
 
 /// The class file with counters; `None` if there is nothing to count in it.
 fn counting(
-    agent: &Agent,
+    ground: &Ground,
     jni: &Jni,
     tools: &JvmTi,
     loader: Option<&Ref<'_>>,
     bytes: &[u8],
 ) -> Option<Vec<u8>> {
-    let numbers = &agent.exact.numbers;
-    let counting = &agent.core.exact;
-    let Some(loader) = loader_of(agent, jni, tools, loader) else {
+    let numbers = Numbers::get();
+    let counting = &ground.core.exact;
+    let Some(loader) = loader_of(ground, jni, tools, loader) else {
         // No number is left for the loader: its classes could be taken for others.
         counting.skipped(Skip::TooManyClasses);
         return None;
     };
     let name = ClassFile::parse(bytes).ok()?.name();
-    let wanted = agent.exact.wanted();
+    let wanted = Setting::get().wanted();
     let text = String::from_utf8_lossy(name);
     let package = text.rsplit_once('/').map_or("", |(package, _)| package);
     let has_contexts = wanted.has_contexts_of(package);
     if !wanted.accounts && !has_contexts && !policy_exact::follows_threads(name) {
         return None;
     }
-    let code = numbers.code(&agent.core.identity, loader, &format!("L{text};"));
+    let code = numbers.code(&ground.core.identity, loader, &format!("L{text};"));
     let account = code.filter(|_| wanted.accounts);
-    let contexts = &agent.exact.contexts;
+    let contexts = Counted::get();
     let mut method =
         |method: &[u8], descriptor: &[u8]| contexts.method(code, (name, method, descriptor));
     let mut class = |class: &[u8]| contexts.class(class);
@@ -93,7 +95,7 @@ fn counting(
 
 /// The loader as the numbers know it; `None` if it has no number.
 pub(super) fn loader_of(
-    agent: &Agent,
+    ground: &Ground,
     jni: &Jni,
     tools: &JvmTi,
     loader: Option<&Ref<'_>>,
@@ -101,7 +103,7 @@ pub(super) fn loader_of(
     let Some(loader) = loader else {
         return Some(Loader::Boot);
     };
-    let id = Recognizer { agent, jni }.loader(loader);
+    let id = Recognizer { ground, jni }.loader(loader);
     match (id, tools.tag(loader)) {
         (LoaderId::BOOT, _) | (_, Err(_) | Ok(0)) => None,
         (_, Ok(tag)) => Some(Loader::Numbered(tag)),

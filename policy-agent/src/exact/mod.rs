@@ -14,113 +14,57 @@ mod hook;
 mod names;
 mod natives;
 mod numbers;
+mod setting;
 pub(crate) mod thread;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use policy_config::Exact;
 use policy_jvm::Jni;
 
-use crate::agent::Agent;
+use crate::ground::Ground;
 use crate::report::profile::Stacks;
-use crate::wakeup::Wakeup;
 
 use contexts::Contexts;
-pub(crate) use counter::Counter;
-use hook::Hook;
+use counter::Counter;
 use numbers::Numbers;
+pub(crate) use setting::Setting;
 
 /// Returns allocations of calling contexts as stacks by account and class; empty if none was counted. Agent threads.
-pub(crate) fn stacks_of_contexts(agent: &Agent) -> Stacks {
-    agent.exact.contexts.stacks(account_of_code(agent))
+pub(crate) fn stacks_of_contexts(ground: &Ground) -> Stacks {
+    Contexts::get().stacks(account_of_code(ground))
 }
 
 /// The answer of `/api/v1/contexts`. Agent threads.
-pub(crate) fn contexts_document(agent: &Agent) -> Vec<u8> {
-    let packages = &agent.policy.in_force().exact.contexts;
+pub(crate) fn contexts_document(ground: &Ground) -> Vec<u8> {
+    let packages = &ground.policy.in_force().exact.contexts;
     let packages = packages.iter().map(ToString::to_string).collect();
-    let account = account_of_code(agent);
-    agent.exact.contexts.document(packages, account)
+    let account = account_of_code(ground);
+    Contexts::get().document(packages, account)
 }
 
 /// The name of the account that code of a number belongs to.
-fn account_of_code(agent: &Agent) -> impl Fn(i32) -> Option<Arc<str>> {
-    let names = agent.core.directory().names();
-    let numbers = &agent.exact.numbers;
+fn account_of_code(ground: &Ground) -> impl Fn(i32) -> Option<Arc<str>> {
+    let names = ground.core.directory().names();
+    let numbers = Numbers::get();
     move |code| {
-        let purse = numbers.purse(&agent.core.identity, code)?;
+        let purse = numbers.purse(&ground.core.identity, code)?;
         names.get(&purse).cloned()
     }
 }
 
-/// The state of exact accounts. See the module.
-pub(crate) struct ExactAccounts {
-    /// The setting that the policy in force wants.
-    wanted: Mutex<Arc<Exact>>,
-    /// The setting that loaded classes have code for.
-    applied: Mutex<Arc<Exact>>,
-    /// The thread was started.
-    begun: AtomicBool,
-    /// Classes are given counters whenever their code is loaded.
-    inserting: AtomicBool,
-    numbers: Numbers,
-    contexts: Contexts,
-    hook: Hook,
-    /// Ends the thread's rest.
-    pub(crate) wakeup: Wakeup,
-}
-
-impl ExactAccounts {
-    pub(crate) fn new() -> ExactAccounts {
-        ExactAccounts {
-            wanted: Mutex::default(),
-            applied: Mutex::default(),
-            begun: AtomicBool::new(false),
-            inserting: AtomicBool::new(false),
-            numbers: Numbers::default(),
-            contexts: Contexts::new(),
-            hook: Hook,
-            wakeup: Wakeup::default(),
+/// A policy was put in force. The first time that one wants exact accounts, gives counters to what is loaded,
+/// so that at the start no code of the program runs without them, and returns what the thread needs, which is to be
+/// started then ([`thread::run`]). The metadata thread, or at the start.
+pub(crate) fn adopt(ground: &'static Ground, jni: &Jni) -> Option<Counter> {
+    let setting = Setting::get();
+    let begins = setting.want(Arc::new(ground.policy.in_force().exact.clone()));
+    let begun = begins.then(|| thread::begin(ground, jni));
+    setting.wakeup.wake();
+    match begun? {
+        Ok(counter) => Some(counter),
+        Err(why) => {
+            tracing::error!("exact accounts are not kept: {why}");
+            None
         }
-    }
-
-    /// A policy was put in force. The first time that one wants exact accounts, gives counters to what is loaded,
-    /// so that at the start no code of the program runs without them, and starts the thread. The metadata
-    /// thread, or at the start.
-    pub(crate) fn adopt(agent: &'static Agent, jni: &Jni) {
-        let exact = &agent.exact;
-        let wanted = Arc::new(agent.policy.in_force().exact.clone());
-        let begins = wanted.is_wanted();
-        *exact.wanted.lock().unwrap_or_else(PoisonError::into_inner) = wanted;
-        if begins && !exact.begun.swap(true, Ordering::AcqRel) {
-            match thread::begin(agent, jni) {
-                Ok(counter) => agent.start_exact(counter),
-                Err(why) => tracing::error!("exact accounts are not kept: {why}"),
-            }
-        }
-        exact.wakeup.wake();
-    }
-
-    /// Whether loaded classes are given code at present. Any thread that loads classes: one load.
-    fn is_inserting(&self) -> bool {
-        self.inserting.load(Ordering::Acquire)
-    }
-
-    /// Returns the setting of the policy. Any thread that loads classes: the lock is held for a copy of a pointer.
-    fn wanted(&self) -> Arc<Exact> {
-        let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
-        wanted.clone()
-    }
-
-    /// Returns the setting that loaded classes have code for. The thread that switches, at the start or later.
-    fn applied(&self) -> Arc<Exact> {
-        let applied = self.applied.lock().unwrap_or_else(PoisonError::into_inner);
-        applied.clone()
-    }
-
-    /// Loaded classes have code for this.
-    fn was_applied(&self, exact: Arc<Exact>) {
-        *self.applied.lock().unwrap_or_else(PoisonError::into_inner) = exact;
     }
 }

@@ -10,14 +10,14 @@ use policy_jvm::guard::Latch;
 use policy_jvm::kinds::{Anything, Class};
 use policy_jvm::{Jni, NativeMethod, Ref};
 
-use crate::agent::Agent;
+use crate::ground::Ground;
 use crate::identity::attribution::{AllocatingThread, Context, attribute};
 use crate::jvm::recognizer::Recognizer;
 use crate::jvm::stack::JavaThread;
 use crate::ledger::{Exact, PurseId};
 
 use super::hook::loader_of;
-use super::numbers::NOBODY;
+use super::numbers::{NOBODY, Numbers};
 
 /// Of [`account`]: nothing that code does changes it.
 const FIXED: i32 = 1;
@@ -64,16 +64,16 @@ pub(super) fn purse_and_class(key: i64) -> Option<(PurseId, u16)> {
 }
 
 fn account(jni: &Jni) -> i32 {
-    let Some(agent) = Agent::get() else {
+    let Some(ground) = Ground::get() else {
         return i32::from(PurseId::UNACCOUNTED.get()) | FIXED;
     };
     // A thread of the agent, or one that it works on.
     let Some(_latch) = Latch::enter() else {
         return i32::from(PurseId::UNACCOUNTED.get()) | FIXED;
     };
-    let recognizer = Recognizer { agent, jni };
-    let (needs, side) = agent.core.identity.view();
-    let current = agent.jvmti.current_thread(jni);
+    let recognizer = Recognizer { ground, jni };
+    let (needs, side) = ground.core.identity.view();
+    let current = ground.jvmti.current_thread(jni);
     let current = current.as_deref();
     let mut thread = JavaThread::new(recognizer, current, side);
     let is_fixed = thread.scope().is_some()
@@ -83,47 +83,47 @@ fn account(jni: &Jni) -> i32 {
 }
 
 fn owner(_: &Jni, number: i32) -> i32 {
-    Agent::get().map_or(NOBODY, |agent| {
-        agent.exact.numbers.owner(&agent.core.identity, number)
+    Ground::get().map_or(NOBODY, |ground| {
+        Numbers::get().owner(&ground.core.identity, number)
     })
 }
 
 fn size(jni: &Jni, class: Option<Ref<'_, Class>>) -> i32 {
-    let (Some(agent), Some(class)) = (Agent::get(), class) else {
+    let (Some(ground), Some(class)) = (Ground::get(), class) else {
         return 0;
     };
     // The latch keeps the object from being sampled.
     let _latch = Latch::enter();
     let object = jni.allocate(&class);
-    object.map_or(0, |object| bytes_of(agent, &object))
+    object.map_or(0, |object| bytes_of(ground, &object))
 }
 
 fn size_of(_: &Jni, object: Option<Ref<'_>>) -> i32 {
-    let (Some(agent), Some(object)) = (Agent::get(), object) else {
+    let (Some(ground), Some(object)) = (Ground::get(), object) else {
         return 0;
     };
-    bytes_of(agent, &object)
+    bytes_of(ground, &object)
 }
 
-fn bytes_of(agent: &Agent, object: &Ref<'_>) -> i32 {
-    let size = agent.jvmti.size_of(object).unwrap_or(0);
+fn bytes_of(ground: &Ground, object: &Ref<'_>) -> i32 {
+    let size = ground.jvmti.size_of(object).unwrap_or(0);
     i32::try_from(size).unwrap_or(i32::MAX)
 }
 
 fn number(jni: &Jni, class: Option<Ref<'_, Class>>) -> i32 {
     let number = || {
-        let (agent, class) = (Agent::get()?, class?);
+        let (ground, class) = (Ground::get()?, class?);
         // The latch keeps the look-up from being sampled.
         let _latch = Latch::enter();
-        let tools = &agent.jvmti;
+        let tools = &ground.jvmti;
         let loader = tools.loader_of(jni, &class).ok()?;
-        let loader = loader_of(agent, jni, tools, loader.as_deref())?;
+        let loader = loader_of(ground, jni, tools, loader.as_deref())?;
         let signature = tools.signature_of(&class).ok()?;
         let name = match signature.strip_prefix('L') {
             Some(name) => name.strip_suffix(';')?,
             None => &signature,
         };
-        agent.exact.numbers.class_of_object(loader, name.as_bytes())
+        Numbers::get().class_of_object(loader, name.as_bytes())
     };
     number().unwrap_or(policy_exact::OTHER_CLASSES)
 }

@@ -4,19 +4,15 @@
 //! into a table. Both sorts end at 65,535: the counter has a place for each.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use policy_exact::{FIRST_CLASS, KNOWN_CLASSES};
-use policy_jvm::Jni;
 
-use crate::agent::Agent;
 use crate::identity::Identity;
 use crate::identity::attribution::Claim;
 use crate::identity::loaders::{LoaderId, LoaderOwner};
 use crate::identity::names::{java_name, printable};
 use crate::ledger::{LoaderTag, PurseId, Tag};
-
-use super::counter::Counter;
 
 /// As many as `HeapwardenCounter.CLASSES`.
 const MOST: usize = 1 << 16;
@@ -74,6 +70,12 @@ struct CodeOfAccount {
 }
 
 impl Numbers {
+    /// The numbers of this process: inserted code asks for them, which knows nobody. Any thread.
+    pub(super) fn get() -> &'static Numbers {
+        static NUMBERS: LazyLock<Numbers> = LazyLock::new(Numbers::default);
+        &NUMBERS
+    }
+
     fn tables(&self) -> MutexGuard<'_, Tables> {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -180,23 +182,20 @@ impl Numbers {
         u16::try_from(purse).ok().map(PurseId::new)
     }
 
-    /// Tells the counter which code belongs to which account, where that has changed. Then, or if `always`, all
-    /// threads ask again: what has changed may have changed what they were told.
-    pub(super) fn tell(&self, agent: &Agent, jni: &Jni, counter: &Counter, always: bool) {
-        let identity = &agent.core.identity;
-        let mut has_changed = always;
+    /// Looks to which account code belongs by now, and calls `tell` with the number of the code and its account where
+    /// that has changed. Returns whether it has anywhere. Agent threads.
+    pub(super) fn follow(&self, identity: &Identity, mut tell: impl FnMut(i32, i32)) -> bool {
+        let mut has_changed = false;
         let code = self.tables().code.clone();
         for (number, code) in code.into_iter().enumerate() {
             let account = belongs(identity, code.loader, &code.signature);
             if code.told != 0 && account != code.told {
-                counter.belongs(jni, number as i32, account);
+                tell(number as i32, account);
                 has_changed = true;
                 self.tables().code[number].told = account;
             }
         }
-        if has_changed {
-            counter.all_changed(jni);
-        }
+        has_changed
     }
 }
 

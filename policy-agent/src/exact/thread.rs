@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use policy_config::{Exact, PackagePattern};
@@ -13,11 +12,15 @@ use policy_core::exact::{Compared, Comparison, Skip};
 use policy_jvm::kinds::Class;
 use policy_jvm::{Global, Handle, Jni, JvmTiError};
 
-use crate::agent::Agent;
+use crate::ground::Ground;
 use crate::ledger::{Exact as Sum, PurseId};
 
+use super::contexts::Contexts;
 use super::counter::Counter;
+use super::hook::Hook;
 use super::natives;
+use super::numbers::Numbers;
+use super::setting::Setting;
 
 /// Between two sums.
 const EVERY: Duration = Duration::from_millis(500);
@@ -25,87 +28,96 @@ const EVERY: Duration = Duration::from_millis(500);
 const MOST_AT_ONCE: usize = 256;
 
 /// Defines the counter and gives it to all loaded classes.
-pub(super) fn begin(agent: &'static Agent, jni: &Jni) -> Result<Counter, String> {
-    let counter = Counter::define(agent, jni)?;
-    let wanted = agent.exact.wanted();
-    switch(agent, jni, &Exact::default(), &wanted)?;
-    agent.exact.was_applied(wanted);
-    agent.exact.numbers.tell(agent, jni, &counter, true);
+pub(super) fn begin(ground: &'static Ground, jni: &Jni) -> Result<Counter, String> {
+    let counter = Counter::define(ground, jni)?;
+    let wanted = Setting::get().wanted();
+    switch(ground, jni, &Exact::default(), &wanted)?;
+    Setting::get().was_applied(wanted);
+    tell_owners(ground, jni, &counter, true);
     Ok(counter)
 }
 
 /// Runs until the agent stops.
-pub(crate) fn run(agent: &'static Agent, jni: &Jni, counter: &Counter) {
-    let exact = &agent.exact;
-    exact.wakeup.listen();
+pub(crate) fn run(ground: &'static Ground, jni: &Jni, counter: &Counter) {
+    let setting = Setting::get();
+    setting.wakeup.listen();
     let mut known = Known::default();
     let mut comparison = Comparison::default();
-    let since = &agent.core.counted_since;
-    gather(agent, jni, counter, &mut known);
-    if exact.applied().accounts {
-        since.begin(&agent.core.ledger);
+    let since = &ground.core.counted_since;
+    gather(ground, jni, counter, &mut known);
+    if setting.applied().accounts {
+        since.begin(&ground.core.ledger);
     }
     // The setting that could not be switched to: it is not tried again.
     let mut refused: Option<Arc<Exact>> = None;
-    let mut policy = agent.policy.in_force();
-    while !agent.stopping() {
-        let now = agent.policy.in_force();
-        let wanted = exact.wanted();
+    let mut policy = ground.policy.in_force();
+    while !ground.stopping() {
+        let now = ground.policy.in_force();
+        let wanted = setting.wanted();
         // Under a new policy other code may belong to accounts.
-        let is = exact.applied();
+        let is = setting.applied();
         let is_other = is != wanted && refused.as_ref() != Some(&wanted);
         if is_other || (is.accounts && wanted.accounts && !Arc::ptr_eq(&policy, &now)) {
-            match switch(agent, jni, &is, &wanted) {
-                Ok(()) => exact.was_applied(wanted),
+            match switch(ground, jni, &is, &wanted) {
+                Ok(()) => setting.was_applied(wanted),
                 Err(why) => {
                     tracing::error!("exact accounts cannot be switched: {why}");
                     refused = Some(wanted);
                 }
             }
-            exact.numbers.tell(agent, jni, counter, true);
+            tell_owners(ground, jni, counter, true);
             comparison.interrupt();
-            gather(agent, jni, counter, &mut known);
-            match exact.applied().accounts {
-                true => since.begin(&agent.core.ledger),
+            gather(ground, jni, counter, &mut known);
+            match setting.applied().accounts {
+                true => since.begin(&ground.core.ledger),
                 false => since.end(),
             }
         }
         policy = now;
-        exact.numbers.tell(agent, jni, counter, false);
-        gather(agent, jni, counter, &mut known);
-        since.gathered(&agent.core.ledger);
-        if exact.applied().accounts {
-            compare(agent, jni, counter, &known, &mut comparison);
+        tell_owners(ground, jni, counter, false);
+        gather(ground, jni, counter, &mut known);
+        since.gathered(&ground.core.ledger);
+        if setting.applied().accounts {
+            compare(ground, jni, counter, &known, &mut comparison);
         }
-        exact.contexts.gather(agent, jni);
-        agent.costs.thread_is("exact");
-        exact.wakeup.wait(EVERY);
+        Contexts::get().gather(ground, jni);
+        ground.costs.thread_is("exact");
+        setting.wakeup.wait(EVERY);
+    }
+}
+
+/// Tells the counter which code belongs to which account, where that has changed. Then, or if `always`, all
+/// threads ask again: what has changed may have changed what they were told.
+fn tell_owners(ground: &Ground, jni: &Jni, counter: &Counter, always: bool) {
+    let tell = |number, account| counter.belongs(jni, number, account);
+    if Numbers::get().follow(&ground.core.identity, tell) || always {
+        counter.all_changed(jni);
     }
 }
 
 /// Gives code to loaded classes, or takes it away. The hook looks at class files all the while, also when it takes
 /// code away, because it keeps the agent's other edits.
-fn switch(agent: &'static Agent, jni: &Jni, from: &Exact, to: &Exact) -> Result<(), String> {
+fn switch(ground: &'static Ground, jni: &Jni, from: &Exact, to: &Exact) -> Result<(), String> {
     if !to.contexts.is_empty() {
-        agent.exact.contexts.define(agent, jni)?;
+        Contexts::get().define(ground, jni)?;
     }
     let watch = |on| {
-        let watched = agent.jvmti.watch_class_files(&agent.exact.hook, on);
+        let watched = ground.jvmti.watch_class_files(&Hook, on);
         watched.map_err(|failure| format!("the JVM shows no class files ({failure})"))
     };
     watch(true)?;
-    (agent.exact.inserting).store(to.is_wanted(), Ordering::Release);
+    Setting::get().insert(to.is_wanted());
     if to.is_wanted() {
-        agent.core.exact.begin();
+        ground.core.exact.begin();
     }
     if to.accounts {
-        agent.core.exact.begin_accounts();
+        ground.core.exact.begin_accounts();
     }
     let begun = Instant::now();
     let mut loaded = Vec::new();
-    agent.jvmti.each_loaded_class(jni, |_, class| {
-        let signature = || agent.jvmti.signature_of(class).unwrap_or_default();
-        if agent.jvmti.is_modifiable(class)
+    ground.jvmti.each_loaded_class(jni, |_, class| {
+        let signature = || ground.jvmti.signature_of(class).unwrap_or_default();
+        if ground.jvmti.is_modifiable(class)
             && (from.accounts || to.accounts || is_changed(&signature(), from, to))
         {
             loaded.extend(class.weak());
@@ -114,22 +126,22 @@ fn switch(agent: &'static Agent, jni: &Jni, from: &Exact, to: &Exact) -> Result<
     let (mut classes, mut count) = (Vec::new(), 0_usize);
     for weak in loaded {
         if let Some(class) = weak.upgrade(jni) {
-            match agent.jvmti.link(jni, &class) {
+            match ground.jvmti.link(jni, &class) {
                 true => classes.extend(class.global()),
-                false => tell_refused(agent, &class, JvmTiError::CLASS_NOT_PREPARED),
+                false => tell_refused(ground, &class, JvmTiError::CLASS_NOT_PREPARED),
             }
         }
         jni.release(weak);
         if classes.len() == MOST_AT_ONCE {
-            count += retransform(agent, jni, &classes);
+            count += retransform(ground, jni, &classes);
             classes.clear();
         }
     }
-    count += retransform(agent, jni, &classes);
+    count += retransform(ground, jni, &classes);
     if !to.is_wanted() {
         watch(false)?;
     }
-    agent.core.exact.set_on(to.accounts);
+    ground.core.exact.set_on(to.accounts);
     let ms = begun.elapsed().as_millis();
     if to.accounts {
         tracing::info!(
@@ -179,25 +191,25 @@ fn is_changed(signature: &str, from: &Exact, to: &Exact) -> bool {
 }
 
 /// How many of the classes the JVM has loaded anew. If it refuses some, it is asked again without them.
-fn retransform(agent: &Agent, jni: &Jni, classes: &[Global<Class>]) -> usize {
-    match (agent.jvmti.retransform(jni, classes), classes) {
+fn retransform(ground: &Ground, jni: &Jni, classes: &[Global<Class>]) -> usize {
+    match (ground.jvmti.retransform(jni, classes), classes) {
         (Ok(()), _) => classes.len(),
         (Err(_), []) => 0,
         (Err(failure), [class]) => {
-            tell_refused(agent, class, failure);
+            tell_refused(ground, class, failure);
             0
         }
         (Err(_), _) => {
             let (first, second) = classes.split_at(classes.len() / 2);
-            retransform(agent, jni, first) + retransform(agent, jni, second)
+            retransform(ground, jni, first) + retransform(ground, jni, second)
         }
     }
 }
 
 /// A class stays without counters.
-fn tell_refused(agent: &Agent, class: &impl Handle<Kind = Class>, failure: JvmTiError) {
-    agent.core.exact.skipped(Skip::NotModifiable);
-    let name = agent.jvmti.signature_of(class).unwrap_or_default();
+fn tell_refused(ground: &Ground, class: &impl Handle<Kind = Class>, failure: JvmTiError) {
+    ground.core.exact.skipped(Skip::NotModifiable);
+    let name = ground.jvmti.signature_of(class).unwrap_or_default();
     tracing::debug!(
         "{name} has no counters: the JVM cannot link it, or refuses its new code ({failure})"
     );
@@ -211,7 +223,7 @@ struct Known {
 }
 
 /// Adds what was counted since the last time to the purses, and to their classes.
-fn gather(agent: &Agent, jni: &Jni, counter: &Counter, known: &mut Known) {
+fn gather(ground: &Ground, jni: &Jni, counter: &Counter, known: &mut Known) {
     let sums = natives::gathered(|| {
         counter.sum(jni);
     });
@@ -219,7 +231,7 @@ fn gather(agent: &Agent, jni: &Jni, counter: &Counter, known: &mut Known) {
     let mut of_classes = Vec::new();
     for (key, sum) in sums {
         let Some((purse, class)) = natives::purse_and_class(key) else {
-            agent.core.exact.lost(sum.objects);
+            ground.core.exact.lost(sum.objects);
             continue;
         };
         let before = known.sums.insert(key, sum).unwrap_or_default();
@@ -227,31 +239,31 @@ fn gather(agent: &Agent, jni: &Jni, counter: &Counter, known: &mut Known) {
         if gained != Sum::default() {
             *of_purses.entry(purse).or_default() += gained;
             let name = || {
-                let name = agent.exact.numbers.class_name(class);
+                let name = Numbers::get().class_name(class);
                 name.map_or_else(|| UNKNOWN.into(), Arc::from)
             };
             let name = known.names.entry(class).or_insert_with(name);
             // A count that comes late for a purse that was closed is not its next owner's.
-            if agent.core.ledger.is_open(purse) {
+            if ground.core.ledger.is_open(purse) {
                 of_classes.push((purse, Arc::clone(name), gained));
             }
         }
     }
     for (purse, gained) in of_purses {
-        agent.core.ledger.count_exact(purse, gained);
+        ground.core.ledger.count_exact(purse, gained);
     }
-    agent.core.counted_since.count_classes(of_classes);
+    ground.core.counted_since.count_classes(of_classes);
 }
 
 /// Sets what was counted beside the JVM's own figure.
 fn compare(
-    agent: &Agent,
+    ground: &Ground,
     jni: &Jni,
     counter: &Counter,
     known: &Known,
     comparison: &mut Comparison,
 ) {
-    let Some(jvm_bytes) = counter.jvm_bytes(agent, jni) else {
+    let Some(jvm_bytes) = counter.jvm_bytes(ground, jni) else {
         comparison.interrupt();
         return;
     };
@@ -262,6 +274,6 @@ fn compare(
         counted_bytes,
     });
     if sum.jvm_bytes > 0 {
-        agent.core.exact.set_compared(sum);
+        ground.core.exact.set_compared(sum);
     }
 }

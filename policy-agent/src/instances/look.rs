@@ -11,7 +11,7 @@ use policy_report::InstancesRequest;
 
 use super::layouts::{Readable, readable};
 use super::reader::{Contents, Reader};
-use crate::agent::Agent;
+use crate::ground::Ground;
 use crate::identity::classes::ClassId;
 use crate::ledger::{LiveRecord, Tag};
 use crate::sampling::Charge;
@@ -112,15 +112,15 @@ pub(super) struct Found {
 impl Found {
     /// One pass over the records.
     pub(super) fn scan(
-        agent: &Agent,
+        ground: &Ground,
         account: &str,
         class: Option<&str>,
         asked: &InstancesRequest,
         rows: usize,
     ) -> Found {
-        let names = accounts_of_purses(agent);
+        let names = accounts_of_purses(ground);
         let nobody: Arc<str> = crate::report::UNACCOUNTED.into();
-        let times = agent.core.holdings.marks();
+        let times = ground.core.holdings.marks();
         let now_ms = times.noted_ms();
         let mut classes: HashMap<u32, (Arc<str>, Readable)> = HashMap::new();
         let is_drawn = asked.equal || asked.wasted || asked.elements;
@@ -128,13 +128,13 @@ impl Found {
         let mut oldest = Greatest::new(if asked.oldest { rows } else { 0 });
         let mut draw = Draw::new(MOST_DRAWN);
         let (mut sampled, mut live) = (0, Charge::default());
-        agent.core.ledger.scan(|record| {
+        ground.core.ledger.scan(|record| {
             // An object that no collection has looked at may be garbage.
             if !record.survived || **names.get(&record.payer).unwrap_or(&nobody) != *account {
                 return;
             }
             let (name, readable) = classes.entry(record.class).or_insert_with(|| {
-                let name = agent.core.directory().class_name(ClassId(record.class));
+                let name = ground.core.directory().class_name(ClassId(record.class));
                 let name = name.unwrap_or_else(|| "?".into());
                 let readable = readable(&name);
                 (name, readable)
@@ -237,7 +237,7 @@ impl Pace {
 /// # Errors
 /// A sentence, if nothing can be looked for.
 pub(super) fn look(
-    agent: &Agent,
+    ground: &Ground,
     jni: &Jni,
     found: &Found,
     limits: &Limits,
@@ -245,7 +245,7 @@ pub(super) fn look(
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<Looked, String> {
     let mut looked = Looked::default();
-    let mut reader = Reader::new(&agent.jvmti, shows_values);
+    let mut reader = Reader::new(&ground.jvmti, shows_values);
     let first: Vec<i64> = (found.largest.iter().chain(&found.oldest))
         .map(|one| one.tag)
         .collect();
@@ -272,7 +272,7 @@ pub(super) fn look(
         }
         let piece = &all[at..all.len().min(at + pace.tags)];
         let mut contents: Vec<(i64, Contents)> = Vec::with_capacity(piece.len());
-        let took = agent.jvmti.each_tagged(jni, piece, |_, tag, object| {
+        let took = ground.jvmti.each_tagged(jni, piece, |_, tag, object| {
             contents.push((tag, reader.read(object)));
         });
         let took = took.map_err(|error| format!("the JVM finds no objects by tags ({error})"))?;

@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard};
 use policy_jvm::Jni;
 use policy_report::{InstanceAnswers, Instances, InstancesRequest, WalkRequest};
 
-use crate::agent::Agent;
+use crate::ground::Ground;
 use crate::sampling::standard_error_bytes;
 
 /// How many answers are kept for the page.
@@ -63,7 +63,7 @@ impl Answers {
 /// # Errors
 /// A sentence, if there is no answer.
 pub(crate) fn answer(
-    agent: &Agent,
+    ground: &Ground,
     jni: &Jni,
     request: &WalkRequest<'_>,
     is_cancelled: &dyn Fn() -> bool,
@@ -73,15 +73,15 @@ pub(crate) fn answer(
         return Err("name an account: --account NAME".to_owned());
     };
     let rows = asked.limit.unwrap_or(DEFAULT_ROWS).clamp(1, MOST_ROWS) as usize;
-    let values_shown = agent.policy.in_force().privacy.values;
-    let found = look::Found::scan(agent, account, request.class.as_deref(), &asked, rows);
+    let values_shown = ground.policy.in_force().privacy.values;
+    let found = look::Found::scan(ground, account, request.class.as_deref(), &asked, rows);
     if found.sampled == 0 {
         return Err(nothing(account, request.class.as_deref()));
     }
     let limits = look::Limits::of(request.max_pause_ms);
-    let looked = look::look(agent, jni, &found, &limits, values_shown, is_cancelled)?;
+    let looked = look::look(ground, jni, &found, &limits, values_shown, is_cancelled)?;
     // A reload meanwhile that forbids values holds for this answer, too.
-    if values_shown && !agent.policy.in_force().privacy.values {
+    if values_shown && !ground.policy.in_force().privacy.values {
         return Err(
             "the policy was changed meanwhile, and does not allow values any more: ask again"
                 .to_owned(),

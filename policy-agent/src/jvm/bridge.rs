@@ -12,7 +12,6 @@ use policy_jvm::{ClassFile, Jni, JvmTi, Local, Ref, StaticMethod, Value};
 use crate::pressure::{AccountPressure, Change};
 
 use super::errors::class_file;
-use super::natives;
 use super::thread_scopes::ThreadScopes;
 
 /// All classes but [`NATIVES`], which comes first: its native methods are bound before another class can be
@@ -74,16 +73,21 @@ pub(crate) struct Bridge {
 }
 
 impl Bridge {
-    /// Defines the classes and binds their natives. Runs Java code: not on an allocating thread.
+    /// Defines the classes; `bind` binds the native methods of the one it is given. Runs Java code: not on an
+    /// allocating thread.
     ///
     /// # Errors
     /// The reason, as a sentence, if that is not possible.
-    pub(crate) fn define(jni: &Jni, jvmti: &JvmTi) -> Result<Bridge, String> {
+    pub(crate) fn define(
+        jni: &Jni,
+        jvmti: &JvmTi,
+        bind: impl FnOnce(&Jni, &Ref<'_, Class>) -> Result<(), String>,
+    ) -> Result<Bridge, String> {
         // Two copies of the library (the flag given twice, with two paths) would number scopes each in its
         // own way, and the native methods would be those of the later one.
         let bound = (jni.define_new_in_boot(&NATIVES))
             .ok_or("another copy of the agent in this JVM serves it, or it cannot be defined")?;
-        natives::bind(jni, &bound)?;
+        bind(jni, &bound)?;
         // By their places, not by name: other loaders may have classes of these names. References to the
         // others are dropped at once, since the VM promises room for few.
         let [first @ .., bridge] = &CLASSES;
@@ -120,7 +124,7 @@ impl Bridge {
     }
 
     /// Where threads keep their scopes.
-    pub(super) fn thread_scopes(&self) -> &ThreadScopes {
+    pub(crate) fn thread_scopes(&self) -> &ThreadScopes {
         &self.thread_scopes
     }
 
@@ -130,7 +134,7 @@ impl Bridge {
     }
 
     /// The self-test failed.
-    pub(super) fn self_test_failed(&self) {
+    pub(crate) fn self_test_failed(&self) {
         if !self.blind.swap(true, Ordering::Relaxed) {
             tracing::error!(
                 "the agent cannot read the thread-locals of this JDK; scopes have no effect, and their allocations are charged to their services"
@@ -174,7 +178,7 @@ impl Bridge {
     }
 
     /// A `Long`. `None` if the heap has no room.
-    pub(super) fn boxed<'j>(&self, jni: &'j Jni, number: u64) -> Option<Local<'j>> {
+    pub(crate) fn boxed<'j>(&self, jni: &'j Jni, number: u64) -> Option<Local<'j>> {
         let number = Value::long(i64::try_from(number).unwrap_or(i64::MAX));
         let boxed = self.value_of.object::<Long>(jni, &[number]);
         boxed.map(Local::upcast)

@@ -2,7 +2,6 @@
 
 use policy_jvm::{HeldMethod, Jni, JvmTi, LiveMethod};
 
-use crate::agent::Agent;
 use crate::enforce::place_name::{MethodName, PlaceName};
 use crate::enforce::throw_points::bytecode::Code;
 use crate::enforce::throw_points::judge::MethodRule;
@@ -10,29 +9,28 @@ use crate::enforce::throw_points::method_info::{MethodInfo, class_name, is_of_jd
 use crate::enforce::throw_points::methods::{Judged, Meant, MethodKey};
 use crate::enforce::throw_points::units::Begun;
 use crate::enforce::throw_points::{Reason, ThrowPoints};
+use crate::ground::Ground;
 
 use crate::identity::names::printable;
-use crate::references::UnnamedPlace;
-
-use super::stack_judge::OwnFrame;
+use crate::references::{OwnFrame, UnnamedPlace};
 
 /// Inspects the methods that due threads have met. On the metadata thread.
-pub(crate) fn inspect_methods(agent: &Agent, jni: &Jni) {
-    let throw_points = &agent.core.throw_points;
-    let errors = agent.errors.get();
+pub(crate) fn inspect_methods(ground: &Ground, jni: &Jni) {
+    let throw_points = &ground.core.throw_points;
+    let errors = ground.errors.get();
     if let Some(errors) = errors {
         errors.prepare_copies(jni);
     }
     throw_points.methods.refresh(std::time::Instant::now());
-    while let Some(new) = agent.references.new_methods.pop() {
+    while let Some(new) = ground.references.new_methods.pop() {
         let key = MethodKey(new.id().key());
         if throw_points.methods.table().get(key).is_none()
-            && let Some(method) = new.upgrade(&agent.jvmti, jni)
+            && let Some(method) = new.upgrade(&ground.jvmti, jni)
         {
-            let meant = errors.map(|errors| errors.meant_by(jni, &agent.jvmti, method.class()));
+            let meant = errors.map(|errors| errors.meant_by(jni, &ground.jvmti, method.class()));
             throw_points.methods.publish(Judged {
                 meant: meant.unwrap_or_default(),
-                ..judged(throw_points, &agent.jvmti, jni, &method)
+                ..judged(throw_points, &ground.jvmti, jni, &method)
             });
         }
     }

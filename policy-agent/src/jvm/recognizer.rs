@@ -4,7 +4,7 @@
 use policy_jvm::kinds::Class;
 use policy_jvm::{Jni, JvmTi, Ref};
 
-use crate::agent::Agent;
+use crate::ground::Ground;
 use crate::identity::attribution::Claim;
 use crate::identity::classes::ClassId;
 use crate::identity::loaders::{LoaderId, LoaderOwner};
@@ -14,19 +14,19 @@ use crate::references::NewClass;
 /// Recognizes classes and loaders on the calling thread. See the module.
 #[derive(Clone, Copy)]
 pub(crate) struct Recognizer<'a> {
-    pub(crate) agent: &'a Agent,
+    pub(crate) ground: &'a Ground,
     pub(crate) jni: &'a Jni,
 }
 
 impl<'a> Recognizer<'a> {
     pub(super) fn jvmti(&self) -> &'a JvmTi {
-        &self.agent.jvmti
+        &self.ground.jvmti
     }
 
     /// The number of a sampled object's class. The metadata thread will name the class.
     pub(super) fn sampled_class(&self, class: &Ref<'_, Class>) -> ClassId {
         let id = self.class(class);
-        if id != ClassId::UNKNOWN && self.agent.core.identity.classes.ask_name(id) {
+        if id != ClassId::UNKNOWN && self.ground.core.identity.classes.ask_name(id) {
             self.ask_name(id, class);
         }
         id
@@ -34,8 +34,8 @@ impl<'a> Recognizer<'a> {
 
     /// Asks the metadata thread to name a class. If its queue is full, the next sample tries again.
     fn ask_name(&self, id: ClassId, class: &Ref<'_, Class>) {
-        let identity = &self.agent.core.identity;
-        let new_classes = &self.agent.references.new_classes;
+        let identity = &self.ground.core.identity;
+        let new_classes = &self.ground.references.new_classes;
         let asked =
             class
                 .weak()
@@ -47,7 +47,7 @@ impl<'a> Recognizer<'a> {
                     }
                 });
         if asked {
-            self.agent.metadata_thread.wake();
+            self.ground.metadata_thread.wake();
         } else {
             identity.classes.forget_asking(id);
         }
@@ -57,12 +57,13 @@ impl<'a> Recognizer<'a> {
     pub(crate) fn class(&self, class: &Ref<'_, Class>) -> ClassId {
         let tag = self.jvmti().tag(class).unwrap_or(0);
         if let Some(Tag::Class(handle)) = Tag::decode(tag) {
-            return self.agent.core.identity.classes.of_tag(handle);
+            return self.ground.core.identity.classes.of_tag(handle);
         }
         // Names are not looked up here: the claims come with the class's preparation, or from the
         // metadata thread.
         let id = self.new_class(class, tag, [Claim::Nobody; 2]);
-        if self.agent.core.identity.classifies() && self.agent.core.identity.classes.ask_name(id) {
+        if self.ground.core.identity.classifies() && self.ground.core.identity.classes.ask_name(id)
+        {
             self.ask_name(id, class);
         }
         id
@@ -79,7 +80,7 @@ impl<'a> Recognizer<'a> {
             Ok(Some(loader)) => self.loader(&loader),
             _ => LoaderId::BOOT,
         };
-        let classes = &self.agent.core.identity.classes;
+        let classes = &self.ground.core.identity.classes;
         let Some(id) = classes.open(loader, claims, tag) else {
             return ClassId::UNKNOWN;
         };
@@ -102,7 +103,7 @@ impl<'a> Recognizer<'a> {
     pub(crate) fn loader(&self, loader: &Ref<'_>) -> LoaderId {
         let tag = self.jvmti().tag(loader).unwrap_or(0);
         if let Some(Tag::Loader(handle)) = Tag::decode(tag)
-            && let Some(id) = self.agent.core.identity.loaders.of_tag(handle)
+            && let Some(id) = self.ground.core.identity.loaders.of_tag(handle)
         {
             return id;
         }
@@ -114,11 +115,11 @@ impl<'a> Recognizer<'a> {
         let Some(id) = self.number(loader, tag) else {
             return LoaderId::BOOT;
         };
-        if self.agent.core.identity.new_loaders.push(id).is_ok() {
-            self.agent.loader_thread.wake();
+        if self.ground.core.identity.new_loaders.push(id).is_ok() {
+            self.ground.loader_thread.wake();
         } else {
             // The queue is full: the loader thread then looks through the table of references.
-            self.agent.loader_thread.rescan();
+            self.ground.loader_thread.rescan();
         }
         id
     }
@@ -126,7 +127,7 @@ impl<'a> Recognizer<'a> {
     /// Numbers a loader and gives it a purse. `tag`: what it carries now. `None` if the VM or a table has
     /// no room: the next thread that meets the loader tries again.
     fn number(&self, loader: &Ref<'_>, tag: i64) -> Option<LoaderId> {
-        let loaders = &self.agent.core.identity.loaders;
+        let loaders = &self.ground.core.identity.loaders;
         // First, because without the reference nobody would see that the loader is gone.
         let weak = loader.weak()?;
         let opened = loaders
@@ -137,11 +138,11 @@ impl<'a> Recognizer<'a> {
             return None;
         };
         // If no purse is left, the loader's bytes go to `_unaccounted`.
-        let purse = (self.agent.core.ledger.open_purse()).unwrap_or(PurseId::UNACCOUNTED);
-        self.agent.core.identity.set_representative(purse, purse);
+        let purse = (self.ground.core.ledger.open_purse()).unwrap_or(PurseId::UNACCOUNTED);
+        self.ground.core.identity.set_representative(purse, purse);
         loaders.set_owner(id, LoaderOwner::Pending(purse));
         let tagged = self.jvmti().set_tag(loader, new_tag);
-        let introduced = self.agent.references.loaders.introduce(id, weak);
+        let introduced = self.ground.references.loaders.introduce(id, weak);
         let is_introduced = introduced.is_ok();
         if let Err(weak) = introduced {
             self.jni.release(weak);

@@ -14,9 +14,9 @@ use policy_jvm::{Jni, SampledAllocation};
 
 use policy_core::Core;
 
-use crate::agent::Agent;
 use crate::cost::{self, Began};
 use crate::enforce::admission::Charged;
+use crate::ground::Ground;
 use crate::identity::attribution::attribute;
 use crate::identity::classes::{ClassId, Kind};
 use crate::ledger::{DropReason, PurseId, Sample, SiteId, Tag};
@@ -42,8 +42,8 @@ thread_local! {
 const TIMED_ONE_IN: u64 = 64;
 
 /// Charges a sampled allocation.
-pub(crate) fn charge(agent: &Agent, jni: &Jni, event: &SampledAllocation<'_>) {
-    let drawing = agent.core.ledger.intervals().drawing();
+pub(crate) fn charge(ground: &Ground, jni: &Jni, event: &SampledAllocation<'_>) {
+    let drawing = ground.core.ledger.intervals().drawing();
     let drawn = DRAWN.try_with(|drawn| {
         let mut state = drawn.get();
         let is_first = state.is_unseen();
@@ -57,10 +57,10 @@ pub(crate) fn charge(agent: &Agent, jni: &Jni, event: &SampledAllocation<'_>) {
         .unwrap_or(1);
     let started = turn.is_multiple_of(TIMED_ONE_IN).then(Began::now);
 
-    let charged = charge_untimed(agent, jni, event, drawn);
+    let charged = charge_untimed(ground, jni, event, drawn);
 
-    if let Some(took) = started.and_then(|started| agent.costs.since(started)) {
-        agent.costs.samples_took(took, TIMED_ONE_IN);
+    if let Some(took) = started.and_then(|started| ground.costs.since(started)) {
+        ground.costs.samples_took(took, TIMED_ONE_IN);
     }
     if let Some(charged) = charged {
         sampled_thread::pass(&charged, event);
@@ -68,17 +68,17 @@ pub(crate) fn charge(agent: &Agent, jni: &Jni, event: &SampledAllocation<'_>) {
 }
 
 fn charge_untimed<'a>(
-    agent: &'a Agent,
+    ground: &'a Ground,
     jni: &'a Jni,
     event: &'a SampledAllocation<'a>,
     (drawn, is_first): (IntervalId, bool),
 ) -> Option<Due<'a>> {
     // JDK 28 may report value objects, which have no identity and cannot be tagged.
     let (Some(object), Some(class)) = (&event.object, &event.class) else {
-        agent.core.ledger.count_dropped(DropReason::TagFailed);
+        ground.core.ledger.count_dropped(DropReason::TagFailed);
         return None;
     };
-    let intervals = agent.core.ledger.intervals();
+    let intervals = ground.core.ledger.intervals();
     let drawn_bytes = intervals.bytes(drawn);
     if tlab_refill::is_surplus(jni, event.size_bytes, drawn_bytes) {
         return None;
@@ -91,45 +91,45 @@ fn charge_untimed<'a>(
         }
     }
     if is_first {
-        agent.core.first_draws.count(jni.thread_address());
+        ground.core.first_draws.count(jni.thread_address());
     }
-    let recognizer = Recognizer { agent, jni };
+    let recognizer = Recognizer { ground, jni };
     let class = recognizer.sampled_class(class);
-    let (needs, side) = agent.core.identity.view();
+    let (needs, side) = ground.core.identity.view();
     let mut thread = JavaThread::new(recognizer, event.thread.as_ref(), side);
     let attribution = attribute(needs, &mut thread);
     thread.remember();
-    let payer = match agent.core.enforcement.routes.in_use() {
-        true => routed(agent, event, attribution.payer),
+    let payer = match ground.core.enforcement.routes.in_use() {
+        true => routed(ground, event, attribution.payer),
         false => attribution.payer,
     };
     let mut interval = interval;
     let is_large =
-        agent.core.thinning.may_be_large(event.size_bytes) && tag_delays_free(&agent.core, class);
+        ground.core.thinning.may_be_large(event.size_bytes) && tag_delays_free(&ground.core, class);
     if is_large {
-        match thinned(&agent.core, payer, event.size_bytes, interval) {
+        match thinned(&ground.core, payer, event.size_bytes, interval) {
             Decision::Keep(wider) => {
                 if wider != interval {
-                    (agent.core.ledger).thin(payer, event.size_bytes, (interval, wider), true);
+                    (ground.core.ledger).thin(payer, event.size_bytes, (interval, wider), true);
                 }
                 interval = wider;
             }
             Decision::PassOver(wider) => {
-                (agent.core.ledger).thin(payer, event.size_bytes, (interval, wider), false);
+                (ground.core.ledger).thin(payer, event.size_bytes, (interval, wider), false);
                 return None;
             }
         }
-    } else if agent.core.class_thinning.is_on() {
-        match thinned_by_class(&agent.core, class, payer, event.size_bytes, interval) {
+    } else if ground.core.class_thinning.is_on() {
+        match thinned_by_class(&ground.core, class, payer, event.size_bytes, interval) {
             Decision::Keep(wider) => interval = wider,
             Decision::PassOver(wider) => {
-                agent.core.ledger.pass_over(payer, wider);
+                ground.core.ledger.pass_over(payer, wider);
                 return None;
             }
         }
     }
     // Held until the record is in the ledger: the sites keep what records name.
-    let visit = if agent.core.sites.any_wanted() {
+    let visit = if ground.core.sites.any_wanted() {
         site_stack::take(recognizer, payer, class)
     } else {
         None
@@ -147,22 +147,22 @@ fn charge_untimed<'a>(
     // gates: otherwise one account that fills the tables would free all others of their limits.
     let mut bytes = 0;
     let mut charged_record = None;
-    if let Ok((record, charge)) = agent.core.ledger.charge_weighed(&sample) {
+    if let Ok((record, charge)) = ground.core.ledger.charge_weighed(&sample) {
         let tag = Tag::Object(record).encode();
-        if agent.jvmti.set_tag(object, tag).is_ok() {
+        if ground.jvmti.set_tag(object, tag).is_ok() {
             bytes = charge.bytes;
             charged_record = Some(record);
             if let Some(visit) = &visit {
                 visit.charged(&charge);
             }
         } else {
-            agent.core.ledger.cancel(record);
+            ground.core.ledger.cancel(record);
         }
     }
     drop(visit);
     if is_large && bytes > 0 {
-        let account = agent.core.identity.representative(payer);
-        (agent.core.thinning).kept(account, event.size_bytes, bytes);
+        let account = ground.core.identity.representative(payer);
+        (ground.core.thinning).kept(account, event.size_bytes, bytes);
     }
     let charged = Charged {
         payer,
@@ -179,16 +179,16 @@ fn charge_untimed<'a>(
 
 /// The purse of the route that the thread is in, if it belongs to the account that pays; otherwise `payer`. A
 /// route never changes which account pays.
-fn routed(agent: &Agent, event: &SampledAllocation<'_>, payer: PurseId) -> PurseId {
+fn routed(ground: &Ground, event: &SampledAllocation<'_>, payer: PurseId) -> PurseId {
     let thread = event.thread.as_ref();
-    let inside = agent.bridge().zip(thread);
+    let inside = ground.bridge().zip(thread);
     let inside = inside.map(|(bridge, thread)| bridge.thread_scopes().routes(thread));
-    let identity = &agent.core.identity;
+    let identity = &ground.core.identity;
     let account = identity.representative(payer);
     if account == u32::from(PurseId::UNACCOUNTED.get()) {
         return payer;
     }
-    let routes = &agent.core.enforcement.routes;
+    let routes = &ground.core.enforcement.routes;
     inside
         .and_then(|inside| {
             inside.charged(|number| {
@@ -263,15 +263,15 @@ pub(crate) fn use_up_blind_buffer(jni: &Jni) {
 
 /// A new thread, before its first own object: gives its samples a phase of their own
 /// ([`crate::sampling::new_threads`]). Not while the heap is short.
-pub(crate) fn thread_started(agent: &Agent, jni: &Jni) {
+pub(crate) fn thread_started(ground: &Ground, jni: &Jni) {
     /// Small enough for any buffer.
     const PIECE_BYTES: u64 = 4 << 10;
-    let phase_bytes = agent.core.new_threads.began(fastrand::f64);
-    if phase_bytes == 0 || agent.stopping() {
+    let phase_bytes = ground.core.new_threads.began(fastrand::f64);
+    if phase_bytes == 0 || ground.stopping() {
         return;
     }
     let started = Began::now();
-    let drawing = agent.core.ledger.intervals().drawing();
+    let drawing = ground.core.ledger.intervals().drawing();
     let before = guard::turned_away();
     let mut left_bytes = phase_bytes;
     while left_bytes > 0 {
@@ -286,8 +286,8 @@ pub(crate) fn thread_started(agent: &Agent, jni: &Jni) {
         let _ = state.weigh_with(drawing);
         DRAWN.set(state);
     }
-    if let Some(took) = agent.costs.since(started) {
-        agent.costs.phase_took(took);
-        agent.core.new_threads.phase_took(took);
+    if let Some(took) = ground.costs.since(started) {
+        ground.costs.phase_took(took);
+        ground.core.new_threads.phase_took(took);
     }
 }

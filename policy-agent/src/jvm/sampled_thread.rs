@@ -8,7 +8,6 @@ use std::time::Duration;
 use policy_jvm::kinds::JavaString;
 use policy_jvm::{Frame, Global, SampledAllocation};
 
-use crate::agent::Agent;
 use crate::cost::thread_cpu_time;
 use crate::enforce::admission::{Admission, Charged, Step};
 use crate::enforce::door::MARK;
@@ -18,13 +17,14 @@ use crate::enforce::place_name::Work;
 use crate::enforce::ports::{Barred, CallingThread, LetIn, Level};
 use crate::enforce::refusal_details::RefusalDetails;
 use crate::enforce::throw_points::Reason;
+use crate::ground::Ground;
 use crate::identity::classes::Side;
 use crate::ledger::ObjectTag;
-use crate::references::{Barring, Refused, UnnamedPlace};
+use crate::references::{Barring, OwnFrame, Refused, UnnamedPlace};
 
 use super::error_figures::Figures;
 use super::recognizer::Recognizer;
-use super::stack_judge::{self, Blocked, OwnFrame, Place};
+use super::stack_judge::{self, Blocked, Place};
 
 thread_local! {
     static GRACE: Cell<Grace> = const { Cell::new(Grace::NONE) };
@@ -33,18 +33,18 @@ thread_local! {
 }
 
 /// A charged sample that has not passed the gates yet.
-pub(super) struct Due<'a> {
-    pub(super) recognizer: Recognizer<'a>,
-    pub(super) side: Side,
-    pub(super) charged: Charged,
+pub(crate) struct Due<'a> {
+    pub(crate) recognizer: Recognizer<'a>,
+    pub(crate) side: Side,
+    pub(crate) charged: Charged,
     /// Of the sample; `None` if it found no room.
-    pub(super) record: Option<ObjectTag>,
+    pub(crate) record: Option<ObjectTag>,
 }
 
 /// Takes a charged sample past the gates of its accounts, and sleeps when the admission says so. An
 /// error may be pending afterwards.
-pub(super) fn pass(due: &Due<'_>, event: &SampledAllocation<'_>) {
-    let core = &due.recognizer.agent.core;
+pub(crate) fn pass(due: &Due<'_>, event: &SampledAllocation<'_>) {
+    let core = &due.recognizer.ground.core;
     let mark = PROBE.try_with(Cell::get).unwrap_or(0);
     // A virtual thread's probe may go on with another carrier, and another virtual thread with this one.
     if mark != 0
@@ -80,7 +80,7 @@ struct SampledThread<'e, 'a> {
 }
 
 /// A shut door lets a request in, which stays on the calling thread: it has its whole allowance. `ticket`: a probe's.
-pub(super) fn let_in(ticket: Option<u64>) {
+pub(crate) fn let_in(ticket: Option<u64>) {
     let _ = PROBE.try_with(|probe| probe.set(ticket.map_or(0, mark)));
     let _ = GRACE.try_with(|cell| {
         let mut grace = cell.get();
@@ -90,7 +90,7 @@ pub(super) fn let_in(ticket: Option<u64>) {
 }
 
 /// The probe with this ticket has ended, if it was on the calling thread.
-pub(super) fn probe_ended(ticket: u64) {
+pub(crate) fn probe_ended(ticket: u64) {
     let _ = PROBE.try_with(|probe| {
         if probe.get() == mark(ticket) {
             probe.set(0);
@@ -105,17 +105,17 @@ fn mark(ticket: u64) -> u32 {
 impl SampledThread<'_, '_> {
     /// Whether an error can be made of the class that the code on the stack expects.
     fn error_is_ready(&self, level: Level) -> bool {
-        let Recognizer { agent, jni } = self.due.recognizer;
-        let details = agent.core.enforcement.details.get(level.account);
+        let Recognizer { ground, jni } = self.due.recognizer;
+        let details = ground.core.enforcement.details.get(level.account);
         let Some(details) = details.and_then(|details| details.clone()) else {
             return true;
         };
-        (agent.errors.get()).is_none_or(|errors| {
+        (ground.errors.get()).is_none_or(|errors| {
             errors.is_ready(
                 jni,
-                &agent.jvmti,
+                &ground.jvmti,
                 details.throw,
-                &agent.core.throw_points.methods,
+                &ground.core.throw_points.methods,
             )
         })
     }
@@ -125,11 +125,11 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
     type Place = Place<'a>;
 
     fn uptime_ms(&self) -> u64 {
-        self.due.recognizer.agent.uptime_ms()
+        self.due.recognizer.ground.uptime_ms()
     }
 
     fn is_stopping(&self) -> bool {
-        self.due.recognizer.agent.stopping()
+        self.due.recognizer.ground.stopping()
     }
 
     fn cpu_time(&mut self) -> Duration {
@@ -150,11 +150,11 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
             stack_judge::judge(recognizer, side, payer, above, needs_entrance, self.event);
         self.is_event_loop = is_event_loop;
         let place = judged.map_err(|blocked| {
-            note_barring(recognizer.agent, level, &blocked);
+            note_barring(recognizer.ground, level, &blocked);
             blocked.barred
         })?;
         if !self.error_is_ready(level) {
-            recognizer.agent.metadata_thread.wake();
+            recognizer.ground.metadata_thread.wake();
             return Err(Barred {
                 reason: Reason::Unresolved,
                 passing: true,
@@ -172,8 +172,8 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
     }
 
     fn let_in(&mut self) -> LetIn {
-        let agent = self.due.recognizer.agent;
-        let bridge = agent.bridge().filter(|bridge| bridge.sees_scopes());
+        let ground = self.due.recognizer.ground;
+        let bridge = ground.bridge().filter(|bridge| bridge.sees_scopes());
         bridge
             .zip(self.event.thread.as_ref())
             .map_or(LetIn::No, |(bridge, thread)| {
@@ -182,12 +182,12 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
     }
 
     fn is_masked(&mut self) -> bool {
-        let agent = self.due.recognizer.agent;
-        if !agent.core.identity.scopes.in_use().0 {
+        let ground = self.due.recognizer.ground;
+        if !ground.core.identity.scopes.in_use().0 {
             return false;
         }
         let thread = self.event.thread.as_ref();
-        agent.bridge().is_some_and(|bridge| {
+        ground.bridge().is_some_and(|bridge| {
             bridge.sees_scopes()
                 && thread.is_some_and(|thread| bridge.thread_scopes().is_masked(thread))
         })
@@ -202,16 +202,16 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
     }
 
     fn note_refusal(&mut self, details: &Arc<RefusalDetails>, place: Place<'a>) {
-        let agent = self.due.recognizer.agent;
+        let ground = self.due.recognizer.ground;
         // While the queue of the log is full, a refusal is only counted.
-        if agent.references.refused.is_full() {
+        if ground.references.refused.is_full() {
             return;
         }
         self.noted = Some(Refused {
             details: details.clone(),
             thrown: false,
             requested_bytes: self.event.size_bytes,
-            frame: OwnFrame::keep(&agent.jvmti, place.frame),
+            frame: OwnFrame::keep(&ground.jvmti, place.frame),
             thread: self.event.thread.as_ref().and_then(|thread| thread.weak()),
         });
     }
@@ -227,12 +227,12 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
     }
 
     fn name_place(&mut self, counts: &Arc<PlaceCounts>, slot: u32, place: Place<'a>) -> bool {
-        let agent = self.due.recognizer.agent;
-        let queue = &agent.references.new_places;
+        let ground = self.due.recognizer.ground;
+        let queue = &ground.references.new_places;
         if queue.is_full() {
             return false;
         }
-        let held = |frame: Frame<'_>| frame.hold(&agent.jvmti);
+        let held = |frame: Frame<'_>| frame.hold(&ground.jvmti);
         let unit = place.unit.map(held);
         let (Some(frame), Some(entry)) = (held(place.frame), held(place.entry)) else {
             return false;
@@ -255,9 +255,9 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
     }
 
     fn throw(&mut self, details: &RefusalDetails) -> bool {
-        let Recognizer { agent, jni } = self.due.recognizer;
+        let Recognizer { ground, jni } = self.due.recognizer;
         let account = details.name.downcast_ref::<Global<JavaString>>();
-        let (Some(errors), Some(account)) = (agent.errors.get(), account) else {
+        let (Some(errors), Some(account)) = (ground.errors.get(), account) else {
             return false;
         };
         let figures = Figures {
@@ -267,27 +267,27 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
             standard_error_bytes: details.standard_error_bytes,
             requested_bytes: self.event.size_bytes,
         };
-        let methods = &agent.core.throw_points.methods;
-        errors.throw(jni, &agent.jvmti, details.throw, methods, &figures)
+        let methods = &ground.core.throw_points.methods;
+        errors.throw(jni, &ground.jvmti, details.throw, methods, &figures)
     }
 
     fn log_refusal(&mut self, thrown: bool) {
         if let Some(noted) = self.noted.take() {
             let _ =
-                (self.due.recognizer.agent.references.refused).push(Refused { thrown, ..noted });
+                (self.due.recognizer.ground.references.refused).push(Refused { thrown, ..noted });
         }
     }
 }
 
 /// Keeps the frame that barred a refusal, if the enforcer asks for it.
-fn note_barring(agent: &Agent, level: Level, blocked: &Blocked<'_>) {
+fn note_barring(ground: &Ground, level: Level, blocked: &Blocked<'_>) {
     if let (Some(frame), false) = (blocked.frame, blocked.barred.passing)
-        && agent.core.enforcement.gates.takes_frame(level.account)
+        && ground.core.enforcement.gates.takes_frame(level.account)
     {
-        let _ = agent.references.barring.push(Barring {
+        let _ = ground.references.barring.push(Barring {
             gate: level.account,
             reason: blocked.barred.reason,
-            frame: OwnFrame::keep(&agent.jvmti, frame),
+            frame: OwnFrame::keep(&ground.jvmti, frame),
         });
     }
 }

@@ -5,7 +5,7 @@ use policy_jvm::{Jni, JvmTi, Local, Ref};
 
 use policy_core::Core;
 
-use crate::agent::Agent;
+use crate::ground::Ground;
 use crate::identity::attribution::Claim;
 use crate::identity::loaders::LoaderOwner;
 use crate::ledger::Tag;
@@ -14,57 +14,57 @@ use super::recognizer::Recognizer;
 
 /// Enters the loaders of all loaded classes and, where `classify` says so, gives every class
 /// its claims. On an attached agent thread, or at the start.
-pub(crate) fn scan(agent: &Agent, jni: &Jni, classify: bool) {
-    agent.jvmti.each_loaded_class(jni, |jni, class| {
-        enter(Recognizer { agent, jni }, class, classify);
+pub(crate) fn scan(ground: &Ground, jni: &Jni, classify: bool) {
+    ground.jvmti.each_loaded_class(jni, |jni, class| {
+        enter(Recognizer { ground, jni }, class, classify);
     });
 }
 
 fn enter(recognizer: Recognizer<'_>, class: &Ref<'_, Class>, classify: bool) {
-    let (agent, jni) = (recognizer.agent, recognizer.jni);
+    let (ground, jni) = (recognizer.ground, recognizer.jni);
     if !classify {
-        if let Ok(Some(loader)) = agent.jvmti.loader_of(jni, class) {
+        if let Ok(Some(loader)) = ground.jvmti.loader_of(jni, class) {
             recognizer.loader(&loader);
         }
         return;
     }
-    let Ok(signature) = agent.jvmti.signature_of(class) else {
+    let Ok(signature) = ground.jvmti.signature_of(class) else {
         return;
     };
-    let claims = agent.core.identity.claims_of(&signature);
-    let tag = agent.jvmti.tag(class).unwrap_or(0);
+    let claims = ground.core.identity.claims_of(&signature);
+    let tag = ground.jvmti.tag(class).unwrap_or(0);
     match Tag::decode(tag) {
         Some(Tag::Class(handle)) => {
-            let classes = &agent.core.identity.classes;
+            let classes = &ground.core.identity.classes;
             classes.set_claims(classes.of_tag(handle), claims);
         }
         // A class that nobody claims is entered when it is first met; its loader now.
         _ if claims == [Claim::Nobody; 2] => {
-            if let Ok(Some(loader)) = agent.jvmti.loader_of(jni, class) {
+            if let Ok(Some(loader)) = ground.jvmti.loader_of(jni, class) {
                 recognizer.loader(&loader);
             }
         }
         _ => {
             let id = recognizer.new_class(class, tag, claims);
             // It may be the entry of a thread that met the class at the same time.
-            agent.core.identity.classes.set_claims(id, claims);
+            ground.core.identity.classes.set_claims(id, claims);
         }
     }
 }
 
 /// Enters the loaders that the JDK itself makes, at the start: the platform's belongs to no account, and the
 /// application's is the program's. The loader thread finds out what program that is, if any.
-pub(crate) fn enter_builtin_loaders(agent: &Agent, jni: &Jni) {
+pub(crate) fn enter_builtin_loaders(ground: &Ground, jni: &Jni) {
     let Some(class) = jni.boot_class("java/lang/ClassLoader") else {
         return;
     };
     let loader = |getter| jni.static_object(&class, getter, "()Ljava/lang/ClassLoader;");
     if let Some(platform) = loader("getPlatformClassLoader") {
-        enter_platform(&agent.core, &agent.jvmti, &platform);
+        enter_platform(&ground.core, &ground.jvmti, &platform);
     }
     if let Some(system) = loader("getSystemClassLoader") {
-        let id = Recognizer { agent, jni }.loader(&system);
-        agent.core.identity.loaders.presume_program(id);
+        let id = Recognizer { ground, jni }.loader(&system);
+        ground.core.identity.loaders.presume_program(id);
     }
 }
 

@@ -6,23 +6,17 @@
 
 use policy_jvm::{FrameBuffer, HeldMethod, Jni, JvmTi};
 
-use crate::agent::Agent;
 use crate::enforce::throw_points::method_info::{class_name, is_of_jdk};
+use crate::ground::Ground;
 use crate::identity::classes::ClassId;
 use crate::ledger::PurseId;
+use crate::references::UnnamedMethod;
 use crate::sites::Visit;
 use crate::sites::depth::{self, DEEPEST, FRAMES};
 use crate::sites::names::Found;
 
 use super::recognizer::Recognizer;
 use super::stack::class_of;
-
-/// A method that stacks have, to be named.
-pub(crate) struct UnnamedMethod {
-    /// Its number among the sites.
-    number: u32,
-    method: HeldMethod,
-}
 
 /// Takes the stack of the calling thread, if stacks of such samples are wanted and the budget allows it.
 /// Out of line: most samples take none.
@@ -33,11 +27,11 @@ pub(super) fn take<'a>(
     payer: PurseId,
     class: ClassId,
 ) -> Option<Visit<'a>> {
-    let agent = recognizer.agent;
-    let second = (agent.uptime_ms() / 1000) as u32;
-    let mut visit = agent.core.sites.visit(payer, class.0, second)?;
+    let ground = recognizer.ground;
+    let second = (ground.uptime_ms() / 1000) as u32;
+    let mut visit = ground.core.sites.visit(payer, class.0, second)?;
     let jvmti = recognizer.jvmti();
-    let identity = &agent.core.identity;
+    let identity = &ground.core.identity;
     let mut frames: FrameBuffer<'a, DEEPEST> = FrameBuffer::new(recognizer.jni);
     let mut first = None;
     let (mut known, mut wanted) = (0, FRAMES);
@@ -69,11 +63,11 @@ pub(super) fn take<'a>(
         };
         if let Some(number) = visit.frame(frame.method().key() as u64, frame.bci()) {
             let held = frame.hold(jvmti);
-            let queue = &agent.references.site_methods;
+            let queue = &ground.references.site_methods;
             let handed_over =
                 held.is_some_and(|method| queue.push(UnnamedMethod { number, method }).is_ok());
             if handed_over {
-                agent.metadata_thread.wake();
+                ground.metadata_thread.wake();
             } else {
                 visit.gives_up(number);
             }
@@ -83,11 +77,11 @@ pub(super) fn take<'a>(
 }
 
 /// Names the methods that were handed over. On the metadata thread.
-pub(crate) fn name_methods(agent: &Agent, jni: &Jni) {
-    while let Some(new) = agent.references.site_methods.pop() {
-        let found = found(&agent.jvmti, jni, &new.method);
+pub(crate) fn name_methods(ground: &Ground, jni: &Jni) {
+    while let Some(new) = ground.references.site_methods.pop() {
+        let found = found(&ground.jvmti, jni, &new.method);
         let key = new.method.id().key() as u64;
-        agent.core.sites.name(new.number, key, found);
+        ground.core.sites.name(new.number, key, found);
     }
 }
 

@@ -78,11 +78,11 @@ impl<'a> JavaThread<'a> {
 
 impl AllocatingThread for JavaThread<'_> {
     fn scope(&mut self) -> Option<Scope> {
-        let identity = &self.recognizer.agent.core.identity;
+        let identity = &self.recognizer.ground.core.identity;
         let (true, inherited) = identity.scopes.in_use() else {
             return None;
         };
-        let thread_scopes = self.recognizer.agent.bridge()?.thread_scopes();
+        let thread_scopes = self.recognizer.ground.bridge()?.thread_scopes();
         let purse = thread_scopes.purse(self.thread?, inherited)?;
         identity.scopes.is_live(purse).then(|| Scope {
             purse,
@@ -91,13 +91,13 @@ impl AllocatingThread for JavaThread<'_> {
     }
 
     fn context(&mut self) -> Context {
-        let agent = self.recognizer.agent;
-        let loader = (agent.context_loader_field()).and_then(|field| self.thread?.get(field));
+        let ground = self.recognizer.ground;
+        let loader = (ground.context_loader_field()).and_then(|field| self.thread?.get(field));
         let Some(loader) = loader else {
             return Context::Nobody;
         };
         let id = self.recognizer.loader(loader.any());
-        match agent.core.identity.loaders.owner(id) {
+        match ground.core.identity.loaders.owner(id) {
             LoaderOwner::Pending(purse) | LoaderOwner::Service(purse) => Context::Service(purse),
             LoaderOwner::Program(purse) => Context::Program(purse),
             LoaderOwner::Nobody => Context::Nobody,
@@ -111,7 +111,7 @@ impl AllocatingThread for JavaThread<'_> {
     }
 
     fn account_of(&self, purse: PurseId) -> u32 {
-        self.recognizer.agent.core.identity.representative(purse)
+        self.recognizer.ground.core.identity.representative(purse)
     }
 }
 
@@ -119,7 +119,7 @@ impl AllocatingThread for JavaThread<'_> {
 #[inline]
 pub(super) fn claim(recognizer: Recognizer<'_>, side: Side, frame: Frame<'_>) -> Claim {
     let class = class_of(recognizer, frame);
-    let identity = &recognizer.agent.core.identity;
+    let identity = &recognizer.ground.core.identity;
     match identity.classes.claim(class, side) {
         Claim::Nobody => match identity.loaders.owner(identity.classes.loader(class)) {
             LoaderOwner::Pending(purse) | LoaderOwner::Service(purse) => Claim::Account(purse),
@@ -133,7 +133,7 @@ pub(super) fn claim(recognizer: Recognizer<'_>, side: Side, frame: Frame<'_>) ->
 /// The number of the class that declares the method of a frame of the calling thread.
 #[inline]
 pub(super) fn class_of(recognizer: Recognizer<'_>, frame: Frame<'_>) -> ClassId {
-    let identity = &recognizer.agent.core.identity;
+    let identity = &recognizer.ground.core.identity;
     let method = frame.method().key();
     if let Some(class) = identity.methods.get(method, &identity.classes) {
         return class;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use policy_jvm::{Frame as StackFrame, HeldMethod, JvmTi, SampledAllocation};
+use policy_jvm::{Frame as StackFrame, SampledAllocation};
 
 use crate::enforce::place_name::Work;
 use crate::enforce::ports::Barred;
@@ -24,24 +24,6 @@ use crate::ledger::PurseId;
 use super::recognizer::Recognizer;
 use super::stack;
 use super::stack_walk::{MOST_IN_A_BATCH, StackWalk};
-
-/// The account's own frame that was refused, kept for the log.
-#[derive(Debug)]
-pub(crate) struct OwnFrame {
-    pub(crate) method: HeldMethod,
-    /// The index of its current bytecode; none in native code.
-    pub(crate) bci: Option<u32>,
-}
-
-impl OwnFrame {
-    /// Keeps a frame of the calling thread; `None` if the VM has no memory for that.
-    pub(super) fn keep(jvmti: &JvmTi, frame: StackFrame<'_>) -> Option<OwnFrame> {
-        Some(OwnFrame {
-            method: frame.hold(jvmti)?,
-            bci: frame.bci(),
-        })
-    }
-}
 
 /// Where an error may be thrown.
 #[derive(Clone, Copy)]
@@ -121,16 +103,16 @@ fn judge_stack<'a>(
     event: &SampledAllocation<'_>,
     is_event_loop: &mut bool,
 ) -> Result<Place<'a>, Blocked<'a>> {
-    let agent = recognizer.agent;
+    let ground = recognizer.ground;
     let Asked {
         payer,
         above,
         needs_entrance,
     } = asked;
-    let service = agent.core.identity.above(payer);
+    let service = ground.core.identity.above(payer);
     let payer = service.filter(|_| above).unwrap_or(payer);
-    if agent.stopping()
-        || agent
+    if ground.stopping()
+        || ground
             .java()
             .is_some_and(|java| java.is_shutting_down(recognizer.jni))
     {
@@ -138,20 +120,20 @@ fn judge_stack<'a>(
     }
     let class = (event.class.as_ref()).map_or(ClassId::UNKNOWN, |class| recognizer.class(class));
     let object = Object {
-        kind: agent.core.identity.classes.kind(class),
+        kind: ground.core.identity.classes.kind(class),
         size_bytes: event.size_bytes,
     };
     // The program has delimited the work of an open scope.
-    let in_unit = !above && agent.core.identity.scopes.is_live(payer);
-    let table = agent.core.throw_points.methods.table();
-    let account = agent.core.identity.representative(payer);
-    let exceptions = agent.core.throw_points.exceptions.load();
+    let in_unit = !above && ground.core.identity.scopes.is_live(payer);
+    let table = ground.core.throw_points.methods.table();
+    let account = ground.core.identity.representative(payer);
+    let exceptions = ground.core.throw_points.exceptions.load();
     let mut walk = Walk {
         recognizer,
         side,
         account,
         service: service.map(|service| u32::from(service.get())),
-        hosted: agent.core.identity.scopes.is_live(payer) && service.is_none(),
+        hosted: ground.core.identity.scopes.is_live(payer) && service.is_none(),
         payer: exceptions.payer(PurseId::new(account as u16)),
         table: &table,
         stack: StackWalk::new(recognizer.jni, recognizer.jvmti()),
@@ -173,7 +155,7 @@ fn judge_stack<'a>(
     let ruled = judge_frames(&mut walk, object, around);
     *is_event_loop = walk.is_event_loop;
     if walk.asked {
-        agent.metadata_thread.wake();
+        ground.metadata_thread.wake();
     }
     if walk.too_deep || walk.stack.has_failed() {
         return Err(Reason::Stack.into());
@@ -344,7 +326,7 @@ impl<'a> Walk<'a, '_> {
         let is_own = match stack::claim(self.recognizer, self.side, frame) {
             // The program gives way: to another account its code is nobody's.
             Claim::Program(purse)
-                if self.recognizer.agent.core.identity.representative(purse) == self.account =>
+                if self.recognizer.ground.core.identity.representative(purse) == self.account =>
             {
                 true
             }
@@ -352,7 +334,7 @@ impl<'a> Walk<'a, '_> {
             Claim::Nobody | Claim::Program(_) => return FrameOwner::Nobody,
             Claim::Library(_) => return FrameOwner::Library,
             Claim::Account(purse) => {
-                let account = self.recognizer.agent.core.identity.representative(purse);
+                let account = self.recognizer.ground.core.identity.representative(purse);
                 // A loader without a name belongs to no account either.
                 let is_nobodys = account == u32::from(PurseId::UNACCOUNTED.get());
                 account == self.account || Some(account) == self.service || hosted && is_nobodys
@@ -366,13 +348,13 @@ impl<'a> Walk<'a, '_> {
 
     /// Asks the metadata thread to inspect a method.
     fn ask(&mut self, frame: StackFrame<'_>) {
-        let methods = &self.recognizer.agent.core.throw_points.methods;
+        let methods = &self.recognizer.ground.core.throw_points.methods;
         let key = MethodKey(frame.method().key());
         if !methods.ask(key) {
             return;
         }
         let held = frame.hold(self.recognizer.jvmti());
-        let new = &self.recognizer.agent.references.new_methods;
+        let new = &self.recognizer.ground.references.new_methods;
         if held.is_some_and(|held| new.push(held).is_ok()) {
             self.asked = true;
         } else {

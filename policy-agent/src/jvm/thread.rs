@@ -12,7 +12,7 @@ use crate::threads;
 pub(crate) struct Vm(policy_jvm::Vm);
 
 impl Vm {
-    pub(super) fn new(vm: policy_jvm::Vm) -> Vm {
+    pub(crate) fn new(vm: policy_jvm::Vm) -> Vm {
         Vm(vm)
     }
 

@@ -112,7 +112,7 @@ fn int_field<C: JavaClass>(
 }
 
 /// Decodes the field `letIn` of a cell.
-pub(super) fn let_in_of(field: i32) -> LetIn {
+pub(crate) fn let_in_of(field: i32) -> LetIn {
     match field {
         0 => LetIn::No,
         1.. => LetIn::OnThread,
@@ -126,7 +126,7 @@ impl ThreadScopes {
     ///
     /// # Errors
     /// A sentence that says which part is missing.
-    pub(super) fn find(
+    pub(crate) fn find(
         jni: &Jni,
         jvmti: &JvmTi,
         holder: &Ref<'_, Class>,
@@ -167,7 +167,7 @@ impl ThreadScopes {
     }
 
     /// The purse of the scope that the calling thread is in. `inherited`: a thread may have inherited one.
-    pub(super) fn purse(&self, thread: &Ref<'_, Thread>, inherited: bool) -> Option<PurseId> {
+    pub(crate) fn purse(&self, thread: &Ref<'_, Thread>, inherited: bool) -> Option<PurseId> {
         let number = match self.find_value(thread, self.locals, &self.cell) {
             // If there is a cell, it alone decides, even that there is no scope.
             Some(cell) => cell.int(self.cell.purse),
@@ -183,7 +183,7 @@ impl ThreadScopes {
     }
 
     /// Returns the purses that the self-test compares: in the cell and in what was inherited, 0 for none.
-    pub(super) fn probe(&self, thread: &Ref<'_, Thread>) -> (i32, i32) {
+    pub(crate) fn probe(&self, thread: &Ref<'_, Thread>) -> (i32, i32) {
         let cell = self.find_value(thread, self.locals, &self.cell);
         let inherited = self.find_value(thread, self.inheritable, &self.inherited);
         (
@@ -193,13 +193,13 @@ impl ThreadScopes {
     }
 
     /// Whether the calling thread is in a masked section.
-    pub(super) fn is_masked(&self, thread: &Ref<'_, Thread>) -> bool {
+    pub(crate) fn is_masked(&self, thread: &Ref<'_, Thread>) -> bool {
         self.find_value(thread, self.locals, &self.cell)
             .is_some_and(|cell| cell.int(self.masks) > 0)
     }
 
     /// The routes that the calling thread is in.
-    pub(super) fn routes(&self, thread: &Ref<'_, Thread>) -> Inside {
+    pub(crate) fn routes(&self, thread: &Ref<'_, Thread>) -> Inside {
         let cell = self.find_value(thread, self.locals, &self.cell);
         cell.map_or_else(Inside::default, |cell| {
             Inside::new(cell.int(self.route), cell.int(self.calls))
@@ -207,7 +207,7 @@ impl ThreadScopes {
     }
 
     /// Whether the calling thread is in what a shut door has let in.
-    pub(super) fn let_in(&self, thread: &Ref<'_, Thread>) -> LetIn {
+    pub(crate) fn let_in(&self, thread: &Ref<'_, Thread>) -> LetIn {
         let cell = self.find_value(thread, self.locals, &self.cell);
         let_in_of(cell.map_or(0, |cell| cell.int(self.let_in)))
     }

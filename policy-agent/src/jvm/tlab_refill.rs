@@ -56,7 +56,7 @@ static UNDONE_TOLD: AtomicBool = AtomicBool::new(false);
 
 /// Sets the flag, if the JVM needs it and the option does not forbid it; whether samples are right. Why they are not is
 /// logged.
-pub(super) fn correct(start: &Start, release: u32, wanted: TlabRefill) -> bool {
+pub(crate) fn correct(start: &Start, release: u32, wanted: TlabRefill) -> bool {
     if release >= FIRST_RIGHT {
         return true;
     }

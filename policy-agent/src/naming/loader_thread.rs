@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use policy_jvm::{Jni, Local};
 
-use crate::agent::Agent;
-use crate::door::{Fitter, MethodFitter};
+use crate::door::{Fitter, MethodDoors, MethodFitter};
+use crate::ground::Ground;
 use crate::identity::directory::{Directory, LoaderIdentity};
 use crate::identity::loaders::{LoaderId, LoaderOwner};
 use crate::jvm::recognizer::Recognizer;
@@ -65,39 +65,39 @@ impl NextCheck {
 }
 
 /// Runs until the agent stops.
-pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
-    agent.loader_thread.listen();
-    if agent.options().test_names == Some(TestNames::LateLoaders) {
+pub(crate) fn run(ground: &'static Ground, method_doors: &'static MethodDoors, jni: &Jni) {
+    ground.loader_thread.listen();
+    if ground.options().test_names == Some(TestNames::LateLoaders) {
         std::thread::sleep(LATE_NAMES);
     }
     let mut loader_thread = LoaderThread {
-        agent,
+        ground,
         checks: HashMap::new(),
-        fitter: Fitter::new(),
+        fitter: Fitter::new(method_doors),
     };
-    let mut method_fitter = MethodFitter::new();
+    let mut method_fitter = MethodFitter::new(method_doors);
     let mut uncaught = UncaughtWatch::new();
-    while !agent.stopping() {
-        while let Some(id) = agent.core.identity.new_loaders.pop() {
+    while !ground.stopping() {
+        while let Some(id) = ground.core.identity.new_loaders.pop() {
             loader_thread.meet(jni, id);
         }
-        if agent.loader_thread.take_rescan() {
-            let high_water = agent.core.identity.loaders.high_water();
-            for id in agent.references.loaders.unmet(high_water) {
+        if ground.loader_thread.take_rescan() {
+            let high_water = ground.core.identity.loaders.high_water();
+            for id in ground.references.loaders.unmet(high_water) {
                 loader_thread.meet(jni, id);
             }
         }
         let next = loader_thread.check(jni);
-        let next = next.min(loader_thread.fitter.turn(agent, jni));
-        let next = next.min(method_fitter.turn(agent, jni));
-        uncaught.turn(agent, jni);
-        agent.costs.thread_is("loaders");
-        agent.loader_thread.wait(next);
+        let next = next.min(loader_thread.fitter.turn(ground, jni));
+        let next = next.min(method_fitter.turn(ground, jni));
+        uncaught.turn(ground, jni);
+        ground.costs.thread_is("loaders");
+        ground.loader_thread.wait(next);
     }
 }
 
 struct LoaderThread {
-    agent: &'static Agent,
+    ground: &'static Ground,
     /// Loaders to ask about again: those without a name yet, and those that show when their service was
     /// stopped.
     checks: HashMap<LoaderId, NextCheck>,
@@ -121,15 +121,15 @@ impl LoaderThread {
     /// Enters a loader in the directory. False if that was done before, or if the thread that numbers the
     /// loader has not left its weak reference yet.
     fn enter(&mut self, id: LoaderId) -> bool {
-        let loaders = &self.agent.core.identity.loaders;
-        if !self.agent.references.loaders.meet(id) {
+        let loaders = &self.ground.core.identity.loaders;
+        if !self.ground.references.loaders.meet(id) {
             return false;
         }
         // An earlier loader may have had this id.
         self.checks.remove(&id);
         // A new loader is pending on its own purse, or presumed to be the program's.
         let purse = loaders.owner(id).any_purse();
-        self.agent
+        self.ground
             .core
             .directory()
             .enter_loader(id, purse.unwrap_or(PurseId::UNACCOUNTED));
@@ -137,9 +137,9 @@ impl LoaderThread {
     }
 
     fn introduce(&mut self, jni: &Jni, id: LoaderId, loader: &Local<'_>) {
-        let agent = self.agent;
-        let winner = match agent.jvmti.tag(loader).ok().and_then(Tag::decode) {
-            Some(Tag::Loader(handle)) => agent.core.identity.loaders.of_tag(handle),
+        let ground = self.ground;
+        let winner = match ground.jvmti.tag(loader).ok().and_then(Tag::decode) {
+            Some(Tag::Loader(handle)) => ground.core.identity.loaders.of_tag(handle),
             _ => None,
         };
         match winner {
@@ -155,8 +155,8 @@ impl LoaderThread {
 
     /// Asks what a loader is and sets its identity.
     fn identify(&mut self, jni: &Jni, id: LoaderId, loader: &Local<'_>, parents: u32) {
-        let agent = self.agent;
-        let identity = match rules::find(agent, jni, loader) {
+        let ground = self.ground;
+        let identity = match rules::find(ground, jni, loader) {
             Found::Service(name) => {
                 if name.tells_stop {
                     self.checks.insert(id, NextCheck::first());
@@ -167,9 +167,9 @@ impl LoaderThread {
             Found::Nobody => LoaderIdentity::Nobody,
             Found::ChildOf(_) if parents == 0 => LoaderIdentity::Nobody,
             Found::ChildOf(parent) => {
-                let parent_id = Recognizer { agent, jni }.loader(&parent);
+                let parent_id = Recognizer { ground, jni }.loader(&parent);
                 self.identify_parent(jni, parent_id, &parent, parents - 1);
-                match agent.core.identity.loaders.owner(parent_id) {
+                match ground.core.identity.loaders.owner(parent_id) {
                     LoaderOwner::Nobody => LoaderIdentity::Nobody,
                     _ => LoaderIdentity::ChildOf(parent_id),
                 }
@@ -198,7 +198,7 @@ impl LoaderThread {
         let is_pending = |directory: &Directory| {
             (directory.loader(id)).is_some_and(|known| known.identity == LoaderIdentity::Pending)
         };
-        if self.enter(id) || is_pending(&self.agent.core.directory()) {
+        if self.enter(id) || is_pending(&self.ground.core.directory()) {
             self.identify(jni, id, loader, parents);
         }
     }
@@ -206,8 +206,8 @@ impl LoaderThread {
     /// Writes an identity into the directory and publishes the owner to allocating threads. The limit of
     /// its account holds for the loader from the enforcer's next turn on.
     fn set_identity(&mut self, id: LoaderId, identity: LoaderIdentity) {
-        let agent = self.agent;
-        let mut directory = agent.core.directory();
+        let ground = self.ground;
+        let mut directory = ground.core.directory();
         let Some(own) = directory.loader(id).map(|l| l.purse) else {
             return;
         };
@@ -222,15 +222,15 @@ impl LoaderThread {
                 self.fitter.service_named(name.server);
                 LoaderOwner::Program(own)
             }
-            LoaderIdentity::ChildOf(parent) => agent.core.identity.loaders.owner(*parent),
+            LoaderIdentity::ChildOf(parent) => ground.core.identity.loaders.owner(*parent),
             LoaderIdentity::Nobody => LoaderOwner::Nobody,
             LoaderIdentity::Pending => LoaderOwner::Pending(own),
         };
         directory.set_identity(id, identity);
-        agent.core.identity.loaders.set_owner(id, owner);
+        ground.core.identity.loaders.set_owner(id, owner);
         // Children that were identified before their parent was named follow it.
         for child in directory.children(id) {
-            agent.core.identity.loaders.set_owner(child, owner);
+            ground.core.identity.loaders.set_owner(child, owner);
         }
     }
 
@@ -245,7 +245,7 @@ impl LoaderThread {
             .collect();
         for id in due {
             let identity = self
-                .agent
+                .ground
                 .core
                 .directory()
                 .loader(id)
@@ -256,7 +256,7 @@ impl LoaderThread {
                 }
                 (Some(LoaderIdentity::Service(_)), Some(loader)) => {
                     if rules::is_stopped(&loader) {
-                        self.agent.core.directory().retire(id);
+                        self.ground.core.directory().retire(id);
                         self.checks.remove(&id);
                     } else if let Some(check) = self.checks.get(&id).map(NextCheck::next) {
                         self.checks.insert(id, check);
@@ -280,7 +280,7 @@ impl LoaderThread {
     }
 
     fn upgrade<'j>(&self, jni: &'j Jni, id: LoaderId) -> Option<Local<'j>> {
-        let loaders = &self.agent.references.loaders;
+        let loaders = &self.ground.references.loaders;
         loaders.with(id, |weak| weak.upgrade(jni)).flatten()
     }
 }

@@ -4,13 +4,14 @@
 //! have met, and names those on the stacks of sites, which it also clears. When a policy with package accounts comes, it classifies all loaded classes, which only an
 //! attached thread can do. It calls no Java code.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use policy_config::Policy;
 use policy_core::Core;
 use policy_jvm::{Jni, JvmTi};
 
-use crate::agent::Agent;
-use crate::exact::ExactAccounts;
+use crate::ground::Ground;
 use crate::identity::classes::Kind;
 use crate::identity::names;
 use crate::jvm::method_inspection::inspect_methods;
@@ -18,7 +19,6 @@ use crate::jvm::scan::scan;
 use crate::jvm::site_stack;
 use crate::ledger::Tag;
 use crate::options::{TestNames, TestPanic};
-use crate::policy::enact;
 use crate::references::NewClass;
 use crate::sites::of_policy::PolicyRows;
 
@@ -32,53 +32,55 @@ const MOST_AT_A_TIME: usize = 1000;
 /// How late a test has classes named.
 const LATE_NAMES: Duration = Duration::from_secs(2);
 
-/// Runs until the agent stops.
-pub(crate) fn run(agent: &'static Agent, jni: &Jni) {
-    agent.metadata_thread.listen();
+/// Runs until the agent stops. `adopt` puts a policy in force.
+pub(crate) fn run(ground: &'static Ground, jni: &Jni, adopt: &dyn Fn(Arc<Policy>)) {
+    ground.metadata_thread.listen();
     let mut policy_rows = PolicyRows::default();
-    while !agent.stopping() {
-        while let Some(new) = agent.core.identity.new_scopes.pop() {
-            agent
+    while !ground.stopping() {
+        while let Some(new) = ground.core.identity.new_scopes.pop() {
+            ground
                 .core
                 .directory()
                 .enter_scope(new.purse, new.name, new.loader);
         }
-        agent.core.enforcement.routes.make_wanted(&agent.core);
+        ground.core.enforcement.routes.make_wanted(&ground.core);
         let mut named = 0;
         while named < MOST_AT_A_TIME
-            && let Some(new) = agent.references.new_classes.pop()
+            && let Some(new) = ground.references.new_classes.pop()
         {
-            if named == 0 && agent.options().test_names == Some(TestNames::LateClasses) {
+            if named == 0 && ground.options().test_names == Some(TestNames::LateClasses) {
                 std::thread::sleep(LATE_NAMES);
             }
-            name(&agent.core, &agent.jvmti, jni, new);
+            name(&ground.core, &ground.jvmti, jni, new);
             named += 1;
         }
         if named < MOST_AT_A_TIME {
-            agent.class_names.finished();
+            ground.class_names.finished();
         }
-        inspect_methods(agent, jni);
-        site_stack::name_methods(agent, jni);
-        if let Some(policy) = agent.policy.take_incoming() {
-            if agent.options().test_panic == Some(TestPanic::Metadata) {
+        inspect_methods(ground, jni);
+        site_stack::name_methods(ground, jni);
+        if let Some(policy) = ground.policy.take_incoming() {
+            if ground.options().test_panic == Some(TestPanic::Metadata) {
                 std::panic::resume_unwind(Box::new("a test asked for it"));
             }
-            enact::apply(agent, jni, policy);
-            ExactAccounts::adopt(agent, jni);
+            adopt(policy);
         }
-        agent.policy.log_waiting();
-        if let Some(message) = policy_rows.ask(&agent.core, &agent.policy.in_force()) {
+        ground.policy.log_waiting();
+        if let Some(message) = policy_rows.ask(&ground.core, &ground.policy.in_force()) {
             tracing::warn!("{message}");
         }
-        agent.core.sites.tend(&agent.core.ledger, agent.uptime_ms());
-        if agent.metadata_thread.take_rescan() {
-            scan(agent, jni, agent.core.identity.classifies());
+        ground
+            .core
+            .sites
+            .tend(&ground.core.ledger, ground.uptime_ms());
+        if ground.metadata_thread.take_rescan() {
+            scan(ground, jni, ground.core.identity.classifies());
         }
-        agent.costs.thread_is("metadata");
+        ground.costs.thread_is("metadata");
         if named == MOST_AT_A_TIME {
             continue;
         }
-        agent.metadata_thread.wait(LONGEST_SLEEP);
+        ground.metadata_thread.wait(LONGEST_SLEEP);
     }
 }
 

@@ -18,7 +18,7 @@
 
 use policy_jvm::{Jni, JvmTi, Local};
 
-use crate::agent::Agent;
+use crate::ground::Ground;
 use crate::identity::directory::LoaderIdentity;
 use crate::identity::loaders::{LoaderId, LoaderOwner};
 use crate::identity::names::{Server, ServiceName, java_name, service};
@@ -45,9 +45,9 @@ pub(crate) enum Found<'j> {
 const MOST_SUPER_CLASSES: usize = 32;
 
 /// Applies the rules to a loader.
-pub(crate) fn find<'j>(agent: &Agent, jni: &'j Jni, loader: &Local<'j>) -> Found<'j> {
-    let jvmti = &agent.jvmti;
-    let container = Container { agent, jni };
+pub(crate) fn find<'j>(ground: &Ground, jni: &'j Jni, loader: &Local<'j>) -> Found<'j> {
+    let jvmti = &ground.jvmti;
+    let container = Container { ground, jni };
     let lineage = lineage(jvmti, loader);
     let own_class = lineage.first().map_or("", String::as_str);
     let is = |class: &str| lineage.iter().any(|c| c == class);
@@ -71,15 +71,15 @@ pub(crate) fn find<'j>(agent: &Agent, jni: &'j Jni, loader: &Local<'j>) -> Found
         return jetty(&container, loader);
     }
     if is("org.jboss.modules.ModuleClassLoader") {
-        return wildfly(agent.java(), loader);
+        return wildfly(ground.java(), loader);
     }
     if own_class.starts_with("org.springframework.boot.loader.") {
         return Found::Service(program::spring_boot_application(jni, jvmti));
     }
-    if let Some(name) = jdk_name(agent.java(), loader) {
+    if let Some(name) = jdk_name(ground.java(), loader) {
         return Found::Service(service(vec![name], false));
     }
-    match agent.java().and_then(|java| java.loader_parent(loader)) {
+    match ground.java().and_then(|java| java.loader_parent(loader)) {
         Some(parent) => Found::ChildOf(parent),
         None => Found::Nobody,
     }
@@ -109,22 +109,22 @@ fn lineage(jvmti: &JvmTi, loader: &Local<'_>) -> Vec<String> {
 
 /// Calls getters of the container's classes, and of no others.
 struct Container<'a, 'j> {
-    agent: &'a Agent,
+    ground: &'a Ground,
     jni: &'j Jni,
 }
 
 impl<'j> Container<'_, 'j> {
     fn get(&self, object: &Local<'j>, getter: &str) -> Option<Local<'j>> {
-        let jvmti = &self.agent.jvmti;
+        let jvmti = &self.ground.jvmti;
         object.getter(jvmti, getter, |class| {
             match jvmti.loader_of(self.jni, class) {
                 Ok(Some(loader)) => {
                     let recognizer = Recognizer {
-                        agent: self.agent,
+                        ground: self.ground,
                         jni: self.jni,
                     };
                     let owner = self
-                        .agent
+                        .ground
                         .core
                         .identity
                         .loaders
@@ -145,13 +145,13 @@ impl<'j> Container<'_, 'j> {
     /// Whether it is Jetty's loader for the context of a Spring Boot application. In an executable jar, Jetty's
     /// classes are the application's, and are not asked; on a class path the context is of Spring Boot's class.
     fn is_of_spring_boot(&self, loader: &Local<'j>) -> bool {
-        let jvmti = &self.agent.jvmti;
+        let jvmti = &self.ground.jvmti;
         if let Ok(Some(definer)) = jvmti.loader_of(self.jni, &loader.class()) {
             let recognizer = Recognizer {
-                agent: self.agent,
+                ground: self.ground,
                 jni: self.jni,
             };
-            if is_spring_boot_application(self.agent, recognizer.loader(&definer)) {
+            if is_spring_boot_application(self.ground, recognizer.loader(&definer)) {
                 return true;
             }
         }
@@ -162,8 +162,8 @@ impl<'j> Container<'_, 'j> {
 }
 
 /// Whether this loader is known to be that of a Spring Boot application.
-pub(crate) fn is_spring_boot_application(agent: &Agent, id: LoaderId) -> bool {
-    let directory = agent.core.directory();
+pub(crate) fn is_spring_boot_application(ground: &Ground, id: LoaderId) -> bool {
+    let directory = ground.core.directory();
     let identity = directory.loader(id).map(|loader| &loader.identity);
     matches!(identity, Some(LoaderIdentity::Service(name)) if name.server == Server::SpringBoot)
 }

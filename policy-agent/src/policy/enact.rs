@@ -5,7 +5,7 @@ use std::sync::Arc;
 use policy_config::{Charge, Matcher, Policy, Principals};
 use policy_jvm::Jni;
 
-use crate::agent::Agent;
+use crate::ground::Ground;
 use crate::identity::Classifier;
 use crate::identity::attribution::Claim;
 use crate::identity::directory::Directory;
@@ -16,36 +16,35 @@ use crate::ledger::Ledger;
 /// Puts a policy in force: opens purses for its package accounts, classifies every class on the side that
 /// is not in use, then switches sides at once. No reading is taken meanwhile. On the metadata thread, or
 /// at the start.
-pub(crate) fn apply(agent: &Agent, jni: &Jni, policy: Arc<Policy>) {
-    let _unchanging = agent.policy.unchanging();
-    let mut directory = agent.core.directory();
+pub(crate) fn apply(ground: &Ground, jni: &Jni, policy: Arc<Policy>) {
+    let _unchanging = ground.policy.unchanging();
+    let mut directory = ground.core.directory();
     directory.adopt(policy.clone());
     let claims: Vec<Claim> = (0..policy.accounts.len())
-        .map(|rule| package_claim(&agent.core.ledger, &mut directory, &policy, rule))
+        .map(|rule| package_claim(&ground.core.ledger, &mut directory, &policy, rule))
         .collect();
-    agent.core.throw_points.adopt(&policy, &directory);
+    ground.core.throw_points.adopt(&policy, &directory);
     drop(directory);
     let packages = claims.iter().any(|claim| *claim != Claim::Nobody);
     let claims = if packages { claims } else { Vec::new() };
-    let (side, classify) = agent
+    let (side, classify) = ground
         .core
         .identity
         .prepare(Classifier::new(policy.package_table(), claims));
     if classify {
-        scan(agent, jni, true);
+        scan(ground, jni, true);
     }
-    agent.core.identity.switch(
+    ground.core.identity.switch(
         side,
         packages,
         policy.sampling.principals == Principals::Full,
     );
-    agent.core.find_thinned_classes();
-    interval_control::adopt(&agent.core, &agent.sampler(), &policy.sampling);
-    agent.policy.enact(policy);
-    agent.snapshots.desk.look();
-    agent.core.enforcer.wake();
+    ground.core.find_thinned_classes();
+    interval_control::adopt(&ground.core, &ground.sampler(), &policy.sampling);
+    ground.policy.enact(policy);
+    ground.core.enforcer.wake();
     // It fits the doors that the policy names.
-    agent.loader_thread.wake();
+    ground.loader_thread.wake();
 }
 
 fn package_claim(

@@ -10,8 +10,8 @@ use policy_config::Snapshots;
 use policy_core::cohorts::{Mark, Marks};
 use policy_jvm::guard;
 
-use crate::agent::Agent;
-use crate::published;
+use crate::ground::Ground;
+use crate::reader::Reader;
 use crate::report::{Requested, Wanted, profile};
 
 use super::desk::{Desk, Work};
@@ -45,6 +45,13 @@ impl SnapshotMaker {
     }
 }
 
+/// The sources of a snapshot.
+struct Making<'a> {
+    ground: &'static Ground,
+    maker: &'a SnapshotMaker,
+    reader: &'a Reader,
+}
+
 /// The files as the policy in force wants them, and when the next is due.
 struct Schedule {
     settings: Option<Snapshots>,
@@ -55,8 +62,9 @@ struct Schedule {
 }
 
 impl Schedule {
-    fn adopt(&mut self, agent: &Agent) {
-        let settings = agent.policy.in_force().snapshots.clone();
+    fn adopt(&mut self, making: &Making<'_>) {
+        let ground = making.ground;
+        let settings = ground.policy.in_force().snapshots.clone();
         if settings == self.settings {
             return;
         }
@@ -69,8 +77,8 @@ impl Schedule {
             if let Some(files) = &mut self.files {
                 files.close();
             }
-            let run = &agent.snapshots.run.id;
-            let program = &agent.process().program;
+            let run = &making.maker.run.id;
+            let program = &ground.process().program;
             self.files = directory.map(|folder| Files::new(folder, program, run));
         }
         // A new policy is a new chance, so a failure is told again.
@@ -84,8 +92,13 @@ impl Schedule {
 }
 
 /// Runs until the JVM ends.
-pub(crate) fn run(agent: &'static Agent) {
-    let desk = &agent.snapshots.desk;
+pub(crate) fn run(ground: &'static Ground, maker: &SnapshotMaker, reader: &Reader) {
+    let desk = &maker.desk;
+    let making = Making {
+        ground,
+        maker,
+        reader,
+    };
     let _open = desk.open();
     let mut schedule = Schedule {
         settings: None,
@@ -94,22 +107,22 @@ pub(crate) fn run(agent: &'static Agent) {
         is_failing: false,
     };
     loop {
-        schedule.adopt(agent);
+        schedule.adopt(&making);
         match desk.wait(schedule.due()) {
             Work::Look => {}
             Work::Make(wanted) => {
                 let begun = Instant::now();
-                let answer = answer(agent, schedule.files.as_ref(), &wanted);
+                let answer = answer(&making, schedule.files.as_ref(), &wanted);
                 desk.made(wanted, begun, answer);
             }
             Work::Due => {
                 schedule.last = Instant::now();
-                write(agent, &mut schedule, "scheduled");
+                write(&making, &mut schedule, "scheduled");
             }
             Work::Exit => {
-                schedule.adopt(agent);
+                schedule.adopt(&making);
                 if schedule.settings.as_ref().is_some_and(|one| one.at_exit) {
-                    write(agent, &mut schedule, "exit");
+                    write(&making, &mut schedule, "exit");
                 }
                 if let Some(files) = &mut schedule.files {
                     files.close();
@@ -118,14 +131,14 @@ pub(crate) fn run(agent: &'static Agent) {
                 return;
             }
         }
-        agent.costs.thread_is("snapshots");
+        ground.costs.thread_is("snapshots");
     }
 }
 
-fn answer(agent: &Agent, files: Option<&Files>, wanted: &Wanted) -> Requested {
+fn answer(making: &Making<'_>, files: Option<&Files>, wanted: &Wanted) -> Requested {
     let bytes = contained(|| match wanted {
-        Wanted::Document => make(agent, "asked").map(Some),
-        Wanted::Profile => Ok(Some(profile(agent))),
+        Wanted::Document => make(making, "asked").map(Some),
+        Wanted::Profile => Ok(Some(profile(making))),
         Wanted::Files => document::files(files).map(Some),
         Wanted::File(name) => files.map_or(Ok(None), |files| files.read(name)),
     });
@@ -143,42 +156,48 @@ fn contained<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
 }
 
 /// The document of now, as gzip.
-fn make(agent: &Agent, why: &'static str) -> io::Result<Vec<u8>> {
+fn make(making: &Making<'_>, why: &'static str) -> io::Result<Vec<u8>> {
+    let Making {
+        ground,
+        maker,
+        reader,
+    } = making;
     let at = SystemTime::now();
-    let boundary = agent.core.ledger.epochs().boundary();
+    let boundary = ground.core.ledger.epochs().boundary();
     let mark = boundary.map(|epoch| Mark { epoch, at });
-    let cuts = mark.map_or_else(Vec::new, |mark| agent.snapshots.marks().cuts(mark));
-    let (taken, cohorts) = published::read_with_cohorts(agent, cuts);
+    let cuts = mark.map_or_else(Vec::new, |mark| maker.marks().cuts(mark));
+    let (taken, cohorts) = reader.read_with_cohorts(cuts);
     let about = About {
-        run: &agent.snapshots.run,
+        run: &maker.run,
         at,
         why,
     };
-    let sites = crate::sites::reading::read_by_birth(&agent.core, cohorts.cuts());
+    let sites = crate::sites::reading::read_by_birth(&ground.core, cohorts.cuts());
     let bytes = document::render(&about, &taken.snapshot, &cohorts, &sites)?;
     if let Some(mark) = mark {
-        agent.snapshots.marks().add(mark, why != "asked");
+        maker.marks().add(mark, why != "asked");
     }
     Ok(bytes)
 }
 
 /// The profile of now, as gzip. Its accounts and classes are of one reading; stacks are read right after it.
-fn profile(agent: &Agent) -> Vec<u8> {
+fn profile(making: &Making<'_>) -> Vec<u8> {
+    let ground = making.ground;
     let at = SystemTime::now();
-    let taken = published::read(agent);
-    let mut stacks = crate::exact::stacks_of_contexts(agent);
+    let taken = making.reader.read();
+    let mut stacks = crate::exact::stacks_of_contexts(ground);
     // Samples know what is alive: where both are there, theirs are taken.
-    stacks.extend(crate::sites::reading::read_stacks(&agent.core));
+    stacks.extend(crate::sites::reading::read_stacks(&ground.core));
     profile::profile(&taken.snapshot, &stacks, at).to_gzip()
 }
 
-fn write(agent: &Agent, schedule: &mut Schedule, why: &'static str) {
+fn write(making: &Making<'_>, schedule: &mut Schedule, why: &'static str) {
     let (Some(settings), Some(files)) = (&schedule.settings, &mut schedule.files) else {
         return;
     };
     let keep = settings.keep as usize;
     let written = contained(|| {
-        let bytes = make(agent, why)?;
+        let bytes = make(making, why)?;
         files.write(SystemTime::now(), &bytes)
     });
     crate::events::snapshot_file(written.is_ok());
@@ -212,10 +231,10 @@ fn write(agent: &Agent, schedule: &mut Schedule, why: &'static str) {
 }
 
 /// The longest time for which the end of the JVM waits; `None` if the policy wants no snapshots.
-pub(crate) fn longest_exit(agent: &Agent) -> Option<Duration> {
+pub(crate) fn longest_exit(ground: &Ground) -> Option<Duration> {
     /// Enough to give up the lock on the folder.
     const SHORT: Duration = Duration::from_millis(200);
-    let policy = agent.policy.in_force();
+    let policy = ground.policy.in_force();
     let settings = policy.snapshots.as_ref()?;
     Some(if settings.at_exit {
         super::LONGEST_EXIT

@@ -1,139 +1,37 @@
 //! A walk for a suspect, without a command, where the policy says so: within a budget a day, and forked only.
-//!
-//! A suspect is walked for until there is an answer, [`MOST_TRIES`] times at most: what forbids a fork now, a busy
-//! machine or little memory, passes. Each try costs the budget.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use policy_config::LeakPaths;
 use policy_report::{Chain, WalkRequest};
 
-use crate::agent::Agent;
+use crate::ground::Ground;
 
-/// The budget counts from here to here.
-const DAY: Duration = Duration::from_secs(86_400);
-/// Tries for one suspect at the most.
-const MOST_TRIES: u32 = 4;
-/// From the first try to the second. It doubles with each further one.
-const PAUSE: Duration = Duration::from_secs(20);
+use super::answering::{Walks, answer};
+
 /// Chains of one suspect at the most, and their length in characters.
 const MOST_CHAINS: usize = 3;
 const MOST_CHARACTERS: usize = 600;
 
-/// The walks that were made without a command.
-#[derive(Default)]
-pub(crate) struct Automatic {
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    /// When the present day began, and how many walks it had.
-    day: Option<(Instant, u32)>,
-    /// The suspects that were walked for, by account and class.
-    tried: HashMap<(Arc<str>, Arc<str>), Tried>,
-}
-
-/// The outcome of the walks for a suspect.
-struct Tried {
-    times: u32,
-    latest: Instant,
-    is_answered: bool,
-    /// Why the latest one failed; told once.
-    why: String,
-}
-
-impl Tried {
-    fn is_due(&self, now: Instant) -> bool {
-        let pause = PAUSE * (1 << self.times.saturating_sub(1).min(MOST_TRIES));
-        !self.is_answered && self.times < MOST_TRIES && now.duration_since(self.latest) >= pause
-    }
-}
-
-impl Automatic {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|e| e.into_inner())
-    }
-}
-
-impl State {
-    /// Takes one walk of the budget.
-    fn take(&mut self, per_day: u32, now: Instant) -> bool {
-        let day = self
-            .day
-            .filter(|(began, _)| now.duration_since(*began) < DAY);
-        let (began, used) = day.unwrap_or((now, 0));
-        let is_left = used < per_day;
-        self.day = Some((began, used + u32::from(is_left)));
-        is_left
-    }
-
-    /// The suspect that is walked for now. Forgets those that are suspected no longer: one that is suspected anew is
-    /// walked for anew.
-    fn next(
-        &mut self,
-        suspects: Vec<(Arc<str>, Arc<str>)>,
-        per_day: u32,
-        now: Instant,
-    ) -> Option<(Arc<str>, Arc<str>)> {
-        self.tried.retain(|one, _| suspects.contains(one));
-        let is_due = |one: &(Arc<str>, Arc<str>)| match self.tried.get(one) {
-            Some(tried) => tried.is_due(now),
-            None => true,
-        };
-        let next = suspects.into_iter().find(is_due)?;
-        if !self.take(per_day, now) {
-            return None;
-        }
-        let tried = self.tried.entry(next.clone()).or_insert(Tried {
-            times: 0,
-            latest: now,
-            is_answered: false,
-            why: String::new(),
-        });
-        tried.times += 1;
-        tried.latest = now;
-        Some(next)
-    }
-
-    /// A walk for it has ended. Returns whether the log must tell why it failed.
-    fn ended(&mut self, one: &(Arc<str>, Arc<str>), failed: Option<&str>) -> bool {
-        let Some(tried) = self.tried.get_mut(one) else {
-            return failed.is_some();
-        };
-        tried.is_answered = failed.is_none();
-        let is_new = failed.is_some_and(|why| reason(why) != reason(&tried.why));
-        tried.why = failed.unwrap_or_default().to_owned();
-        is_new
-    }
-}
-
-/// A failure without its figures, which differ each time.
-fn reason(why: &str) -> String {
-    why.chars().filter(|char| !char.is_ascii_digit()).collect()
-}
-
 /// Starts a walk for a suspect that has no chain yet, if the policy says so and the budget has room. On the holdings
 /// thread, which does not wait for it.
-pub(crate) fn consider(agent: &'static Agent) {
-    let policy = agent.policy.in_force();
+pub(crate) fn consider(ground: &'static Ground, walks: &'static Walks) {
+    let policy = ground.policy.in_force();
     if policy.leak_settings.paths != LeakPaths::Forked {
         return;
     }
-    let report = agent.core.leaks.report();
+    let report = ground.core.leaks.report();
     let suspects = (report.suspects.iter())
         .map(|one| (one.account.clone(), one.class.clone()))
         .collect();
-    if agent.walks.is_under_way() {
+    if walks.is_under_way() {
         return;
     }
     let per_day = policy.leak_settings.paths_per_day;
-    let Some(next) = (agent.walks.automatic.state()).next(suspects, per_day, Instant::now()) else {
+    let Some(next) = (walks.tries.state()).next(suspects, per_day, Instant::now()) else {
         return;
     };
-    let spawned = agent.vm().spawn("heapwarden-walk", move |jni| {
+    let spawned = ground.vm().spawn("heapwarden-walk", move |jni| {
         let (account, class) = &next;
         let request = WalkRequest {
             question: "paths".into(),
@@ -141,16 +39,16 @@ pub(crate) fn consider(agent: &'static Agent) {
             class: Some((**class).into()),
             ..WalkRequest::default()
         };
-        let reply = super::answer(agent, jni, &request, &|| agent.stopping());
-        agent.costs.thread_was("walk");
+        let reply = answer(ground, walks, jni, &request, &|| ground.stopping());
+        ground.costs.thread_was("walk");
         let Some(paths) = reply.paths else {
             let why = reply.error.unwrap_or_default();
-            if agent.walks.automatic.state().ended(&next, Some(&why)) {
+            if walks.tries.state().ended(&next, Some(&why)) {
                 tracing::warn!("what keeps {class} of {account} alive is not known: {why}");
             }
             return;
         };
-        agent.walks.automatic.state().ended(&next, None);
+        walks.tries.state().ended(&next, None);
         // The chain that keeps most of them is the reason.
         let mut chains = paths.paths;
         chains.sort_by_key(|chain| std::cmp::Reverse(chain.objects));
@@ -161,7 +59,7 @@ pub(crate) fn consider(agent: &'static Agent) {
                 paths.walk.pause_ms
             );
         }
-        agent.core.leaks.set_kept_by(account.clone(), class.clone(), lines);
+        ground.core.leaks.set_kept_by(account.clone(), class.clone(), lines);
     });
     if let Err(error) = spawned {
         tracing::warn!("a walk for a suspect cannot be started ({error})");
@@ -193,42 +91,6 @@ mod tests {
     use policy_report::ChainStep;
 
     use super::*;
-
-    #[test]
-    fn a_day_has_so_many_walks_and_the_next_one_again() {
-        let mut state = State::default();
-        let morning = Instant::now();
-        assert!(state.take(2, morning) && state.take(2, morning + DAY / 2));
-        assert!(!state.take(2, morning + DAY / 2));
-        assert!(state.take(2, morning + DAY) && !state.take(1, morning + DAY));
-    }
-
-    #[test]
-    fn a_suspect_is_walked_for_until_there_is_an_answer() {
-        let mut state = State::default();
-        let one = |name: &str| (Arc::from(name), Arc::from("Entry"));
-        let suspects = || vec![one("a"), one("b")];
-        let began = Instant::now();
-        let at = |seconds| began + Duration::from_secs(seconds);
-        assert_eq!(state.next(suspects(), 50, began), Some(one("a")));
-        let busy = "a fork would stop the JVM for about 262 ms";
-        assert!(state.ended(&one("a"), Some(busy)), "told once");
-        assert_eq!(state.next(suspects(), 50, at(1)), Some(one("b")));
-        assert!(!state.ended(&one("b"), None));
-        assert_eq!(state.next(suspects(), 50, at(19)), None, "it rests");
-        for seconds in [20, 60, 140] {
-            assert_eq!(state.next(suspects(), 50, at(seconds - 1)), None);
-            assert_eq!(state.next(suspects(), 50, at(seconds)), Some(one("a")));
-            assert!(!state.ended(&one("a"), Some(&busy.replace("262", "311"))));
-        }
-        assert_eq!(state.next(suspects(), 50, at(9_999)), None, "four times");
-        // Suspected no longer, and again.
-        assert_eq!(state.next(Vec::new(), 50, at(10_000)), None);
-        assert_eq!(state.next(suspects(), 50, at(10_001)), Some(one("a")));
-        let mut poor = State::default();
-        assert_eq!(poor.next(suspects(), 0, began), None);
-        assert!(poor.tried.is_empty());
-    }
 
     #[test]
     fn a_chain_is_one_line_of_bounded_length() {

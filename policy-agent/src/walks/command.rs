@@ -12,7 +12,10 @@ use std::time::Duration;
 
 use policy_report::{WalkReply, WalkRequest};
 
-use crate::agent::Agent;
+use crate::ground::Ground;
+
+use super::answering::{Walks, answer};
+use super::outcome::refused;
 
 /// Longest question that is read, in bytes.
 const MAX_REQUEST_BYTES: u64 = 64 << 10;
@@ -21,7 +24,7 @@ const SENDING: Duration = Duration::from_secs(10);
 
 /// Begins to answer the question in a folder. On the thread that handles attach commands, which it keeps for a
 /// moment only.
-pub(crate) fn command(agent: &'static Agent, folder: PathBuf) {
+pub(crate) fn command(ground: &'static Ground, walks: &'static Walks, folder: PathBuf) {
     // First, because the command removes the folder once the agent is connected.
     let request = read(&folder.join("request.json"));
     let stream = match UnixStream::connect(folder.join("reply")) {
@@ -35,15 +38,15 @@ pub(crate) fn command(agent: &'static Agent, folder: PathBuf) {
         }
     };
     let back = stream.try_clone();
-    let spawned = agent.vm().spawn("heapwarden-walk", move |jni| {
+    let spawned = ground.vm().spawn("heapwarden-walk", move |jni| {
         let reply = match request {
             Ok(request) => {
-                let is_gone = || is_closed(&stream) || agent.stopping();
-                super::answer(agent, jni, &request, &is_gone)
+                let is_gone = || is_closed(&stream) || ground.stopping();
+                answer(ground, walks, jni, &request, &is_gone)
             }
-            Err(error) => super::refused(&format!("the question cannot be read ({error})")),
+            Err(error) => refused(&format!("the question cannot be read ({error})")),
         };
-        agent.costs.thread_was("walk");
+        ground.costs.thread_was("walk");
         if let Some(why) = &reply.error {
             tracing::info!("a walk of the heap gave no answer: {why}");
         }
@@ -54,7 +57,7 @@ pub(crate) fn command(agent: &'static Agent, folder: PathBuf) {
         tracing::warn!("a command cannot be answered: no thread can be started ({error})");
         if let Ok(stream) = back {
             let why = format!("the JVM cannot start a thread for the walk ({error})");
-            let _ = send(&stream, &super::refused(&why));
+            let _ = send(&stream, &refused(&why));
         }
     }
 }

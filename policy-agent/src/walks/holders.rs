@@ -6,7 +6,7 @@ use std::sync::Arc;
 use policy_jvm::forked_walk::Held;
 use policy_report::{HolderRow, MadeRow};
 
-use crate::agent::Agent;
+use crate::ground::Ground;
 use crate::ledger::Tag;
 use crate::sampling::standard_error_bytes;
 
@@ -43,11 +43,11 @@ pub(super) struct Records {
 
 impl Records {
     /// Reads the records. One pass.
-    pub(super) fn read(agent: &Agent) -> Records {
-        let names = accounts_of_purses(agent);
+    pub(super) fn read(ground: &Ground) -> Records {
+        let names = accounts_of_purses(ground);
         let nobody: Arc<str> = crate::report::UNACCOUNTED.into();
         let mut records = HashMap::new();
-        agent.core.ledger.scan(|record| {
+        ground.core.ledger.scan(|record| {
             if !record.survived {
                 return;
             }
@@ -75,13 +75,13 @@ impl Records {
     }
 
     /// All accounts but `_unaccounted`, those with the most live bytes first.
-    pub(super) fn largest(&self, agent: &Agent) -> Vec<Arc<str>> {
+    pub(super) fn largest(&self, ground: &Ground) -> Vec<Arc<str>> {
         let mut made: Vec<(Arc<str>, Amount)> = self.made().into_iter().collect();
         made.retain(|(account, _)| **account != *crate::report::UNACCOUNTED);
         made.sort_by_key(|(_, amount)| std::cmp::Reverse(amount.bytes));
         let mut accounts: Vec<Arc<str>> = made.into_iter().map(|(account, _)| account).collect();
         // One that has made nothing may hold what others made.
-        let mut others: Vec<Arc<str>> = accounts_of_purses(agent).into_values().collect();
+        let mut others: Vec<Arc<str>> = accounts_of_purses(ground).into_values().collect();
         others.sort();
         others.dedup();
         others.retain(|one| **one != *crate::report::UNACCOUNTED && !accounts.contains(one));

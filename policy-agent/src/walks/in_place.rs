@@ -19,11 +19,11 @@ use policy_jvm::Jni;
 use policy_jvm::forked_walk::{Answer, MOST_SLICE_ROOTS, Path, Request, Walk, WalkError};
 use policy_report::StopMade;
 
-use crate::agent::Agent;
+use crate::ground::Ground;
 
+use super::outcome::{CannotWalk, How, Walked, described, milliseconds};
 use super::survey::Survey;
 use super::targets::accounts_of_purses;
-use super::{CannotWalk, How, Walked, described, milliseconds};
 
 /// The first release of Java on which a walk is given up at once: before, the JVM looks at every object again.
 const FIRST_WITH_SLICES: u32 = 21;
@@ -126,12 +126,12 @@ impl Slice<'_> {
 
 impl<'a> Plan<'a> {
     /// Decides. One pass over the records.
-    pub(super) fn make(agent: &Agent, asked: &Asked<'a>, is_zgc: bool) -> Plan<'a> {
+    pub(super) fn make(ground: &Ground, asked: &Asked<'a>, is_zgc: bool) -> Plan<'a> {
         let rate = match is_zgc {
             true => SECONDS_PER_GIB_ZGC,
             false => SECONDS_PER_GIB,
         };
-        let used_bytes = agent.core.heap.used_after_gc_bytes();
+        let used_bytes = ground.core.heap.used_after_gc_bytes();
         let mut plan = Plan {
             slice: None,
             one_stop: None,
@@ -142,9 +142,9 @@ impl<'a> Plan<'a> {
             Asked::Holders => Some(OneStop::Holders),
             Asked::Retired => Some(OneStop::Outside),
             Asked::Paths { survey, accounts } => {
-                let (own_bytes, all_bytes) = live_bytes(agent, accounts);
+                let (own_bytes, all_bytes) = live_bytes(ground, accounts);
                 let known = Known {
-                    release: agent.release(),
+                    release: ground.release(),
                     roots: survey.roots_of_holders(),
                     own_bytes,
                     all_bytes: all_bytes.max(used_bytes),
@@ -182,7 +182,7 @@ impl<'a> Plan<'a> {
     /// See [`WalkError`].
     pub(super) fn walk(
         &self,
-        agent: &Agent,
+        ground: &Ground,
         jni: &Jni,
         request: &Request<'_>,
         why: &WalkError,
@@ -201,7 +201,7 @@ impl<'a> Plan<'a> {
                 slice.names()
             );
             let owned = slice.survey.owned();
-            let walk = agent.jvmti.walk_slice(jni, request.clone(), &owned)?;
+            let walk = ground.jvmti.walk_slice(jni, request.clone(), &owned)?;
             whole = after(&walk, self.used_bytes, whole);
             let found = paths_of(&walk).len();
             stops.push(stop("slice", &walk, slice.predicted, accepted, found));
@@ -225,7 +225,7 @@ impl<'a> Plan<'a> {
             whole.as_secs_f64(),
             accepted.as_secs_f64()
         );
-        let mut walk = agent.jvmti.walk_in_place(request.clone())?;
+        let mut walk = ground.jvmti.walk_in_place(request.clone())?;
         let is_complete = !walk.is_cut_short;
         let before = first.as_ref().map_or(0, |first| paths_of(first).len());
         let all = match first {
@@ -348,10 +348,10 @@ fn not_made(predicted: Duration, accepted: Duration) -> StopMade<'static> {
 }
 
 /// The live bytes of some accounts, and of all.
-fn live_bytes(agent: &Agent, accounts: &[Arc<str>]) -> (u64, u64) {
-    let names = accounts_of_purses(agent);
+fn live_bytes(ground: &Ground, accounts: &[Arc<str>]) -> (u64, u64) {
+    let names = accounts_of_purses(ground);
     let (mut own, mut all) = (0, 0);
-    agent.core.ledger.scan(|record| {
+    ground.core.ledger.scan(|record| {
         if record.survived {
             all += record.live.bytes;
             let account = names.get(&record.payer);

@@ -7,7 +7,7 @@ use policy_jvm::forked_walk::{KnownClass, MOST_HOLDERS, Path, RootKind, Via};
 use policy_jvm::kinds::Class;
 use policy_jvm::{HeapField, Jni, Ref};
 
-use crate::agent::Agent;
+use crate::ground::Ground;
 use crate::identity::attribution::Claim;
 use crate::identity::classes::ClassId;
 use crate::identity::directory::LoaderIdentity;
@@ -71,7 +71,7 @@ impl Asks {
 
 /// The JVM as a walk will meet it. While it exists, threads carry tags; dropping it takes them off.
 pub(super) struct Survey<'a> {
-    agent: &'a Agent,
+    ground: &'a Ground,
     jni: &'a Jni,
     classes: Vec<KnownClass>,
     /// Threads by tag, and by id.
@@ -100,21 +100,21 @@ impl Numbers {
 impl<'a> Survey<'a> {
     /// Looks at all classes and threads, and gives each a tag that has none. On an attached thread of the agent;
     /// some tens of milliseconds, in which nobody waits.
-    pub(super) fn make(agent: &'a Agent, jni: &'a Jni, asks: &Asks) -> Survey<'a> {
+    pub(super) fn make(ground: &'a Ground, jni: &'a Jni, asks: &Asks) -> Survey<'a> {
         let mut holders: Vec<Arc<str>> = vec![crate::report::UNACCOUNTED.into()];
         let named = asks.holders.iter().flatten();
         holders.extend(named.take(usize::from(MOST_HOLDERS) - 1).cloned());
         let numbers = Numbers {
-            of_purse: accounts_of_purses(agent),
+            of_purse: accounts_of_purses(ground),
             of_account: (holders.iter().skip(1).cloned()).zip(1..).collect(),
         };
         let retired = if asks.retired {
-            retired_family(agent)
+            retired_family(ground)
         } else {
             HashSet::new()
         };
         let mut survey = Survey {
-            agent,
+            ground,
             jni,
             classes: Vec::new(),
             threads: HashMap::new(),
@@ -126,7 +126,7 @@ impl<'a> Survey<'a> {
             .iter()
             .filter_map(|name| jni.boot_class(name)?.global())
             .collect();
-        agent.jvmti.each_loaded_class(jni, |jni, class| {
+        ground.jvmti.each_loaded_class(jni, |jni, class| {
             let is_weak = weak.iter().any(|weak| match weak.local(jni) {
                 Some(weak) => weak.is_super_of(class),
                 None => false,
@@ -146,10 +146,10 @@ impl<'a> Survey<'a> {
         numbers: &Numbers,
         retired: &HashSet<LoaderId>,
     ) {
-        let agent = self.agent;
-        let id = Recognizer { agent, jni }.class(class);
-        let classes = &agent.core.identity.classes;
-        let (Some(tag), Ok(signature)) = (classes.tag(id), agent.jvmti.signature_of(class)) else {
+        let ground = self.ground;
+        let id = Recognizer { ground, jni }.class(class);
+        let classes = &ground.core.identity.classes;
+        let (Some(tag), Ok(signature)) = (classes.tag(id), ground.jvmti.signature_of(class)) else {
             return;
         };
         if id == ClassId::UNKNOWN {
@@ -159,7 +159,7 @@ impl<'a> Survey<'a> {
         let is_primitives = signature.len() == 2 && signature.starts_with('[');
         let is_string = signature == "Ljava/lang/String;" && asks.strings_are_leaves;
         let weak_field = is_weak.then(|| {
-            let fields = agent.jvmti.heap_fields(jni, class);
+            let fields = ground.jvmti.heap_fields(jni, class);
             let referent = |field: &HeapField| {
                 field.name == "referent" && field.declared_by == "Ljava/lang/ref/Reference;"
             };
@@ -177,16 +177,16 @@ impl<'a> Survey<'a> {
         });
         if asks.holders.is_some()
             && loader != LoaderId::BOOT
-            && let Some(tag) = agent.core.identity.loaders.tag(loader)
+            && let Some(tag) = ground.core.identity.loaders.tag(loader)
         {
-            let of_loader = agent.core.identity.loaders.owner(loader).any_purse();
+            let of_loader = ground.core.identity.loaders.owner(loader).any_purse();
             self.owned.insert(tag, numbers.of(of_loader));
         }
     }
 
     /// The purse of the account to which the code of a class belongs.
     fn owner_of_class(&self, id: ClassId, loader: LoaderId) -> Option<PurseId> {
-        let identity = &self.agent.core.identity;
+        let identity = &self.ground.core.identity;
         match identity.classes.claim(id, identity.view().1) {
             Claim::Account(purse) | Claim::Library(purse) => Some(purse),
             Claim::Nobody | Claim::Program(_) => identity.loaders.owner(loader).any_purse(),
@@ -194,14 +194,14 @@ impl<'a> Survey<'a> {
     }
 
     fn enter_threads(&mut self, numbers: &Numbers) {
-        let (agent, mut next) = (self.agent, 0);
-        agent.jvmti.each_thread(self.jni, |jni, found| {
+        let (ground, mut next) = (self.ground, 0);
+        ground.jvmti.each_thread(self.jni, |jni, found| {
             self.threads_by_id.insert(found.id, found.name.clone());
-            let tag = match agent.jvmti.tag(&found.thread) {
+            let tag = match ground.jvmti.tag(&found.thread) {
                 Ok(0) => {
                     next += 1;
                     let tag = Tag::Thread(next).encode();
-                    if agent.jvmti.set_tag(&found.thread, tag).is_err() {
+                    if ground.jvmti.set_tag(&found.thread, tag).is_err() {
                         return;
                     }
                     tag
@@ -210,10 +210,10 @@ impl<'a> Survey<'a> {
                 Err(_) => return,
             };
             self.threads.insert(tag, found.name.clone());
-            let field = agent.context_loader_field();
+            let field = ground.context_loader_field();
             let context = field.and_then(|field| found.thread.get(field));
-            let loader = context.map(|loader| Recognizer { agent, jni }.loader(loader.any()));
-            let purse = loader.and_then(|id| agent.core.identity.loaders.owner(id).any_purse());
+            let loader = context.map(|loader| Recognizer { ground, jni }.loader(loader.any()));
+            let purse = loader.and_then(|id| ground.core.identity.loaders.owner(id).any_purse());
             self.owned.insert(tag, numbers.of(purse));
         });
     }
@@ -248,7 +248,7 @@ impl<'a> Survey<'a> {
     }
 
     /// The names of what is on some paths. Classes that were unloaded since have none.
-    pub(super) fn names(&self, agent: &Agent, jni: &Jni, paths: &[Path]) -> Names {
+    pub(super) fn names(&self, ground: &Ground, jni: &Jni, paths: &[Path]) -> Names {
         let mut wanted: HashMap<i64, bool> = HashMap::new();
         for path in paths {
             wanted.entry(path.class_tag).or_default();
@@ -261,16 +261,16 @@ impl<'a> Survey<'a> {
             }
         }
         let mut classes = HashMap::new();
-        agent.jvmti.each_loaded_class(jni, |jni, class| {
-            let tag = agent.jvmti.tag(class).unwrap_or(0);
+        ground.jvmti.each_loaded_class(jni, |jni, class| {
+            let tag = ground.jvmti.tag(class).unwrap_or(0);
             let Some(&has_fields) = wanted.get(&tag).filter(|_| tag != 0) else {
                 return;
             };
-            let Ok(signature) = agent.jvmti.signature_of(class) else {
+            let Ok(signature) = ground.jvmti.signature_of(class) else {
                 return;
             };
             let fields = match has_fields {
-                true => agent.jvmti.heap_fields(jni, class),
+                true => ground.jvmti.heap_fields(jni, class),
                 false => Vec::new(),
             };
             let named = NamedClass {
@@ -283,27 +283,27 @@ impl<'a> Survey<'a> {
             classes,
             threads: self.threads.clone(),
             threads_by_id: self.threads_by_id.clone(),
-            methods: methods(agent, jni, paths),
+            methods: methods(ground, jni, paths),
         }
     }
 }
 
 impl Drop for Survey<'_> {
     fn drop(&mut self) {
-        let agent = self.agent;
-        agent.jvmti.each_thread(self.jni, |_, found| {
-            let tag = agent.jvmti.tag(&found.thread).map(Tag::decode);
+        let ground = self.ground;
+        ground.jvmti.each_thread(self.jni, |_, found| {
+            let tag = ground.jvmti.tag(&found.thread).map(Tag::decode);
             if matches!(tag, Ok(Some(Tag::Thread(_)))) {
                 // If it fails, the next survey finds the tag and takes it.
-                let _ = agent.jvmti.set_tag(&found.thread, 0);
+                let _ = ground.jvmti.set_tag(&found.thread, 0);
             }
         });
     }
 }
 
 /// The loaders of retired services and those that belong to them.
-fn retired_family(agent: &Agent) -> HashSet<LoaderId> {
-    let directory = agent.core.directory();
+fn retired_family(ground: &Ground) -> HashSet<LoaderId> {
+    let directory = ground.core.directory();
     let is_retired = |id: LoaderId| {
         let mut next = Some(id);
         for _ in 0..MOST_PARENTS {
@@ -320,12 +320,12 @@ fn retired_family(agent: &Agent) -> HashSet<LoaderId> {
         }
         false
     };
-    let all = (1..agent.core.identity.loaders.high_water()).map(LoaderId);
+    let all = (1..ground.core.identity.loaders.high_water()).map(LoaderId);
     all.filter(|&id| is_retired(id)).collect()
 }
 
 /// The methods on whose stacks roots are, as far as they are still there.
-fn methods(agent: &Agent, jni: &Jni, paths: &[Path]) -> HashMap<usize, String> {
+fn methods(ground: &Ground, jni: &Jni, paths: &[Path]) -> HashMap<usize, String> {
     let mut wanted: HashMap<i64, HashSet<usize>> = HashMap::new();
     for root in paths.iter().filter_map(|path| path.root) {
         if root.kind == RootKind::StackLocal && root.method != 0 {
@@ -339,9 +339,9 @@ fn methods(agent: &Agent, jni: &Jni, paths: &[Path]) -> HashMap<usize, String> {
     if wanted.is_empty() {
         return methods;
     }
-    agent.jvmti.each_thread(jni, |jni, found| {
+    ground.jvmti.each_thread(jni, |jni, found| {
         for &method in wanted.get(&found.id).into_iter().flatten() {
-            let named = agent.jvmti.method_on_stack(jni, &found.thread, method);
+            let named = ground.jvmti.method_on_stack(jni, &found.thread, method);
             if let Some((class, name)) = named {
                 methods.insert(method, format!("{}.{name}", java_name(&class)));
             }

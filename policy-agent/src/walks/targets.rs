@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use policy_report::WalkRequest;
 
-use crate::agent::Agent;
+use crate::ground::Ground;
 use crate::identity::classes::ClassId;
 use crate::identity::directory::LoaderIdentity;
 use crate::ledger::{PurseId, Tag};
@@ -35,8 +35,8 @@ pub(super) struct Wanted {
 }
 
 /// The account of each purse.
-pub(crate) fn accounts_of_purses(agent: &Agent) -> HashMap<PurseId, Arc<str>> {
-    let directory = agent.core.directory();
+pub(crate) fn accounts_of_purses(ground: &Ground) -> HashMap<PurseId, Arc<str>> {
+    let directory = ground.core.directory();
     let mut names = HashMap::new();
     for (name, account) in directory.accounts() {
         for purse in &account.purses {
@@ -51,11 +51,11 @@ impl Wanted {
     ///
     /// # Errors
     /// A sentence, if there is nothing.
-    pub(super) fn find(agent: &Agent, request: &WalkRequest<'_>) -> Result<Wanted, String> {
+    pub(super) fn find(ground: &Ground, request: &WalkRequest<'_>) -> Result<Wanted, String> {
         if request.retired {
-            return Wanted::retired(agent, request);
+            return Wanted::retired(ground, request);
         }
-        let report = agent.core.leaks.report();
+        let report = ground.core.leaks.report();
         let suspects: HashSet<(PurseId, u32)> = (report.suspects.iter())
             .flat_map(|one| one.rows.iter().copied())
             .collect();
@@ -66,12 +66,12 @@ impl Wanted {
                     .to_owned(),
             );
         }
-        let names = accounts_of_purses(agent);
+        let names = accounts_of_purses(ground);
         let mut classes: HashMap<u32, Arc<str>> = HashMap::new();
         let mut wanted = Wanted::default();
         let nobody: Arc<str> = crate::report::UNACCOUNTED.into();
         for survived in [true, false] {
-            agent.core.ledger.scan(|record| {
+            ground.core.ledger.scan(|record| {
                 if record.survived != survived {
                     return;
                 }
@@ -87,7 +87,7 @@ impl Wanted {
                     return;
                 }
                 let class = classes.entry(record.class).or_insert_with(|| {
-                    let name = agent.core.directory().class_name(ClassId(record.class));
+                    let name = ground.core.directory().class_name(ClassId(record.class));
                     name.unwrap_or_else(|| "?".into())
                 });
                 if request
@@ -146,10 +146,10 @@ impl Wanted {
     }
 
     /// The loaders of services that were undeployed and are still there.
-    fn retired(agent: &Agent, request: &WalkRequest<'_>) -> Result<Wanted, String> {
+    fn retired(ground: &Ground, request: &WalkRequest<'_>) -> Result<Wanted, String> {
         let mut wanted = Wanted::default();
-        let loaders = &agent.core.identity.loaders;
-        let directory = agent.core.directory();
+        let loaders = &ground.core.identity.loaders;
+        let directory = ground.core.directory();
         for number in 1..loaders.high_water() {
             let id = crate::identity::loaders::LoaderId(number);
             let Some(loader) = directory.loader(id) else {

@@ -4,4 +4,4 @@
     reason = "exported functions are called by anybody who finds them"
 )]
 
-policy_jvm::export_agent!(super::entry::load);
+policy_jvm::export_agent!(super::load);

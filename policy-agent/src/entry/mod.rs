@@ -1,19 +1,27 @@
-//! Loading: decides whether this JVM gets an agent, and makes it.
+//! The entry: where the VM and the Java half call in, and the agent that owns all rooms. Nothing else names it.
+//!
+//! Loading decides whether this JVM gets an agent, and makes it.
+
+mod agent;
+mod callbacks;
+mod exports;
+mod natives;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use policy_jvm::{JvmTi, Start};
 
-use crate::agent::Agent;
 use crate::capabilities::Capabilities;
+use crate::ground::{Found, Ground};
+use crate::jvm::thread::Vm;
+use crate::jvm::tlab_refill;
 use crate::log;
 use crate::options::Options;
 use crate::policy::store::PolicyStore;
 use crate::walks;
 
-use super::callbacks::Callbacks;
-use super::thread::Vm;
-use super::tlab_refill;
+use agent::Agent;
+use callbacks::Callbacks;
 
 /// The oldest JDK that the agent serves: sampling and refunds are measured from here on.
 const OLDEST_JDK: u32 = 17;
@@ -21,11 +29,11 @@ const OLDEST_JDK: u32 = 17;
 static LOADED: AtomicBool = AtomicBool::new(false);
 
 /// Makes the agent, unless the options or the JVM say otherwise.
-pub(super) fn load(start: Start) {
+fn load(start: Start) {
     let options = Options::read(&start.options, |variable| std::env::var(variable).ok());
     if let Some(folder) = options.command {
         match Agent::get() {
-            Some(agent) => walks::command(agent, folder),
+            Some(agent) => walks::command(agent.ground, &agent.walks, folder),
             None => eprintln!("[heapwarden] a command came, and the agent is not loaded"),
         }
         return;
@@ -62,12 +70,17 @@ pub(super) fn load(start: Start) {
         tracing::error!("the JVM refuses event callbacks ({failure}); the agent does nothing");
         return;
     }
-    let build = build(&jvmti);
-    let vm = Vm::new(start.vm);
-    let Some(agent) = Agent::make(vm, jvmti, options, policy, capabilities, release, build) else {
-        return;
+    let found = Found {
+        vm: Vm::new(start.vm),
+        build: build(&jvmti),
+        jvmti,
+        capabilities,
+        release,
     };
-    agent.begin(start.live);
+    let ground = Ground::make(found, options, policy);
+    if let Some(agent) = ground.and_then(|ground| Agent::make(ground, natives::bind)) {
+        agent.begin(start.live);
+    }
 }
 
 /// Whether this JVM runs one of the JDK's own tools. All of them load the agent if its flag is in

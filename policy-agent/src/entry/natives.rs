@@ -12,21 +12,22 @@ use policy_jvm::kinds::{
 };
 use policy_jvm::{Jni, Local, NativeMethod, Ref};
 
-use crate::agent::Agent;
 use crate::enforce::door::{Answer, Request};
 use crate::enforce::ports::LetIn;
 use crate::enforce::routes::Found;
+use crate::ground::Ground;
 use crate::identity::loaders::LoaderId;
 use crate::identity::scopes::{Misuse, NewScope};
+use crate::jvm::bridge::Bridge;
+use crate::jvm::recognizer::Recognizer;
+use crate::jvm::sampled_thread;
+use crate::jvm::thread_scopes::let_in_of;
 use crate::ledger::{PurseId, Tag};
 use crate::report::UNACCOUNTED;
 use crate::sampling::standard_error_bytes;
 use crate::uncaught;
 
-use super::bridge::Bridge;
-use super::recognizer::Recognizer;
-use super::sampled_thread;
-use super::thread_scopes::let_in_of;
+use super::agent::Agent;
 
 /// The greatest age of a reading that a program gets.
 const READING_AGE: Duration = Duration::from_millis(250);
@@ -91,17 +92,17 @@ fn purse_of(number: i32) -> Option<PurseId> {
 }
 
 fn probe(jni: &Jni, expected: i32, inherited: i32) -> bool {
-    let Some(agent) = Agent::get() else {
+    let Some(ground) = Ground::get() else {
         return false;
     };
-    let Some(bridge) = wait_for_bridge(agent) else {
+    let Some(bridge) = wait_for_bridge(ground) else {
         return false;
     };
-    let seen = (agent.jvmti.current_thread(jni))
+    let seen = (ground.jvmti.current_thread(jni))
         .is_some_and(|thread| bridge.thread_scopes().probe(&thread) == (expected, inherited));
     // After an attach the VM may name the carrier of a virtual thread instead. Then that thread has no
     // scopes, and others have them.
-    if !seen && !agent.shows_carriers() {
+    if !seen && !ground.shows_carriers() {
         bridge.self_test_failed();
         return false;
     }
@@ -110,12 +111,12 @@ fn probe(jni: &Jni, expected: i32, inherited: i32) -> bool {
 
 /// The bridge, after a short wait if needed: while the agent is being attached, a program may find its
 /// classes before they are all looked up, and the Java half keeps the answer.
-fn wait_for_bridge(agent: &Agent) -> Option<&Bridge> {
+fn wait_for_bridge(ground: &Ground) -> Option<&Bridge> {
     let begun = Instant::now();
-    while agent.bridge().is_none() && begun.elapsed() < LONGEST_DEFINING && !agent.stopping() {
+    while ground.bridge().is_none() && begun.elapsed() < LONGEST_DEFINING && !ground.stopping() {
         std::thread::sleep(POLL);
     }
-    agent.bridge()
+    ground.bridge()
 }
 
 fn open(
@@ -124,29 +125,29 @@ fn open(
     name: Option<Ref<'_, JavaString>>,
     loader: Option<Ref<'_, ClassLoader>>,
 ) -> i32 {
-    let (Some(agent), Some(token)) = (Agent::get(), token) else {
+    let (Some(ground), Some(token)) = (Ground::get(), token) else {
         return 0;
     };
     let Some(name) = name.and_then(|name| name.text()) else {
         return 0;
     };
     let loader = loader.map_or(LoaderId::BOOT, |loader| {
-        Recognizer { agent, jni }.loader(loader.any())
+        Recognizer { ground, jni }.loader(loader.any())
     });
-    open_purse(agent, &token, name, loader).map_or(0, |purse| purse.get().into())
+    open_purse(ground, &token, name, loader).map_or(0, |purse| purse.get().into())
 }
 
 /// Opens the purse of a scope. `None` if there is no room.
-fn open_purse(agent: &Agent, token: &Ref<'_>, name: String, loader: LoaderId) -> Option<PurseId> {
-    let identity = &agent.core.identity;
+fn open_purse(ground: &Ground, token: &Ref<'_>, name: String, loader: LoaderId) -> Option<PurseId> {
+    let identity = &ground.core.identity;
     if identity.new_scopes.is_full() {
-        agent.metadata_thread.wake();
+        ground.metadata_thread.wake();
         return None;
     }
     if !identity.scopes.enter() {
         return None;
     }
-    let Some(purse) = agent.core.ledger.open_purse() else {
+    let Some(purse) = ground.core.ledger.open_purse() else {
         identity.scopes.leave();
         return None;
     };
@@ -156,7 +157,7 @@ fn open_purse(agent: &Agent, token: &Ref<'_>, name: String, loader: LoaderId) ->
     let service = identity.loaders.owner(loader).purse();
     let above = service.map(|service| PurseId::new(identity.representative(service) as u16));
     identity.set_above(purse, above);
-    let displaced = agent.jvmti.tag(token).unwrap_or(0);
+    let displaced = ground.jvmti.tag(token).unwrap_or(0);
     let scope = identity.scopes.open(purse, displaced);
     // From here on the purse has an owner, which ends it if the rest fails.
     let queued = identity.new_scopes.push(NewScope {
@@ -164,9 +165,9 @@ fn open_purse(agent: &Agent, token: &Ref<'_>, name: String, loader: LoaderId) ->
         name,
         loader,
     });
-    agent.metadata_thread.wake();
+    ground.metadata_thread.wake();
     let scope = scope?;
-    let tagged = agent.jvmti.set_tag(token, Tag::Scope(scope).encode());
+    let tagged = ground.jvmti.set_tag(token, Tag::Scope(scope).encode());
     if queued.is_err() || tagged.is_err() {
         // The displaced tag is not refunded: the object lives and keeps it.
         let _ = identity.scopes.died(scope);
@@ -176,20 +177,20 @@ fn open_purse(agent: &Agent, token: &Ref<'_>, name: String, loader: LoaderId) ->
 }
 
 fn idle(_: &Jni, purse: i32) -> bool {
-    let purse = Agent::get().zip(purse_of(purse));
-    purse.is_some_and(|(agent, purse)| agent.core.ledger.totals(purse).charged.bytes == 0)
+    let purse = Ground::get().zip(purse_of(purse));
+    purse.is_some_and(|(ground, purse)| ground.core.ledger.totals(purse).charged.bytes == 0)
 }
 
 fn use_scopes(_: &Jni, inherited: bool) {
-    if let Some(agent) = Agent::get() {
-        agent.core.identity.scopes.use_them(inherited);
+    if let Some(ground) = Ground::get() {
+        ground.core.identity.scopes.use_them(inherited);
     }
 }
 
 fn misuse(_: &Jni, kind: i32) {
     let misuse = usize::try_from(kind).ok().and_then(|k| Misuse::ALL.get(k));
-    if let Some((agent, &misuse)) = Agent::get().zip(misuse) {
-        agent.core.identity.scopes.count_misuse(misuse);
+    if let Some((ground, &misuse)) = Ground::get().zip(misuse) {
+        ground.core.identity.scopes.count_misuse(misuse);
     }
 }
 
@@ -198,59 +199,59 @@ fn read<'j>(
     account: Option<Ref<'_, JavaString>>,
     purse: i32,
 ) -> Option<Local<'j, LongArray>> {
-    let agent = Agent::get()?;
+    let Agent { api, .. } = Agent::get()?;
     let figures = match purse_of(purse) {
         Some(purse) => {
-            let reading = agent.api.reading_cache.ask_knowing(purse, READING_AGE)?;
+            let reading = api.reading_cache.ask_knowing(purse, READING_AGE)?;
             reading.figures(reading.name_of(purse)?)
         }
         None => {
             let name = account?.text()?;
-            agent.api.reading_cache.ask(READING_AGE)?.figures(&name)
+            api.reading_cache.ask(READING_AGE)?.figures(&name)
         }
     };
     jni.new_longs(&figures?)
 }
 
 fn refuses(_: &Jni, purse: i32, loader: i32) -> bool {
-    let payer = Agent::get().and_then(|agent| Some((agent, payer_of(agent, purse, loader)?)));
-    payer.is_some_and(|(agent, payer)| agent.core.refuses(payer))
+    let payer = Ground::get().and_then(|ground| Some((ground, payer_of(ground, purse, loader)?)));
+    payer.is_some_and(|(ground, payer)| ground.core.refuses(payer))
 }
 
 fn refuser(_: &Jni, purse: i32, loader: i32) -> i32 {
-    let payer = Agent::get().and_then(|agent| Some((agent, payer_of(agent, purse, loader)?)));
-    let refuser = payer.and_then(|(agent, payer)| agent.core.refuser(payer));
+    let payer = Ground::get().and_then(|ground| Some((ground, payer_of(ground, purse, loader)?)));
+    let refuser = payer.and_then(|(ground, payer)| ground.core.refuser(payer));
     refuser.map_or(0, |purse| i32::from(purse.get()))
 }
 
 /// The purse of a scope; if there is none, of the service that the loader with this number belongs to.
-fn payer_of(agent: &Agent, purse: i32, loader: i32) -> Option<PurseId> {
+fn payer_of(ground: &Ground, purse: i32, loader: i32) -> Option<PurseId> {
     let loader = || u32::try_from(loader).ok().map(LoaderId);
-    let service = || agent.core.identity.loaders.owner(loader()?).any_purse();
+    let service = || ground.core.identity.loaders.owner(loader()?).any_purse();
     purse_of(purse).or_else(service)
 }
 
 fn number(jni: &Jni, loader: Option<Ref<'_, ClassLoader>>) -> i32 {
-    let Some((agent, loader)) = Agent::get().zip(loader) else {
+    let Some((ground, loader)) = Ground::get().zip(loader) else {
         return 0;
     };
-    let LoaderId(number) = Recognizer { agent, jni }.loader(loader.any());
+    let LoaderId(number) = Recognizer { ground, jni }.loader(loader.any());
     i32::try_from(number).unwrap_or(0)
 }
 
 fn any_shut(_: &Jni) -> bool {
-    Agent::get().is_some_and(|agent| agent.core.any_shut())
+    Ground::get().is_some_and(|ground| ground.core.any_shut())
 }
 
 fn came(_: &Jni, route: i32) -> bool {
-    let Some(agent) = Agent::get() else {
+    let Some(ground) = Ground::get() else {
         return false;
     };
     if let Ok(route @ 1..) = u32::try_from(route) {
-        let current = agent.core.ledger.epochs().current();
-        agent.core.enforcement.routes.came(route, current);
+        let current = ground.core.ledger.epochs().current();
+        ground.core.enforcement.routes.came(route, current);
     }
-    agent.core.any_shut()
+    ground.core.any_shut()
 }
 
 fn route(
@@ -263,31 +264,31 @@ fn route(
     const NONE: i32 = -1;
     let loader = u32::try_from(loader).ok().map(LoaderId);
     let text = |text: Option<Ref<'_, JavaString>>| text.and_then(|text| text.text());
-    let (Some(agent), Some(loader), Some(method), Some(path)) =
-        (Agent::get(), loader, text(method), text(path))
+    let (Some(ground), Some(loader), Some(method), Some(path)) =
+        (Ground::get(), loader, text(method), text(path))
     else {
         return LATER;
     };
     let number = |number: u32| i32::try_from(number).unwrap_or(0);
-    if agent.shows_carriers() {
+    if ground.shows_carriers() {
         // Samples would not find the request of a virtual thread: its route would look cheap.
         return NONE;
     }
-    match agent.core.enforcement.routes.find(loader, &method, &path) {
+    match ground.core.enforcement.routes.find(loader, &method, &path) {
         Found::Known(known) => number(known),
         Found::Rest(rest) => NONE - number(rest),
         Found::None => NONE,
         Found::Later => {
-            agent.metadata_thread.wake();
+            ground.metadata_thread.wake();
             LATER
         }
     }
 }
 
 /// The purse of the service, or of the program, that the loader with this number belongs to.
-fn service_of(agent: &Agent, loader: i32) -> Option<PurseId> {
+fn service_of(ground: &Ground, loader: i32) -> Option<PurseId> {
     let loader = u32::try_from(loader).ok().filter(|&number| number != 0)?;
-    agent
+    ground
         .core
         .identity
         .loaders
@@ -302,13 +303,13 @@ fn knock(
     method: Option<Ref<'_, JavaString>>,
     path: Option<Ref<'_, JavaString>>,
 ) -> i64 {
-    let payer = Agent::get().and_then(|agent| Some((agent, service_of(agent, loader)?)));
+    let payer = Ground::get().and_then(|ground| Some((ground, service_of(ground, loader)?)));
     // Its neighbours' requests come by here while a service is shut: nothing is copied for them.
-    let asked = payer.filter(|(agent, payer)| agent.core.is_asked(*payer));
-    asked.map_or(IN, |(agent, payer)| {
+    let asked = payer.filter(|(ground, payer)| ground.core.is_asked(*payer));
+    asked.map_or(IN, |(ground, payer)| {
         let route = u32::try_from(route).unwrap_or(0);
         let answer = answer(route, method, path, |request| {
-            let answer = agent.core.knock(payer, request, agent.uptime_ms());
+            let answer = ground.core.knock(payer, request, ground.uptime_ms());
             match answer {
                 Answer::Probe(ticket) => sampled_thread::let_in(Some(ticket)),
                 Answer::Free(_) => sampled_thread::let_in(None),
@@ -321,7 +322,7 @@ fn knock(
         }
         // Whole seconds are what the header can say: up, or a client that comes again then is early.
         let answer = -(-answer).unsigned_abs().div_ceil(1_000).cast_signed() * 1_000;
-        match agent.core.status_at_door(payer) {
+        match ground.core.status_at_door(payer) {
             429 => answer - TOO_MANY,
             _ => answer,
         }
@@ -334,11 +335,11 @@ fn ask(
     method: Option<Ref<'_, JavaString>>,
     path: Option<Ref<'_, JavaString>>,
 ) -> i64 {
-    Agent::get()
+    Ground::get()
         .zip(purse_of(purse))
-        .map_or(IN, |(agent, payer)| {
+        .map_or(IN, |(ground, payer)| {
             answer(0, method, path, |request| {
-                agent.core.ask(payer, request, agent.uptime_ms())
+                ground.core.ask(payer, request, ground.uptime_ms())
             })
         })
 }
@@ -374,20 +375,20 @@ fn answer(
 }
 
 fn probe_ended(_: &Jni, loader: i32, ticket: i64) {
-    let Some((agent, ticket)) = Agent::get().zip(u64::try_from(ticket).ok()) else {
+    let Some((ground, ticket)) = Ground::get().zip(u64::try_from(ticket).ok()) else {
         return;
     };
     sampled_thread::probe_ended(ticket);
-    if let Some(payer) = service_of(agent, loader) {
-        agent.core.probe_ended(payer, ticket, agent.uptime_ms());
+    if let Some(payer) = service_of(ground, loader) {
+        ground.core.probe_ended(payer, ticket, ground.uptime_ms());
     }
 }
 
 fn asked_ended(_: &Jni, purse: i32, ticket: i64) {
     let ticket = u64::try_from(ticket).ok();
-    if let (Some(agent), Some(payer), Some(ticket)) = (Agent::get(), purse_of(purse), ticket) {
+    if let (Some(ground), Some(payer), Some(ticket)) = (Ground::get(), purse_of(purse), ticket) {
         sampled_thread::probe_ended(ticket);
-        agent.core.probe_ended(payer, ticket, agent.uptime_ms());
+        ground.core.probe_ended(payer, ticket, ground.uptime_ms());
     }
 }
 
@@ -395,15 +396,15 @@ fn is_inside(_: &Jni, purse: i32, let_in: i32) -> bool {
     let LetIn::Work(mark) = let_in_of(let_in) else {
         return false;
     };
-    Agent::get()
+    Ground::get()
         .zip(purse_of(purse))
-        .is_some_and(|(agent, payer)| agent.core.gate_of_work(payer, mark).is_some())
+        .is_some_and(|(ground, payer)| ground.core.gate_of_work(payer, mark).is_some())
 }
 
 fn refuser_at(jni: &Jni, door: i32) -> i32 {
     let refuser = Agent::get().and_then(|agent| {
         let door = agent.method_doors.door(door)?;
-        door.refuser(agent, jni)
+        door.refuser(agent.ground, jni)
     });
     refuser.map_or(0, |purse| i32::from(purse.get()))
 }
@@ -418,11 +419,11 @@ fn route_at(_: &Jni, door: i32) -> i32 {
     let Some(door) = agent.method_doors.door(door) else {
         return LATER;
     };
-    match door.route(agent) {
+    match door.route(agent.ground) {
         Found::Known(known) | Found::Rest(known) => i32::try_from(known).unwrap_or(NONE),
         Found::None => NONE,
         Found::Later => {
-            agent.metadata_thread.wake();
+            agent.ground.metadata_thread.wake();
             LATER
         }
     }
@@ -432,7 +433,8 @@ fn enter_door(jni: &Jni, door: i32, payer: i32, route: i32) -> i64 {
     let asked = Agent::get().zip(purse_of(payer));
     let ticket = asked.and_then(|(agent, payer)| {
         let door = agent.method_doors.door(door)?;
-        door.enter(agent, jni, payer, u32::try_from(route).unwrap_or(0))
+        let route = u32::try_from(route).unwrap_or(0);
+        door.enter(agent.ground, &agent.method_doors, jni, payer, route)
     });
     ticket.map_or(IN, |ticket| {
         sampled_thread::let_in(Some(ticket));
@@ -441,16 +443,16 @@ fn enter_door(jni: &Jni, door: i32, payer: i32, route: i32) -> i64 {
 }
 
 fn thread_ended(jni: &Jni, thread: Option<Ref<'_, Thread>>, error: Option<Ref<'_, Throwable>>) {
-    if let (Some(agent), Some(thread), Some(error)) = (Agent::get(), thread, error) {
-        uncaught::ended(agent, jni, &thread, &error);
+    if let (Some(ground), Some(thread), Some(error)) = (Ground::get(), thread, error) {
+        uncaught::ended(ground, jni, &thread, &error);
     }
 }
 
 fn current(jni: &Jni, purse: i32) -> Option<Local<'_, JavaString>> {
-    let agent = Agent::get()?;
-    let purse = purse_of(purse).or_else(|| context_service(agent, jni));
+    let Agent { ground, api, .. } = Agent::get()?;
+    let purse = purse_of(purse).or_else(|| context_service(ground, jni));
     let known = purse.and_then(|purse| {
-        let reading = agent.api.reading_cache.ask_knowing(purse, READING_AGE)?;
+        let reading = api.reading_cache.ask_knowing(purse, READING_AGE)?;
         Some((purse, reading))
     });
     let name = (known.as_ref()).and_then(|(purse, reading)| reading.name_of(*purse));
@@ -458,30 +460,32 @@ fn current(jni: &Jni, purse: i32) -> Option<Local<'_, JavaString>> {
 }
 
 /// The purse of the service, or of the program, that the calling thread's context class loader names.
-fn context_service(agent: &Agent, jni: &Jni) -> Option<PurseId> {
-    let thread = agent.jvmti.current_thread(jni)?;
-    let loader = thread.get(agent.context_loader_field()?)?;
-    let id = Recognizer { agent, jni }.loader(loader.any());
-    agent.core.identity.loaders.owner(id).any_purse()
+fn context_service(ground: &Ground, jni: &Jni) -> Option<PurseId> {
+    let thread = ground.jvmti.current_thread(jni)?;
+    let loader = thread.get(ground.context_loader_field()?)?;
+    let id = Recognizer { ground, jni }.loader(loader.any());
+    ground.core.identity.loaders.owner(id).any_purse()
 }
 
 fn listen(_: &Jni, any: bool) {
-    let Some(agent) = Agent::get() else { return };
+    let Some(Agent { ground, api, .. }) = Agent::get() else {
+        return;
+    };
     if any {
         // The listeners' threads are masked, and masks are read like scopes.
-        agent.core.identity.scopes.use_them(false);
+        ground.core.identity.scopes.use_them(false);
     }
-    agent.api.listen(any);
+    api.listen(any);
 }
 
 fn figures(jni: &Jni, purse: i32) -> Option<Local<'_, LongArray>> {
-    let agent = Agent::get()?;
+    let Agent { ground, api, .. } = Agent::get()?;
     let purse = purse_of(purse)?;
     // A thread of the agent scans the records, after this call began.
-    let reading = (agent.api.reading_cache).ask_within(Duration::ZERO, LONGEST_READING)?;
+    let reading = (api.reading_cache).ask_within(Duration::ZERO, LONGEST_READING)?;
     let live = reading.live_of(purse);
-    let totals = agent.core.ledger.totals(purse);
-    let intervals = agent.core.ledger.intervals();
+    let totals = ground.core.ledger.totals(purse);
+    let intervals = ground.core.ledger.intervals();
     let interval_bytes = intervals.bytes(intervals.current());
     let long = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let error = |variance| standard_error_bytes(variance).ceil() as i64;
@@ -492,29 +496,29 @@ fn figures(jni: &Jni, purse: i32) -> Option<Local<'_, LongArray>> {
         long(live.objects()),
         long(totals.allocated_bytes),
         long(totals.allocated_objects),
-        long(agent.core.peaks.peak_bytes(purse)),
+        long(ground.core.peaks.peak_bytes(purse)),
         i64::from(interval_bytes == 0),
         long(interval_bytes),
-        error(agent.core.peaks.peak_variance(purse)),
+        error(ground.core.peaks.peak_variance(purse)),
         error(totals.allocated_variance),
     ];
     jni.new_longs(&figures)
 }
 
 fn watch(_: &Jni, purse: i32, on: bool) {
-    match Agent::get().zip(purse_of(purse)) {
-        Some((agent, purse)) if on => agent.core.peaks.watch(purse),
-        Some((agent, purse)) => agent.core.peaks.forget(purse),
+    match Ground::get().zip(purse_of(purse)) {
+        Some((ground, purse)) if on => ground.core.peaks.watch(purse),
+        Some((ground, purse)) => ground.core.peaks.forget(purse),
         None => {}
     }
 }
 
 fn classes(jni: &Jni, purse: i32, most: i32) -> Option<Local<'_, Array<Anything>>> {
-    let agent = Agent::get()?;
+    let Agent { ground, api, .. } = Agent::get()?;
     let purse = purse_of(purse)?;
     let most = usize::try_from(most).unwrap_or(0).min(MOST_CLASSES);
-    let bridge = agent.bridge()?;
-    let reading = agent.api.reading_cache.ask(Duration::ZERO)?;
+    let bridge = ground.bridge()?;
+    let reading = api.reading_cache.ask(Duration::ZERO)?;
     let name = reading.name_of(purse)?;
     let mut row = Vec::new();
     for class in reading.classes(name).iter().take(most) {
@@ -544,11 +548,11 @@ fn sites<'a>(
     class: Option<Ref<'_, JavaString>>,
     most: i32,
 ) -> Option<Local<'a, Array<Anything>>> {
-    let agent = Agent::get()?;
+    let Agent { ground, api, .. } = Agent::get()?;
     let purse = purse_of(purse)?;
     let class = class?.text()?;
-    let bridge = agent.bridge()?;
-    let reading = (agent.api.reading_cache).ask_within(Duration::ZERO, LONGEST_READING)?;
+    let bridge = ground.bridge()?;
+    let reading = (api.reading_cache).ask_within(Duration::ZERO, LONGEST_READING)?;
     let name = reading.name_of(purse)?;
     let mut row = Vec::new();
     let most = usize::try_from(most).unwrap_or(0);
@@ -561,24 +565,24 @@ fn sites<'a>(
 }
 
 fn settle(jni: &Jni, millis: i64) -> bool {
-    let Some(agent) = Agent::get() else {
+    let Some(ground) = Ground::get() else {
         return false;
     };
     let longest = Duration::from_millis(u64::try_from(millis).unwrap_or(0));
     // Without refunds the agent never sees that a collection is complete.
-    agent.core.samples_are_taken() && settle_within(agent, jni, longest.min(LONGEST_REFUND_WAIT))
+    ground.core.samples_are_taken() && settle_within(ground, jni, longest.min(LONGEST_REFUND_WAIT))
 }
 
 /// Collects until everything that was charged before the call has been through a collection and its
 /// refunds are in. It calls `System.gc()`, which the caller could call as well, and which an operator can
 /// disable.
-fn settle_within(agent: &Agent, jni: &Jni, longest: Duration) -> bool {
+fn settle_within(ground: &Ground, jni: &Jni, longest: Duration) -> bool {
     let begun = Instant::now();
-    let epochs = agent.core.ledger.epochs();
+    let epochs = ground.core.ledger.epochs();
     let epoch = epochs.current();
-    while begun.elapsed() < longest && !agent.stopping() {
+    while begun.elapsed() < longest && !ground.stopping() {
         let before = epochs.current();
-        let runtime = agent.java().and_then(|java| java.runtime.as_ref());
+        let runtime = ground.java().and_then(|java| java.runtime.as_ref());
         let runtime = runtime.and_then(|runtime| runtime.local(jni));
         let called = runtime.is_some_and(|runtime| jni.call_void(&runtime, "gc"));
         // Without a pause it is disabled, and a young collection that comes by itself is not enough.
@@ -586,11 +590,11 @@ fn settle_within(agent: &Agent, jni: &Jni, longest: Duration) -> bool {
             return false;
         }
         let collected = Instant::now();
-        while collected.elapsed() < COLLECTION_PATIENCE && !agent.stopping() {
+        while collected.elapsed() < COLLECTION_PATIENCE && !ground.stopping() {
             if epochs.boundary() >= Some(epoch) {
                 return true;
             }
-            agent.core.enforcer.wake();
+            ground.core.enforcer.wake();
             std::thread::sleep(POLL);
         }
     }

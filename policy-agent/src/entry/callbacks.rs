@@ -3,11 +3,12 @@
 use policy_jvm::kinds::Class;
 use policy_jvm::{Events, Jni, Ref, SampledAllocation};
 
-use crate::agent::Agent;
+use crate::ground::Ground;
+use crate::jvm::recognizer::Recognizer;
+use crate::jvm::sample;
 use crate::ledger::Tag;
 
-use super::recognizer::Recognizer;
-use super::sample;
+use super::agent::Agent;
 
 /// Hands each event to the agent, once there is one.
 pub(super) struct Callbacks;
@@ -26,63 +27,63 @@ impl Events for Callbacks {
     }
 
     fn thread_started(&self, jni: &Jni) {
-        if let Some(agent) = Agent::get() {
-            sample::thread_started(agent, jni);
+        if let Some(ground) = Ground::get() {
+            sample::thread_started(ground, jni);
         }
     }
 
     fn class_prepared(&self, jni: &Jni, class: &Ref<'_, Class>) {
         if let Some(agent) = Agent::get() {
-            class_prepared(agent, jni, class);
+            (agent.method_doors).class_prepared(agent.ground, jni, class);
+            class_prepared(agent.ground, jni, class);
         }
     }
 
     fn collection_finished(&self) {
-        if let Some(agent) = Agent::get() {
-            agent.core.collection_finished();
+        if let Some(ground) = Ground::get() {
+            ground.core.collection_finished();
         }
     }
 
     fn object_freed(&self, tag: i64) {
         if let Some(agent) = Agent::get() {
-            agent
-                .refund_threads
-                .report(|| agent.costs.of_refund(|| agent.core.freed(tag)));
+            let ground = agent.ground;
+            let refund = || ground.costs.of_refund(|| ground.core.freed(tag));
+            agent.collecting.refunds.report(refund);
         }
     }
 
     fn object_sampled(&self, jni: &Jni, allocation: &SampledAllocation<'_>) {
-        if let Some(agent) = Agent::get() {
-            sample::charge(agent, jni, allocation);
+        if let Some(ground) = Ground::get() {
+            sample::charge(ground, jni, allocation);
         }
     }
 }
 
 /// A class was prepared: enters its loader and classifies its package before any of its code can allocate.
-fn class_prepared(agent: &Agent, jni: &Jni, class: &Ref<'_, Class>) {
-    agent.method_doors.class_prepared(agent, jni, class);
-    let recognizer = Recognizer { agent, jni };
-    if !agent.core.identity.classifies() {
-        if let Ok(Some(loader)) = agent.jvmti.loader_of(jni, class) {
+fn class_prepared(ground: &Ground, jni: &Jni, class: &Ref<'_, Class>) {
+    let recognizer = Recognizer { ground, jni };
+    if !ground.core.identity.classifies() {
+        if let Ok(Some(loader)) = ground.jvmti.loader_of(jni, class) {
             recognizer.loader(&loader);
         }
         return;
     }
-    let Ok(signature) = agent.jvmti.signature_of(class) else {
+    let Ok(signature) = ground.jvmti.signature_of(class) else {
         return;
     };
-    let claims = agent.core.identity.claims_of(&signature);
-    match agent.jvmti.tag(class).map(|tag| (tag, Tag::decode(tag))) {
+    let claims = ground.core.identity.claims_of(&signature);
+    match ground.jvmti.tag(class).map(|tag| (tag, Tag::decode(tag))) {
         Ok((_, Some(Tag::Class(handle)))) => {
-            let id = agent.core.identity.classes.of_tag(handle);
-            agent.core.identity.classes.set_claims(id, claims);
+            let id = ground.core.identity.classes.of_tag(handle);
+            ground.core.identity.classes.set_claims(id, claims);
         }
         Ok((tag, _)) => {
             let id = recognizer.new_class(class, tag, claims);
             // Again, because a new policy may have scanned all classes meanwhile, or the entry may be
             // of another thread that met the class at the same time and set no claims.
-            let now = agent.core.identity.claims_of(&signature);
-            agent.core.identity.classes.set_claims(id, now);
+            let now = ground.core.identity.claims_of(&signature);
+            ground.core.identity.classes.set_claims(id, now);
         }
         Err(_) => {}
     }

@@ -3,7 +3,7 @@
 //! Everything that the page logs, every request that it sends and every violation of its policy is seen
 //! ([`Browser::complaints`], [`Browser::requested_hosts`]).
 
-use crate::command;
+use crate::command::{self, PATIENCE};
 use fantoccini::actions::{InputSource, KeyAction, KeyActions};
 use fantoccini::wd::WebDriverCompatibleCommand;
 use fantoccini::{Client, ClientBuilder};
@@ -20,9 +20,7 @@ use tokio::runtime::Runtime;
 /// The message for a machine on which a program is missing, with the line to type.
 const NEEDED: &str = "Chromium and its driver are needed: apt-get install chromium chromium-driver";
 /// Longest that the browser may take to start.
-const START_LIMIT: Duration = Duration::from_secs(90);
-/// Longest that a page may take to show what it must, however busy the machine is.
-const PATIENCE: Duration = Duration::from_secs(60);
+const START_LIMIT: Duration = PATIENCE;
 
 /// A browser with one window; ended when dropped.
 #[derive(Debug)]
@@ -314,7 +312,7 @@ fn axe() -> PathBuf {
     let beside = tempfile::tempdir_in(heapwarden_harness::repository::target())
         .expect("the target folder is writable");
     let run = |command: &mut Command, what: &str| {
-        let done = command::run(command.current_dir(beside.path()), Duration::from_secs(120));
+        let done = command::run(command.current_dir(beside.path()), PATIENCE);
         assert!(done.status.success(), "{what}: {}", done.stderr);
         done.stdout
     };

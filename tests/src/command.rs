@@ -10,7 +10,7 @@ pub use heapwarden_harness::process::poll;
 
 /// Longest that a test waits for what must come, however busy the machine is. It is no promise of
 /// the product's, and a sound machine never waits so long.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(240);
 
 /// The exit status and the outputs of a command that has ended.
 #[derive(Debug, Clone)]

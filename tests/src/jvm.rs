@@ -19,11 +19,11 @@ use heapwarden_harness::run_file;
 use tempfile::TempDir;
 
 /// Longest that a victim may take over one command.
-const COMMAND_LIMIT: Duration = Duration::from_secs(300);
+const COMMAND_LIMIT: Duration = Duration::from_secs(600);
 /// Longest that anything published may take to settle after a collection.
 const SETTLE_LIMIT: Duration = Duration::from_secs(15);
 /// Collections that may be needed until the accounts rest.
-const COLLECTIONS: u32 = 4;
+const COLLECTIONS: u32 = 16;
 /// How long nothing may move to count as settled: the agent may publish a snapshot that is a quarter
 /// of a second old.
 const REST: Duration = Duration::from_millis(450);
@@ -309,7 +309,7 @@ impl Jvm {
     /// Gives the victim a command and returns its answer lines, without marker and final `ok`.
     ///
     /// # Panics
-    /// If the victim says `failed`, ends, or takes longer than five minutes.
+    /// If the victim says `failed`, ends, or takes longer than ten minutes.
     pub fn ask(&mut self, order: &str) -> Vec<String> {
         self.tell(order);
         self.answer(order)
@@ -399,7 +399,7 @@ impl Jvm {
     /// them a little. Where
     /// nothing sampled dies and the machine is too busy for the enforcer to plant its canary
     /// before the collection, that collection proves nothing and the next one does, as in any
-    /// server: so it is asked for, at most four times in all.
+    /// server: so it is asked for, at most sixteen times in all.
     pub fn settled(&mut self) -> Accounts {
         let mut last = self.accounts();
         for _ in 0..COLLECTIONS {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::command;
 
 /// A build may fetch its dependencies first.
-const LIMIT: Duration = Duration::from_secs(600);
+const LIMIT: Duration = Duration::from_secs(1800);
 
 /// Runs `mvn package` in this folder of the repository, with further arguments.
 ///

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The message for a machine on which a program is missing, with the line to type.
 const NEEDED: &str = "Prometheus and promtool are needed: apt-get install prometheus";
 /// Longest that Prometheus may take until it answers.
-const START_LIMIT: Duration = Duration::from_secs(60);
+const START_LIMIT: Duration = command::PATIENCE;
 /// Longest that promtool may take over one file.
 const CHECK_LIMIT: Duration = Duration::from_secs(300);
 
@@ -64,7 +64,7 @@ impl Prometheus {
     /// and waits until it is ready.
     ///
     /// # Panics
-    /// If it is not installed, or not ready in a minute.
+    /// If it is not installed, or never ready.
     #[must_use]
     pub fn start(configuration: &str, folder: &Path) -> Self {
         let prometheus = Self::spawn(configuration, folder, None);

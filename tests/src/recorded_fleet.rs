@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Longest that promtool may take over a fleet's days.
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(900);
 
 /// Samples in the form that `promtool` makes blocks from.
 #[derive(Debug, Default)]

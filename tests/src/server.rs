@@ -19,7 +19,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Longest that a server may take to answer its first request.
-const START_LIMIT: Duration = Duration::from_secs(120);
+const START_LIMIT: Duration = command::PATIENCE;
 
 /// Boot failures that WildFly prints when an agent touched logging or the MBean server too early.
 const BOOT_FAILURES: [&str; 2] = ["WFLYLOG0078", "WFLYCTL0079"];

@@ -11,7 +11,7 @@ use crate::command::poll;
 use crate::jvm::Jvm;
 
 /// Longest that a walk may take: children have the lowest priority, and the machine may be busy.
-pub const LIMIT: Duration = Duration::from_secs(300);
+pub const LIMIT: Duration = Duration::from_secs(900);
 /// The policy: many samples, so that every class has some.
 pub const FINE: &str = "[sampling]\ninterval = \"4KiB\"\ncpu-budget = \"none\"\n";
 
@@ -23,7 +23,7 @@ pub fn command(of: u32, subcommand: &str, more: &[&str]) -> Command {
         .args([subcommand, &of.to_string()])
         .args(more)
         // For busy machines: what is predicted after a slow fork may be long.
-        .args(["--max-pause", "20s"])
+        .args(["--max-pause", "60s"])
         .env("NO_COLOR", "1");
     command
 }

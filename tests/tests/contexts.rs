@@ -10,7 +10,7 @@ use heapwarden_tests::{artifacts, scrape};
 use serde_json::Value;
 
 /// Longest that counts may take to be gathered, and a command to run, on a busy machine.
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = command::PATIENCE;
 /// Counts are gathered more often than this.
 const GATHERED: Duration = Duration::from_millis(1_000);
 const ON: &str = "[exact]\ncontexts = [\"victim.contexts.*\"]\n";

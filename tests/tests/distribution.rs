@@ -5,7 +5,7 @@
 //! build for old systems is made, and runs on the oldest Debian that can be had.
 
 use heapwarden_harness::python::Environment;
-use heapwarden_tests::command::{self, Finished};
+use heapwarden_tests::command::{self, Finished, PATIENCE};
 use heapwarden_tests::jdk::{self, Collector};
 use heapwarden_tests::server::Installation;
 use heapwarden_tests::{artifacts, jvm, server_setup};
@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use tempfile::TempDir;
 
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(900);
 /// A build for another C library, from nothing.
 const BUILD_LIMIT: Duration = Duration::from_secs(3000);
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -442,8 +442,11 @@ fn a_build_on_a_clean_local_repository_brings_the_library_and_a_tomcat_runs_with
     let prepared = server_setup::tomcat(&site, jdk, "apache-tomcat-11.0.10", "64KiB");
     server_setup::deploy("shop/shop.war", &prepared.base.join("webapps"));
     let server = site.start(prepared.command, "/shop/shelf?do=gc");
-    let accounts = server.accounts();
-    assert!(accounts.find("/shop").is_some(), "{}", accounts.brief());
+    // An account begins with its first sample, and a moment later has its name.
+    let is_listed = command::poll(PATIENCE, || {
+        server.accounts().find("/shop").is_some().then_some(())
+    });
+    assert!(is_listed.is_some(), "{}", server.accounts().brief());
     let maps = fs::read_to_string(format!("/proc/{}/maps", server.id())).expect("it runs");
     assert!(maps.contains(&library.display().to_string()), "{maps}");
     server.finish();

@@ -4,7 +4,7 @@
 //! works as ever.
 
 use heapwarden_harness::http::Answer;
-use heapwarden_tests::command;
+use heapwarden_tests::command::{self, PATIENCE};
 use heapwarden_tests::jdk::{every_jdk, is_long, newest};
 use heapwarden_tests::server::{Installation, Server};
 use heapwarden_tests::server_setup::{self, deploy};
@@ -18,19 +18,20 @@ use std::time::{Duration, Instant};
 const STORM: Duration = Duration::from_secs(30);
 const LONG_STORM: Duration = Duration::from_secs(180);
 /// How much longer at the most, until the door has turned clients away often enough.
-const EXTENSION: Duration = Duration::from_secs(120);
+const EXTENSION: Duration = Duration::from_secs(600);
 /// Between two edits.
 const GUST: Duration = Duration::from_millis(2_100);
 const CLIENTS: usize = 6;
 /// The least number of requests that the door must have turned away in the storm.
 const TURNED_AWAY: u64 = 50;
-const SOON: Duration = Duration::from_secs(15);
 const REST: Duration = Duration::from_millis(100);
 
 const SHOP: &str = "/shop/shelf";
 const NEIGHBOUR: &str = "/other/shelf?do=hold&length=16&count=1";
 /// 2 MB.
 const HOLD: &str = "do=hold&length=1000&count=2000";
+/// So many hold more than twice the limit.
+const HOLDS: u32 = 60;
 const LIGHT: &str = "do=hold&length=16&count=1";
 
 /// The plain policy is the first.
@@ -165,9 +166,9 @@ fn storm(server: &Server, folder: &Path, seen: &Mutex<Seen>) -> usize {
     neighbour_failures.into_inner()
 }
 
-/// Waits until a request gets this status.
+/// Waits until a request gets such an answer.
 fn until(server: &Server, query: &str, what: &str, wanted: impl Fn(&Answer) -> bool) {
-    let found = command::poll(SOON, || {
+    let found = command::poll(PATIENCE, || {
         let answer = shop(server, query).ok()?;
         thread::sleep(REST);
         wanted(&answer).then_some(())
@@ -175,7 +176,7 @@ fn until(server: &Server, query: &str, what: &str, wanted: impl Fn(&Answer) -> b
     let accounts = server.accounts();
     assert!(
         found.is_some(),
-        "{what} within {SOON:?}: {:?}\n{}",
+        "{what} within {PATIENCE:?}: {:?}\n{}",
         accounts.find("/shop"),
         server.log()
     );
@@ -198,7 +199,7 @@ fn assert_storm(tomcat: &str, jdk: &heapwarden_tests::jdk::Jdk) {
     deploy("shop/shop.war", &webapps);
     fs::copy(webapps.join("shop.war"), webapps.join("other.war")).expect("writable");
     let server = site.start(prepared.command, "/shop/shelf?do=gc");
-    let up = command::poll(Duration::from_secs(60), || {
+    let up = command::poll(PATIENCE, || {
         let answer = server.get(NEIGHBOUR).ok()?;
         (answer.status == 200).then_some(())
     });
@@ -220,10 +221,17 @@ fn assert_storm(tomcat: &str, jdk: &heapwarden_tests::jdk::Jdk) {
     for _ in 0..3 {
         until(&server, LIGHT, "it works", is_done);
     }
-    until(&server, HOLD, "it shuts", is_of_door);
+    // No more than it takes: until a slow machine has its verdict, more would fill the heap.
+    let is_shut = (0..HOLDS).any(|_| {
+        thread::sleep(REST);
+        shop(&server, HOLD).is_ok_and(|answer| is_of_door(&answer))
+    });
+    if !is_shut {
+        until(&server, LIGHT, "it shuts", is_of_door);
+    }
     until(&server, "do=drop", "a probe comes in", is_done);
     until(&server, "do=gc", "another does", is_done);
-    let open = command::poll(SOON, || {
+    let open = command::poll(PATIENCE, || {
         thread::sleep(REST);
         let accounts = server.accounts();
         accounts

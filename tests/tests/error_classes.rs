@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = command::PATIENCE;
 
 /// Reads all files below a folder, and returns their contents by their paths in it.
 fn class_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {

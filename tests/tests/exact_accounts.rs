@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use heapwarden_tests::command::{self, poll};
 use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, is_long, on_each, one_jdk_with};
@@ -16,8 +16,8 @@ use heapwarden_tests::truth::Truth;
 use heapwarden_tests::{artifacts, java};
 use policy_report::Accounts;
 
-/// Longest that counts may take to be gathered, and loaded classes to get their counters, on a busy machine.
-const SOON: Duration = Duration::from_secs(60);
+/// Longest that counts may take to be gathered, and loaded classes to get their counters.
+const SOON: Duration = command::PATIENCE;
 /// Counts are gathered more often than this.
 const GATHERED: Duration = Duration::from_millis(1_000);
 /// How often an order is repeated at the most.
@@ -100,20 +100,23 @@ fn compared(jvm: &Jvm) -> [f64; 3] {
     ]
 }
 
-/// Waits until a gathering changes nothing, and returns the counts of the accounts whose code runs on orders alone.
+/// Waits until nothing has changed for three times the pause between two gatherings, because a busy
+/// machine may leave one out; returns the counts of the accounts whose code runs on orders alone.
 fn rested(jvm: &Jvm) -> Counts {
+    const SAME: u32 = 3;
     let ordered = |jvm: &Jvm| {
         let mut counts = counted(jvm);
         counts.retain(|name, _| is_ordered(name));
         counts
     };
     let mut last = ordered(jvm);
+    let mut same = 0;
     let rested = poll(SOON, || {
-        std::thread::sleep(GATHERED);
+        std::thread::sleep(GATHERED / 2);
         let now = ordered(jvm);
-        let rests = now == last;
+        same = if now == last { same + 1 } else { 0 };
         last = now;
-        rests.then(|| last.clone())
+        (same == SAME).then(|| last.clone())
     });
     rested.unwrap_or_else(|| panic!("counts do not come to rest: {last:?}"))
 }
@@ -310,21 +313,28 @@ fn threads_that_wait_follow_a_new_policy() {
         let before = counted(&jvm);
         let truth = truths(&jvm.ask("release"));
         std::thread::sleep(2 * GATHERED);
-        let after = counted(&jvm);
-        let gained = |name: &str| {
+        let gained = |name: &str, after: &Counts| {
             let of = |counts: &Counts| counts.get(name).copied().unwrap_or_default();
-            let ((was, had), (is, has)) = (of(&before), of(&after));
+            let ((was, had), (is, has)) = (of(&before), of(after));
             vec![is - was, has - had]
         };
+        let truth = &truth["virtual"];
+        // A busy machine may leave a gathering out.
+        let after = poll(SOON, || {
+            let now = counted(&jvm);
+            let found = gained("moved", &now);
+            (found[0] >= truth[0] && found[1] >= truth[1]).then_some(now)
+        });
+        let after = after.unwrap_or_else(|| panic!("{vm}: {:?}, not {truth:?}", counted(&jvm)));
         // The latch may make a few nodes when it wakes them.
-        let (found, truth) = (gained("moved"), &truth["virtual"]);
+        let found = gained("moved", &after);
         let more = [found[0] - truth[0], found[1] - truth[1]];
         assert!(
             more[1] <= 4 * PARKED && more[0] <= 64 * more[1],
             "{vm}: {found:?}, not {truth:?}\n{}",
             jvm.log()
         );
-        assert_eq!(gained("virtual"), [0, 0], "{vm}");
+        assert_eq!(gained("virtual", &after), [0, 0], "{vm}");
         jvm.finish();
     });
 }
@@ -380,6 +390,7 @@ fn an_interrupt_wakes_a_thread_while_counters_come_and_go() {
 #[test]
 fn classes_are_linked_while_counters_come_and_go() {
     const SECONDS: u32 = 10;
+    const LINKED: u32 = 100;
     on_each(&every_jdk_with(Collector::G1), |vm| {
         let builder = victim(vm, "victim.Links")
             .heap("512m")
@@ -389,13 +400,20 @@ fn classes_are_linked_while_counters_come_and_go() {
             .policy(&policy(false));
         let file = builder.policy_path();
         let mut jvm = builder.start();
-        let (answer, switched) = while_switching(&file, || jvm.ask(&format!("storm {SECONDS}")));
-        eprintln!("{vm}: {answer:?} over {switched} switches");
-        let linked = answer.last().and_then(|line| line.strip_prefix("linked "));
-        let linked: u32 = linked
-            .and_then(|count| count.parse().ok())
-            .expect("a number");
-        assert!(linked >= 100 && switched >= 4, "{vm}: {answer:?}");
+        let begun = Instant::now();
+        let (linked, switched) = while_switching(&file, || {
+            let mut linked = 0;
+            // A busy machine links fewer in the same time.
+            while linked < LINKED && begun.elapsed() < SOON {
+                let answer = jvm.ask(&format!("storm {SECONDS}"));
+                let more = answer.last().and_then(|line| line.strip_prefix("linked "));
+                let more = more.and_then(|count| count.parse::<u32>().ok());
+                linked += more.expect("a number");
+            }
+            linked
+        });
+        eprintln!("{vm}: {linked} linked over {switched} switches");
+        assert!(linked >= LINKED && switched >= 4, "{vm}: {linked}");
         let metrics = jvm.metrics();
         let refused = metrics.value(
             "heapwarden_exact_classes_skipped_total",

@@ -415,9 +415,13 @@ fn methods_with_doors_have_figures_and_no_price_lets_a_call_in() {
         );
 
         // It fills up.
+        let mut rounds = 0;
         let filled = poll(PATIENCE, || {
             jvm.ask("gc");
-            (many(&mut jvm, 200, "write") < 200).then_some(())
+            // Within the reserve, however late a busy machine has its verdict.
+            rounds += 1;
+            let times = if rounds <= 12 { 200 } else { 1 };
+            (many(&mut jvm, times, "write") < times).then_some(())
         });
         assert!(filled.is_some(), "{}", jvm.log());
         many(&mut jvm, 100, "read");

@@ -29,7 +29,7 @@ import victim.stress.Transforming;
  */
 public final class RefusalStress {
     /** Less than what the harness grants one command. */
-    private static final long LONGEST_END_NS = 270_000_000_000L;
+    private static final long LONGEST_END_NS = 540_000_000_000L;
 
     private static final List<Program> PROGRAMS = new ArrayList<>();
     private static final ClassLoader PARENT = RefusalStress.class.getClassLoader();

@@ -15,7 +15,7 @@ import java.util.List;
  */
 public final class ThrownErrors {
     private static final int LENGTH = 1 << 20;
-    private static final long DEADLINE_NANOS = 20_000_000_000L;
+    private static final long DEADLINE_NANOS = 200_000_000_000L;
 
     private static Class<?> expected;
     private static long limitBytes;

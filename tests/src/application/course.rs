@@ -29,6 +29,8 @@ const AGAIN: u32 = 10;
 const CENSUSES: u32 = 3;
 /// Until a snapshot shows what a collection has found.
 const TAKEN_IN: Duration = Duration::from_millis(600);
+/// How long it is watched whether an account is over its limit after a restart.
+const OVER_AGAIN: Duration = Duration::from_secs(15);
 
 /// The options in which one course differs from another.
 #[derive(Debug, Clone)]
@@ -177,7 +179,7 @@ impl Site<'_> {
         if self.door {
             self.wait_until("there is a door again", |account| account["door"] != "none");
         }
-        let _ = command::poll(command::PATIENCE / 4, || {
+        let _ = command::poll(OVER_AGAIN, || {
             thread::sleep(REST);
             (self.account()["state"] == "over").then_some(())
         });

@@ -8,7 +8,6 @@ use std::io::{BufRead, BufReader, Write as _};
 use std::net::TcpListener;
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
 
 use heapwarden_tests::browser::Browser;
 use heapwarden_tests::{artifacts, command};
@@ -279,7 +278,7 @@ fn by_doctor(told: &Told) -> Found {
     });
     let mut doctor = Command::new(artifacts::command());
     doctor.args(["doctor", "--json", &address]);
-    let told = command::run(&mut doctor, Duration::from_secs(60));
+    let told = command::run(&mut doctor, command::PATIENCE);
     let document: Value =
         serde_json::from_str(&told.stdout).unwrap_or_else(|error| panic!("{error}: {told:#?}"));
     let all = document["findings"].as_array().expect("findings");

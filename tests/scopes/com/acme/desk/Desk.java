@@ -13,6 +13,7 @@ import java.util.function.Function;
  */
 public final class Desk implements Function<String, Object> {
     private static final int PIECE = 64 << 10;
+    private static final int FAST_MIB = 128;
     private static final List<byte[]> HELD = new ArrayList<>();
     private static final List<byte[][]> NOTES = new ArrayList<>();
     private static volatile Object sink;
@@ -75,13 +76,16 @@ public final class Desk implements Function<String, Object> {
         return "held";
     }
 
-    /** Holds so many MiB more, 32 a second. */
+    /**
+     * Holds so many MiB more, 32 a second. Beyond the first of them slowly: a busy machine is not to be out of memory
+     * before it has its verdict.
+     */
     private static String stock(int mebibytes) {
         RAN.incrementAndGet();
         for (int i = 0; i < mebibytes; i++) {
             hold((1 << 20) / PIECE);
             try {
-                Thread.sleep(30);
+                Thread.sleep(i < FAST_MIB ? 30 : 500);
             } catch (InterruptedException interrupted) {
                 throw new IllegalStateException(interrupted);
             }

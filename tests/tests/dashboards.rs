@@ -19,7 +19,9 @@ const UIDS: [&str; 2] = ["heapwarden-fleet", "heapwarden-jvm"];
 /// Columns of Grafana's grid.
 const COLUMNS: u32 = 24;
 /// For whatever a busy machine makes slow.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(120);
+/// Between two orders that make an account grow: however long it takes, the heap has room for all.
+const REST: Duration = Duration::from_millis(100);
 
 /// Panels and columns that the story leaves at 0, and why: everything else must show something that isn't.
 const QUIET: [(&str, &str); 11] = [
@@ -219,7 +221,11 @@ fn sum(jvm: &Jvm, metric: &str) -> f64 {
 fn until(jvm: &mut Jvm, order: &str, what: &str, mut met: impl FnMut(&Jvm, &[String]) -> bool) {
     let done = command::poll(LONG, || {
         let answer = jvm.ask(order);
-        met(jvm, &answer).then_some(())
+        let is_met = met(jvm, &answer);
+        if !is_met {
+            std::thread::sleep(REST);
+        }
+        is_met.then_some(())
     });
     assert!(done.is_some(), "not within {LONG:?}: {what}\n{}", jvm.log());
 }
@@ -241,6 +247,9 @@ fn story(jvm: &mut Jvm, prometheus: &Prometheus) {
     // Observed only: it grows beyond its limit, the agent asks for the collection that proves it, and
     // what would have been refused is counted.
     jvm.ask("call svc-a own 10000 1200");
+    jvm.until(LONG, "it is over its limit", |accounts| {
+        accounts.is_in_state("svc-a", "over")
+    });
     until(
         jvm,
         "grow svc-a 10000 10",
@@ -251,6 +260,9 @@ fn story(jvm: &mut Jvm, prometheus: &Prometheus) {
     seen("increase(heapwarden_evidence_collections_total[5m]) > 0");
     // Enforced: it is refused, and put off below a library without a frame of its own.
     edit(jvm, &policy("enforce"));
+    jvm.until(LONG, "the policy is in force", |accounts| {
+        accounts.0["policy"]["mode"] == "enforce"
+    });
     until(jvm, "grow svc-a 10000 10", "it is refused", |_, answer| {
         answer
             .iter()

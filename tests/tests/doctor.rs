@@ -141,9 +141,14 @@ fn an_account_that_nothing_stops_is_an_error() {
         let mut jvm = leaking(vm, "never-interrupt = [\"com.acme.tenant.*\"]\n");
         found(&jvm, "never-refused");
         // It goes on after the verdict: only from then on are refusals due.
+        jvm.until(LIMIT, "the account is over", |accounts| {
+            accounts.is_in_state("tenant", "over")
+        });
         jvm.ask("leak 1 1000 20000000 0");
         let id = jvm.id().to_string();
         let never = command::poll(LIMIT, || {
+            // A little more: methods that are not known yet are put off for another reason.
+            jvm.ask("allocate 100000");
             let (_, found) = findings(&id);
             let mut never = found
                 .into_iter()

@@ -12,7 +12,7 @@ const EXACT: &str = "[sampling]\ninterval = \"exact\"\n";
 
 /// Longest that a new service may stay without its name, and a policy out of force, on a busy
 /// machine.
-const NAMED: Duration = Duration::from_secs(60);
+const NAMED: Duration = Duration::from_secs(120);
 
 fn hostile(vm: &Vm) -> Builder {
     victim(vm, "victim.HostileProgram").argument(java::classes().tenant())
@@ -148,26 +148,28 @@ fn where_deaths_go_unreported_the_agent_asks_and_keeps_to_its_budget() {
             .as_f64()
             .expect("known");
         // Where the machine is busy, the JVM may collect all memory of its own accord for a while:
-        // then nothing need be asked for.
+        // then the charges stay below the heap, and nothing need be asked for.
         let asked_for = |jvm: &Jvm| jvm.metrics().sum("heapwarden_evidence_collections_total");
+        let mut exceeded = false;
         for round in 0.. {
             jvm.tell("churn 8000");
-            let exceeded = command::poll(Duration::from_secs(8), || {
+            let exceeds = command::poll(Duration::from_secs(8), || {
                 (surely_charged(&heapwarden_tests::scrape::accounts(address)) > heap).then_some(())
             });
-            assert!(
-                exceeded.is_some(),
-                "the charges never exceeded the heap: nothing tested"
-            );
+            exceeded |= exceeds.is_some();
             // Answered after the churn: the line that `tell` has left out.
             jvm.ask("churn 1");
             let accounts = jvm.until(NAMED, "charged comes back under the heap", |accounts| {
                 surely_charged(accounts) <= heap
             });
-            if asked_for(&jvm) > 0.0 {
+            if exceeded && asked_for(&jvm) > 0.0 {
                 break;
             }
-            assert!(round < 5, "none was asked for: {}", accounts.brief());
+            assert!(
+                round < 5,
+                "exceeded the heap: {exceeded}; none was asked for: {}",
+                accounts.brief()
+            );
         }
         let metrics = jvm.metrics();
         let asked = metrics.sum("heapwarden_evidence_collections_total");

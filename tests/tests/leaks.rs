@@ -50,7 +50,7 @@ const PATHS: &str = "[leaks]\npaths = \"forked\"\npaths-per-day = 50\n";
 /// Longest that such a walk may take on a busy machine: its child has the lowest priority.
 const WALKED_WITHIN: Duration = Duration::from_secs(240);
 /// Within what time the metrics name the suspect by its own class.
-const NAMED_WITHIN: Duration = Duration::from_secs(30);
+const NAMED_WITHIN: Duration = Duration::from_secs(60);
 /// How much later than promised a verdict may come on a busy machine.
 const SLACK: Duration = Duration::from_secs(60);
 
@@ -94,8 +94,9 @@ fn start(vm: &Vm, leaks: &[(&str, &str, u64)], pace: Pace) -> Jvm {
     let services = HEALTHY.into_iter().chain(leaks.iter().map(|leak| leak.0));
     let accounts: String = services.clone().map(account).collect();
     let policy = format!("{SAMPLING}{PATHS}{accounts}");
+    // Room for what leaks, two megabytes a second, until the last of what is waited for may come.
     let mut builder = victim(vm, "victim.leaks.Services")
-        .heap("1g")
+        .heap("1536m")
         .flag("-Xms1g")
         .policy(&policy);
     if vm.collector != Collector::Z {
@@ -428,7 +429,9 @@ fn plant(vm: &Vm, planted: Planted) -> Result<Duration, String> {
                 return Err(format!("not found: {text}\n{}", server.log()));
             }
         }
-        std::thread::sleep(Duration::from_millis(60));
+        // However long it takes, it leaks less than the heap has room for.
+        let pause_ms = if number < 6_000 { 60 } else { 600 };
+        std::thread::sleep(Duration::from_millis(pause_ms));
     };
     let took = begun.elapsed();
     let document: Leaks<'_> = serde_json::from_str(&text).expect("the document");

@@ -186,6 +186,10 @@ fn observe_counts_and_throws_nothing() {
 fn who_lets_go_is_admitted_again_in_an_idle_jvm() {
     on_each(&some_vms(2), |vm| {
         let mut jvm = start(vm, "512m", &policy("enforce", "64MiB", "oom"));
+        jvm.ask(&format!("leak 1 10000 {} 0", 96 * MIB));
+        jvm.until(SOON, "the account is over", |accounts| {
+            accounts.is_in_state("tenant", "over")
+        });
         refused(&jvm.ask(&format!("leak 1 10000 {} 0", 2048 * MIB)));
         jvm.ask("drop");
         // The promise is 10 seconds; the bound here is for a busy machine.
@@ -377,6 +381,12 @@ fn exit_on_out_of_memory_does_not_follow_from_a_refusal() {
             .flag("-XX:+ExitOnOutOfMemoryError")
             .policy(&policy("enforce", "32MiB", "oom"))
             .start();
+        // It goes on when it is known to be over: on a slow machine so small a heap might be full
+        // before.
+        jvm.ask(&format!("drip 10000 {} {}", 48 * MIB, 40 * MIB));
+        jvm.until(SOON, "the account is over", |accounts| {
+            accounts.is_in_state("tenant", "over")
+        });
         let answer = jvm.ask(&format!("drip 10000 {} {}", 2048 * MIB, 40 * MIB));
         assert!(
             answer[0].starts_with("refused dev.heapwarden.MemoryQuotaExceededError"),

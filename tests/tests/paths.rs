@@ -445,19 +445,22 @@ fn walks_one_after_the_other_under_a_storm_break_nothing() {
             }
         }
         assert_eq!(found, count, "walks that found what is kept");
-        let done = jvm.ask("done");
-        let words: Vec<u64> = (done[0].split(' ').skip(1))
-            .map(|word| word.parse().expect("a number"))
-            .collect();
+        // On a slow machine it has done little by then.
+        let mut done = Vec::new();
+        let mut words: Vec<u64> = Vec::new();
+        let is_storm = poll(PATIENCE, || {
+            done = jvm.ask("done");
+            words = (done[0].split(' ').skip(1))
+                .map(|word| word.parse().expect("a number"))
+                .collect();
+            let [processes, _, classes, threads, deployments] = words[..] else {
+                panic!("{done:?}")
+            };
+            (processes > 10 && classes > 10 && threads > 100 && deployments > 10).then_some(())
+        });
+        assert!(is_storm.is_some(), "{done:?}");
         println!("{vm}: {count} walks; processes, lost, classes, threads, deployments: {words:?}");
-        let [processes, lost, classes, threads, deployments] = words[..] else {
-            panic!("{done:?}")
-        };
-        assert_eq!(lost, 0, "{}", jvm.log());
-        assert!(
-            processes > 10 && classes > 10 && threads > 100 && deployments > 10,
-            "{done:?}"
-        );
+        assert_eq!(words[1], 0, "lost: {}", jvm.log());
         assert_no_traces(&jvm, jvm.id());
         jvm.finish();
     });

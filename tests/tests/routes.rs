@@ -16,7 +16,7 @@ const LIMIT_MIB: u64 = 64;
 const STEP_BYTES: u64 = 40 * (16 + 1_000) + 16 + 4 * 40;
 /// The time in which prices are learned: more than the shortest window.
 const LEARNING: Duration = Duration::from_secs(14);
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(120);
 /// Requests while the door is shut, after the first moments.
 const STEADY: Duration = Duration::from_secs(8);
 /// Until that many times as many writes were sent as may come in, the rate shows nothing.
@@ -139,9 +139,13 @@ fn assert_routes(jdk: &Jdk, collector: Collector) {
     collect();
     let get = wait_for(&server, "a read keeps nothing", |account| {
         let get = route(account, "GET /notes.jsp")?;
-        (get["kept_bytes_per_call"].as_u64()? <= 1_024
-            && get["allocated_bytes_per_call"].as_u64()? >= STEP_BYTES * 4 / 5)
-            .then_some(get)
+        let is_cheap = get["kept_bytes_per_call"].as_u64()? <= 1_024
+            && get["allocated_bytes_per_call"].as_u64()? >= STEP_BYTES * 4 / 5;
+        if !is_cheap {
+            // On a busy machine a collection may prove nothing, and the next one does.
+            collect();
+        }
+        is_cheap.then_some(get)
     });
     assert!(get["live_bytes"].as_u64() < Some(1 << 20), "{get:#}");
     assert_eq!(get["refused_total"], 0);
@@ -154,7 +158,11 @@ fn assert_routes(jdk: &Jdk, collector: Collector) {
             post["live_bytes"].as_u64()?,
             post["standard_error_bytes"].as_u64()?,
         );
-        (live.abs_diff(truth) <= 3 * error + 2 * STEP_BYTES).then_some(post)
+        let is_near = live.abs_diff(truth) <= 3 * error + 2 * STEP_BYTES;
+        if !is_near {
+            collect();
+        }
+        is_near.then_some(post)
     });
     let kept = post["kept_bytes_per_call"].as_u64().expect("a number");
     assert!(kept >= STEP_BYTES / 2, "{post:#}");
@@ -165,13 +173,13 @@ fn assert_routes(jdk: &Jdk, collector: Collector) {
     let live = now["live_bytes"].as_u64().expect("a number");
     assert!(of_routes <= live, "{now:#}");
     assert!(live - of_routes < 8 << 20, "{now:#}");
-    let metrics = server.metrics();
     let labels = [("account", "/shop"), ("route", "POST /notes.jsp")];
-    let calls = metrics.value("heapwarden_route_calls_total", &labels);
-    assert!(calls >= Some((held - 2) as f64), "{calls:?} of {held}");
+    let calls = || (server.metrics()).value("heapwarden_route_calls_total", &labels);
+    let counted = command::poll(SOON, || (calls() >= Some((held - 2) as f64)).then_some(()));
+    assert!(counted.is_some(), "{:?} of {held}", calls());
 
     // It fills up, as fast as the machine sends two thousand requests and the agent finds it.
-    let filled = command::poll(command::PATIENCE, || {
+    let filled = command::poll(4 * command::PATIENCE, || {
         (0..200)
             .any(|_| send(&server, "POST", "/shop/notes.jsp") == 503)
             .then_some(())
@@ -198,7 +206,7 @@ fn assert_routes(jdk: &Jdk, collector: Collector) {
         if began.elapsed() >= STEADY && posted >= TELLING * most_probes {
             break most_probes;
         }
-        assert!(began.elapsed() < 8 * STEADY, "{posted} in all: too slow");
+        assert!(began.elapsed() < 30 * STEADY, "{posted} in all: too slow");
         thread::sleep(Duration::from_millis(10));
     };
     let came_in = posted - refused;

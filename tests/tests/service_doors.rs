@@ -27,8 +27,8 @@ const HOLD: &str = "do=hold&length=1000&count=500";
 const LIGHT: &str = "do=hold&length=16&count=1";
 /// The shortest time between two requests that a shut door lets in, of `policy_core::enforce::door`.
 const FIRST_PAUSE_MS: u64 = 100;
-/// Longest that an operator need wait for an effect, on a busy machine too.
-const SOON: Duration = Duration::from_secs(15);
+/// Longest that the test waits for an effect on a busy machine.
+const SOON: Duration = Duration::from_secs(120);
 /// Requests of a client that does not give up, and how long it rests between two.
 const PERSISTENT: u32 = 30;
 /// After so many probes that grow the pause is the longest.
@@ -126,10 +126,9 @@ impl<'s> Client<'s> {
 
     /// Lets the application hold more than its limit; ends at the door's first answer.
     fn fill(&mut self) {
-        assert!(self.comes_in("do=gc"));
-        // A snapshot may be a quarter of a second old, from before the collection.
-        thread::sleep(Duration::from_millis(500));
-        let before = self.server.accounts().holding(self.account).live_bytes as u64;
+        // Refunds of an earlier drop take a while: counted as held, they leave too little to fill.
+        let collect = format!("{}?do=gc", self.shelf);
+        let before = self.server.settled(&collect, self.account).live_bytes as u64;
         for _ in 0..FILLED_BYTES.saturating_sub(before) / STEP_BYTES {
             if !self.comes_in(HOLD) {
                 return;
@@ -140,7 +139,8 @@ impl<'s> Client<'s> {
     /// Sends the request again until `wanted`.
     fn persist(&mut self, query: &str, wanted: bool) {
         let done = command::poll(SOON, || {
-            let came_in = self.comes_in(query);
+            // At a shut door the first may be a probe: the second comes before the pause is over.
+            let came_in = self.comes_in(query) && (wanted || self.comes_in(query));
             thread::sleep(REST);
             (came_in == wanted).then_some(())
         });
@@ -170,14 +170,20 @@ impl<'s> Client<'s> {
         );
     }
 
-    /// Holds more and more until an error is thrown, which is answered 500 and counted.
+    /// Holds more than the limit, and once that is known more and more until an error is thrown,
+    /// which is answered 500 and counted.
     fn wait_until_refused(&self) {
-        let thrown = command::poll(SOON, || {
+        let is_thrown = || {
             let answer = self.get(HOLD);
             assert!(matches!(answer.status, 200 | 500), "{answer:?}");
-            (answer.status == 500).then_some(())
-        });
-        assert!(thrown.is_some(), "{}", self.described());
+            answer.status == 500
+        };
+        if !(0..FILLED_BYTES / STEP_BYTES).any(|_| is_thrown()) {
+            // Without a pause here the heap may be full before, on a busy machine.
+            self.wait_for("it is over its limit", |account| account["state"] == "over");
+            let thrown = command::poll(SOON, || is_thrown().then_some(()));
+            assert!(thrown.is_some(), "{}", self.described());
+        }
         self.wait_for("the refusal is counted", |account| {
             account["refusals_total"].as_u64() >= Some(1)
         });
@@ -239,7 +245,6 @@ fn assert_door_with(
     client.fill();
     client.persist(LIGHT, false);
     client.wait_for("the door is shut", |account| account["door"] == "shut");
-    let away_before = client.turned_away;
     let mut came_in = 0;
     for _ in 0..PERSISTENT {
         came_in += u32::from(client.comes_in(LIGHT));
@@ -248,7 +253,7 @@ fn assert_door_with(
     }
     eprintln!("{account}: {came_in} of {PERSISTENT} came in as probes");
     assert!(came_in >= 1, "no probe: {}", client.described());
-    assert!(client.turned_away > away_before, "{}", client.described());
+    client.persist(LIGHT, false);
     client.persist("do=drop", true);
     client.wait_for("the door is open", |account| account["door"] == "open");
     for _ in 0..PERSISTENT {
@@ -448,7 +453,7 @@ fn the_policy_chooses_429_in_tomcat() {
     let mut client = Client::new(&server, "/busy/shelf", "/busy");
     client.status = 429;
     client.fill();
-    client.persist(HOLD, false);
+    client.persist(LIGHT, false);
     for _ in 0..HEAVY_PROBES {
         let answer = client.get(HOLD);
         if answer.status == 429 {
@@ -494,8 +499,9 @@ fn what_the_policy_admits_always_comes_in() {
     server.finish();
 }
 
-/// The JVM loads the code of all classes anew, that of the door's among them: no request slips in meanwhile. After
-/// a probe the next request that comes in does so after a pause, so two in a row without one have found no door.
+/// The JVM loads the code of all classes anew, that of the door's among them: no request slips in
+/// meanwhile. After a probe the next request that comes in does so after a pause, so two that take
+/// less than one, from the sending of the first to the answer of the second, have found no door.
 #[test]
 fn a_door_stays_shut_while_exact_accounts_are_switched() {
     const SWITCHES: usize = 4;
@@ -508,6 +514,7 @@ fn a_door_stays_shut_while_exact_accounts_are_switched() {
     client.persist(LIGHT, false);
     client.wait_for("the door is shut", |account| account["door"] == "shut");
     let plain = fs::read_to_string(server.policy()).expect("readable");
+    // The latest request that came in, as it was sent: its pause begins later.
     let (mut slipped, mut asked, mut in_at) = (0, 0, None::<Instant>);
     for switch in 0..SWITCHES {
         let (text, done) = match switch % 2 {
@@ -518,18 +525,18 @@ fn a_door_stays_shut_while_exact_accounts_are_switched() {
             _ => (plain.clone(), "exact accounts are off"),
         };
         let told = server.log().matches(done).count();
+        let least = asked + 100;
         fs::write(server.policy(), text).expect("writable");
         let switched = command::poll(Duration::from_secs(120), || {
             for _ in 0..50 {
                 let at = Instant::now();
                 asked += 1;
                 if client.comes_in(LIGHT) {
-                    // The pause begins when the probe ends, which is before its answer is here or just after.
-                    slipped += u32::from(in_at.is_some_and(|last| at - last < pause / 2));
-                    in_at = Some(Instant::now());
+                    slipped += u32::from(in_at.is_some_and(|last| last.elapsed() < pause));
+                    in_at = Some(at);
                 }
             }
-            (server.log().matches(done).count() > told).then_some(())
+            (asked >= least && server.log().matches(done).count() > told).then_some(())
         });
         assert!(switched.is_some(), "{}", server.log());
     }

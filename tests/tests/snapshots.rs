@@ -282,10 +282,10 @@ fn files_are_written_so_many_are_kept_and_the_last_is_of_the_end() {
             files(folder.path())
         );
         assert!(files(folder.path()).len() <= 3, "{vm}");
-        let written = jvm
-            .metrics()
-            .value("heapwarden_snapshots_total", &[("outcome", "written")]);
-        assert!(written >= Some(3.0), "{vm}: {written:?}");
+        let labels = [("outcome", "written")];
+        let written = || jvm.metrics().value("heapwarden_snapshots_total", &labels);
+        let counted = poll(PATIENCE, || (written() >= Some(3.0)).then_some(()));
+        assert!(counted.is_some(), "{vm}: {:?}", written());
         jvm.settled();
         jvm.finish();
         let left = files(folder.path());

@@ -45,7 +45,7 @@ fn churn(jvm: &mut Jvm, arrays: usize) {
 
 /// Has large arrays thinned as widely as they are for a service that makes and drops many.
 fn thin(jvm: &mut Jvm) {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + 4 * PATIENCE;
     loop {
         churn(jvm, CHURN);
         let metrics = jvm.metrics();
@@ -106,8 +106,8 @@ fn what_no_collection_has_decided_on_is_within_the_error_of_live_bytes() {
         thin(&mut jvm);
         // A marking cycle that G1 begins by itself may decide on them at once, mostly on a busy machine.
         // That is not the case that is meant: they are held anew then.
-        let meant = (0..10).any(|_| undecided(&mut jvm, vm));
-        assert!(meant, "{vm}: ten times decided on at once: {}", jvm.log());
+        let meant = (0..20).any(|_| undecided(&mut jvm, vm));
+        assert!(meant, "{vm}: each time decided on at once: {}", jvm.log());
         jvm.finish();
     });
 }
@@ -375,23 +375,20 @@ fn live_bytes_say_of_which_collection_they_are() {
         let (before, _) = of(&jvm.accounts());
         let collected = Instant::now();
         std::thread::sleep(Duration::from_secs(3));
+        let waited = collected.elapsed().as_secs_f64();
         let rested = jvm.accounts();
         let (epoch, age) = of(&rested);
         if epoch == before {
-            assert!(
-                age >= collected.elapsed().as_secs_f64() - 1.5,
-                "{vm}: {age} s"
-            );
+            assert!(age >= waited - 1.5, "{vm}: {age} s");
         }
         assert!(epoch <= rested.gc_epoch());
         jvm.ask("gc");
-        let moved = poll(PATIENCE, || (of(&jvm.accounts()).0 > epoch).then_some(()));
-        assert!(
-            moved.is_some(),
-            "{vm}: a collection was not taken in: {}",
-            jvm.log()
-        );
-        let (_, age) = of(&jvm.accounts());
+        let moved = poll(PATIENCE, || {
+            let (now, age) = of(&jvm.accounts());
+            (now > epoch).then_some(age)
+        });
+        let age = moved
+            .unwrap_or_else(|| panic!("{vm}: a collection was not taken in: {}", jvm.log()));
         let published = jvm.metrics().value("heapwarden_live_age_seconds", &[]);
         assert!(age < 3.0, "{vm}: {age} s");
         assert!(published.is_some_and(|age| age < 5.0), "{published:?}");

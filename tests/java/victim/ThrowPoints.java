@@ -24,6 +24,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
@@ -40,7 +41,7 @@ import java.util.logging.Logger;
 public final class ThrowPoints {
     private static final int ROUNDS = 2_000;
     private static final int KEYS = 120;
-    private static final long DEADLINE_NANOS = 20_000_000_000L;
+    private static final long DEADLINE_NANOS = 120_000_000_000L;
     private static final Map<String, Place> PLACES = new TreeMap<>();
     private static final RuntimeException EARLIER = new RuntimeException("earlier");
 
@@ -302,17 +303,19 @@ public final class ThrowPoints {
     private static void timer() throws InterruptedException {
         Timer timer = new Timer(true);
         AtomicInteger runs = new AtomicInteger();
+        AtomicReference<Thread> runner = new AtomicReference<>();
         timer.schedule(
                 new TimerTask() {
                     @Override
                     public void run() {
+                        runner.set(Thread.currentThread());
                         com.acme.orders.Places.array();
                         runs.incrementAndGet();
                     }
                 },
                 0,
                 1);
-        harmed += reaches(runs, () -> false) ? 0 : 1;
+        harmed += reaches(runs, () -> hasEnded(runner.get())) ? 0 : 1;
         timer.cancel();
     }
 
@@ -329,20 +332,17 @@ public final class ThrowPoints {
         pool.shutdownNow();
     }
 
-    /** Whether so many runs come; one that stopped the others is waited for a second. */
+    /** Whether so many runs come before that ends which runs them. */
     private static boolean reaches(AtomicInteger runs, java.util.function.BooleanSupplier ended)
             throws InterruptedException {
-        int before = -1;
-        for (int waits = 0; waits < 500 && runs.get() < 100 && !ended.getAsBoolean(); waits++) {
+        for (int waits = 0; waits < 3_000 && runs.get() < 100 && !ended.getAsBoolean(); waits++) {
             Thread.sleep(20);
-            if (waits % 50 == 49) {
-                if (runs.get() == before) {
-                    return false;
-                }
-                before = runs.get();
-            }
         }
         return runs.get() >= 100;
+    }
+
+    private static boolean hasEnded(Thread thread) {
+        return thread != null && !thread.isAlive();
     }
 
     private static void logger() {

@@ -44,6 +44,12 @@ public final class VirtualNeighbours {
         goesOn = true;
         start(factory, Integer.parseInt(words[2]), VirtualNeighbours::runGood);
         start(factory, Integer.parseInt(words[1]), () -> runGreedy(length));
+        // Until the methods on its stack are known, which takes its time on a busy machine, a refusal is put off.
+        for (int waits = 0; REFUSED.get() == 0 && waits < 3_000; waits++) {
+            Thread.sleep(20);
+        }
+        GOOD.set(0);
+        REFUSED.set(0);
         for (int second = 0; second < Integer.parseInt(words[3]); second++) {
             Thread.sleep(1_000);
             Protocol.say(

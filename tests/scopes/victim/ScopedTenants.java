@@ -58,7 +58,7 @@ import java.util.function.Supplier;
  * deploy NAME KIND            a service with the guest's code: "own" has a copy of the API, "shared" the
  *                             program's, "module" has it as a named module; "plugin" is no service
  *                             but code of a loader without a name, called as the program's own
- * serve NAME SCOPE MIB        the service's code holds as much in a scope, until refused
+ * serve NAME SCOPE MIB        the service's code holds as much more in a scope, until refused
  * admits SCOPE                whether the scope takes new work
  * admitsIn NAME SCOPE         whether the service does, and a scope of it
  * undeploy NAME               forgets it; "loaders" tells how many still exist
@@ -527,7 +527,7 @@ public final class ScopedTenants {
         Service service = SERVICES.get(words[1]);
         List<Object> held =
                 new ArrayList<>(Collections.nCopies(pieces(words[3]), null));
-        HELD.put(words[1] + "/" + words[2], held);
+        List<Object> earlier = HELD.put(words[1] + "/" + words[2], held);
         Thread thread = Thread.currentThread();
         ClassLoader before = thread.getContextClassLoader();
         thread.setContextClassLoader(service.context);
@@ -536,6 +536,9 @@ public final class ScopedTenants {
             outcome = service.code.apply(words[2], held);
         } finally {
             thread.setContextClassLoader(before);
+        }
+        if (earlier != null) {
+            held.add(earlier);
         }
         Protocol.say(outcome);
     }

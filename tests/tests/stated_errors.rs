@@ -387,8 +387,8 @@ fn live_bytes_say_of_which_collection_they_are() {
             let (now, age) = of(&jvm.accounts());
             (now > epoch).then_some(age)
         });
-        let age = moved
-            .unwrap_or_else(|| panic!("{vm}: a collection was not taken in: {}", jvm.log()));
+        let age =
+            moved.unwrap_or_else(|| panic!("{vm}: a collection was not taken in: {}", jvm.log()));
         let published = jvm.metrics().value("heapwarden_live_age_seconds", &[]);
         assert!(age < 3.0, "{vm}: {age} s");
         assert!(published.is_some_and(|age| age < 5.0), "{published:?}");

@@ -10,7 +10,7 @@ mod imports;
 mod modules;
 mod words;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -137,31 +137,4 @@ fn no_file_is_in_a_circle() {
 fn shown(file: &Path) -> String {
     let file = file.strip_prefix(root()).unwrap_or(file);
     file.display().to_string()
-}
-
-/// The rooms of the agent, the folders and files beside its `lib.rs`, with the rooms whose items each takes.
-fn rooms() -> BTreeMap<String, Vec<String>> {
-    let source = root().join("policy-agent/src");
-    let room = |file: &Path| {
-        let inside = file.strip_prefix(&source).ok()?.with_extension("");
-        let first = inside.components().next()?.as_os_str();
-        Some(first.to_string_lossy().into_owned())
-    };
-    let mut rooms: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let modules = modules::of(&source.join("lib.rs"));
-    for (file, targets) in imports::arrows(&modules) {
-        let Some(from) = room(&file).filter(|from| from != "lib") else {
-            continue;
-        };
-        let others = targets.iter().filter_map(|target| room(target));
-        let others = others.filter(|to| *to != from && to != "lib");
-        rooms.entry(from.clone()).or_default().extend(others);
-    }
-    let sorted = |(room, others): (String, BTreeSet<String>)| (room, others.into_iter().collect());
-    rooms.into_iter().map(sorted).collect()
-}
-
-#[test]
-fn the_rooms_of_the_agent_use_each_other_as_the_architecture_draws_it() {
-    panic!("{:#?}", rooms());
 }

@@ -2,6 +2,7 @@
 //! signals between threads. It names no room that stands on it; a room's own state is the room's, and
 //! [`crate::entry`] brings them together.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,12 +16,16 @@ use policy_jvm::{Global, JvmTi, guard};
 
 use crate::capabilities::Capabilities;
 use crate::cost::Costs;
+use crate::identity::directory::LoaderIdentity;
+use crate::identity::loaders::LoaderId;
+use crate::identity::names::Server;
 use crate::inserted::KeptEdits;
 use crate::jvm::bridge::Bridge;
 use crate::jvm::errors::Errors;
 use crate::jvm::handles::{ContextLoader, JavaHandles};
 use crate::jvm::sampler::JvmSampler;
 use crate::jvm::thread::Vm;
+use crate::ledger::PurseId;
 use crate::options::Options;
 use crate::policy::store::PolicyStore;
 use crate::process;
@@ -207,6 +212,25 @@ impl Ground {
         let wake = || self.metadata_thread.wake();
         let is_in_vain = || self.failed_thread().is_some() || is_cancelled();
         self.class_names.wait_for_all(longest, wake, &is_in_vain);
+    }
+
+    /// The account of each purse.
+    pub(crate) fn accounts_of_purses(&self) -> HashMap<PurseId, Arc<str>> {
+        let directory = self.core.directory();
+        let mut names = HashMap::new();
+        for (name, account) in directory.accounts() {
+            for purse in &account.purses {
+                names.insert(*purse, name.clone());
+            }
+        }
+        names
+    }
+
+    /// Whether this loader is known to be that of a Spring Boot application.
+    pub(crate) fn is_spring_boot_application(&self, id: LoaderId) -> bool {
+        let directory = self.core.directory();
+        let identity = directory.loader(id).map(|loader| &loader.identity);
+        matches!(identity, Some(LoaderIdentity::Service(name)) if name.server == Server::SpringBoot)
     }
 
     /// The VM's allocation sampler.

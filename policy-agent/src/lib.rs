@@ -7,12 +7,12 @@
 
 #![deny(unsafe_code)]
 
+mod allocation;
 mod api;
 mod capabilities;
-mod collector;
 mod cost;
 mod door;
-mod enforcer_thread;
+mod enforcer;
 mod entry;
 mod exact;
 mod ground;
@@ -26,7 +26,6 @@ mod naming;
 pub mod options;
 pub mod policy;
 mod process;
-mod published;
 mod reader;
 mod references;
 pub mod report;

@@ -1,5 +1,6 @@
 //! Readings of the accounts with all that is known beside them, for the listener, snapshots and programs.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
@@ -8,21 +9,27 @@ use policy_core::cohorts::{Cohorts, Mark};
 
 use crate::ground::Ground;
 use crate::reading::{self, Taken};
-use crate::snapshots::desk::Desk;
 
 /// The longest pause between two collections that have not used up the evidence budget, in milliseconds.
 const PAUSE_MS: u64 = 1_000;
 
 /// Takes readings of all that is published. On a thread of the agent.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Reader {
     ground: &'static Ground,
-    desk: &'static Desk,
+    snapshot_bytes: Arc<dyn Fn() -> u64 + Send + Sync>,
 }
 
 impl Reader {
-    pub(crate) fn new(ground: &'static Ground, desk: &'static Desk) -> Reader {
-        Reader { ground, desk }
+    /// `snapshot_bytes`: the memory of documents that were made for readers.
+    pub(crate) fn new(
+        ground: &'static Ground,
+        snapshot_bytes: impl Fn() -> u64 + Send + Sync + 'static,
+    ) -> Reader {
+        Reader {
+            ground,
+            snapshot_bytes: Arc::new(snapshot_bytes),
+        }
     }
 
     /// The core that is read.
@@ -75,7 +82,7 @@ impl Reader {
         if let Some((_, bytes)) = memory.find(|(part, _)| *part == "identity") {
             *bytes += ground.references.committed_bytes();
         }
-        (snapshot.memory_bytes).push(("snapshots", self.desk.committed_bytes()));
+        (snapshot.memory_bytes).push(("snapshots", (self.snapshot_bytes)()));
         (snapshot.memory_bytes).push(("history", ground.remembered_bytes.load(Ordering::Relaxed)));
         if let Some(contexts) = snapshot.exact.as_ref().and_then(|exact| exact.contexts) {
             (snapshot.memory_bytes).push(("contexts", contexts.memory_bytes));

@@ -14,6 +14,8 @@ use policy_jvm::guard::Latch;
 use policy_jvm::kinds::{Class, JavaString};
 use policy_jvm::{FrameBuffer, Global, Jni, MethodId, Ref, Weak};
 
+use crate::allocation::recognizer::Recognizer;
+use crate::allocation::stack::JavaThread;
 use crate::enforce::door::{Answer, Request};
 use crate::enforce::routes::Found;
 use crate::enforce::throw_points::methods::MethodKey;
@@ -21,8 +23,6 @@ use crate::ground::Ground;
 use crate::identity::attribution::{AllocatingThread, Context};
 use crate::identity::loaders::LoaderId;
 use crate::jvm::error_figures::Figures;
-use crate::jvm::recognizer::Recognizer;
-use crate::jvm::stack::JavaThread;
 use crate::ledger::PurseId;
 
 /// Classes that wait for the loader thread. If there is no room, it looks through all classes.

@@ -18,12 +18,11 @@ use policy_config::Policy;
 use policy_jvm::kinds::Class;
 use policy_jvm::{ClassFile, Jni, Local, Ref, StaticMethod, Value, Weak};
 
+use crate::allocation::recognizer::Recognizer;
 use crate::ground::Ground;
 use crate::identity::loaders::LoaderOwner;
 use crate::identity::names::{Doors, Server};
 use crate::inserted::{Inserted, State, Watch};
-use crate::jvm::recognizer::Recognizer;
-use crate::naming::rules::is_spring_boot_application;
 
 use super::at_method::MethodDoors;
 use super::fitting::{self, Told};
@@ -296,7 +295,7 @@ fn may_have_door(ground: &Ground, jni: &Jni, class: &Ref<'_, Class>) -> May {
         // A server that is embedded in a program has its classes from the class path.
         LoaderOwner::Nobody | LoaderOwner::Program(_) => May::Yes,
         LoaderOwner::Pending(_) => May::NotYet,
-        LoaderOwner::Service(_) if is_spring_boot_application(ground, id) => May::Yes,
+        LoaderOwner::Service(_) if ground.is_spring_boot_application(id) => May::Yes,
         LoaderOwner::Service(_) => May::No,
     }
 }

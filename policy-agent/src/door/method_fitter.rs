@@ -15,11 +15,11 @@ use policy_config::{DoorMethod, Limit, Matcher, Mode, Policy};
 use policy_jvm::kinds::Class;
 use policy_jvm::{ClassFile, Global, HeldMethod, Jni, Ref, StaticMethod, Value, Weak};
 
+use crate::allocation::recognizer::Recognizer;
 use crate::ground::Ground;
 use crate::identity::loaders::LoaderId;
 use crate::identity::names::java_name;
 use crate::inserted::{State, Watch};
-use crate::jvm::recognizer::Recognizer;
 use crate::ledger::PurseId;
 
 use super::at_method::{MethodDoor, MethodDoors, Table};

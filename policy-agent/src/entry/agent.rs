@@ -18,11 +18,13 @@ use policy_config::{Limit, Policy};
 use policy_jvm::kinds::Class;
 use policy_jvm::{Event, Global, Jni, Ref, guard};
 
+use crate::allocation::sample::use_up_blind_buffer;
+use crate::allocation::scan::enter_builtin_loaders;
 use crate::api::notifier::{self, Api};
-use crate::collector::Collecting;
-use crate::collector::called_collection::Serving;
 use crate::door::MethodDoors;
-use crate::enforcer_thread;
+use crate::enforcer;
+use crate::enforcer::collector::Collecting;
+use crate::enforcer::collector::called_collection::Serving;
 use crate::exact;
 use crate::ground::Ground;
 use crate::holdings_thread;
@@ -31,18 +33,18 @@ use crate::interval_control;
 use crate::jvm::bridge::Bridge;
 use crate::jvm::errors::Errors;
 use crate::jvm::handles::JavaHandles;
-use crate::jvm::sample::use_up_blind_buffer;
-use crate::jvm::scan::enter_builtin_loaders;
 use crate::jvm::tlab_refill;
+use crate::naming::enact;
 use crate::naming::{loader_thread, metadata_thread};
-use crate::policy::enact;
 use crate::policy::watch::{self, Observation};
-use crate::published::Published;
 use crate::reader::Reader;
 use crate::run_file;
 use crate::snapshots::thread::{self as snapshot_thread, SnapshotMaker};
 use crate::threads;
 use crate::walks::{self, Walks};
+
+use super::loader_followers::LoaderFollowers;
+use super::published::Published;
 
 /// The first JDK whose sampler sees allocations in a buffer that was filled before sampling was on.
 const FIRST_WITHOUT_BLIND_BUFFER: u32 = 25;
@@ -263,9 +265,10 @@ impl Agent {
 
     fn start_threads(&'static self) {
         let ground = self.ground;
-        let reader = Reader::new(ground, &self.snapshots.desk);
+        let reader = Reader::new(ground, || self.snapshots.desk.committed_bytes());
         self.start_attached("loaders", "heapwarden-loaders", move |jni| {
-            loader_thread::run(ground, &self.method_doors, jni);
+            let mut followers = LoaderFollowers::new(ground, &self.method_doors);
+            loader_thread::run(ground, jni, &mut followers);
         });
         self.start_attached("metadata", "heapwarden-metadata", move |jni| {
             metadata_thread::run(ground, jni, &|policy| self.adopt(jni, policy));
@@ -280,7 +283,7 @@ impl Agent {
             "enforcer",
             ground.vm().spawn("heapwarden-enforcer", move |jni| {
                 ground.run_or_fail_open("enforcer", || {
-                    enforcer_thread::run(ground, &self.collecting, jni, &|| {
+                    enforcer::thread::run(ground, &self.collecting, jni, &|| {
                         self.api.enforcer_took_turn();
                     });
                 });
@@ -289,6 +292,7 @@ impl Agent {
             }),
         );
         if ground.bridge().is_some() {
+            let reader = reader.clone();
             let notifier = ground.vm().spawn("heapwarden-notifier", move |jni| {
                 ground.run_or_fail_open("notifier", || {
                     ground
@@ -333,8 +337,14 @@ impl Agent {
         }
         self.keep(
             "snapshots",
-            threads::spawn("heapwarden-snap", move || {
-                (ground.events).run(|| snapshot_thread::run(ground, &self.snapshots, &reader));
+            threads::spawn("heapwarden-snap", {
+                let reader = reader.clone();
+                move || {
+                    let counted = || exact::stacks_of_contexts(ground);
+                    (ground.events).run(|| {
+                        snapshot_thread::run(ground, &self.snapshots, &reader, &counted);
+                    });
+                }
             }),
         );
         let of_policy = &ground.policy.in_force().agent;

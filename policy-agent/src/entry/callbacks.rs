@@ -3,9 +3,9 @@
 use policy_jvm::kinds::Class;
 use policy_jvm::{Events, Jni, Ref, SampledAllocation};
 
+use crate::allocation::recognizer::Recognizer;
+use crate::allocation::sample;
 use crate::ground::Ground;
-use crate::jvm::recognizer::Recognizer;
-use crate::jvm::sample;
 use crate::ledger::Tag;
 
 use super::agent::Agent;

@@ -5,7 +5,9 @@
 mod agent;
 mod callbacks;
 mod exports;
+mod loader_followers;
 mod natives;
+mod published;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

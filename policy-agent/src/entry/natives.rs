@@ -12,6 +12,8 @@ use policy_jvm::kinds::{
 };
 use policy_jvm::{Jni, Local, NativeMethod, Ref};
 
+use crate::allocation::recognizer::Recognizer;
+use crate::allocation::sampled_thread;
 use crate::enforce::door::{Answer, Request};
 use crate::enforce::ports::LetIn;
 use crate::enforce::routes::Found;
@@ -19,8 +21,6 @@ use crate::ground::Ground;
 use crate::identity::loaders::LoaderId;
 use crate::identity::scopes::{Misuse, NewScope};
 use crate::jvm::bridge::Bridge;
-use crate::jvm::recognizer::Recognizer;
-use crate::jvm::sampled_thread;
 use crate::jvm::thread_scopes::let_in_of;
 use crate::ledger::{PurseId, Tag};
 use crate::report::UNACCOUNTED;

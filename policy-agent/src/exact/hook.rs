@@ -9,9 +9,9 @@ use policy_jvm::kinds::Class;
 use policy_jvm::{ClassFiles, Jni, JvmTi, Ref};
 use policy_rewrite::{ClassFile, RewriteError};
 
+use crate::allocation::recognizer::Recognizer;
 use crate::ground::Ground;
 use crate::identity::loaders::LoaderId;
-use crate::jvm::recognizer::Recognizer;
 
 use super::contexts::Contexts as Counted;
 use super::numbers::{Loader, Numbers};

@@ -10,10 +10,10 @@ use policy_jvm::guard::Latch;
 use policy_jvm::kinds::{Anything, Class};
 use policy_jvm::{Jni, NativeMethod, Ref};
 
+use crate::allocation::recognizer::Recognizer;
+use crate::allocation::stack::JavaThread;
 use crate::ground::Ground;
 use crate::identity::attribution::{AllocatingThread, Context, attribute};
-use crate::jvm::recognizer::Recognizer;
-use crate::jvm::stack::JavaThread;
 use crate::ledger::{Exact, PurseId};
 
 use super::hook::loader_of;

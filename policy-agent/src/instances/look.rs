@@ -15,7 +15,6 @@ use crate::ground::Ground;
 use crate::identity::classes::ClassId;
 use crate::ledger::{LiveRecord, Tag};
 use crate::sampling::Charge;
-use crate::walks::accounts_of_purses;
 
 /// Objects that are drawn by lot for one answer, at the most.
 const MOST_DRAWN: usize = 2_000;
@@ -118,7 +117,7 @@ impl Found {
         asked: &InstancesRequest,
         rows: usize,
     ) -> Found {
-        let names = accounts_of_purses(ground);
+        let names = ground.accounts_of_purses();
         let nobody: Arc<str> = crate::report::UNACCOUNTED.into();
         let times = ground.core.holdings.marks();
         let now_ms = times.noted_ms();

@@ -3,11 +3,11 @@
 use policy_jvm::{Frame, FrameBuffer, Jni, JvmTi};
 
 /// Frames fetched at once, and at most.
-pub(super) const MOST_IN_A_BATCH: usize = 256;
+pub(crate) const MOST_IN_A_BATCH: usize = 256;
 
 /// One walk down the stack of the calling thread. Fetched frames are kept until the next batch: ask for
 /// depths in ascending order. Each fetch makes the VM walk from the top again.
-pub(super) struct StackWalk<'a> {
+pub(crate) struct StackWalk<'a> {
     jvmti: &'a JvmTi,
     frames: FrameBuffer<'a, MOST_IN_A_BATCH>,
     /// The depth of the first frame fetched, and how many there are.
@@ -19,7 +19,7 @@ pub(super) struct StackWalk<'a> {
 
 impl<'a> StackWalk<'a> {
     /// A walk that has fetched nothing yet.
-    pub(super) fn new(jni: &'a Jni, jvmti: &'a JvmTi) -> StackWalk<'a> {
+    pub(crate) fn new(jni: &'a Jni, jvmti: &'a JvmTi) -> StackWalk<'a> {
         StackWalk {
             jvmti,
             frames: FrameBuffer::new(jni),
@@ -32,14 +32,14 @@ impl<'a> StackWalk<'a> {
 
     /// Whether the frame at `depth` is in the batch at hand.
     #[inline]
-    pub(super) fn has_fetched(&self, depth: usize) -> bool {
+    pub(crate) fn has_fetched(&self, depth: usize) -> bool {
         depth < self.base + self.filled
     }
 
     /// The frame at `depth`; `None` below the bottom of the stack, or if the VM failed. Fetches a batch
     /// of `batch` frames from `depth` on, if the one at hand ends above it.
     #[inline]
-    pub(super) fn frame(&mut self, depth: usize, batch: usize) -> Option<Frame<'a>> {
+    pub(crate) fn frame(&mut self, depth: usize, batch: usize) -> Option<Frame<'a>> {
         if !self.has_fetched(depth) {
             if self.at_bottom {
                 return None;
@@ -54,13 +54,13 @@ impl<'a> StackWalk<'a> {
     }
 
     /// The frame at `depth`, if it is in the batch at hand.
-    pub(super) fn fetched(&self, depth: usize) -> Option<Frame<'a>> {
+    pub(crate) fn fetched(&self, depth: usize) -> Option<Frame<'a>> {
         let is_at_hand = self.has_fetched(depth);
         (self.frames).frame(depth.checked_sub(self.base).filter(|_| is_at_hand)?)
     }
 
     /// Whether the VM did not give the frames that it was asked for.
-    pub(super) fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.has_failed
     }
 }

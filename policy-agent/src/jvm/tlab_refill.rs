@@ -116,7 +116,7 @@ pub(crate) fn tell() {
 
 /// Whether a sample is one too many: of an object for which its buffer was refilled. On the allocating thread: four
 /// loads, and for a refill three more and two exponentials.
-pub(super) fn is_surplus(jni: &Jni, size_bytes: u64, interval_bytes: u64) -> bool {
+pub(crate) fn is_surplus(jni: &Jni, size_bytes: u64, interval_bytes: u64) -> bool {
     if is_undone() {
         return false;
     }

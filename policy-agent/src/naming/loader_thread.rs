@@ -6,22 +6,21 @@
 //! longer and longer pauses: each question keeps the loader alive through a concurrent marking.
 //!
 //! It has a thread of its own because it alone calls code of containers. If such a call hangs, new
-//! loaders stay unnamed and their bytes stay `_unaccounted`; everything else goes on. For the same reason it
-//! fits the [`crate::door`]s, and has [`crate::uncaught`] errors noticed.
+//! loaders stay unnamed and their bytes stay `_unaccounted`; everything else goes on. For the same reason its
+//! [`Follower`], who fits doors, works on it.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use policy_jvm::{Jni, Local};
 
-use crate::door::{Fitter, MethodDoors, MethodFitter};
+use crate::allocation::recognizer::Recognizer;
 use crate::ground::Ground;
 use crate::identity::directory::{Directory, LoaderIdentity};
 use crate::identity::loaders::{LoaderId, LoaderOwner};
-use crate::jvm::recognizer::Recognizer;
+use crate::identity::names::Server;
 use crate::ledger::{PurseId, Tag};
 use crate::options::TestNames;
-use crate::uncaught::UncaughtWatch;
 
 use super::rules::{self, Found};
 
@@ -64,8 +63,17 @@ impl NextCheck {
     }
 }
 
-/// Runs until the agent stops.
-pub(crate) fn run(ground: &'static Ground, method_doors: &'static MethodDoors, jni: &Jni) {
+/// Who follows the loaders, on their thread.
+pub(crate) trait Follower {
+    /// A service or program in this server was named.
+    fn service_named(&mut self, server: Server);
+
+    /// Takes a turn. Returns how long it may be left alone.
+    fn turn(&mut self, jni: &Jni) -> Duration;
+}
+
+/// Runs until the agent stops. `follower` has its turn after each round.
+pub(crate) fn run(ground: &'static Ground, jni: &Jni, follower: &mut dyn Follower) {
     ground.loader_thread.listen();
     if ground.options().test_names == Some(TestNames::LateLoaders) {
         std::thread::sleep(LATE_NAMES);
@@ -73,10 +81,8 @@ pub(crate) fn run(ground: &'static Ground, method_doors: &'static MethodDoors, j
     let mut loader_thread = LoaderThread {
         ground,
         checks: HashMap::new(),
-        fitter: Fitter::new(method_doors),
+        follower,
     };
-    let mut method_fitter = MethodFitter::new(method_doors);
-    let mut uncaught = UncaughtWatch::new();
     while !ground.stopping() {
         while let Some(id) = ground.core.identity.new_loaders.pop() {
             loader_thread.meet(jni, id);
@@ -88,23 +94,21 @@ pub(crate) fn run(ground: &'static Ground, method_doors: &'static MethodDoors, j
             }
         }
         let next = loader_thread.check(jni);
-        let next = next.min(loader_thread.fitter.turn(ground, jni));
-        let next = next.min(method_fitter.turn(ground, jni));
-        uncaught.turn(ground, jni);
+        let next = next.min(loader_thread.follower.turn(jni));
         ground.costs.thread_is("loaders");
         ground.loader_thread.wait(next);
     }
 }
 
-struct LoaderThread {
+struct LoaderThread<'a> {
     ground: &'static Ground,
     /// Loaders to ask about again: those without a name yet, and those that show when their service was
     /// stopped.
     checks: HashMap<LoaderId, NextCheck>,
-    fitter: Fitter,
+    follower: &'a mut dyn Follower,
 }
 
-impl LoaderThread {
+impl LoaderThread<'_> {
     /// Enters a new loader and names it if its container has. An id of the queue may be stale: the
     /// reference decides whether there is a new loader.
     fn meet(&mut self, jni: &Jni, id: LoaderId) {
@@ -214,12 +218,12 @@ impl LoaderThread {
         let owner = match &identity {
             LoaderIdentity::Service(name) => {
                 tracing::debug!(service = %name.name, "service found");
-                self.fitter.service_named(name.server);
+                self.follower.service_named(name.server);
                 LoaderOwner::Service(own)
             }
             LoaderIdentity::Program(name) => {
                 tracing::debug!(program = %name.name, "program found");
-                self.fitter.service_named(name.server);
+                self.follower.service_named(name.server);
                 LoaderOwner::Program(own)
             }
             LoaderIdentity::ChildOf(parent) => ground.core.identity.loaders.owner(*parent),

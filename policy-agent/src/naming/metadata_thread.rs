@@ -11,12 +11,12 @@ use policy_config::Policy;
 use policy_core::Core;
 use policy_jvm::{Jni, JvmTi};
 
+use crate::allocation::method_inspection::inspect_methods;
+use crate::allocation::scan::scan;
+use crate::allocation::site_stack;
 use crate::ground::Ground;
 use crate::identity::classes::Kind;
 use crate::identity::names;
-use crate::jvm::method_inspection::inspect_methods;
-use crate::jvm::scan::scan;
-use crate::jvm::site_stack;
 use crate::ledger::Tag;
 use crate::options::{TestNames, TestPanic};
 use crate::references::NewClass;

@@ -18,12 +18,11 @@
 
 use policy_jvm::{Jni, JvmTi, Local};
 
+use crate::allocation::recognizer::Recognizer;
 use crate::ground::Ground;
-use crate::identity::directory::LoaderIdentity;
-use crate::identity::loaders::{LoaderId, LoaderOwner};
+use crate::identity::loaders::LoaderOwner;
 use crate::identity::names::{Server, ServiceName, java_name, service};
 use crate::jvm::handles::JavaHandles;
-use crate::jvm::recognizer::Recognizer;
 
 use super::program;
 
@@ -151,7 +150,10 @@ impl<'j> Container<'_, 'j> {
                 ground: self.ground,
                 jni: self.jni,
             };
-            if is_spring_boot_application(self.ground, recognizer.loader(&definer)) {
+            if self
+                .ground
+                .is_spring_boot_application(recognizer.loader(&definer))
+            {
                 return true;
             }
         }
@@ -159,13 +161,6 @@ impl<'j> Container<'_, 'j> {
         let signature = context.and_then(|context| jvmti.signature_of(&context.class()).ok());
         signature.is_some_and(|name| java_name(&name).starts_with("org.springframework.boot."))
     }
-}
-
-/// Whether this loader is known to be that of a Spring Boot application.
-pub(crate) fn is_spring_boot_application(ground: &Ground, id: LoaderId) -> bool {
-    let directory = ground.core.directory();
-    let identity = directory.loader(id).map(|loader| &loader.identity);
-    matches!(identity, Some(LoaderIdentity::Service(name)) if name.server == Server::SpringBoot)
 }
 
 /// Tomcat: the context path, with the host where it isn't the default one, and the

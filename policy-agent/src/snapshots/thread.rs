@@ -12,6 +12,7 @@ use policy_jvm::guard;
 
 use crate::ground::Ground;
 use crate::reader::Reader;
+use crate::report::profile::Stacks;
 use crate::report::{Requested, Wanted, profile};
 
 use super::desk::{Desk, Work};
@@ -50,6 +51,7 @@ struct Making<'a> {
     ground: &'static Ground,
     maker: &'a SnapshotMaker,
     reader: &'a Reader,
+    counted: &'a dyn Fn() -> Stacks,
 }
 
 /// The files as the policy in force wants them, and when the next is due.
@@ -91,13 +93,19 @@ impl Schedule {
     }
 }
 
-/// Runs until the JVM ends.
-pub(crate) fn run(ground: &'static Ground, maker: &SnapshotMaker, reader: &Reader) {
+/// Runs until the JVM ends. `counted`: the stacks of contexts.
+pub(crate) fn run(
+    ground: &'static Ground,
+    maker: &SnapshotMaker,
+    reader: &Reader,
+    counted: &dyn Fn() -> Stacks,
+) {
     let desk = &maker.desk;
     let making = Making {
         ground,
         maker,
         reader,
+        counted,
     };
     let _open = desk.open();
     let mut schedule = Schedule {
@@ -161,6 +169,7 @@ fn make(making: &Making<'_>, why: &'static str) -> io::Result<Vec<u8>> {
         ground,
         maker,
         reader,
+        ..
     } = making;
     let at = SystemTime::now();
     let boundary = ground.core.ledger.epochs().boundary();
@@ -185,7 +194,7 @@ fn profile(making: &Making<'_>) -> Vec<u8> {
     let ground = making.ground;
     let at = SystemTime::now();
     let taken = making.reader.read();
-    let mut stacks = crate::exact::stacks_of_contexts(ground);
+    let mut stacks = (making.counted)();
     // Samples know what is alive: where both are there, theirs are taken.
     stacks.extend(crate::sites::reading::read_stacks(&ground.core));
     profile::profile(&taken.snapshot, &stacks, at).to_gzip()

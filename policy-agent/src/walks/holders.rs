@@ -10,8 +10,6 @@ use crate::ground::Ground;
 use crate::ledger::Tag;
 use crate::sampling::standard_error_bytes;
 
-use super::targets::accounts_of_purses;
-
 /// The holder of objects that only running methods hold.
 const STACKS: &str = "_stacks";
 /// The holder of objects that nothing reaches.
@@ -44,7 +42,7 @@ pub(super) struct Records {
 impl Records {
     /// Reads the records. One pass.
     pub(super) fn read(ground: &Ground) -> Records {
-        let names = accounts_of_purses(ground);
+        let names = ground.accounts_of_purses();
         let nobody: Arc<str> = crate::report::UNACCOUNTED.into();
         let mut records = HashMap::new();
         ground.core.ledger.scan(|record| {
@@ -81,7 +79,7 @@ impl Records {
         made.sort_by_key(|(_, amount)| std::cmp::Reverse(amount.bytes));
         let mut accounts: Vec<Arc<str>> = made.into_iter().map(|(account, _)| account).collect();
         // One that has made nothing may hold what others made.
-        let mut others: Vec<Arc<str>> = accounts_of_purses(ground).into_values().collect();
+        let mut others: Vec<Arc<str>> = ground.accounts_of_purses().into_values().collect();
         others.sort();
         others.dedup();
         others.retain(|one| **one != *crate::report::UNACCOUNTED && !accounts.contains(one));

@@ -23,7 +23,6 @@ use crate::ground::Ground;
 
 use super::outcome::{CannotWalk, How, Walked, described, milliseconds};
 use super::survey::Survey;
-use super::targets::accounts_of_purses;
 
 /// The first release of Java on which a walk is given up at once: before, the JVM looks at every object again.
 const FIRST_WITH_SLICES: u32 = 21;
@@ -349,7 +348,7 @@ fn not_made(predicted: Duration, accepted: Duration) -> StopMade<'static> {
 
 /// The live bytes of some accounts, and of all.
 fn live_bytes(ground: &Ground, accounts: &[Arc<str>]) -> (u64, u64) {
-    let names = accounts_of_purses(ground);
+    let names = ground.accounts_of_purses();
     let (mut own, mut all) = (0, 0);
     ground.core.ledger.scan(|record| {
         if record.survived {

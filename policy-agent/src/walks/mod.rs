@@ -20,4 +20,3 @@ mod tries;
 pub(crate) use answering::Walks;
 pub(crate) use automatic::consider;
 pub(crate) use command::command;
-pub(crate) use targets::accounts_of_purses;

@@ -7,16 +7,16 @@ use policy_jvm::forked_walk::{KnownClass, MOST_HOLDERS, Path, RootKind, Via};
 use policy_jvm::kinds::Class;
 use policy_jvm::{HeapField, Jni, Ref};
 
+use crate::allocation::recognizer::Recognizer;
 use crate::ground::Ground;
 use crate::identity::attribution::Claim;
 use crate::identity::classes::ClassId;
 use crate::identity::directory::LoaderIdentity;
 use crate::identity::loaders::LoaderId;
 use crate::identity::names::java_name;
-use crate::jvm::recognizer::Recognizer;
 use crate::ledger::{PurseId, Tag};
 
-use super::targets::{Wanted, accounts_of_purses};
+use super::targets::Wanted;
 
 /// Classes of the JDK whose instances refer to nothing that matters.
 const LEAVES: [&str; 9] = [
@@ -105,7 +105,7 @@ impl<'a> Survey<'a> {
         let named = asks.holders.iter().flatten();
         holders.extend(named.take(usize::from(MOST_HOLDERS) - 1).cloned());
         let numbers = Numbers {
-            of_purse: accounts_of_purses(ground),
+            of_purse: ground.accounts_of_purses(),
             of_account: (holders.iter().skip(1).cloned()).zip(1..).collect(),
         };
         let retired = if asks.retired {

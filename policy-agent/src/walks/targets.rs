@@ -34,18 +34,6 @@ pub(super) struct Wanted {
     pub(super) groups: BTreeMap<Group, Looked>,
 }
 
-/// The account of each purse.
-pub(crate) fn accounts_of_purses(ground: &Ground) -> HashMap<PurseId, Arc<str>> {
-    let directory = ground.core.directory();
-    let mut names = HashMap::new();
-    for (name, account) in directory.accounts() {
-        for purse in &account.purses {
-            names.insert(*purse, name.clone());
-        }
-    }
-    names
-}
-
 impl Wanted {
     /// Finds what a request asks for.
     ///
@@ -66,7 +54,7 @@ impl Wanted {
                     .to_owned(),
             );
         }
-        let names = accounts_of_purses(ground);
+        let names = ground.accounts_of_purses();
         let mut classes: HashMap<u32, Arc<str>> = HashMap::new();
         let mut wanted = Wanted::default();
         let nobody: Arc<str> = crate::report::UNACCOUNTED.into();

@@ -1,5 +1,5 @@
-//! Tests of the structure: the crates' arrows against the picture in `ARCHITECTURE.md`, no circle of files, and how
-//! comments begin.
+//! Tests of the structure: the arrows of the crates and of the agent's rooms against the pictures in `ARCHITECTURE.md`,
+//! no circle of files, and how comments begin.
 //!
 //! A file points to each file of its crate whose items it takes: by `use`, or by a path that begins with `crate`,
 //! `super`, `self` or the name of a module beneath it. A name that is passed on (`pub use`) counts as its file's. Tests
@@ -10,15 +10,11 @@ mod imports;
 mod modules;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use circles::circles;
-
-/// Circles that are left: of the file that names it, and how many files are in it. Mending one takes its row out, and
-/// none may grow.
-const LEFT: &[(&str, usize)] = &[];
 
 fn root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -83,16 +79,16 @@ fn used() -> BTreeMap<String, Vec<String>> {
     all
 }
 
-/// The same as `ARCHITECTURE.md` draws it: lines of the form `name ─▶ other, another`.
-fn drawn(page: &str) -> BTreeMap<String, Vec<String>> {
+/// The same as `ARCHITECTURE.md` draws it in one of its sections: lines of the form `name ─▶ other, another`.
+fn drawn(section: &str) -> BTreeMap<String, Vec<String>> {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("it is read");
+    let (_, page) = page.split_once(section).expect("it has the section");
+    let page = page.split("\n#").next().unwrap_or_default();
     let mut all = BTreeMap::new();
     for line in page.lines() {
         let Some((name, used)) = line.split_once("─▶") else {
             continue;
         };
-        if !name.starts_with("policy-") {
-            continue;
-        }
         let used = used.split_once('(').map_or(used, |(used, _)| used);
         let mut used: Vec<String> = (used.split(','))
             .map(|name| name.trim().to_owned())
@@ -106,8 +102,11 @@ fn drawn(page: &str) -> BTreeMap<String, Vec<String>> {
 
 #[test]
 fn the_crates_use_each_other_as_the_architecture_draws_it() {
-    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("it is read");
-    assert_eq!(drawn(&page), used(), "ARCHITECTURE.md, section The crates");
+    assert_eq!(
+        drawn("\n## The crates\n"),
+        used(),
+        "ARCHITECTURE.md, section The crates"
+    );
 }
 
 #[test]
@@ -125,11 +124,8 @@ fn no_file_is_in_a_circle() {
             found.insert(shown(&circle[0]), drawn);
         }
     }
-    let counted: Vec<(&str, usize)> = (found.iter())
-        .map(|(first, circle)| (first.as_str(), circle.len()))
-        .collect();
-    assert_eq!(
-        counted, LEFT,
+    assert!(
+        found.is_empty(),
         "circles of files, and their arrows: {found:#?}"
     );
 }
@@ -137,4 +133,40 @@ fn no_file_is_in_a_circle() {
 fn shown(file: &Path) -> String {
     let file = file.strip_prefix(root()).unwrap_or(file);
     file.display().to_string()
+}
+
+/// The rooms of the agent, the folders and files beside its `lib.rs`, with the rooms whose items each takes.
+fn rooms() -> BTreeMap<String, Vec<String>> {
+    let source = root().join("policy-agent/src");
+    let room = |file: &Path| {
+        let inside = file.strip_prefix(&source).ok()?.with_extension("");
+        let first = inside.components().next()?.as_os_str();
+        Some(first.to_string_lossy().into_owned())
+    };
+    let mut rooms: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let modules = modules::of(&source.join("lib.rs"));
+    for (file, targets) in imports::arrows(&modules) {
+        let Some(from) = room(&file).filter(|from| from != "lib") else {
+            continue;
+        };
+        let others = targets.iter().filter_map(|target| room(target));
+        let others = others.filter(|to| *to != from && to != "lib");
+        rooms.entry(from.clone()).or_default().extend(others);
+    }
+    let sorted = |(room, others): (String, BTreeSet<String>)| (room, others.into_iter().collect());
+    rooms.into_iter().map(sorted).collect()
+}
+
+#[test]
+fn the_rooms_of_the_agent_use_each_other_as_the_architecture_draws_it() {
+    let mut rooms = rooms();
+    assert!(rooms.remove("entry").is_some(), "the owner names the rooms");
+    let names_owner = |others: &Vec<String>| others.iter().any(|other| other == "entry");
+    assert!(!rooms.values().any(names_owner), "the owner: {rooms:#?}");
+    rooms.retain(|_, others| !others.is_empty());
+    assert_eq!(
+        drawn("\n### The agent's rooms\n"),
+        rooms,
+        "ARCHITECTURE.md, section The agent's rooms"
+    );
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use policy_config::{Charge, Matcher, Policy, Principals};
 use policy_jvm::Jni;
 
+use crate::allocation::scan::scan;
 use crate::ground::Ground;
 use crate::identity::Classifier;
 use crate::identity::attribution::Claim;
 use crate::identity::directory::Directory;
 use crate::interval_control;
-use crate::jvm::scan::scan;
 use crate::ledger::Ledger;
 
 /// Puts a policy in force: opens purses for its package accounts, classifies every class on the side that

@@ -23,7 +23,7 @@ use crate::ledger::PurseId;
 
 use super::recognizer::Recognizer;
 use super::stack;
-use super::stack_walk::{MOST_IN_A_BATCH, StackWalk};
+use crate::jvm::stack_walk::{MOST_IN_A_BATCH, StackWalk};
 
 /// Where an error may be thrown.
 #[derive(Clone, Copy)]

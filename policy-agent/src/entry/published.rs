@@ -21,7 +21,7 @@ const SNAPSHOT_AGE: Duration = Duration::from_millis(200);
 const SITES_AGE: Duration = Duration::from_secs(1);
 
 /// The source of the listener's answers.
-pub(crate) struct Published {
+pub(super) struct Published {
     ground: &'static Ground,
     reader: Reader,
     api: &'static Api,
@@ -33,7 +33,7 @@ pub(crate) struct Published {
 
 impl Published {
     /// The listener's answers from these rooms.
-    pub(crate) fn new(
+    pub(super) fn new(
         ground: &'static Ground,
         reader: Reader,
         api: &'static Api,

@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 use policy_jvm::kinds::{Anything, Array, Class};
 use policy_jvm::{Global, Handle, Jni};
 
-use crate::collector::collections::Collections;
-use crate::collector::collector_threads::CollectorThreads;
-use crate::collector::g1_marking::G1MarkingThread;
-use crate::collector::{self, Collecting};
+use crate::allocation::method_inspection;
 use crate::enforce::enforcer::Enforcer;
 use crate::enforce::ports::{BarringFrame, LoggedRefusal, NewPlace, RefusalReports};
+use crate::enforcer::collector::collections::Collections;
+use crate::enforcer::collector::collector_threads::CollectorThreads;
+use crate::enforcer::collector::g1_marking::G1MarkingThread;
+use crate::enforcer::collector::{self, Collecting};
 use crate::ground::Ground;
 use crate::identity::loaders::LoaderId;
 use crate::identity::names;
 use crate::jvm::error_figures::AccountName;
 use crate::jvm::errors::Errors;
-use crate::jvm::method_inspection;
 use crate::jvm::tlab_refill;
 use crate::options::TestPanic;
 use crate::ports::{

@@ -22,9 +22,9 @@ use crate::identity::classes::Side;
 use crate::ledger::ObjectTag;
 use crate::references::{Barring, OwnFrame, Refused, UnnamedPlace};
 
-use super::error_figures::Figures;
 use super::recognizer::Recognizer;
 use super::stack_judge::{self, Blocked, Place};
+use crate::jvm::error_figures::Figures;
 
 thread_local! {
     static GRACE: Cell<Grace> = const { Cell::new(Grace::NONE) };

@@ -28,7 +28,7 @@ use super::recognizer::Recognizer;
 use super::sampled_thread::{self, Due};
 use super::site_stack;
 use super::stack::JavaThread;
-use super::tlab_refill;
+use crate::jvm::tlab_refill;
 
 thread_local! {
     /// The interval for which this thread's sampler drew its next sample. A virtual thread samples with its

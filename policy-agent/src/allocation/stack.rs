@@ -12,7 +12,7 @@ use crate::identity::loaders::LoaderOwner;
 use crate::ledger::PurseId;
 
 use super::recognizer::Recognizer;
-use super::stack_walk::{MOST_IN_A_BATCH, StackWalk};
+use crate::jvm::stack_walk::{MOST_IN_A_BATCH, StackWalk};
 
 /// Frames fetched in one batch. Each fetch walks from the top again, so a batch is a multiple of the one
 /// before. A thread begins with the smaller of the batches that its last two samples needed: a sample

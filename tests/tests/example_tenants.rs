@@ -260,7 +260,7 @@ fn assert_hostile(server: &Server) {
         rounds.set(rounds.get() + 1);
         for (tenant, path) in [("acme", "/basket"), ("globex", "/basket/elsewhere")] {
             told(server, "POST", &format!("{path}?kib=64"), tenant);
-            if rounds.get() % ROUNDS_HELD == 0 {
+            if rounds.get().is_multiple_of(ROUNDS_HELD) {
                 told(server, "DELETE", "/basket", tenant);
             }
         }

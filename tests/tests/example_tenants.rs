@@ -255,7 +255,7 @@ fn assert_sums(metrics: &Metrics) {
 /// A tenant that hoards is refused with 503, on the request's thread and on another; its neighbours
 /// are answered all the while; when it lets go it is admitted again.
 fn assert_hostile(server: &Server) {
-    let rounds = Cell::new(0);
+    let rounds = Cell::new(0_u32);
     let neighbours = || {
         rounds.set(rounds.get() + 1);
         for (tenant, path) in [("acme", "/basket"), ("globex", "/basket/elsewhere")] {

@@ -26,6 +26,7 @@
 // `new` makes what exists once for an agent; a default of it would mean nothing.
 #![allow(clippy::new_without_default)]
 
+pub mod charging;
 pub mod cohorts;
 pub mod core;
 pub mod counted_since;

@@ -9,18 +9,16 @@
 
 use std::cell::Cell;
 
+use policy_core::charging::{Attributed, Sampled};
 use policy_jvm::guard::{self, Latch};
-use policy_jvm::{Jni, SampledAllocation};
-
-use policy_core::Core;
+use policy_jvm::{Jni, Ref, SampledAllocation};
 
 use crate::cost::{self, Began};
-use crate::enforce::admission::Charged;
 use crate::ground::Ground;
 use crate::identity::attribution::attribute;
-use crate::identity::classes::{ClassId, Kind};
-use crate::ledger::{DropReason, PurseId, Sample, SiteId, Tag};
-use crate::sampling::thinning::{Decision, share_kept};
+use crate::identity::classes::ClassId;
+use crate::ledger::{DropReason, PurseId};
+use crate::sampling::thinning::share_kept;
 use crate::sampling::{IntervalId, ThreadInterval};
 use crate::sites::Visit;
 
@@ -103,78 +101,53 @@ fn charge_untimed<'a>(
         true => routed(ground, event, attribution.payer),
         false => attribution.payer,
     };
-    let mut interval = interval;
-    let is_large =
-        ground.core.thinning.may_be_large(event.size_bytes) && tag_delays_free(&ground.core, class);
-    if is_large {
-        match thinned(&ground.core, payer, event.size_bytes, interval) {
-            Decision::Keep(wider) => {
-                if wider != interval {
-                    (ground.core.ledger).thin(payer, event.size_bytes, (interval, wider), true);
-                }
-                interval = wider;
-            }
-            Decision::PassOver(wider) => {
-                (ground.core.ledger).thin(payer, event.size_bytes, (interval, wider), false);
-                return None;
-            }
-        }
-    } else if ground.core.class_thinning.is_on() {
-        match thinned_by_class(&ground.core, class, payer, event.size_bytes, interval) {
-            Decision::Keep(wider) => interval = wider,
-            Decision::PassOver(wider) => {
-                ground.core.ledger.pass_over(payer, wider);
-                return None;
-            }
-        }
-    }
-    // Held until the record is in the ledger: the sites keep what records name.
-    let visit = if ground.core.sites.any_wanted() {
-        site_stack::take(recognizer, payer, class)
-    } else {
-        None
-    };
-    let sample = Sample {
+    let attributed = Attributed {
         payer,
         agent_account: attribution.agent_account,
         principal: attribution.principal,
-        class: class.0,
+        class,
         size_bytes: event.size_bytes,
         interval,
-        site: visit.as_ref().map_or(SiteId::NONE, Visit::site),
     };
-    // A sample that finds no room is dropped, and the ledger counts that. Its thread still passes the
-    // gates: otherwise one account that fills the tables would free all others of their limits.
-    let mut bytes = 0;
-    let mut charged_record = None;
-    if let Ok((record, charge)) = ground.core.ledger.charge_weighed(&sample) {
-        let tag = Tag::Object(record).encode();
-        if ground.jvmti.set_tag(object, tag).is_ok() {
-            bytes = charge.bytes;
-            charged_record = Some(record);
-            if let Some(visit) = &visit {
-                visit.charged(&charge);
-            }
-        } else {
-            ground.core.ledger.cancel(record);
-        }
-    }
-    drop(visit);
-    if is_large && bytes > 0 {
-        let account = ground.core.identity.representative(payer);
-        (ground.core.thinning).kept(account, event.size_bytes, bytes);
-    }
-    let charged = Charged {
-        payer,
-        bytes,
-        size_bytes: event.size_bytes,
-    };
+    let (charged, record) = (ground.core).charge(
+        &attributed,
+        &InJvm {
+            recognizer,
+            object,
+            payer,
+            class,
+        },
+    )?;
     Some(Due {
         recognizer,
         side,
         charged,
-        record: charged_record,
+        record,
     })
+}
+
+/// The sampled object, in the JVM.
+struct InJvm<'a> {
+    recognizer: Recognizer<'a>,
+    object: &'a Ref<'a>,
+    payer: PurseId,
+    class: ClassId,
+}
+
+impl<'a> Sampled<'a> for InJvm<'a> {
+    fn chance(&self) -> f64 {
+        fastrand::f64()
+    }
+
+    fn stack(&self) -> Option<Visit<'a>> {
+        site_stack::take(self.recognizer, self.payer, self.class)
+    }
+
+    fn tag(&self, tag: i64) -> bool {
+        (self.recognizer.ground.jvmti)
+            .set_tag(self.object, tag)
+            .is_ok()
+    }
 }
 
 /// The purse of the route that the thread is in, if it belongs to the account that pays; otherwise `payer`. A
@@ -197,49 +170,6 @@ fn routed(ground: &Ground, event: &SampledAllocation<'_>, payer: PurseId) -> Pur
             })
         })
         .unwrap_or(payer)
-}
-
-/// Whether a tag keeps G1 from freeing a large object of this class early: it is an array of primitives.
-/// A class that is not classified yet counts as no.
-fn tag_delays_free(core: &Core, class: ClassId) -> bool {
-    if core.thinning.ask() {
-        core.enforcer.wake();
-    }
-    core.identity.classes.kind(class) == Kind::Primitives
-}
-
-/// Whether to keep a sample of a large array: see [`crate::sampling::thinning`].
-#[cold]
-fn thinned(core: &Core, payer: PurseId, size_bytes: u64, interval: IntervalId) -> Decision {
-    if core.peaks.watches(payer) {
-        // A test in Java reads its error off the interval in force, and has no limit to widen it by.
-        return Decision::Keep(interval);
-    }
-    let drawn = (interval, core.ledger.intervals().bytes(interval));
-    let account = core.identity.representative(payer);
-    let widest_bytes = || core.widest_interval_bytes(payer);
-    (core.thinning).judge(account, size_bytes, drawn, widest_bytes, fastrand::f64)
-}
-
-/// Whether to keep a sample of a class that a rule of the policy thins: see
-/// [`crate::sampling::class_thinning`].
-#[cold]
-fn thinned_by_class(
-    core: &Core,
-    class: ClassId,
-    payer: PurseId,
-    size_bytes: u64,
-    interval: IntervalId,
-) -> Decision {
-    let Some(rule) = core.identity.classes.thinned_by(class) else {
-        return Decision::Keep(interval);
-    };
-    if core.peaks.watches(payer) {
-        return Decision::Keep(interval);
-    }
-    let drawn = (interval, core.ledger.intervals().bytes(interval));
-    let widest_bytes = || core.widest_interval_bytes(payer);
-    (core.class_thinning).judge(rule, size_bytes, drawn, widest_bytes, fastrand::f64)
 }
 
 /// Uses up the buffer from which the calling thread allocates, until its sampler reports.

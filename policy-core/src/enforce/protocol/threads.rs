@@ -1,9 +1,11 @@
 //! Allocating threads: each takes its charges past the gates by the real admission, and its program
 //! reacts to a refusal.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::charging::{Attributed, Sampled};
 use crate::core::Core;
 use crate::enforce::admission::{Admission, Charged, Step};
 use crate::enforce::door::MARK;
@@ -13,8 +15,10 @@ use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::enforce::ports::{Barred, CallingThread, LetIn, Level};
 use crate::enforce::refusal_details::RefusalDetails;
 use crate::enforce::throw_points::Reason;
-use crate::ledger::{ObjectTag, PurseId, Sample, SiteId, Tag, UNKNOWN_CLASS};
+use crate::identity::classes::ClassId;
+use crate::ledger::{ObjectTag, PurseId, UNKNOWN_CLASS};
 use crate::sampling::simulation::Countdown;
+use crate::sites::Visit;
 
 use super::oracle::{Oracle, Refusal};
 use super::simulation::State;
@@ -244,6 +248,25 @@ impl CallingThread for Caller<'_> {
     }
 }
 
+/// The tag that an object of the model gets.
+#[derive(Default)]
+struct Tagged(Cell<Option<i64>>);
+
+impl<'a> Sampled<'a> for Tagged {
+    fn chance(&self) -> f64 {
+        unreachable!("nothing is thinned here")
+    }
+
+    fn stack(&self) -> Option<Visit<'a>> {
+        None
+    }
+
+    fn tag(&self, tag: i64) -> bool {
+        self.0.set(Some(tag));
+        true
+    }
+}
+
 impl State {
     /// A thread allocates so many objects, one after the other.
     pub(super) fn allocate_all(&mut self, core: &Core, allocation: Allocation) {
@@ -270,27 +293,24 @@ impl State {
         {
             return self.allocated(payer, object, is_kept);
         }
-        let sample = Sample {
+        let attributed = Attributed {
             payer,
             agent_account: payer,
             principal: payer,
-            class: UNKNOWN_CLASS,
+            class: ClassId(UNKNOWN_CLASS),
             size_bytes,
             interval,
-            site: SiteId::NONE,
         };
         let birth = core.ledger.epochs().current();
-        let (tag, charge) = core.ledger.charge_weighed(&sample).expect("room");
-        self.heap.tag(object, Tag::Object(tag).encode(), birth);
-        let charged = Charged {
-            payer,
-            bytes: charge.bytes,
-            size_bytes,
-        };
+        let tagged = Tagged::default();
+        let charged = core.charge(&attributed, &tagged);
+        let (charged, tag) = charged.expect("nothing is thinned here");
+        self.heap.tag(object, tagged.0.get().expect("room"), birth);
+        let tag = tag.expect("room");
         if self.threads[index].place.is_let_in
             && let Some(ticket) = self.oracle.probe_inside(core, payer)
         {
-            core.charge_probe(payer, (ticket & MARK) as u32, charge.bytes);
+            core.charge_probe(payer, (ticket & MARK) as u32, charged.bytes);
         }
         let begun = Admission::begin(core, charged);
         let due = |gate| {
@@ -299,7 +319,7 @@ impl State {
                 .is_some_and(|admission| admission.is_due_at(gate))
         };
         self.oracle
-            .passed(core, payer, (charge.bytes, size_bytes), due);
+            .passed(core, payer, (charged.bytes, size_bytes), due);
         let Some(admission) = begun else {
             return self.allocated(payer, object, is_kept);
         };

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How long a process must use no processor to be calm, and how often that is looked for.
 const CALM_LOOK: Duration = Duration::from_millis(30);
-const MOST_CALM_LOOKS: u32 = 20;
+const MAX_CALM_LOOKS: u32 = 20;
 /// The kernel's ticks of CPU time.
 const TICKS_PER_SECOND: f64 = 100.0;
 /// A flag of JVMs that are compared: what is compiled is waited for. In the background, each compiles at
@@ -165,7 +165,7 @@ impl Jvm {
     /// behind it (compiling, collecting) does not fall into what runs next.
     pub(crate) fn calm_down(&self) -> Result<()> {
         let mut ticks = cpu_ticks(&self.proc_file("stat")?)?;
-        for _ in 0..MOST_CALM_LOOKS {
+        for _ in 0..MAX_CALM_LOOKS {
             thread::sleep(CALM_LOOK);
             let before = ticks;
             ticks = cpu_ticks(&self.proc_file("stat")?)?;

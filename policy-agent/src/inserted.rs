@@ -20,7 +20,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// And how often at other times. Longer than a concurrent marking takes: looking keeps the class alive.
 const AT_REST: Duration = Duration::from_secs(60);
 /// How often a call is inserted again. Another agent may take it out each time.
-const MOST_RENEWALS: u32 = 8;
+const MAX_RENEWALS: u32 = 8;
 
 const ALOAD_0: u8 = 0x2a;
 const ALOAD: u8 = 0x19;
@@ -29,7 +29,7 @@ const INVOKESTATIC: u8 = 0xb8;
 const SHORT_FORMS: u8 = 4;
 
 /// The most edits that are kept: more than classes that are given doors.
-const MOST_KEPT: usize = 400;
+const MAX_KEPT: usize = 400;
 
 /// Makes an edit of a class file; `None` if that is not possible.
 type Edit = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
@@ -58,7 +58,7 @@ impl KeptEdits {
         let Some(weak) = class.weak() else { return };
         let mut edits = self.edits();
         edits.retain(|(kept, _)| !jni.is_cleared(kept) && !kept.refers_to(jni, class));
-        if edits.len() < MOST_KEPT {
+        if edits.len() < MAX_KEPT {
             edits.push((weak, Arc::new(edit)));
         }
     }
@@ -141,7 +141,7 @@ impl Inserted {
         jni: &Jni,
         renew: impl FnOnce(&Ref<'_, Class>) -> bool,
     ) -> bool {
-        if self.renewals >= MOST_RENEWALS {
+        if self.renewals >= MAX_RENEWALS {
             return false;
         }
         self.renewals += 1;

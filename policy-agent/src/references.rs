@@ -19,19 +19,19 @@ use crate::ledger::Chunks;
 
 /// Classes that wait for a name at the most. A class that comes while the queue is full is queued at its
 /// next sample.
-const MOST_CLASSES: usize = 16 * 1024;
+const MAX_CLASSES: usize = 16 * 1024;
 /// Methods that wait at the most; a stack is up to 1,024 deep.
-const MOST_METHODS: usize = 2048;
+const MAX_METHODS: usize = 2048;
 /// Refusals that wait to be logged; more are only counted.
-const MOST_REFUSALS: usize = 16;
+const MAX_REFUSALS: usize = 16;
 /// Frames that barred refusals; the enforcer asks for one at a time.
-const MOST_BARRING: usize = 16;
+const MAX_BARRING: usize = 16;
 /// Places that wait for a name. One that comes while the queue is full is queued at its next refusal.
-const MOST_PLACES: usize = 128;
+const MAX_PLACES: usize = 128;
 /// Methods of sites that wait for a name. One that comes while the queue is full is queued when it is met again.
-const MOST_SITE_METHODS: usize = 1024;
+const MAX_SITE_METHODS: usize = 1024;
 /// Loaders at the most.
-const MOST_LOADERS: u32 = 1 << 18;
+const MAX_LOADERS: u32 = 1 << 18;
 
 /// A class that a sample has met, to be named.
 pub(crate) struct NewClass {
@@ -115,14 +115,14 @@ pub(crate) struct References {
 impl References {
     pub(crate) fn new() -> References {
         References {
-            new_classes: ArrayQueue::new(MOST_CLASSES),
-            new_methods: ArrayQueue::new(MOST_METHODS),
-            refused: ArrayQueue::new(MOST_REFUSALS),
-            barring: ArrayQueue::new(MOST_BARRING),
-            new_places: ArrayQueue::new(MOST_PLACES),
-            site_methods: ArrayQueue::new(MOST_SITE_METHODS),
+            new_classes: ArrayQueue::new(MAX_CLASSES),
+            new_methods: ArrayQueue::new(MAX_METHODS),
+            refused: ArrayQueue::new(MAX_REFUSALS),
+            barring: ArrayQueue::new(MAX_BARRING),
+            new_places: ArrayQueue::new(MAX_PLACES),
+            site_methods: ArrayQueue::new(MAX_SITE_METHODS),
             loaders: LoaderReferences {
-                unmet: Chunks::new(MOST_LOADERS),
+                unmet: Chunks::new(MAX_LOADERS),
                 met: Mutex::default(),
             },
         }
@@ -130,9 +130,9 @@ impl References {
 
     /// Native bytes held by the queues.
     pub(crate) fn committed_bytes(&self) -> u64 {
-        let queues = MOST_CLASSES * size_of::<NewClass>()
-            + MOST_METHODS * size_of::<HeldMethod>()
-            + MOST_SITE_METHODS * size_of::<UnnamedMethod>();
+        let queues = MAX_CLASSES * size_of::<NewClass>()
+            + MAX_METHODS * size_of::<HeldMethod>()
+            + MAX_SITE_METHODS * size_of::<UnnamedMethod>();
         queues as u64 + self.loaders.unmet.committed_bytes()
     }
 }

@@ -30,7 +30,7 @@ const DISPATCH: (&str, &str) = ("dispatchUncaughtException", "(Ljava/lang/Throwa
 const LOADS: u8 = 2;
 const ACC_STATIC: u16 = 0x0008;
 /// Frames of an error that are searched for the application's own.
-const MOST_FRAMES: i32 = 64;
+const MAX_FRAMES: i32 = 64;
 
 /// `java.lang.StackTraceElement`.
 struct StackTraceElement;
@@ -219,7 +219,7 @@ fn place(jni: &Jni, error: &Ref<'_, Throwable>) -> Option<(String, String)> {
     // The class's own method: a copy of the error may be a tenant's class.
     let method = class.method("getStackTrace", "()[Ljava/lang/StackTraceElement;")?;
     let trace = method.own_object::<Array<StackTraceElement>>(error, &[])?;
-    (0..trace.array_length().min(MOST_FRAMES)).find_map(|index| {
+    (0..trace.array_length().min(MAX_FRAMES)).find_map(|index| {
         let frame = trace.element(index)?;
         let text = |field| frame.get_named(field, "Ljava/lang/String;")?.text();
         let module = text("moduleName").unwrap_or_default();

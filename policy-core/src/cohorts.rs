@@ -19,9 +19,9 @@
 //! 1. The newer snapshot must know b. So the agent remembers a *mark* for each snapshot that it has made,
 //!    and every later one is cut at all of them. A cut that is forgotten costs accuracy and nothing else:
 //!    the difference then takes the cohorts around it for independent.
-//! 2. Marks are bounded ([`MOST_SCHEDULED`], [`MOST_ASKED`]), those that a reader of the endpoint causes
+//! 2. Marks are bounded ([`MAX_SCHEDULED`], [`MAX_ASKED`]), those that a reader of the endpoint causes
 //!    apart from the scheduled ones, which it cannot push out.
-//! 3. Rows times cohorts are bounded as well ([`MOST_SUMS`]): where there are more, every other cut is
+//! 3. Rows times cohorts are bounded as well ([`MAX_SUMS`]): where there are more, every other cut is
 //!    left out, oldest first ([`coarser`]).
 //! 4. Two cases break the argument, and the difference allows for both. A record may be charged in an
 //!    epoch that has passed, by a thread that was stopped between reading it and the charge. And a record
@@ -35,11 +35,11 @@ use crate::ledger::{Epoch, LiveRecord, PurseId};
 use crate::sampling::Charge;
 
 /// The most marks of scheduled snapshots.
-pub const MOST_SCHEDULED: usize = 1_000;
+pub const MAX_SCHEDULED: usize = 1_000;
 /// The most marks of snapshots that were asked for.
-pub const MOST_ASKED: usize = 100;
+pub const MAX_ASKED: usize = 100;
 /// The most sums of one class in one account and cohort.
-pub const MOST_SUMS: usize = 300_000;
+pub const MAX_SUMS: usize = 300_000;
 
 /// A snapshot that was made: up to where it counts, and when that was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,9 +61,9 @@ impl Marks {
     /// Remembers a snapshot. Of two with the same boundary the first is remembered.
     pub fn add(&mut self, mark: Mark, is_scheduled: bool) {
         let (marks, most) = if is_scheduled {
-            (&mut self.scheduled, MOST_SCHEDULED)
+            (&mut self.scheduled, MAX_SCHEDULED)
         } else {
-            (&mut self.asked, MOST_ASKED)
+            (&mut self.asked, MAX_ASKED)
         };
         if marks.back().is_some_and(|last| last.epoch >= mark.epoch) {
             return;
@@ -145,7 +145,7 @@ impl Cohorts {
         *(self.sums)
             .entry((record.payer, record.class, cut as u32))
             .or_default() += sum;
-        if self.sums.len() > MOST_SUMS {
+        if self.sums.len() > MAX_SUMS {
             self.join();
         }
     }
@@ -250,14 +250,11 @@ mod tests {
         }
         let cuts = epochs(&marks.cuts(mark(9_000)));
         assert_eq!(cuts[..10], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
-        assert_eq!(cuts.len(), 10 + MOST_ASKED + 1);
+        assert_eq!(cuts.len(), 10 + MAX_ASKED + 1);
         for epoch in 5_000..8_000 {
             marks.add(mark(epoch), true);
         }
-        assert_eq!(
-            marks.cuts(mark(9_000)).len(),
-            MOST_SCHEDULED + MOST_ASKED + 1
-        );
+        assert_eq!(marks.cuts(mark(9_000)).len(), MAX_SCHEDULED + MAX_ASKED + 1);
     }
 
     #[test]
@@ -285,7 +282,7 @@ mod tests {
                 cohorts.add(&record);
             }
         }
-        assert!(cohorts.is_joined() && cohorts.sums().count() <= MOST_SUMS);
+        assert!(cohorts.is_joined() && cohorts.sums().count() <= MAX_SUMS);
         assert_eq!(cohorts.cuts().last(), Some(&mark(1_000)));
         let sum: u64 = cohorts.sums().map(|(_, _, _, sum)| sum.live.bytes).sum();
         assert_eq!(sum, bytes);

@@ -27,7 +27,7 @@ use crate::sum_against_heap::SumAgainstHeap;
 use crate::wakeup::Wakeup;
 
 /// The largest number of purses, the reserved one included: as many as there are purse ids.
-const MOST_PURSES: u32 = 1 << 16;
+const MAX_PURSES: u32 = 1 << 16;
 
 /// The shared state. Made once, at the start of the agent. Each field says what it holds; locks are
 /// never taken on an allocating thread.
@@ -92,7 +92,7 @@ impl Core {
     /// A core without charges or accounts.
     #[must_use]
     pub fn new(setup: Setup) -> Core {
-        Core::with_purses(setup, MOST_PURSES)
+        Core::with_purses(setup, MAX_PURSES)
     }
 
     pub(crate) fn with_purses(setup: Setup, purses: u32) -> Core {

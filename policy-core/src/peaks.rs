@@ -1,14 +1,14 @@
 //! The highest live bytes of purses that a test of the program watches.
 //!
 //! After each confirmed collection the enforcer scans the records, if a purse is watched, and notes how
-//! much each watched purse still holds. At most `MOST_WATCHED` purses are watched.
+//! much each watched purse still holds. At most `MAX_WATCHED` purses are watched.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::ledger::{Ledger, PurseId};
 
 /// The most purses that are watched at once.
-const MOST_WATCHED: usize = 64;
+const MAX_WATCHED: usize = 64;
 
 #[derive(Debug, Default)]
 struct Place {
@@ -22,7 +22,7 @@ struct Place {
 /// The watched purses.
 #[derive(Debug)]
 pub struct Peaks {
-    places: [Place; MOST_WATCHED],
+    places: [Place; MAX_WATCHED],
 }
 
 impl Peaks {
@@ -84,7 +84,7 @@ impl Peaks {
         if watched.iter().all(|&purse| purse == 0) {
             return;
         }
-        let mut sums = [(0u64, 0u64); MOST_WATCHED];
+        let mut sums = [(0u64, 0u64); MAX_WATCHED];
         ledger.scan(|record| {
             let payer = u32::from(record.payer.get());
             let place = watched
@@ -128,10 +128,10 @@ mod tests {
         assert_eq!(peaks.peak_bytes(purse), 0, "begun anew");
         peaks.forget(purse);
         assert!(!peaks.watches(purse));
-        for number in 1..=MOST_WATCHED as u16 + 1 {
+        for number in 1..=MAX_WATCHED as u16 + 1 {
             peaks.watch(PurseId::new(number));
         }
-        assert!(peaks.place(PurseId::new(MOST_WATCHED as u16 + 1)).is_none());
+        assert!(peaks.place(PurseId::new(MAX_WATCHED as u16 + 1)).is_none());
         assert!(peaks.place(PurseId::UNACCOUNTED).is_none());
     }
 }

@@ -24,7 +24,7 @@ const WANTED: [Wanted; 5] = [
     (true, true, true),
 ];
 /// The references that the question of a door loads at most.
-const MOST_LOADS: u8 = 5;
+const MAX_LOADS: u8 = 5;
 const STATIC: u16 = 0x0008;
 
 /// Reads `bytes` as a class, inserts all that the agent inserts, and checks what callers rely on.
@@ -111,7 +111,7 @@ fn check_inserted(class: &ClassFile<'_>) {
 
 fn question(method: &Method<'_>, code: &Code<'_>) -> Result<MethodEdit, RewriteError> {
     let loads = match method.access_flags() & STATIC {
-        0 => MOST_LOADS.min(code.len_bytes() as u8 % 8),
+        0 => MAX_LOADS.min(code.len_bytes() as u8 % 8),
         _ => 0,
     };
     let ask = (0..loads).fold(Snippet::new(), Snippet::load_reference);

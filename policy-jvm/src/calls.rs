@@ -11,7 +11,7 @@ use crate::kinds::{Class, JavaClass, JavaType};
 use crate::refs::{Global, Handle, Local, Ref};
 
 /// The most arguments of a call.
-const MOST_ARGUMENTS: usize = 8;
+const MAX_ARGUMENTS: usize = 8;
 
 /// An argument, or a value for a field.
 #[derive(Clone, Copy)]
@@ -103,8 +103,8 @@ impl Declared {
     }
 
     /// The arguments in the VM's form; `None` if they do not match the declaration.
-    fn arguments(&self, values: &[Value<'_>]) -> Option<[sys::jvalue; MOST_ARGUMENTS]> {
-        let mut raw = [sys::jvalue { j: 0 }; MOST_ARGUMENTS];
+    fn arguments(&self, values: &[Value<'_>]) -> Option<[sys::jvalue; MAX_ARGUMENTS]> {
+        let mut raw = [sys::jvalue { j: 0 }; MAX_ARGUMENTS];
         let mut rest = self.parameters.as_str();
         for (index, value) in values.iter().enumerate() {
             rest = value.first_of(rest)?;

@@ -9,11 +9,11 @@ use crate::kinds::{Anything, Class, Thread};
 use crate::refs::{Handle, Local, Ref};
 
 /// Frames of a stack that are looked through for a method.
-const MOST_FRAMES: i32 = 512;
+const MAX_FRAMES: i32 = 512;
 /// Threads that are looked at.
-const MOST_THREADS: usize = 20_000;
+const MAX_THREADS: usize = 20_000;
 /// Super classes and interfaces of one class that are looked at.
-const MOST_SUPERS: usize = 256;
+const MAX_SUPERS: usize = 256;
 
 /// A field as heap walks count them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl JvmTi {
         self.add_interfaces(jni, class, &mut interfaces);
         let mut next = class.super_class();
         while let Some(above) = next
-            && supers.len() < MOST_SUPERS
+            && supers.len() < MAX_SUPERS
         {
             self.add_interfaces(jni, &above, &mut interfaces);
             next = above.super_class();
@@ -75,7 +75,7 @@ impl JvmTi {
                 continue;
             };
             let is_known = found.iter().any(|known| known.is_same(&interface));
-            if is_known || found.len() >= MOST_SUPERS {
+            if is_known || found.len() >= MAX_SUPERS {
                 continue;
             }
             let at = found.len();
@@ -112,7 +112,7 @@ impl JvmTi {
                 // SAFETY: JVM TI returns fresh local references of this thread, to threads.
                 .filter_map(|thread| unsafe { Local::adopt(jni, thread) })
                 .collect();
-            for thread in threads.into_iter().take(MOST_THREADS) {
+            for thread in threads.into_iter().take(MAX_THREADS) {
                 // SAFETY: `thread` is a live reference to a thread. The references in the answer are local ones
                 // of this thread, which are adopted below.
                 let info = unsafe { self.wrapper().get_thread_info(thread.raw().0) };
@@ -153,7 +153,7 @@ impl JvmTi {
         // SAFETY: `thread` is a live reference to a thread.
         let frames = unsafe {
             self.wrapper()
-                .get_stack_trace(thread.raw().0, 0, MOST_FRAMES)
+                .get_stack_trace(thread.raw().0, 0, MAX_FRAMES)
         };
         let frames = frames.ok()?;
         if !frames.iter().any(|frame| frame.method == id) {

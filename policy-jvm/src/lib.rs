@@ -134,7 +134,7 @@ pub use natives::{NativeArgument, NativeMethod, NativeReturn};
 pub use refs::{Global, Handle, Local, Ref};
 pub use rewriting::ClassFiles;
 pub use threads::Vm;
-pub use values::{AnyArray, Element, InstanceField, MOST_TAGS, Primitive};
+pub use values::{AnyArray, Element, InstanceField, MAX_TAGS, Primitive};
 pub use vm_buffers::{BufferFields, Buffers, Refill};
 pub use vm_flags::{ChangedFlag, FlagChange, FlagKept};
 pub use weak::{Weak, WeakSlot};

@@ -11,13 +11,13 @@ impl<T> Ref<'_, T> {
     /// `java.lang.String`. Not on an allocating thread.
     pub fn text(&self) -> Option<String> {
         /// Longer names are cut, because tenants choose them.
-        const MOST_UNITS: i32 = 1024;
+        const MAX_UNITS: i32 = 1024;
         let jni = self.jni();
         let class = jni.boot_class("java/lang/String")?;
         if !self.is_a(&class) {
             return None;
         }
-        let length = call!(jni, GetStringLength, self.raw().0).clamp(0, MOST_UNITS);
+        let length = call!(jni, GetStringLength, self.raw().0).clamp(0, MAX_UNITS);
         let mut units = vec![0u16; length as usize];
         call!(
             jni,

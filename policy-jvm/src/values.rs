@@ -12,10 +12,10 @@ use crate::kinds::{Anything, Class, JavaString};
 use crate::refs::{Global, Handle, Local, Ref};
 
 /// Most tags of one call: the references stay far below the capacity of their frame.
-pub const MOST_TAGS: usize = 256;
+pub const MAX_TAGS: usize = 256;
 
 impl JvmTi {
-    /// Calls `look` with each live object that has one of these tags, of which at most [`MOST_TAGS`] are looked for,
+    /// Calls `look` with each live object that has one of these tags, of which at most [`MAX_TAGS`] are looked for,
     /// and returns how long the VM searched. Not on an allocating thread.
     ///
     /// The VM compares each of its tags with each of these, and holds the lock of its tags meanwhile: whoever tags
@@ -29,7 +29,7 @@ impl JvmTi {
         tags: &[i64],
         mut look: impl FnMut(&Jni, i64, &Ref<'_>),
     ) -> Result<Duration, JvmTiError> {
-        let tags = &tags[..tags.len().min(MOST_TAGS)];
+        let tags = &tags[..tags.len().min(MAX_TAGS)];
         if tags.is_empty() {
             return Ok(Duration::ZERO);
         }

@@ -18,7 +18,7 @@ const WORD_BYTES: u64 = 8;
 /// The words that are kept free at a buffer's end, at least: the header of an array.
 const LEAST_RESERVE_WORDS: u64 = 2;
 /// A thread's structure is at most this large.
-const MOST_THREAD_BYTES: usize = 16 << 10;
+const MAX_THREAD_BYTES: usize = 16 << 10;
 
 /// Where the fields are.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +90,7 @@ impl BufferFields {
             fields.waste,
             fields.desired,
         ];
-        match all.iter().all(|at| *at < 1024) && fields.buffer < MOST_THREAD_BYTES {
+        match all.iter().all(|at| *at < 1024) && fields.buffer < MAX_THREAD_BYTES {
             true => Ok(fields),
             false => Err(FlagKept::Unknown("a buffer's field is too far away")),
         }
@@ -108,7 +108,7 @@ impl BufferFields {
         let structure = usize::try_from(structure).ok().filter(|at| *at != 0)?;
         let environment = jni.thread_address().checked_sub(structure)?;
         let reserve = u64::try_from(read::<i32>(self.reserve)).unwrap_or(0);
-        (environment.is_multiple_of(8) && environment < MOST_THREAD_BYTES).then_some(Buffers {
+        (environment.is_multiple_of(8) && environment < MAX_THREAD_BYTES).then_some(Buffers {
             fields: self,
             environment,
             reserve_bytes: reserve.max(LEAST_RESERVE_WORDS) * WORD_BYTES,

@@ -6,7 +6,7 @@ use jni::objects::{JByteArray, JObject, JValue};
 use crate::env::Jni;
 
 /// Longer texts are cut.
-const MOST_BYTES: i32 = 256 * 1024;
+const MAX_BYTES: i32 = 256 * 1024;
 
 impl Jni {
     /// The text of an entry of a zip file; at most 256 KiB of it. `None` if there is none. Runs code of
@@ -51,7 +51,7 @@ fn entry_text(env: &mut JNIEnv<'_>, zip: &JObject<'_>, entry: &str) -> jni::erro
         )?
         .l()?;
     let bytes = env
-        .call_method(stream, "readNBytes", "(I)[B", &[JValue::Int(MOST_BYTES)])?
+        .call_method(stream, "readNBytes", "(I)[B", &[JValue::Int(MAX_BYTES)])?
         .l()?;
     let bytes = env.convert_byte_array(JByteArray::from(bytes))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

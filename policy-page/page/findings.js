@@ -7,7 +7,7 @@ import { amountText, bytesText, countText, durationText, nameText, rateText } fr
 /** A wait that `heapwarden doctor` mentions, in milliseconds. */
 const NOTICEABLE_MS = 2000;
 /** The largest standard error at a limit that is not remarked on. */
-const MOST_ERROR_SHARE = 0.1;
+const MAX_ERROR_SHARE = 0.1;
 
 /** The least memory left by undeployed versions that counts, in bytes. */
 const LEFT_BEHIND_BYTES = 1 << 20;
@@ -199,7 +199,7 @@ function ofLimits({ accounts, heap, sampling }) {
   for (const account of accounts) {
     const limit = account.limit_bytes || account.soft_limit_bytes;
     const error = Math.sqrt(sampling.interval_bytes * (limit ?? 0));
-    if (limit && error > MOST_ERROR_SHARE * limit) {
+    if (limit && error > MAX_ERROR_SHARE * limit) {
       found.push(declared("interval-too-coarse", account.name,
         `limit ${bytesText(limit)}, standard error there ${bytesText(Math.round(error))}, interval ${bytesText(sampling.interval_bytes)}`));
     }

@@ -7,7 +7,7 @@ import { read, readFile } from "./source.js";
 import { DataTable } from "./table.js";
 
 /** Most snapshots that the page keeps. */
-const MOST_KEPT = 8;
+const MAX_KEPT = 8;
 
 const keptSnapshots = new Map();
 
@@ -27,7 +27,7 @@ function keep(source, key, document) {
   const kept = keptOf(source);
   kept.delete(key);
   kept.set(key, document);
-  while (kept.size > MOST_KEPT) {
+  while (kept.size > MAX_KEPT) {
     kept.delete(kept.keys().next().value);
   }
 }

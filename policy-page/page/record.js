@@ -1,11 +1,11 @@
 // The accounts as the page has seen them since it was opened, and as the agent remembers them of its last hour.
 
 /** Most points that are kept; beyond it every second one of the older half goes. */
-const MOST_POINTS = 1200;
+const MAX_POINTS = 1200;
 /** Most accounts of a point that is not one of the latest: so many by live bytes, and so many that were refused. */
-const MOST_ACCOUNTS = 60;
+const MAX_ACCOUNTS = 60;
 /** Most changes that are told. */
-const MOST_EVENTS = 50;
+const MAX_EVENTS = 50;
 /** The shortest time over which a rate is taken, in milliseconds. */
 const SHORTEST_RATE_MS = 900;
 
@@ -108,7 +108,7 @@ export class Recording {
   events() {
     const events = [];
     const points = this.all();
-    for (let at = points.length - 1; at > 0 && events.length < MOST_EVENTS; at -= 1) {
+    for (let at = points.length - 1; at > 0 && events.length < MAX_EVENTS; at -= 1) {
       const [before, after] = [points[at - 1], points[at]];
       for (const [name, account] of after.accounts) {
         const earlier = before.accounts.get(name);
@@ -120,18 +120,18 @@ export class Recording {
         }
       }
     }
-    return events.slice(0, MOST_EVENTS);
+    return events.slice(0, MAX_EVENTS);
   }
 }
 
 /** Leaves a point its largest accounts, and those that were refused. */
 function slimDown(one) {
-  if (one === undefined || one.accounts.size <= 2 * MOST_ACCOUNTS) {
+  if (one === undefined || one.accounts.size <= 2 * MAX_ACCOUNTS) {
     return;
   }
   const all = [...one.accounts.values()].sort((a, b) => b.live_bytes - a.live_bytes);
-  const others = all.splice(MOST_ACCOUNTS).filter((account) => COUNTS.some(([key]) => account[key] > 0));
-  one.accounts = new Map([...all, ...others.slice(0, MOST_ACCOUNTS)].map((account) => [account.name, account]));
+  const others = all.splice(MAX_ACCOUNTS).filter((account) => COUNTS.some(([key]) => account[key] > 0));
+  one.accounts = new Map([...all, ...others.slice(0, MAX_ACCOUNTS)].map((account) => [account.name, account]));
 }
 
 /** The sum of an object of counts; null where there is none. */
@@ -140,7 +140,7 @@ export function total(counts) {
 }
 
 function thin(points) {
-  if (points.length > MOST_POINTS) {
+  if (points.length > MAX_POINTS) {
     const half = points.length >> 1;
     const older = points.splice(0, half).filter((_, at) => at % 2 === 0);
     points.unshift(...older);

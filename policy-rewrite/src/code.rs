@@ -8,7 +8,7 @@ use crate::input::Input;
 use crate::instructions::Instruction;
 
 /// The most bytes that the code of a method may have: one less than 2 to the 16.
-pub(crate) const MOST_CODE_BYTES: usize = 65_535;
+pub(crate) const MAX_CODE_BYTES: usize = 65_535;
 
 /// The code of one method, read and understood: each jump, range and table names instructions.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl<'a> Code<'a> {
         let max_stack = input.u2()?;
         let max_locals = input.u2()?;
         let length = input.u4()? as usize;
-        if length == 0 || length > MOST_CODE_BYTES {
+        if length == 0 || length > MAX_CODE_BYTES {
             return Err(RewriteError::Form("the length of a method's code"));
         }
         let bytecode = input.take(length)?;

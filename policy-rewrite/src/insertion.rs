@@ -12,7 +12,7 @@ use crate::instructions::{
 };
 use crate::pool::AppendedConstants;
 use crate::snippet::Snippet;
-use crate::tally::{MOST_STACK, Tally};
+use crate::tally::{MAX_STACK, Tally};
 
 /// The code to insert into one method. Several snippets at one place stand in the order in which they were given.
 #[derive(Debug, Clone, Default)]
@@ -164,7 +164,7 @@ impl MethodEdit {
             }
             // The numbers lie on all that is there at a return, or on an exception.
             let counts = self.brackets.iter().any(|one| one.counts_instructions);
-            let numbers = if counts { 1 + MOST_STACK } else { 2 };
+            let numbers = if counts { 1 + MAX_STACK } else { 2 };
             let beneath = code.max_stack.checked_add(most.max(numbers));
             let beneath = beneath.ok_or(RewriteError::Full("the operand stack"))?;
             assembled.max_stack = max_stack.max(beneath);

@@ -13,13 +13,13 @@ use crate::class_file::FIRST_WITH_FRAMES;
 use crate::code::{Code, Handler};
 use crate::input::Input;
 use crate::instructions::{Shape, padding};
-use crate::rewriter::{MOST_FRAME_BYTES, MOST_FRAME_BYTES_BY_BYTE};
+use crate::rewriter::{MAX_FRAME_BYTES, MAX_FRAME_BYTES_BY_BYTE};
 use crate::{ClassFile, Instruction, Method, MethodEdit, RewriteError, Rewriter, Snippet};
 
 /// How often a byte of a class file may be there again in the rewritten one, stack maps aside: the shortest
 /// instruction is a return, before which two brackets end, and a block is counted.
-const MOST_GROWTH: usize = 60;
-const MOST_REASON_BYTES: usize = 1_000;
+const MAX_GROWTH: usize = 60;
+const MAX_REASON_BYTES: usize = 1_000;
 
 /// A reason is one line of bounded length.
 ///
@@ -27,7 +27,7 @@ const MOST_REASON_BYTES: usize = 1_000;
 /// If it is not, which is a bug of this crate. So all functions of this module.
 pub fn check_reason(why: &RewriteError) {
     let told = why.to_string();
-    assert!(!told.is_empty() && told.len() <= MOST_REASON_BYTES);
+    assert!(!told.is_empty() && told.len() <= MAX_REASON_BYTES);
     assert!(!told.contains(char::is_control), "{told:?}");
 }
 
@@ -74,7 +74,7 @@ pub fn check_unchanged(class: &ClassFile<'_>) {
 pub fn check_rewritten(before: &ClassFile<'_>, after: &[u8]) {
     let new = ClassFile::parse(after).expect("what was written is read again");
     let old_bytes = before.bytes;
-    let most = MOST_FRAME_BYTES + (MOST_GROWTH + MOST_FRAME_BYTES_BY_BYTE) * old_bytes.len();
+    let most = MAX_FRAME_BYTES + (MAX_GROWTH + MAX_FRAME_BYTES_BY_BYTE) * old_bytes.len();
     assert!(after.len() <= most, "{} bytes", after.len());
     let (old_pool, new_pool) = (before.pool_range.clone(), new.pool_range.clone());
     assert!(old_bytes[..old_pool.start] == after[..new_pool.start]);

@@ -8,7 +8,7 @@
 //! One pass is enough: the length of an instruction depends on its own place alone (the padding of a
 //! switch), never on the place of a later one, because no jump is made longer.
 
-use crate::code::{Code, MOST_CODE_BYTES};
+use crate::code::{Code, MAX_CODE_BYTES};
 use crate::error::RewriteError;
 use crate::insertions::Insertions;
 use crate::instructions::{Instruction, Shape, padding};
@@ -33,7 +33,7 @@ impl<'c> Relocation<'c> {
     ) -> Result<Relocation<'c>, RewriteError> {
         let length = code.bytecode.len();
         let (mut starts, mut instructions) = (vec![0; length + 1], vec![0; length + 1]);
-        let fits = |position: usize| match position <= MOST_CODE_BYTES {
+        let fits = |position: usize| match position <= MAX_CODE_BYTES {
             true => Ok(position as u16),
             false => Err(RewriteError::MethodTooLong),
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::class_file::{ClassFile, FIRST_WITH_FRAMES, Method};
-use crate::code::{Code, MOST_CODE_BYTES};
+use crate::code::{Code, MAX_CODE_BYTES};
 use crate::error::RewriteError;
 use crate::escape;
 use crate::input::Output;
@@ -15,8 +15,8 @@ use crate::stack_map::{self, NewFrames};
 
 /// The most bytes of stack maps that are written in full for one class, and more for each byte of its class file. A
 /// frame in full names all local variables of its method, of which a few bytes may announce 65,535.
-pub(crate) const MOST_FRAME_BYTES: usize = 1 << 20;
-pub(crate) const MOST_FRAME_BYTES_BY_BYTE: usize = 16;
+pub(crate) const MAX_FRAME_BYTES: usize = 1 << 20;
+pub(crate) const MAX_FRAME_BYTES_BY_BYTE: usize = 16;
 
 /// Gathers the edits of one class's methods and writes the class.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl<'c, 'a> Rewriter<'c, 'a> {
             class,
             constants: AppendedConstants::after(class.pool()),
             codes: BTreeMap::new(),
-            frame_bytes_left: MOST_FRAME_BYTES + MOST_FRAME_BYTES_BY_BYTE * class.bytes.len(),
+            frame_bytes_left: MAX_FRAME_BYTES + MAX_FRAME_BYTES_BY_BYTE * class.bytes.len(),
         }
     }
 
@@ -161,7 +161,7 @@ impl<'c, 'a> Rewriter<'c, 'a> {
             attributes.push((name, map));
         }
         let length_with_escapes = moved.length + handlers.len() * escape.len();
-        if length_with_escapes > MOST_CODE_BYTES {
+        if length_with_escapes > MAX_CODE_BYTES {
             return Err(RewriteError::MethodTooLong);
         }
         let mut body = Vec::new();

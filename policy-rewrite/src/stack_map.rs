@@ -11,7 +11,7 @@ use crate::relocation::Relocation;
 
 const WHAT: &str = "a stack map";
 /// The most slots that the arguments of a method have (§4.3.3).
-const MOST_ARGUMENTS: usize = 255;
+const MAX_ARGUMENTS: usize = 255;
 const SAME: u8 = 63;
 const SAME_WITH_ITEM: u8 = 127;
 const SAME_WITH_ITEM_EXTENDED: u8 = 247;
@@ -139,7 +139,7 @@ pub(crate) fn first_locals(
         .strip_prefix(b"(")
         .ok_or(wrong.clone())?;
     while !rest.starts_with(b")") {
-        if locals.len() > MOST_ARGUMENTS {
+        if locals.len() > MAX_ARGUMENTS {
             return Err(wrong);
         }
         let dimensions = rest.iter().take_while(|byte| **byte == b'[').count();

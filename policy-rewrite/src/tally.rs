@@ -17,7 +17,7 @@ use crate::pool::AppendedConstants;
 use crate::snippet::Snippet;
 
 /// The slots of the operand stack that [`Tally::push`] and [`Tally::count`] need at most, beside one more number.
-pub(crate) const MOST_STACK: u16 = 5;
+pub(crate) const MAX_STACK: u16 = 5;
 
 /// See the module.
 #[derive(Debug)]

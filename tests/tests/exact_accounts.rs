@@ -21,7 +21,7 @@ const SOON: Duration = command::PATIENCE;
 /// Counts are gathered more often than this.
 const GATHERED: Duration = Duration::from_millis(1_000);
 /// How often an order is repeated at the most.
-const MOST_ORDERS: u32 = 6;
+const MAX_ORDERS: u32 = 6;
 /// Flags that have the compiler make every object: one that it removes is counted, and never made.
 const AS_WRITTEN: [&str; 3] = [
     "-XX:-EliminateAllocations",
@@ -141,7 +141,7 @@ fn truths(answer: &[String]) -> BTreeMap<String, Vec<u64>> {
 fn assert_exact(vm: &Vm, jvm: &mut Jvm, order: &str, accounts: &[&str]) {
     let mut wrong: Vec<&str> = accounts.to_vec();
     let mut told = String::new();
-    for _ in 0..MOST_ORDERS {
+    for _ in 0..MAX_ORDERS {
         let before = rested(jvm);
         let truth = truths(&jvm.ask(order));
         let after = rested(jvm);
@@ -446,7 +446,7 @@ fn both(jvm: &Jvm, account: &str) -> [(u64, u64); 2] {
 fn assert_agree(vm: &Vm, jvm: &mut Jvm, order: &str, accounts: &[(&str, u64)]) {
     let mut wrong = accounts.to_vec();
     let mut told = String::new();
-    for _ in 0..MOST_ORDERS {
+    for _ in 0..MAX_ORDERS {
         let read = |jvm: &Jvm| {
             std::thread::sleep(2 * GATHERED);
             let of = |(account, _): &(&str, u64)| both(jvm, account);
@@ -511,7 +511,7 @@ fn every_way_of_allocating_is_counted_by_class() {
         let mut jvm = ways(vm, true).heap("1g").policy(&policy).start();
         jvm.ask("warm 300");
         let (mut told, mut right) = (String::new(), BTreeSet::new());
-        for _ in 0..MOST_ORDERS {
+        for _ in 0..MAX_ORDERS {
             std::thread::sleep(2 * GATHERED);
             let before = of_classes(&jvm, &WAYS);
             jvm.ask("run 200");

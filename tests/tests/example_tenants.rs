@@ -21,7 +21,7 @@ const LETTING_GO: u32 = 20;
 const ROUNDS_HELD: u32 = 64;
 /// MiB that the hostile tenant takes before the verdict: twice its limit. More would fill the heap if
 /// a busy machine is late with it.
-const MOST_MIB: u32 = 64;
+const MAX_MIB: u32 = 64;
 /// Longest that the plain host may take on a busy machine; it takes seconds.
 const HOST_LIMIT: Duration = Duration::from_secs(480);
 
@@ -269,7 +269,7 @@ fn assert_hostile(server: &Server) {
     for path in ["/basket", "/basket/elsewhere"] {
         let refused = command::poll(PATIENCE, || {
             neighbours();
-            if taken_mib >= MOST_MIB && !server.accounts().is_in_state("shop/initech", "over") {
+            if taken_mib >= MAX_MIB && !server.accounts().is_in_state("shop/initech", "over") {
                 return None;
             }
             taken_mib += 1;

@@ -483,7 +483,7 @@ limit = "8MiB"
 work = ["victim.ServiceHost#main"]
 throw = "exception"
 "#;
-    const MOST_GROWN: u32 = 64;
+    const MAX_GROWN: u32 = 64;
     const LEAST_READ: usize = 4;
     let vm = every_jdk_with(Collector::G1).pop().expect("never empty");
     let mut jvm = victim(&vm, "victim.ServiceHost")
@@ -515,7 +515,7 @@ throw = "exception"
         let refused = command::poll(PATIENCE, || {
             // A megabyte each time: more would fill the heap if a busy machine is late with the
             // verdict.
-            if grown < MOST_GROWN || jvm.accounts().is_in_state("svc-a", "over") {
+            if grown < MAX_GROWN || jvm.accounts().is_in_state("svc-a", "over") {
                 jvm.ask("grow svc-a 10000 100");
                 grown += 1;
             }

@@ -11,7 +11,7 @@ public final class Held implements LongFunction<Object> {
 
     /** The number of objects that are looked for: a few arrays, large enough that some are sampled. */
     private static final int MARKED = 40;
-    private static final int MOST_MARKED_LENGTH = 100_000;
+    private static final int MAX_MARKED_LENGTH = 100_000;
 
     /** They are a sixteenth of the bytes at the most. */
     private static final int REFERENCE_BYTES = 4;
@@ -48,7 +48,7 @@ public final class Held implements LongFunction<Object> {
             held[list] = last;
         }
         long length = bytes / 16 / MARKED / REFERENCE_BYTES;
-        int markedLength = (int) Math.min(MOST_MARKED_LENGTH, length);
+        int markedLength = (int) Math.min(MAX_MARKED_LENGTH, length);
         marked = new Marked[MARKED][markedLength];
         return new Given[MARKED / 4][markedLength];
     }

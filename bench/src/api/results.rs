@@ -21,9 +21,9 @@ const NO_GARBAGE: [&str; 3] = [ENTER_AND_CLOSE, "sameNameAroundWork", "runAround
 /// The benchmarks of a request at a door: while no account is shut, and while another account is.
 const AT_DOORS: [&str; 2] = ["requestAtOpenDoor", "requestWhileAnotherDoorIsShut"];
 /// The most that it is to take.
-const MOST_AT_DOOR_NS: f64 = 100.0;
+const MAX_AT_DOOR_NS: f64 = 100.0;
 /// Largest ratio of it to the baseline that the project aims at.
-const MOST_RATIO: f64 = 2.0;
+const MAX_RATIO: f64 = 2.0;
 /// Bytes that round to none: JMH spreads its own few objects over the operations.
 const NO_BYTES: f64 = 0.5;
 
@@ -146,11 +146,11 @@ impl Results {
             let (low, high) = range(&row.ratios);
             verdicts.push(Verdict::new(
                 format!(
-                    "{}: to enter and close takes at most {MOST_RATIO} times a thread-local's set \
+                    "{}: to enter and close takes at most {MAX_RATIO} times a thread-local's set \
                      and remove",
                     row.jdk
                 ),
-                row.ratio() <= MOST_RATIO,
+                row.ratio() <= MAX_RATIO,
                 format!("{:.2} times ({low:.2}-{high:.2})", row.ratio()),
             ));
             verdicts.push(Verdict::new(
@@ -158,17 +158,17 @@ impl Results {
                     "{}: the same against a value set and then null, the entry left",
                     row.jdk
                 ),
-                row.bare_ratio() <= MOST_RATIO,
+                row.bare_ratio() <= MAX_RATIO,
                 format!("{:.2} times", row.bare_ratio()),
             ));
         }
         for row in with_agent().filter(|row| AT_DOORS.contains(&row.benchmark.as_str())) {
             verdicts.push(Verdict::new(
                 format!(
-                    "{}: {} takes less than {MOST_AT_DOOR_NS} ns and allocates nothing",
+                    "{}: {} takes less than {MAX_AT_DOOR_NS} ns and allocates nothing",
                     row.jdk, row.benchmark
                 ),
-                median(&row.ns) < MOST_AT_DOOR_NS && row.most_allocated_bytes() < NO_BYTES,
+                median(&row.ns) < MAX_AT_DOOR_NS && row.most_allocated_bytes() < NO_BYTES,
                 format!(
                     "{:.1} ns, {:.1} bytes",
                     median(&row.ns),

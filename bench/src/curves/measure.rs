@@ -39,7 +39,7 @@ const DEFAULT_INTERVAL_BYTES: f64 = 65_536.0;
 const LEAST_CHARGED: f64 = 0.8;
 const LEAST_ALIVE: f64 = 0.9;
 /// Part of the samples that may be dropped.
-const MOST_DROPPED: f64 = 0.01;
+const MAX_DROPPED: f64 = 0.01;
 
 /// The figures of one run: the program's, the agent's, and those from the JVM's log.
 #[derive(Default)]
@@ -218,7 +218,7 @@ fn check(listener: &Listener, amount: &Amount) -> Result<()> {
     );
     let (samples, dropped) = (metrics.sum(SAMPLES)?, metrics.sum(DROPPED)?);
     ensure!(
-        dropped <= MOST_DROPPED * samples,
+        dropped <= MAX_DROPPED * samples,
         "{dropped} of {samples} samples were dropped: this is no measurement"
     );
     Ok(())

@@ -36,7 +36,7 @@ use settings::Setting;
 /// Rounds by default: as many as forty minutes hold.
 const PAIRS: u32 = 5;
 /// After so many failures a point is run with that setting no more: each may have cost a long wait.
-const MOST_FAILURES: usize = 2;
+const MAX_FAILURES: usize = 2;
 
 /// How it is run.
 #[derive(Args)]
@@ -163,7 +163,7 @@ fn attempt(
     pair: u32,
     runs: &mut Runs,
 ) {
-    if runs.failures_of(&point.name(), &setting.name) >= MOST_FAILURES {
+    if runs.failures_of(&point.name(), &setting.name) >= MAX_FAILURES {
         return;
     }
     let measured = measure::measure(rig, point, setting, operations, pair);

@@ -10,12 +10,12 @@ use crate::stats::{median, range};
 use crate::verdicts::Verdict;
 
 /// Largest ratio to the bare calls that the project aims at.
-pub(crate) const MOST_RATIO: f64 = 1.2;
+pub(crate) const MAX_RATIO: f64 = 1.2;
 /// Most bytes of the agent's own for each tracked sample.
-pub(crate) const MOST_BYTES: f64 = 64.0;
+pub(crate) const MAX_BYTES: f64 = 64.0;
 /// A figure that moves by less between the fewest and the most accounts does not grow: repeated
 /// runs of one case on a quiet machine differ by about as much.
-pub(crate) const MOST_GROWTH: f64 = 1.1;
+pub(crate) const MAX_GROWTH: f64 = 1.1;
 
 /// A whole run of the benchmark.
 #[derive(Debug, Serialize)]
@@ -187,10 +187,10 @@ impl Results {
             .map(|row| (row.pairs.ratio(), row.depth_frames))
             .collect();
         let (worst, depth) = ratios.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let met = ratios.iter().filter(|(r, _)| *r <= MOST_RATIO).count();
+        let met = ratios.iter().filter(|(r, _)| *r <= MAX_RATIO).count();
         Some(Verdict::new(
-            format!("{policy}, {cache}: at most {MOST_RATIO} times the bare calls"),
-            worst <= MOST_RATIO,
+            format!("{policy}, {cache}: at most {MAX_RATIO} times the bare calls"),
+            worst <= MAX_RATIO,
             format!(
                 "{met} of {} depths meet it; the worst is {worst:.2} at {depth} frames",
                 ratios.len()
@@ -205,8 +205,8 @@ impl Results {
     fn memory_verdict(&self) -> Option<Verdict> {
         let worst = self.ledgers().into_iter().reduce(f64::max)?;
         Some(Verdict::new(
-            format!("at most {MOST_BYTES} bytes of ours for each tracked sample"),
-            worst <= MOST_BYTES,
+            format!("at most {MAX_BYTES} bytes of ours for each tracked sample"),
+            worst <= MAX_BYTES,
             format!("{worst:.1} bytes"),
         ))
     }
@@ -225,7 +225,7 @@ impl Results {
                 "{kind}: no dearer with {} than with {}",
                 last.accounts, first.accounts
             ),
-            ours <= MOST_GROWTH || ours / bare <= MOST_GROWTH,
+            ours <= MAX_GROWTH || ours / bare <= MAX_GROWTH,
             format!("{ours:.2} times the time; the bare calls {bare:.2} times"),
         ))
     }
@@ -235,7 +235,7 @@ impl Results {
         let (first, last) = (ledgers.first()?, ledgers.last()?);
         Some(Verdict::new(
             "no more bytes for each sample with more accounts".to_owned(),
-            last / first <= MOST_GROWTH,
+            last / first <= MAX_GROWTH,
             format!("{first:.1} and {last:.1} bytes"),
         ))
     }

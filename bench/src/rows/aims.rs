@@ -7,20 +7,20 @@ use crate::bootstrap::{Estimate, plain, shares};
 use crate::verdicts::{Outcome, Verdict};
 
 /// Over the rows, and in any row: time with the agent as it comes, to plain.
-const MOST_TIME: f64 = 1.01;
-const MOST_ROW_TIME: f64 = 1.03;
+const MAX_TIME: f64 = 1.01;
+const MAX_ROW_TIME: f64 = 1.03;
 /// Throughput of the order system with four warehouses, to plain.
 const LEAST_THROUGHPUT: f64 = 0.98;
 /// Peak memory to plain.
-const MOST_MEMORY: f64 = 1.02;
+const MAX_MEMORY: f64 = 1.02;
 /// Longest pause, more than plain's.
-const MOST_PAUSE_MS: f64 = 2.0;
+const MAX_PAUSE_MS: f64 = 2.0;
 /// Part of ASGMemProf's factor that exact mode may take.
 const PART_OF_ASGMEMPROF: f64 = 1.0 / 3.0;
 /// Share of samples that may be dropped in exact mode for its cost to be that of charging all.
-const MOST_DROPPED: f64 = 0.01;
+const MAX_DROPPED: f64 = 0.01;
 /// How far what the agent reports of itself may be from what is measured, of plain's CPU time.
-const MOST_UNREPORTED: f64 = 0.01;
+const MAX_UNREPORTED: f64 = 0.01;
 /// Of fewer pairs the intervals are not shown to hold ([`crate::bootstrap`]).
 const FEWEST_PAIRS: usize = 3;
 
@@ -51,16 +51,16 @@ fn against_plain(ours: &Comparison) -> Vec<Verdict> {
     let all = &ours.over_rows;
     let mut verdicts = vec![
         over_rows(
-            format!("time over the rows at most {MOST_TIME} of plain"),
+            format!("time over the rows at most {MAX_TIME} of plain"),
             all.time,
-            MOST_TIME,
+            MAX_TIME,
             ours,
         ),
         each_row(
-            format!("no row over {MOST_ROW_TIME} in time"),
+            format!("no row over {MAX_ROW_TIME} in time"),
             ours,
             |figures| figures.time,
-            |_| MOST_ROW_TIME,
+            |_| MAX_ROW_TIME,
         ),
     ];
     let jbb = ours.rows.iter().find(|row| row.row == JBB);
@@ -81,25 +81,25 @@ fn against_plain(ours: &Comparison) -> Vec<Verdict> {
         });
     }
     verdicts.push(over_rows(
-        format!("peak memory over the rows at most {MOST_MEMORY} of plain"),
+        format!("peak memory over the rows at most {MAX_MEMORY} of plain"),
         all.peak_memory,
-        MOST_MEMORY,
+        MAX_MEMORY,
         ours,
     ));
     verdicts.push(each_row(
-        format!("in no row the longest pause longer by more than {MOST_PAUSE_MS} ms"),
+        format!("in no row the longest pause longer by more than {MAX_PAUSE_MS} ms"),
         ours,
         |figures| figures.longest_pause_ms,
-        |_| MOST_PAUSE_MS,
+        |_| MAX_PAUSE_MS,
     ));
     verdicts.push(Verdict {
         aim: format!(
             "the CPU time that the agent reports of itself within {:.0} % of plain's of what is measured",
-            MOST_UNREPORTED * 100.0
+            MAX_UNREPORTED * 100.0
         ),
         outcome: Outcome::of_all([
-            at_most(all.unreported_cpu, MOST_UNREPORTED),
-            at_most(all.unreported_cpu.map(negative), MOST_UNREPORTED),
+            at_most(all.unreported_cpu, MAX_UNREPORTED),
+            at_most(all.unreported_cpu.map(negative), MAX_UNREPORTED),
         ]),
         measured: format!(
             "{} reported, {} beyond it",
@@ -161,7 +161,7 @@ fn against_asgmemprof(exact: &Comparison) -> Verdict {
         .iter()
         .filter(|row| {
             let dropped = row.figures.dropped_share;
-            dropped.is_some_and(|share| share.value > MOST_DROPPED)
+            dropped.is_some_and(|share| share.value > MAX_DROPPED)
         })
         .map(|row| row.row.as_str())
         .collect();

@@ -35,7 +35,7 @@ use runs::{Failure, Runs};
 use settings::{Chosen, Setting};
 
 /// After so many failures a row is run with that setting no more: each may have cost a long wait.
-const MOST_FAILURES: usize = 2;
+const MAX_FAILURES: usize = 2;
 /// Characters that are kept of an error; a JVM may have a lot to say.
 const LONGEST_ERROR: usize = 2_000;
 
@@ -229,7 +229,7 @@ fn measured(options: &Options, earlier: Option<Runs>) -> Result<Runs> {
 /// A run with each setting, or their failures.
 fn attempt(rig: &Rig, row: &Row, settings: &[Setting], pair: u32, runs: &mut Runs) {
     let mut settings = settings.to_vec();
-    settings.retain(|setting| runs.failures_of(row.name, *setting) < MOST_FAILURES);
+    settings.retain(|setting| runs.failures_of(row.name, *setting) < MAX_FAILURES);
     for (setting, measured) in measure::measure(rig, row, &settings, pair) {
         let Err(error) = measured.and_then(|run| runs.add(run)) else {
             continue;

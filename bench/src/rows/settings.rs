@@ -109,7 +109,7 @@ const PACKAGES: [(&str, &str); 20] = [
 
 /// Records for exact mode: a heap of 1 GiB that waits for a collection holds more objects than the
 /// agent has records for by default, and those beyond would not be charged.
-const MOST_TRACKED: u32 = 16_000_000;
+const MAX_TRACKED: u32 = 16_000_000;
 
 /// A limit that no workload gets near in its heap.
 const LIMIT: &str = "90%";
@@ -176,7 +176,7 @@ impl Setting {
             Setting::Interval64 => interval("64KiB"),
             Setting::Interval16 => interval("16KiB"),
             Setting::Exact => Some(format!(
-                "[sampling]\ninterval = \"exact\"\nmax-tracked = {MOST_TRACKED}\n"
+                "[sampling]\ninterval = \"exact\"\nmax-tracked = {MAX_TRACKED}\n"
             )),
             Setting::ExactAccounts => Some(format!(
                 "[exact]\naccounts = true\n{}",

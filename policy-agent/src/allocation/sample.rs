@@ -179,11 +179,11 @@ fn routed(ground: &Ground, event: &SampledAllocation<'_>, payer: PurseId) -> Pur
 /// objects. To fill it with garbage takes well under a millisecond.
 pub(crate) fn use_up_blind_buffer(jni: &Jni) {
     /// The most garbage that is worth it, as part of a young generation.
-    const MOST_BYTES: usize = 8 << 20;
+    const MAX_BYTES: usize = 8 << 20;
     const PIECE_BYTES: usize = 8 << 10;
     let Some(_latch) = Latch::enter() else { return };
     let before = guard::turned_away();
-    for _ in 0..MOST_BYTES / PIECE_BYTES {
+    for _ in 0..MAX_BYTES / PIECE_BYTES {
         if guard::turned_away() != before || !jni.allocate_bytes(PIECE_BYTES) {
             break;
         }

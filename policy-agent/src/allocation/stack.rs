@@ -12,12 +12,12 @@ use crate::identity::loaders::LoaderOwner;
 use crate::ledger::PurseId;
 
 use super::recognizer::Recognizer;
-use crate::jvm::stack_walk::{MOST_IN_A_BATCH, StackWalk};
+use crate::jvm::stack_walk::{MAX_IN_A_BATCH, StackWalk};
 
 /// Frames fetched in one batch. Each fetch walks from the top again, so a batch is a multiple of the one
 /// before. A thread begins with the smaller of the batches that its last two samples needed: a sample
 /// that needs one frame fetches one, and a stack that must be walked to its bottom is walked once.
-const BATCHES: [usize; 5] = [1, 4, 16, 64, MOST_IN_A_BATCH];
+const BATCHES: [usize; 5] = [1, 4, 16, 64, MAX_IN_A_BATCH];
 
 thread_local! {
     /// The batches that the last two samples of this thread needed.

@@ -17,13 +17,13 @@ use crate::enforce::throw_points::judge::{
     Around, Barrier, Frame, FrameOwner, MethodRule, Object, Unit, judge_frames,
 };
 use crate::enforce::throw_points::methods::{Judged, MethodKey, Table};
-use crate::identity::attribution::{Claim, MOST_FRAMES};
+use crate::identity::attribution::{Claim, MAX_FRAMES};
 use crate::identity::classes::{ClassId, Kind, Side};
 use crate::ledger::PurseId;
 
 use super::recognizer::Recognizer;
 use super::stack;
-use crate::jvm::stack_walk::{MOST_IN_A_BATCH, StackWalk};
+use crate::jvm::stack_walk::{MAX_IN_A_BATCH, StackWalk};
 
 /// Where an error may be thrown.
 #[derive(Clone, Copy)]
@@ -214,11 +214,11 @@ impl Iterator for Walk<'_, '_> {
     type Item = Frame;
 
     fn next(&mut self) -> Option<Frame> {
-        if self.depth >= MOST_FRAMES {
+        if self.depth >= MAX_FRAMES {
             self.too_deep = true;
             return None;
         }
-        let frame = self.stack.frame(self.depth, MOST_IN_A_BATCH)?;
+        let frame = self.stack.frame(self.depth, MAX_IN_A_BATCH)?;
         let frame = self.frame(frame);
         self.depth += 1;
         Some(frame)

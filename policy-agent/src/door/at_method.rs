@@ -26,9 +26,9 @@ use crate::jvm::error_figures::Figures;
 use crate::ledger::PurseId;
 
 /// Classes that wait for the loader thread. If there is no room, it looks through all classes.
-const MOST_PREPARED: usize = 64;
+const MAX_PREPARED: usize = 64;
 /// Frames that are searched for an outer door, and how many are fetched at a time.
-const MOST_FRAMES: usize = 1_024;
+const MAX_FRAMES: usize = 1_024;
 const BATCH: usize = 128;
 
 /// A door at the methods of one name in one class.
@@ -82,7 +82,7 @@ impl MethodDoors {
         MethodDoors {
             wanted: ArcSwap::default(),
             is_any_wanted: AtomicBool::new(false),
-            prepared: ArrayQueue::new(MOST_PREPARED),
+            prepared: ArrayQueue::new(MAX_PREPARED),
             missed: AtomicBool::new(false),
             table: ArcSwap::default(),
             of_servers: ArcSwap::default(),
@@ -248,7 +248,7 @@ impl MethodDoor {
             !self.packages.contains(&payer) && !ground.core.identity.scopes.is_live(payer);
         let mut frames = FrameBuffer::<BATCH>::new(jni);
         let mut is_asking = true;
-        for start in (0..MOST_FRAMES).step_by(BATCH) {
+        for start in (0..MAX_FRAMES).step_by(BATCH) {
             let fetched = frames.fetch(&ground.jvmti, start, BATCH).unwrap_or(0);
             for frame in (0..fetched).filter_map(|index| frames.frame(index)) {
                 let method = frame.method();

@@ -36,9 +36,9 @@ const GUARD_FILE: ClassFile = ClassFile::new(
 /// The class of the Java half that prepares a door.
 const DOORS: &str = "dev/heapwarden/agent/Doors";
 /// Classes that are tried, of those that are loaded at a time.
-const MOST_TRIED: usize = 64;
+const MAX_TRIED: usize = 64;
 /// Reasons that are told.
-const MOST_TOLD: usize = 16;
+const MAX_TOLD: usize = 16;
 
 /// See the module. The loader thread owns it.
 pub(crate) struct Fitter {
@@ -56,7 +56,7 @@ pub(crate) struct Fitter {
     fitted: Vec<(&'static Point, Inserted)>,
     watch: Watch,
     /// Why classes have no door, as the log has it.
-    told: Told<MOST_TOLD>,
+    told: Told<MAX_TOLD>,
     doors: Doors,
 }
 
@@ -169,7 +169,7 @@ impl Fitter {
                 return;
             };
             if let Some(point) = Point::of_class(&signature)
-                && self.tried.len() + found.len() < MOST_TRIED
+                && self.tried.len() + found.len() < MAX_TRIED
                 && !self.tried.iter().any(|tried| tried.refers_to(jni, class))
             {
                 match may_have_door(ground, jni, class) {

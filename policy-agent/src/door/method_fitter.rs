@@ -37,13 +37,13 @@ const JAVA_HALF: ClassFile = ClassFile::new(
 );
 
 /// Classes of one name that get doors, and classes in all: each loader may have one.
-const MOST_OF_A_NAME: usize = 64;
-const MOST_CLASSES: usize = 256;
+const MAX_OF_A_NAME: usize = 64;
+const MAX_CLASSES: usize = 256;
 /// Lines in the log about what has no door, and about what has one.
-const MOST_TOLD: usize = 32;
-const MOST_ANNOUNCED: usize = 64;
+const MAX_TOLD: usize = 32;
+const MAX_ANNOUNCED: usize = 64;
 /// How often doors are put in again that another agent has taken out.
-const MOST_RENEWALS: u32 = 8;
+const MAX_RENEWALS: u32 = 8;
 const LONGEST: Duration = Duration::MAX;
 
 /// The methods that a policy names, by the signature of their class.
@@ -74,9 +74,9 @@ pub(crate) struct MethodFitter {
     classes: Vec<Fitted>,
     next_number: i32,
     watch: Watch,
-    told: Told<MOST_TOLD>,
+    told: Told<MAX_TOLD>,
     /// Doors that the log has named.
-    announced: Told<MOST_ANNOUNCED>,
+    announced: Told<MAX_ANNOUNCED>,
 }
 
 impl MethodFitter {
@@ -203,7 +203,7 @@ impl MethodFitter {
         let mut found: Vec<Weak<Class>> = Vec::new();
         ground.jvmti.each_loaded_class(jni, |_, class| {
             let signature = ground.jvmti.signature_of(class);
-            if found.len() < MOST_CLASSES
+            if found.len() < MAX_CLASSES
                 && signature.is_ok_and(|signature| self.wanted.contains_key(&signature))
             {
                 found.extend(class.weak());
@@ -235,7 +235,7 @@ impl MethodFitter {
         }
         self.forget_unloaded(jni);
         let of_the_name = self.classes.iter().filter(|f| f.signature == signature);
-        if of_the_name.count() >= MOST_OF_A_NAME || self.classes.len() >= MOST_CLASSES {
+        if of_the_name.count() >= MAX_OF_A_NAME || self.classes.len() >= MAX_CLASSES {
             self.told.warn(&format!(
                 "more classes are called {} than get doors: calls of those that are left are not turned away",
                 java_name(&signature)
@@ -338,7 +338,7 @@ impl MethodFitter {
             }
             fitted.renewals += 1;
             let class = fitted.class.upgrade(jni);
-            let class = class.filter(|_| fitted.renewals <= MOST_RENEWALS);
+            let class = class.filter(|_| fitted.renewals <= MAX_RENEWALS);
             let renewed = class.filter(|class| rewrite(ground, jni, class, &fitted.doors).is_ok());
             let name = java_name(&fitted.signature);
             match renewed {

@@ -16,7 +16,7 @@ const SHORTEST: Duration = Duration::from_millis(250);
 
 /// How many looks may come soon after another, for one reason to look: the container's own loader has no name
 /// yet, which takes the loader thread some milliseconds.
-const MOST_SOON: u32 = 8;
+const MAX_SOON: u32 = 8;
 
 /// Whether a policy has an account that may get a door: a service with a limit that is enforced.
 pub(super) fn wants_doors(policy: &Policy) -> bool {
@@ -47,7 +47,7 @@ impl Schedule {
 
     /// A class was found that may get a door in a moment: the next look comes as soon as it may.
     pub(super) fn soon(&mut self) {
-        self.soon.0 = self.soon.1 < MOST_SOON;
+        self.soon.0 = self.soon.1 < MAX_SOON;
     }
 
     /// There is no reason any more.

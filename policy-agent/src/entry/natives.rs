@@ -42,7 +42,7 @@ const LONGEST_REFUND_WAIT: Duration = Duration::from_secs(60);
 /// The longest wait of a test for a reading: with many records readings are several seconds apart.
 const LONGEST_READING: Duration = Duration::from_secs(60);
 /// Classes returned at the most.
-const MOST_CLASSES: usize = 1_000;
+const MAX_CLASSES: usize = 1_000;
 
 /// Binds the methods to their class.
 pub(super) fn bind(jni: &Jni, class: &Ref<'_, Class>) -> Result<(), String> {
@@ -516,7 +516,7 @@ fn watch(_: &Jni, purse: i32, on: bool) {
 fn classes(jni: &Jni, purse: i32, most: i32) -> Option<Local<'_, Array<Anything>>> {
     let Agent { ground, api, .. } = Agent::get()?;
     let purse = purse_of(purse)?;
-    let most = usize::try_from(most).unwrap_or(0).min(MOST_CLASSES);
+    let most = usize::try_from(most).unwrap_or(0).min(MAX_CLASSES);
     let bridge = ground.bridge()?;
     let reading = api.reading_cache.ask(Duration::ZERO)?;
     let name = reading.name_of(purse)?;

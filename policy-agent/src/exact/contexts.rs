@@ -2,7 +2,7 @@
 //!
 //! Inserted code carries numbers of methods and types, which are given when a class is loaded. The exact thread has
 //! the counter tell what is new, and keeps the tree for the listener. Both tables are as bounded as the counter's:
-//! further methods and types share a number, and so do those with names longer than [`MOST_NAME_BYTES`].
+//! further methods and types share a number, and so do those with names longer than [`MAX_NAME_BYTES`].
 
 mod stacks;
 
@@ -36,7 +36,7 @@ const CLASSES: [ClassFile; 3] = [
 /// Numbers have 16 bits, and none is 0.
 const MOST: usize = (1 << 16) - 1;
 /// The longest name of a method or class that has a number of its own, its descriptor included.
-const MOST_NAME_BYTES: usize = 1_000;
+const MAX_NAME_BYTES: usize = 1_000;
 /// The name for all others.
 const OTHERS: &str = "(others)";
 /// The numbers of the counter's figures that are no reasons.
@@ -87,7 +87,7 @@ impl Default for Numbered {
 impl Numbered {
     fn number(&mut self, key: &[u8], code: Option<i32>, name: impl FnOnce() -> String) -> i32 {
         let others = self.first as i32;
-        if key.len() > MOST_NAME_BYTES {
+        if key.len() > MAX_NAME_BYTES {
             return others;
         }
         if let Some(number) = self.numbers.get(key) {
@@ -154,7 +154,7 @@ impl Contexts {
         let service = code.unwrap_or(-1).to_le_bytes();
         // Enough of each that the key of long ones is too long too.
         let [class_part, name_part, descriptor_part] =
-            [class, name, descriptor].map(|part| &part[..part.len().min(MOST_NAME_BYTES)]);
+            [class, name, descriptor].map(|part| &part[..part.len().min(MAX_NAME_BYTES)]);
         let key = [class_part, b".", name_part, descriptor_part, &service].concat();
         locked(&self.methods).number(&key, code, || names::method(class, name, descriptor))
     }

@@ -17,7 +17,7 @@ use crate::ledger::{LoaderTag, PurseId, Tag};
 /// As many as `HeapwardenCounter.CLASSES`.
 const MOST: usize = 1 << 16;
 /// Classes with longer names have no number: names are kept, and a class file can name many that nobody loads.
-const MOST_NAME_BYTES: usize = 1_000;
+const MAX_NAME_BYTES: usize = 1_000;
 
 /// A class loader, which is never taken for a later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -96,7 +96,7 @@ impl Numbers {
         if let Some((number, _)) = known {
             return Some(*number);
         }
-        if name.len() > MOST_NAME_BYTES {
+        if name.len() > MAX_NAME_BYTES {
             return None;
         }
         // Only the boot loader has these.

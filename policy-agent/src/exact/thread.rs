@@ -25,7 +25,7 @@ use super::setting::Setting;
 /// Between two sums.
 const EVERY: Duration = Duration::from_millis(500);
 /// Classes that the JVM loads anew in one operation, which stops the world.
-const MOST_AT_ONCE: usize = 256;
+const MAX_AT_ONCE: usize = 256;
 
 /// Defines the counter and gives it to all loaded classes.
 pub(super) fn begin(ground: &'static Ground, jni: &Jni) -> Result<Counter, String> {
@@ -132,7 +132,7 @@ fn switch(ground: &'static Ground, jni: &Jni, from: &Exact, to: &Exact) -> Resul
             }
         }
         jni.release(weak);
-        if classes.len() == MOST_AT_ONCE {
+        if classes.len() == MAX_AT_ONCE {
             count += retransform(ground, jni, &classes);
             classes.clear();
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use policy_core::instances::{Draw, Drawn};
-use policy_jvm::{Jni, MOST_TAGS};
+use policy_jvm::{Jni, MAX_TAGS};
 use policy_report::InstancesRequest;
 
 use super::layouts::{Readable, readable};
@@ -17,11 +17,11 @@ use crate::ledger::{LiveRecord, Tag};
 use crate::sampling::Charge;
 
 /// Objects that are drawn by lot for one answer, at the most.
-const MOST_DRAWN: usize = 2_000;
+const MAX_DRAWN: usize = 2_000;
 /// How long objects are looked for, for one answer.
-const MOST_TIME: Duration = Duration::from_secs(10);
+const MAX_TIME: Duration = Duration::from_secs(10);
 /// After a search that took longer, no other is begun, unless the command allows more.
-const MOST_SEARCH: Duration = Duration::from_millis(50);
+const MAX_SEARCH: Duration = Duration::from_millis(50);
 /// A search may take so long before fewer tags are looked for in the next one...
 const GOOD_SEARCH: Duration = Duration::from_millis(4);
 /// ... or twice as long as one for a single tag.
@@ -125,7 +125,7 @@ impl Found {
         let is_drawn = asked.equal || asked.wasted || asked.elements;
         let mut largest = Greatest::new(if asked.largest { rows } else { 0 });
         let mut oldest = Greatest::new(if asked.oldest { rows } else { 0 });
-        let mut draw = Draw::new(MOST_DRAWN);
+        let mut draw = Draw::new(MAX_DRAWN);
         let (mut sampled, mut live) = (0, Charge::default());
         ground.core.ledger.scan(|record| {
             // An object that no collection has looked at may be garbage.
@@ -185,8 +185,8 @@ pub(super) struct Limits {
 impl Limits {
     pub(super) fn of(max_pause_ms: Option<u64>) -> Limits {
         Limits {
-            search: max_pause_ms.map_or(MOST_SEARCH, Duration::from_millis),
-            time: MOST_TIME,
+            search: max_pause_ms.map_or(MAX_SEARCH, Duration::from_millis),
+            time: MAX_TIME,
         }
     }
 }
@@ -224,7 +224,7 @@ impl Pace {
         let single = *self.single.get_or_insert(time);
         let good = GOOD_SEARCH.max(single * SINGLE_SEARCHES);
         self.tags = if time <= good {
-            (self.tags * 2).min(MOST_TAGS)
+            (self.tags * 2).min(MAX_TAGS)
         } else {
             (self.tags / 2).max(1)
         };

@@ -24,7 +24,7 @@ use crate::sampling::standard_error_bytes;
 const KEPT: usize = 5;
 /// The rows of a table, where nobody says otherwise, and at the most.
 const DEFAULT_ROWS: u64 = 10;
-const MOST_ROWS: u64 = 100;
+const MAX_ROWS: u64 = 100;
 
 /// The last answers, newest first.
 #[derive(Default)]
@@ -72,7 +72,7 @@ pub(crate) fn answer(
     let Some(account) = request.account.as_deref() else {
         return Err("name an account: --account NAME".to_owned());
     };
-    let rows = asked.limit.unwrap_or(DEFAULT_ROWS).clamp(1, MOST_ROWS) as usize;
+    let rows = asked.limit.unwrap_or(DEFAULT_ROWS).clamp(1, MAX_ROWS) as usize;
     let values_shown = ground.policy.in_force().privacy.values;
     let found = look::Found::scan(ground, account, request.class.as_deref(), &asked, rows);
     if found.sampled == 0 {

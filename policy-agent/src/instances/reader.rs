@@ -16,13 +16,13 @@ const SHOWN_CHARACTERS: usize = 80;
 /// Elements of an array that are shown.
 const SHOWN_ELEMENTS: usize = 16;
 /// Longest value that is compared with others, in bytes.
-const MOST_VALUE_BYTES: u64 = 1 << 20;
+const MAX_VALUE_BYTES: u64 = 1 << 20;
 /// Bytes of values that are read for one answer.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 /// Bytes that are copied at a time.
 const PIECE_BYTES: u64 = 64 << 10;
 /// Cells of a counter that are added up.
-const MOST_CELLS: u64 = 1024;
+const MAX_CELLS: u64 = 1024;
 /// The header of an array.
 const ARRAY_HEADER_BYTES: u64 = 16;
 /// Largest `BigInteger` that is shown, in `int`s.
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
             shows_values,
             keys: (RandomState::new(), RandomState::new()),
             resolved: HashMap::new(),
-            bytes_left: MOST_BYTES,
+            bytes_left: MAX_BYTES,
             not_readable: BTreeSet::new(),
         }
     }
@@ -264,7 +264,7 @@ impl<'a> Reader<'a> {
 
     /// Whether so many bytes may still be read to be compared.
     fn may_read(&mut self, bytes: u64) -> bool {
-        if bytes > MOST_VALUE_BYTES || bytes > self.bytes_left {
+        if bytes > MAX_VALUE_BYTES || bytes > self.bytes_left {
             return false;
         }
         self.bytes_left -= bytes;
@@ -410,7 +410,7 @@ impl<'a> Reader<'a> {
         };
         let mut field = None;
         let mut sum = 0i64;
-        for index in 0..array.length().min(MOST_CELLS) {
+        for index in 0..array.length().min(MAX_CELLS) {
             let Some(cell) = array.reference(index) else {
                 continue;
             };

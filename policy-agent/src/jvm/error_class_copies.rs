@@ -17,7 +17,7 @@
 //!    stack is judged again when the metadata thread has found the fields
 //!    ([`ErrorClassCopies::is_ready`]).
 //! 3. Numbers are never used twice. An unloaded copy is removed when the next is found. At most
-//!    [`MOST_COPIES`] of one error are known.
+//!    [`MAX_COPIES`] of one error are known.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -32,9 +32,9 @@ use super::error_figures::Figures;
 use super::stack_walk::StackWalk;
 
 /// Frames that are searched for a copy at the most.
-const MOST_FRAMES: usize = 256;
+const MAX_FRAMES: usize = 256;
 /// Copies of one error that are known at the most: one for each application that brings its own.
-const MOST_COPIES: usize = 1024;
+const MAX_COPIES: usize = 1024;
 
 /// The loader has loaded no such class.
 const NONE: u32 = 0;
@@ -133,7 +133,7 @@ impl ErrorClassCopies {
     fn enter(&self, jni: &Jni, known: &[Arc<Copy>], class: &Ref<'_, Class>) -> u32 {
         let is_there = |copy: &&Arc<Copy>| !jni.is_cleared(&copy.class);
         let mut copies: Vec<Arc<Copy>> = known.iter().filter(is_there).cloned().collect();
-        if copies.len() >= MOST_COPIES {
+        if copies.len() >= MAX_COPIES {
             return NONE;
         }
         let Some(weak) = class.weak() else {
@@ -197,8 +197,8 @@ impl ErrorClassCopies {
         }
         let table = methods.table();
         let mut walk = StackWalk::new(jni, jvmti);
-        let number = (0..MOST_FRAMES)
-            .map_while(|depth| walk.frame(depth, MOST_FRAMES))
+        let number = (0..MAX_FRAMES)
+            .map_while(|depth| walk.frame(depth, MAX_FRAMES))
             .filter_map(|frame| table.get(MethodKey(frame.method().key())))
             .map(|judged| judged.meant[self.place])
             .find(|&number| number != NONE)?;

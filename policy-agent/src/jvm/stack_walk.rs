@@ -3,13 +3,13 @@
 use policy_jvm::{Frame, FrameBuffer, Jni, JvmTi};
 
 /// Frames fetched at once, and at most.
-pub(crate) const MOST_IN_A_BATCH: usize = 256;
+pub(crate) const MAX_IN_A_BATCH: usize = 256;
 
 /// One walk down the stack of the calling thread. Fetched frames are kept until the next batch: ask for
 /// depths in ascending order. Each fetch makes the VM walk from the top again.
 pub(crate) struct StackWalk<'a> {
     jvmti: &'a JvmTi,
-    frames: FrameBuffer<'a, MOST_IN_A_BATCH>,
+    frames: FrameBuffer<'a, MAX_IN_A_BATCH>,
     /// The depth of the first frame fetched, and how many there are.
     base: usize,
     filled: usize,

@@ -16,7 +16,7 @@ use crate::enforce::routes::calls::Inside;
 use crate::ledger::PurseId;
 
 /// Entries probed at the most. A table is at most two thirds full.
-const MOST_PROBES: i32 = 1024;
+const MAX_PROBES: i32 = 1024;
 
 /// `java.lang.ThreadLocal`.
 struct ThreadLocal;
@@ -227,7 +227,7 @@ impl ThreadScopes {
         }
         // The JDK's own arithmetic: lengths are powers of two.
         let mut index = slot.hash & (length - 1);
-        for _ in 0..length.min(MOST_PROBES) {
+        for _ in 0..length.min(MAX_PROBES) {
             let entry = table.element(index)?;
             if let Some(value) = (entry.get(self.value)).and_then(|value| value.into_a(&slot.class))
             {

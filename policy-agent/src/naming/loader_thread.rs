@@ -30,9 +30,9 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// before.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(300));
 /// After so many questions, about an hour, a loader that its container does not name is nobody's.
-const MOST_ATTEMPTS: u32 = 24;
+const MAX_ATTEMPTS: u32 = 24;
 /// Loaders between a child and the service it belongs to, at the most.
-const MOST_PARENTS: u32 = 8;
+const MAX_PARENTS: u32 = 8;
 
 /// How late a test has loaders named.
 const LATE_NAMES: Duration = Duration::from_secs(8);
@@ -153,7 +153,7 @@ impl LoaderThread<'_> {
                 // on after this entry's own, so two twins are never each other's children.
                 self.set_identity(id, LoaderIdentity::ChildOf(winner));
             }
-            _ => self.identify(jni, id, loader, MOST_PARENTS),
+            _ => self.identify(jni, id, loader, MAX_PARENTS),
         }
     }
 
@@ -183,7 +183,7 @@ impl LoaderThread<'_> {
                     .checks
                     .get(&id)
                     .map_or_else(NextCheck::first, NextCheck::next);
-                if check.attempts < MOST_ATTEMPTS {
+                if check.attempts < MAX_ATTEMPTS {
                     self.checks.insert(id, check);
                     LoaderIdentity::Pending
                 } else {
@@ -256,7 +256,7 @@ impl LoaderThread<'_> {
                 .map(|l| l.identity.clone());
             match (identity, self.upgrade(jni, id)) {
                 (Some(LoaderIdentity::Pending), Some(loader)) => {
-                    self.identify(jni, id, &loader, MOST_PARENTS);
+                    self.identify(jni, id, &loader, MAX_PARENTS);
                 }
                 (Some(LoaderIdentity::Service(_)), Some(loader)) => {
                     if rules::is_stopped(&loader) {

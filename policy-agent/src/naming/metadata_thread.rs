@@ -27,7 +27,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(2);
 
 /// Classes named before the thread checks for a new policy: a tenant that makes classes without end must
 /// not delay an operator's change.
-const MOST_AT_A_TIME: usize = 1000;
+const MAX_AT_A_TIME: usize = 1000;
 
 /// How late a test has classes named.
 const LATE_NAMES: Duration = Duration::from_secs(2);
@@ -45,7 +45,7 @@ pub(crate) fn run(ground: &'static Ground, jni: &Jni, adopt: &dyn Fn(Arc<Policy>
         }
         ground.core.enforcement.routes.make_wanted(&ground.core);
         let mut named = 0;
-        while named < MOST_AT_A_TIME
+        while named < MAX_AT_A_TIME
             && let Some(new) = ground.references.new_classes.pop()
         {
             if named == 0 && ground.options().test_names == Some(TestNames::LateClasses) {
@@ -54,7 +54,7 @@ pub(crate) fn run(ground: &'static Ground, jni: &Jni, adopt: &dyn Fn(Arc<Policy>
             name(&ground.core, &ground.jvmti, jni, new);
             named += 1;
         }
-        if named < MOST_AT_A_TIME {
+        if named < MAX_AT_A_TIME {
             ground.class_names.finished();
         }
         inspect_methods(ground, jni);
@@ -77,7 +77,7 @@ pub(crate) fn run(ground: &'static Ground, jni: &Jni, adopt: &dyn Fn(Arc<Policy>
             scan(ground, jni, ground.core.identity.classifies());
         }
         ground.costs.thread_is("metadata");
-        if named == MOST_AT_A_TIME {
+        if named == MAX_AT_A_TIME {
             continue;
         }
         ground.metadata_thread.wait(LONGEST_SLEEP);

@@ -34,7 +34,7 @@ const CONTAINERS: [&str; 13] = [
 const TOOLS: [&str; 4] = ["com.sun.tools.", "java.", "jdk.", "sun."];
 
 /// Elements of the class path that are searched for the main class, at most.
-const MOST_ELEMENTS: usize = 2_000;
+const MAX_ELEMENTS: usize = 2_000;
 
 /// How the JVM was started.
 #[derive(Debug, Default)]
@@ -179,7 +179,7 @@ impl Program {
 
 fn elements_of(class_path: &str) -> impl Iterator<Item = &str> {
     let elements = class_path.split(':').filter(|element| !element.is_empty());
-    elements.take(MOST_ELEMENTS)
+    elements.take(MAX_ELEMENTS)
 }
 
 /// The name of a file without its folder and its ending.

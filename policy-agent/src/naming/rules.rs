@@ -41,7 +41,7 @@ pub(crate) enum Found<'j> {
 }
 
 /// Superclasses of a loader's class that are read at the most.
-const MOST_SUPER_CLASSES: usize = 32;
+const MAX_SUPER_CLASSES: usize = 32;
 
 /// Applies the rules to a loader.
 pub(crate) fn find<'j>(ground: &Ground, jni: &'j Jni, loader: &Local<'j>) -> Found<'j> {
@@ -98,7 +98,7 @@ fn lineage(jvmti: &JvmTi, loader: &Local<'_>) -> Vec<String> {
         if let Ok(signature) = jvmti.signature_of(&current) {
             names.push(java_name(&signature));
         }
-        if names.len() >= MOST_SUPER_CLASSES {
+        if names.len() >= MAX_SUPER_CLASSES {
             break;
         }
         class = current.super_class();

@@ -1,7 +1,7 @@
 //! `GET /api/v1/history`: the accounts over the last hour, so that a page that is opened now shows what was
 //! before. The document is defined in [`policy_report::History`].
 //!
-//! It is bounded: [`MOST_POINTS`] points, each with [`MOST_ACCOUNTS`] accounts and the sum of the others. A
+//! It is bounded: [`MAX_POINTS`] points, each with [`MAX_ACCOUNTS`] accounts and the sum of the others. A
 //! point costs one reading each [`STEP`]; it is taken on the listener's thread, and not at all without a
 //! listener.
 
@@ -17,9 +17,9 @@ use super::{Account, OTHER, Snapshot};
 /// The time between two points.
 pub const STEP: Duration = Duration::from_secs(30);
 /// Most points: an hour of them.
-pub const MOST_POINTS: usize = 120;
+pub const MAX_POINTS: usize = 120;
 /// Most accounts of a point, beside [`OTHER`].
-pub const MOST_ACCOUNTS: usize = 50;
+pub const MAX_ACCOUNTS: usize = 50;
 
 /// The points of the last hour.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ impl History {
         largest.sort_unstable_by(|a, b| {
             (b.live_bytes.cmp(&a.live_bytes)).then_with(|| a.name.cmp(&b.name))
         });
-        let rest = largest.split_off(largest.len().min(MOST_ACCOUNTS));
+        let rest = largest.split_off(largest.len().min(MAX_ACCOUNTS));
         let mut accounts = Vec::with_capacity(largest.len() + usize::from(!rest.is_empty()));
         accounts.extend(largest.into_iter().map(|one| self.row(one)));
         if !rest.is_empty() {
@@ -74,7 +74,7 @@ impl History {
             used_after_gc_bytes: snapshot.heap.used_after_gc_bytes,
             accounts,
         });
-        if self.points.len() > MOST_POINTS {
+        if self.points.len() > MAX_POINTS {
             self.points.pop_front();
             self.names.retain(|name| Arc::strong_count(name) > 1);
         }
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn an_hour_of_the_largest_accounts_is_kept_and_the_rest_is_summed() {
         let mut history = History::default();
-        for round in 0..(MOST_POINTS as u64 + 10) {
+        for round in 0..(MAX_POINTS as u64 + 10) {
             let account = |index: u64| Account {
                 // Tenants come and go.
                 name: format!("tenant-{}", round * 1000 + index),
@@ -192,21 +192,21 @@ mod tests {
                 ..Account::default()
             };
             let snapshot = Snapshot {
-                accounts: (0..MOST_ACCOUNTS as u64 + 4).map(account).collect(),
+                accounts: (0..MAX_ACCOUNTS as u64 + 4).map(account).collect(),
                 ..Snapshot::default()
             };
             history.record(&snapshot, at(30 * round));
         }
-        assert_eq!(history.names.len(), MOST_POINTS * MOST_ACCOUNTS + 1);
-        let least = MOST_POINTS * (MOST_ACCOUNTS + 1) * size_of::<Row>();
+        assert_eq!(history.names.len(), MAX_POINTS * MAX_ACCOUNTS + 1);
+        let least = MAX_POINTS * (MAX_ACCOUNTS + 1) * size_of::<Row>();
         let memory = history.memory_bytes();
         assert!(memory > least as u64 && memory < 1 << 20, "{memory}");
         let json = history.render().expect("it can be written");
         let read: document::History<'_> = serde_json::from_slice(&json).expect("it can be read");
-        assert_eq!((read.step_seconds, read.points.len()), (30, MOST_POINTS));
+        assert_eq!((read.step_seconds, read.points.len()), (30, MAX_POINTS));
         assert_eq!(read.points[0].at, "2001-09-09T01:51:40.000Z");
         let last = read.points.last().expect("a point");
-        assert_eq!(last.accounts.len(), MOST_ACCOUNTS + 1);
+        assert_eq!(last.accounts.len(), MAX_ACCOUNTS + 1);
         assert_eq!(last.accounts[0].live_bytes, 53);
         let other = last.accounts.last().expect("the rest");
         assert_eq!((&*other.name, other.live_bytes), (OTHER, 1 + 2 + 3));

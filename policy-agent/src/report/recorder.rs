@@ -4,7 +4,7 @@
 //! agent. It starts no thread and is never installed as the process-wide recorder.
 //!
 //! That crate keeps each recorded duration until it is rendered or drained. So after each
-//! [`MOST_UNDRAINED`] durations the recording thread drains them into their buckets, and memory stays
+//! [`MAX_UNDRAINED`] durations the recording thread drains them into their buckets, and memory stays
 //! bounded if nobody scrapes.
 //!
 //! Recording, draining and rendering take turns under one lock. The crate's own list of durations (version
@@ -22,7 +22,7 @@ use crate::events;
 /// Upper bounds of the buckets of every histogram, in seconds.
 pub(crate) const BUCKETS: [f64; 10] = [0.001, 0.0025, 0.01, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 60.0];
 /// Durations that are kept before they are drained; 16 bytes each.
-const MOST_UNDRAINED: usize = 4096;
+const MAX_UNDRAINED: usize = 4096;
 
 /// The recorder of one agent. Its first use takes a few milliseconds (200 at the most), in which the crate
 /// calibrates its clock. So only the agent's threads use it.
@@ -132,7 +132,7 @@ impl HistogramFn for Drained {
         let mut undrained = self.drain.turn();
         self.inner.record(seconds);
         *undrained += 1;
-        if *undrained == MOST_UNDRAINED {
+        if *undrained == MAX_UNDRAINED {
             *undrained = 0;
             self.drain.handle.run_upkeep();
         }

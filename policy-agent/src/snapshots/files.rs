@@ -28,11 +28,11 @@ const UNFINISHED: &str = ".json.gz.new";
 /// How the file ends that is locked while the run lives.
 const LOCK: &str = ".lock";
 /// The most entries of a folder that are looked at when files are removed.
-const MOST_ENTRIES: usize = 100_000;
+const MAX_ENTRIES: usize = 100_000;
 /// The most files that are listed.
-const MOST_LISTED: usize = 1_000;
+const MAX_LISTED: usize = 1_000;
 /// The largest file that is read for a reader.
-const MOST_READ_BYTES: u64 = 32 << 20;
+const MAX_READ_BYTES: u64 = 32 << 20;
 
 /// The files of one run in one folder.
 #[derive(Debug)]
@@ -121,7 +121,7 @@ impl Files {
         let mut finished: BTreeMap<String, Vec<(String, PathBuf)>> = BTreeMap::new();
         let mut others: Vec<(String, PathBuf)> = Vec::new();
         let mut locks: HashSet<String> = HashSet::new();
-        for entry in fs::read_dir(&self.directory)?.take(MOST_ENTRIES) {
+        for entry in fs::read_dir(&self.directory)?.take(MAX_ENTRIES) {
             let entry = entry?;
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
@@ -181,13 +181,13 @@ impl Files {
         first_error
     }
 
-    /// The finished files of this program, latest first, at most [`MOST_LISTED`]; and how many are left out.
+    /// The finished files of this program, latest first, at most [`MAX_LISTED`]; and how many are left out.
     ///
     /// # Errors
     /// When the folder cannot be read.
     pub(super) fn list(&self) -> io::Result<(Vec<SnapshotFile<'static>>, u64)> {
         let mut found = Vec::new();
-        for entry in fs::read_dir(&self.directory)?.take(MOST_ENTRIES) {
+        for entry in fs::read_dir(&self.directory)?.take(MAX_ENTRIES) {
             let entry = entry?;
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
@@ -198,8 +198,8 @@ impl Files {
             }
         }
         found.sort_unstable_by(|a, b| b.cmp(a));
-        let omitted = found.len().saturating_sub(MOST_LISTED) as u64;
-        found.truncate(MOST_LISTED);
+        let omitted = found.len().saturating_sub(MAX_LISTED) as u64;
+        found.truncate(MAX_LISTED);
         let files = found
             .into_iter()
             .map(|(stamp, run, name, bytes)| SnapshotFile {
@@ -231,8 +231,8 @@ impl Files {
             return Err(io::Error::other("it is not a file"));
         }
         let mut bytes = Vec::new();
-        open.take(MOST_READ_BYTES + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > MOST_READ_BYTES {
+        open.take(MAX_READ_BYTES + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MAX_READ_BYTES {
             return Err(io::Error::other("it is too large"));
         }
         Ok(Some(bytes))

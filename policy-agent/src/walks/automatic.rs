@@ -10,8 +10,8 @@ use crate::ground::Ground;
 use super::answering::{Walks, answer};
 
 /// Chains of one suspect at the most, and their length in characters.
-const MOST_CHAINS: usize = 3;
-const MOST_CHARACTERS: usize = 600;
+const MAX_CHAINS: usize = 3;
+const MAX_CHARACTERS: usize = 600;
 
 /// Starts a walk for a suspect that has no chain yet, if the policy says so and the budget has room. On the holdings
 /// thread, which does not wait for it.
@@ -52,7 +52,7 @@ pub(crate) fn consider(ground: &'static Ground, walks: &'static Walks) {
         // The chain that keeps most of them is the reason.
         let mut chains = paths.paths;
         chains.sort_by_key(|chain| std::cmp::Reverse(chain.objects));
-        let lines: Vec<String> = chains.iter().take(MOST_CHAINS).map(line).collect();
+        let lines: Vec<String> = chains.iter().take(MAX_CHAINS).map(line).collect();
         if let Some(first) = lines.first() {
             tracing::warn!(
                 "{class} of {account}, which is suspected to leak, is kept by {first} (the JVM stood still for {:.0} ms)",
@@ -80,7 +80,7 @@ fn line(chain: &Chain<'_>) -> String {
             line.push_str(&format!(" ×{}", step.repeats));
         }
     }
-    match line.char_indices().nth(MOST_CHARACTERS) {
+    match line.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
@@ -109,6 +109,6 @@ mod tests {
             "static com.acme.Cache.map → Node[] [*] → Node.next ×400"
         );
         chain.steps = vec![step("ⱼ.Long", "field", 1); 500];
-        assert_eq!(line(&chain).chars().count(), MOST_CHARACTERS + 1);
+        assert_eq!(line(&chain).chars().count(), MAX_CHARACTERS + 1);
     }
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use policy_jvm::Jni;
-use policy_jvm::forked_walk::{Answer, MOST_SLICE_ROOTS, Path, Request, Walk, WalkError};
+use policy_jvm::forked_walk::{Answer, MAX_SLICE_ROOTS, Path, Request, Walk, WalkError};
 use policy_report::StopMade;
 
 use crate::ground::Ground;
@@ -36,7 +36,7 @@ const LEAST: Duration = Duration::from_millis(100);
 const SPEED_BYTES: u64 = 4 << 20;
 const SLOWER: f64 = 2.0;
 /// Names of accounts in a sentence.
-const MOST_NAMES: usize = 3;
+const MAX_NAMES: usize = 3;
 
 /// Why the heap is walked in one stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -72,7 +72,7 @@ impl Known {
             Some(OneStop::Release)
         } else if self.roots == 0 {
             Some(OneStop::Nobody)
-        } else if self.roots > MOST_SLICE_ROOTS {
+        } else if self.roots > MAX_SLICE_ROOTS {
             Some(OneStop::TooMany)
         } else if self.own_bytes > self.all_bytes / 2 {
             Some(OneStop::Most)
@@ -113,10 +113,10 @@ struct Slice<'a> {
 
 impl Slice<'_> {
     fn names(&self) -> String {
-        let names: Vec<&str> = (self.accounts.iter().take(MOST_NAMES))
+        let names: Vec<&str> = (self.accounts.iter().take(MAX_NAMES))
             .map(|name| &**name)
             .collect();
-        match self.accounts.len().saturating_sub(MOST_NAMES) {
+        match self.accounts.len().saturating_sub(MAX_NAMES) {
             0 => names.join(", "),
             more => format!("{} and {more} more", names.join(", ")),
         }
@@ -409,7 +409,7 @@ mod tests {
             (Known { roots: 0, ..KNOWN }, OneStop::Nobody),
             (
                 Known {
-                    roots: MOST_SLICE_ROOTS + 1,
+                    roots: MAX_SLICE_ROOTS + 1,
                     ..KNOWN
                 },
                 OneStop::TooMany,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use policy_jvm::forked_walk::{KnownClass, MOST_HOLDERS, Path, RootKind, Via};
+use policy_jvm::forked_walk::{KnownClass, MAX_HOLDERS, Path, RootKind, Via};
 use policy_jvm::kinds::Class;
 use policy_jvm::{HeapField, Jni, Ref};
 
@@ -37,7 +37,7 @@ const WEAK: [&str; 3] = [
     "java/lang/ref/FinalReference",
 ];
 /// How many parents of a loader are followed.
-const MOST_PARENTS: u32 = 8;
+const MAX_PARENTS: u32 = 8;
 
 /// The demands of a walk on a survey.
 pub(super) struct Asks {
@@ -103,7 +103,7 @@ impl<'a> Survey<'a> {
     pub(super) fn make(ground: &'a Ground, jni: &'a Jni, asks: &Asks) -> Survey<'a> {
         let mut holders: Vec<Arc<str>> = vec![crate::report::UNACCOUNTED.into()];
         let named = asks.holders.iter().flatten();
-        holders.extend(named.take(usize::from(MOST_HOLDERS) - 1).cloned());
+        holders.extend(named.take(usize::from(MAX_HOLDERS) - 1).cloned());
         let numbers = Numbers {
             of_purse: ground.accounts_of_purses(),
             of_account: (holders.iter().skip(1).cloned()).zip(1..).collect(),
@@ -306,7 +306,7 @@ fn retired_family(ground: &Ground) -> HashSet<LoaderId> {
     let directory = ground.core.directory();
     let is_retired = |id: LoaderId| {
         let mut next = Some(id);
-        for _ in 0..MOST_PARENTS {
+        for _ in 0..MAX_PARENTS {
             let Some(loader) = next.and_then(|id| directory.loader(id)) else {
                 return false;
             };

@@ -1,6 +1,6 @@
 //! Whose turn it is to be walked for without a command, within a budget a day.
 //!
-//! A suspect is walked for until there is an answer, [`MOST_TRIES`] times at most: what forbids a fork now, a busy
+//! A suspect is walked for until there is an answer, [`MAX_TRIES`] times at most: what forbids a fork now, a busy
 //! machine or little memory, passes. Each try costs the budget.
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// The budget counts from here to here.
 const DAY: Duration = Duration::from_secs(86_400);
 /// Tries for one suspect at the most.
-const MOST_TRIES: u32 = 4;
+const MAX_TRIES: u32 = 4;
 /// From the first try to the second. It doubles with each further one.
 const PAUSE: Duration = Duration::from_secs(20);
 
@@ -40,8 +40,8 @@ struct Tried {
 
 impl Tried {
     fn is_due(&self, now: Instant) -> bool {
-        let pause = PAUSE * (1 << self.times.saturating_sub(1).min(MOST_TRIES));
-        !self.is_answered && self.times < MOST_TRIES && now.duration_since(self.latest) >= pause
+        let pause = PAUSE * (1 << self.times.saturating_sub(1).min(MAX_TRIES));
+        !self.is_answered && self.times < MAX_TRIES && now.duration_since(self.latest) >= pause
     }
 }
 

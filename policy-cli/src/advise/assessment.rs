@@ -10,13 +10,13 @@ use super::forecast::{Forecast, Missing, forecast};
 
 /// With more services, only those of pressed JVMs are assessed: an estimate of growth compares all
 /// pairs of readings, which takes some milliseconds for each service.
-const MOST_SERVICES: usize = 2_000;
+const MAX_SERVICES: usize = 2_000;
 
 /// A whole day must have been observed, because load varies over a day.
 const LEAST_SECONDS: u64 = 86_400;
 
 /// Growth is extrapolated to at most this multiple of the observed time.
-const MOST_EXTRAPOLATION: u64 = 7;
+const MAX_EXTRAPOLATION: u64 = 7;
 
 /// The settings of an assessment.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ impl Settings {
     /// The shortest sufficient period.
     pub(super) fn needed_seconds(&self) -> u64 {
         let least = if self.allow_short { 0 } else { LEAST_SECONDS };
-        (self.horizon_seconds / MOST_EXTRAPOLATION).max(least)
+        (self.horizon_seconds / MAX_EXTRAPOLATION).max(least)
     }
 }
 
@@ -123,7 +123,7 @@ pub(super) fn assess<'a>(
     }
     let services: usize = assessed.iter().map(|one| one.jvm.accounts.len()).sum();
     for one in &mut assessed {
-        if services <= MOST_SERVICES || one.is_pressed(settings) {
+        if services <= MAX_SERVICES || one.is_pressed(settings) {
             period.services(one);
         }
     }

@@ -19,7 +19,7 @@ use crate::size::shown as bytes;
 pub(super) const HIGH_QUANTILE: f64 = 0.95;
 
 /// The largest sampling error, at 95 %, as a share of the size, that is good enough for a plan.
-const MOST_ERROR_SHARE: f64 = 0.5;
+const MAX_ERROR_SHARE: f64 = 0.5;
 
 /// An estimate with both ends, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -209,10 +209,10 @@ impl Forecast {
     /// √(interval / held).
     pub(super) fn check_error(&self, interval_bytes: f64) -> Result<(), Missing> {
         let share = Z * self.standard_error_bytes / self.median_bytes.max(1.0);
-        if share <= MOST_ERROR_SHARE {
+        if share <= MAX_ERROR_SHARE {
             return Ok(());
         }
-        let needed = interval_bytes * (MOST_ERROR_SHARE / share).powi(2);
+        let needed = interval_bytes * (MAX_ERROR_SHARE / share).powi(2);
         Err(Missing::Vague {
             percent: (share * 100.0).min(9_999.0) as u64,
             interval_bytes,

@@ -12,7 +12,7 @@ use super::selector::{Selector, pattern};
 use super::{Error, History, Jvm, polling, recording};
 
 /// Steps that a range is divided into, at the most, unless `--step` says otherwise.
-const MOST_STEPS: u64 = 2_100;
+const MAX_STEPS: u64 = 2_100;
 
 /// Finest step unless `--step` says otherwise: a step without a scrape in it has no reading,
 /// and Prometheus scrapes once a minute by default.
@@ -78,7 +78,7 @@ impl Arguments {
     /// See [`Error`].
     pub(crate) fn read(&self) -> Result<History, Error> {
         let client = self.prometheus.client()?.ok_or(Error::NoSource)?;
-        recording::read(&client, &self.request(MOST_STEPS)?)
+        recording::read(&client, &self.request(MAX_STEPS)?)
     }
 
     /// Reads the period of a fleet. If the fleet is large, only those JVMs come with their accounts that
@@ -90,7 +90,7 @@ impl Arguments {
         &self,
         choose: &dyn Fn(&Jvm, Span) -> Option<f64>,
     ) -> Result<History, Error> {
-        self.read_overview(MOST_STEPS, choose)
+        self.read_overview(MAX_STEPS, choose)
     }
 
     /// As [`Arguments::read_fleet`], in at most so many steps unless `--step` says otherwise.
@@ -219,14 +219,14 @@ mod tests {
             (365, 21_600),
             (3650, 172_800),
         ] {
-            let found = default_step_seconds(days * 86_400, MOST_STEPS, FINEST_STEP_SECONDS);
+            let found = default_step_seconds(days * 86_400, MAX_STEPS, FINEST_STEP_SECONDS);
             assert_eq!(found, step, "{days} days");
         }
         let found = |range, most| default_step_seconds(range, most, FINEST_STEP_SECONDS);
-        assert_eq!(found(60, MOST_STEPS), 120);
+        assert_eq!(found(60, MAX_STEPS), 120);
         assert_eq!(found(7 * 86_400, 200), 3600);
         assert_eq!(
-            default_step_seconds(60, MOST_STEPS, ROLLUP_STEP_SECONDS),
+            default_step_seconds(60, MAX_STEPS, ROLLUP_STEP_SECONDS),
             300
         );
     }

@@ -21,7 +21,7 @@ pub(super) use request::Request;
 const KIND_POINTS: u64 = 200;
 
 /// JVMs that one query names.
-const MOST_NAMED: usize = 100;
+const MAX_NAMED: usize = 100;
 
 /// Reads a period.
 ///
@@ -39,7 +39,7 @@ pub(super) fn read(client: &Client, request: &Request) -> Result<History, Error>
     } else {
         // Most JVMs may have none of them.
         let keys: Vec<Vec<String>> = reading.jvms.keys().cloned().collect();
-        for keys in keys.chunks(MOST_NAMED) {
+        for keys in keys.chunks(MAX_NAMED) {
             read_heaps(&queries.of(keys), &mut reading)?;
         }
     }

@@ -139,8 +139,8 @@ fn reason(error: &io::Error) -> String {
 }
 
 fn first_line(text: &str) -> String {
-    const MOST_COLUMNS: usize = 160;
+    const MAX_COLUMNS: usize = 160;
     let line = text.lines().find(|line| !line.trim().is_empty());
-    let line = printable::fitted(line.unwrap_or("(nothing)").trim(), MOST_COLUMNS);
+    let line = printable::fitted(line.unwrap_or("(nothing)").trim(), MAX_COLUMNS);
     line.into_owned()
 }

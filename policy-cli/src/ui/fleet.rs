@@ -16,13 +16,13 @@ use crate::prometheus::Span;
 /// For how long a reading is good.
 const FRESH: Duration = Duration::from_secs(30);
 /// Most steps of a period: as many as a chart can show.
-const MOST_STEPS: u64 = 200;
+const MAX_STEPS: u64 = 200;
 /// Most JVMs that are listed, the fullest first.
-const MOST_JVMS: usize = 500;
+const MAX_JVMS: usize = 500;
 /// Most accounts that are listed, the largest first.
-const MOST_ACCOUNTS: usize = 2_000;
+const MAX_ACCOUNTS: usize = 2_000;
 /// The accounts that come with their history, the largest.
-const MOST_CHARTED: usize = 8;
+const MAX_CHARTED: usize = 8;
 /// Of a large fleet the accounts of JVMs are read that are fuller than this.
 const FULL: f64 = 0.8;
 /// A value is the present one if it is one of the latest so many steps.
@@ -114,7 +114,7 @@ impl Fleet {
             return Ok(history.clone());
         }
         let full = |jvm: &Jvm, span: Span| share(jvm, span).filter(|share| *share > FULL);
-        let history = Arc::new(self.arguments.read_overview(MOST_STEPS, &full)?);
+        let history = Arc::new(self.arguments.read_overview(MAX_STEPS, &full)?);
         *latest = Some((Instant::now(), history.clone()));
         Ok(history)
     }
@@ -202,8 +202,8 @@ fn listed(history: &History) -> (Vec<Listed>, usize) {
         .filter_map(|jvm| Some((share(jvm, history.span)?, jvm)))
         .collect();
     all.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let omitted = all.len().saturating_sub(MOST_JVMS);
-    all.truncate(MOST_JVMS);
+    let omitted = all.len().saturating_sub(MAX_JVMS);
+    all.truncate(MAX_JVMS);
     let jvms = all.into_iter().map(|(_, jvm)| entry(jvm, history.span));
     (jvms.collect(), omitted)
 }
@@ -257,9 +257,9 @@ fn accounts(jvms: &[&Jvm], span: Span) -> (Vec<AccountRow>, usize) {
         .map(|(name, of)| (row(name, &of, span), of))
         .collect();
     rows.sort_by(|a, b| b.0.live_bytes.total_cmp(&a.0.live_bytes));
-    let omitted = rows.len().saturating_sub(MOST_ACCOUNTS);
-    rows.truncate(MOST_ACCOUNTS);
-    for (row, of) in rows.iter_mut().take(MOST_CHARTED) {
+    let omitted = rows.len().saturating_sub(MAX_ACCOUNTS);
+    rows.truncate(MAX_ACCOUNTS);
+    for (row, of) in rows.iter_mut().take(MAX_CHARTED) {
         let at = |step| {
             let readings = of.iter().filter_map(|account| account.live_bytes.get(step));
             readings.reduce(|a, b| a + b)
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn what_is_left_out_is_counted() {
         let mut fleet = fleet();
-        fleet.jvms = (0..MOST_JVMS + 3)
+        fleet.jvms = (0..MAX_JVMS + 3)
             .map(|at| {
                 let mut one = jvm(&at.to_string(), 50.0, &[(10, 1.0)], 50.0);
                 one.accounts[0].name = format!("shop-{at}");
@@ -385,11 +385,11 @@ mod tests {
             })
             .collect();
         let whole = document(&fleet, None);
-        assert_eq!((whole.jvms.len(), whole.jvms_omitted), (MOST_JVMS, 3));
-        let all = 5 * (MOST_JVMS + 3);
+        assert_eq!((whole.jvms.len(), whole.jvms_omitted), (MAX_JVMS, 3));
+        let all = 5 * (MAX_JVMS + 3);
         assert_eq!(whole.accounts.len() + whole.accounts_omitted, all);
-        assert_eq!(whole.accounts.len(), MOST_ACCOUNTS);
+        assert_eq!(whole.accounts.len(), MAX_ACCOUNTS);
         let charted = whole.accounts.iter().filter(|one| !one.history.is_empty());
-        assert_eq!(charted.count(), MOST_CHARTED);
+        assert_eq!(charted.count(), MAX_CHARTED);
     }
 }

@@ -12,9 +12,9 @@ use policy_page::{CONTENT_SECURITY_POLICY, Host};
 use super::sources::{Missing, Sources};
 
 /// Most connections at a time; others are closed.
-const MOST_CONNECTIONS: usize = 32;
+const MAX_CONNECTIONS: usize = 32;
 /// Largest request line with headers.
-const MOST_REQUEST_BYTES: usize = 16 << 10;
+const MAX_REQUEST_BYTES: usize = 16 << 10;
 /// How long a request may take to arrive, and each write of its answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -28,7 +28,7 @@ pub(super) fn serve(listener: &TcpListener, sources: &Sources) {
                 thread::sleep(Duration::from_millis(50));
                 continue;
             };
-            if served.load(Ordering::Relaxed) >= MOST_CONNECTIONS {
+            if served.load(Ordering::Relaxed) >= MAX_CONNECTIONS {
                 continue;
             }
             served.fetch_add(1, Ordering::Relaxed);
@@ -107,7 +107,7 @@ fn read_head(mut stream: &TcpStream) -> io::Result<Option<Vec<u8>>> {
     let begun = Instant::now();
     let mut head = Vec::new();
     let mut chunk = [0; 4096];
-    while begun.elapsed() < PATIENCE && head.len() < MOST_REQUEST_BYTES {
+    while begun.elapsed() < PATIENCE && head.len() < MAX_REQUEST_BYTES {
         let count = stream.read(&mut chunk)?;
         if count == 0 {
             break;

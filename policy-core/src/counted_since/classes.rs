@@ -2,7 +2,7 @@
 //! samples say of the same time.
 //!
 //! Counts are by the name of a class, because code names classes before there are any; samples are by the number that
-//! the identity gave it. They meet by name, in a reading. Bounded: beyond [`MOST_ROWS`] the counts of further classes are
+//! the identity gave it. They meet by name, in a reading. Bounded: beyond [`MAX_ROWS`] the counts of further classes are
 //! those of [`UNKNOWN`].
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::ledger::{ClassTotals, Exact, Ledger, PurseId};
 
 /// Most pairs of a purse and a class that are told apart.
-pub const MOST_ROWS: usize = 200_000;
+pub const MAX_ROWS: usize = 200_000;
 /// The class of what has no name, here as in readings.
 pub const UNKNOWN: &str = "?";
 
@@ -88,7 +88,7 @@ impl CountedClasses {
     pub(super) fn count(&mut self, purse: PurseId, class: Arc<str>, gained: Exact) {
         let classes = self.counted.entry(purse).or_default();
         let is_new = !classes.contains_key(&class);
-        let class = if is_new && self.rows >= MOST_ROWS {
+        let class = if is_new && self.rows >= MAX_ROWS {
             UNKNOWN.into()
         } else {
             self.rows += usize::from(is_new);
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn beyond_the_bound_classes_are_not_told_apart() {
         let mut classes = CountedClasses {
-            rows: MOST_ROWS - 1,
+            rows: MAX_ROWS - 1,
             ..CountedClasses::default()
         };
         let purse = PurseId::new(3);

@@ -19,7 +19,7 @@ use super::state::{Phase, Proof};
 const FIRST: Duration = Duration::from_millis(100);
 /// How often it is doubled at most: to 6.4 s. A suspicion then ends within 15 s where the collections themselves take
 /// no longer than the rest.
-const MOST_DOUBLINGS: u32 = 6;
+const MAX_DOUBLINGS: u32 = 6;
 /// The longest that a covering collection waits for after an acquittal.
 const LONGEST_REST: Duration = Duration::from_millis(1_600);
 /// An account whose live bytes have grown by this factor since the first acquittal of the row is growing.
@@ -63,7 +63,7 @@ impl BackOff {
     pub fn pause(&self, now: Instant) -> Duration {
         let doublings = match self.is_forgotten(now) {
             true => 0,
-            false => self.acquittals.min(MOST_DOUBLINGS),
+            false => self.acquittals.min(MAX_DOUBLINGS),
         };
         FIRST * (1 << doublings)
     }

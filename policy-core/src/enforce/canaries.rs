@@ -60,23 +60,23 @@ pub enum Arrays {
 impl OldCanaries {
     const STOCK: usize = 2;
     /// How many may be out before none is planted for a need, and before none is planted at all.
-    const MOST_FOR_NEEDS: usize = 8;
+    const MAX_FOR_NEEDS: usize = 8;
     const MOST: usize = 64;
     /// At most so many pairs of arrays are out, because a pair takes two G1 regions. A need gets
     /// only one, so that some are left for requests: a request that is withdrawn leaves its pair
     /// behind, and that pair does not prove what the next request needs.
-    const MOST_PAIRS: usize = 4;
-    const MOST_PAIRS_FOR_NEEDS: usize = 1;
+    const MAX_PAIRS: usize = 4;
+    const MAX_PAIRS_FOR_NEEDS: usize = 1;
     /// How many of those that were planted ahead may be out, and from how many on they become rarer: the
     /// next one waits half as long again as the one before it. So the youngest one that an
     /// unannounced collection frees was planted in the last third of the time since the one before
     /// it, however long that was.
-    const MOST_AHEAD: usize = 32;
+    const MAX_AHEAD: usize = 32;
     const AHEAD_WITHOUT_WAITING: usize = 4;
 
     /// Whether one more may be planted for a need alone.
     pub fn few_are_out(&self) -> bool {
-        self.out.len() - self.ahead() < Self::MOST_FOR_NEEDS
+        self.out.len() - self.ahead() < Self::MAX_FOR_NEEDS
     }
 
     fn ahead(&self) -> usize {
@@ -86,11 +86,11 @@ impl OldCanaries {
     /// How long after one canary was planted ahead the next is due, if it is `shortest` while few are out.
     pub fn ahead_again(&self, shortest: Duration) -> Duration {
         let more = self.ahead().saturating_sub(Self::AHEAD_WITHOUT_WAITING);
-        shortest.mul_f64(1.5f64.powi(more.min(Self::MOST_AHEAD) as i32))
+        shortest.mul_f64(1.5f64.powi(more.min(Self::MAX_AHEAD) as i32))
     }
 
     fn has_room_ahead(&self) -> bool {
-        self.ahead() < Self::MOST_AHEAD && self.out.len() < Self::MOST
+        self.ahead() < Self::MAX_AHEAD && self.out.len() < Self::MOST
     }
 
     /// Whether the stock lacks classes that can be made.
@@ -216,9 +216,9 @@ impl OldCanaries {
     pub fn arrays_for(&self, purpose: PlantedFor, elements: Option<i32>) -> Option<Arrays> {
         let pairs = self.out.iter().filter(|planted| planted.arrays).count();
         let (most, kept) = match purpose {
-            PlantedFor::Need => (Self::MOST_PAIRS_FOR_NEEDS, None),
-            PlantedFor::Again => (Self::MOST_PAIRS - 1, None),
-            PlantedFor::Request => (Self::MOST_PAIRS, self.pair.then_some(Arrays::Kept)),
+            PlantedFor::Need => (Self::MAX_PAIRS_FOR_NEEDS, None),
+            PlantedFor::Again => (Self::MAX_PAIRS - 1, None),
+            PlantedFor::Request => (Self::MAX_PAIRS, self.pair.then_some(Arrays::Kept)),
         };
         let new = elements.map(|elements| Arrays::New { elements });
         new.or(kept)

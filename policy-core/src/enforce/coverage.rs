@@ -26,7 +26,7 @@ const NOT_MOST: f64 = 0.4;
 /// Fewer charged bytes in all are a program that does nothing yet.
 const LEAST_BYTES: u64 = 16 << 20;
 /// Accounts with a line of their own, for one policy.
-const MOST_LINES: usize = 20;
+const MAX_LINES: usize = 20;
 
 /// Something that has been so since a time, and whether the log has it.
 #[derive(Debug, Clone, Copy)]
@@ -109,7 +109,7 @@ impl Coverage {
             if !idle.is_due(now) {
                 continue;
             }
-            if self.lines >= MOST_LINES {
+            if self.lines >= MAX_LINES {
                 left_out += 1;
                 continue;
             }

@@ -67,7 +67,7 @@ const BUSY_RETRY_MS: u64 = 1_000;
 
 pub(super) const BUSY: u64 = 1 << 62;
 const STEP: u64 = 1 << 59;
-const MOST_STEPS: u64 = 7;
+const MAX_STEPS: u64 = 7;
 const UNTIL: u64 = STEP - 1;
 /// The step whose pause is [`LIGHT_PAUSE_MS`].
 const LIGHT_STEPS: u64 = 2;
@@ -155,14 +155,14 @@ impl State {
     fn of(word: u64) -> State {
         State {
             is_busy: word & BUSY != 0,
-            step: (word / STEP) & MOST_STEPS,
+            step: (word / STEP) & MAX_STEPS,
             until_ms: word & UNTIL,
         }
     }
 
     fn word(self) -> u64 {
         let busy = if self.is_busy { BUSY } else { 0 };
-        busy | (self.step.min(MOST_STEPS) * STEP) | (self.until_ms & UNTIL)
+        busy | (self.step.min(MAX_STEPS) * STEP) | (self.until_ms & UNTIL)
     }
 }
 
@@ -208,7 +208,7 @@ impl Door {
         }
         let (longest_ms, most_steps) = match charges.is_light() {
             true => (LIGHT_PAUSE_MS, LIGHT_STEPS),
-            false => (LONGEST_PAUSE_MS, MOST_STEPS),
+            false => (LONGEST_PAUSE_MS, MAX_STEPS),
         };
         let pause_ms = (FIRST_PAUSE_MS << state.step).min(longest_ms);
         let after = State {

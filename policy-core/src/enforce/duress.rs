@@ -28,7 +28,7 @@ const TENTH: u64 = 10;
 /// The memory that suspects can take counts up to one part in so many of the heap.
 const MOST: u64 = 2;
 /// The same with a concurrent collector.
-const MOST_CONCURRENT: u64 = 4;
+const MAX_CONCURRENT: u64 = 4;
 /// Duress ends that much beyond, one part in so many.
 const BEYOND: u64 = 20;
 /// How many readings must agree.
@@ -43,7 +43,7 @@ pub const LOOK: Duration = Duration::from_millis(20);
 /// How long evidence takes, as a rule.
 pub const EVIDENCE: Duration = Duration::from_secs(1);
 /// Readings that are kept, at the most; with a concurrent collector those of the latest window.
-const MOST_READINGS: usize = 1024;
+const MAX_READINGS: usize = 1024;
 
 /// The figures that say whether the heap is short, for reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -91,21 +91,21 @@ impl Duress {
             self.readings.push_back(reading);
             // The oldest that is kept covers the window.
             let is_over = |kept: &Reading| since.is_some_and(|since| kept.now <= since);
-            while self.readings.len() > MOST_READINGS
+            while self.readings.len() > MAX_READINGS
                 || self.readings.len() > STREAK && self.readings.get(1).is_some_and(is_over)
             {
                 self.readings.pop_front();
             }
         }
         self.wanted_bytes = wanted_bytes;
-        let most = if is_concurrent { MOST_CONCURRENT } else { MOST };
+        let most = if is_concurrent { MAX_CONCURRENT } else { MOST };
         let wanted_bytes = wanted_bytes.min(max_bytes / most);
         let short_below_bytes = (max_bytes / TENTH).max(wanted_bytes);
         let is_sure = !is_concurrent && reading.after_pause && reading.free_bytes < wanted_bytes;
         let is_kept =
             |kept: &&Reading| !is_concurrent || since.is_none_or(|since| kept.now >= since);
         let latest = |most: usize| self.readings.iter().rev().take(most);
-        let most = if is_concurrent { MOST_READINGS } else { STREAK };
+        let most = if is_concurrent { MAX_READINGS } else { STREAK };
         // The emptiest that it was of late.
         let free_bytes = latest(most)
             .filter(is_kept)
@@ -308,7 +308,7 @@ mod tests {
         let begun = (0..2000).find(|read| heap.read(1, 60, read % 3 == 0 || read % 7 == 0));
         let begun = begun.expect("it is short for good");
         assert!((1000..=1010).contains(&begun), "{begun}");
-        assert!(heap.duress.readings.len() <= MOST_READINGS);
+        assert!(heap.duress.readings.len() <= MAX_READINGS);
     }
 
     #[test]

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::gate::{Counts, MOST_REASONS};
+use super::gate::{Counts, MAX_REASONS};
 use super::throw_points::Reason;
 
 /// How long refusals must have had hardly any effect.
@@ -48,7 +48,7 @@ pub struct Effect {
 struct Window {
     since: Instant,
     refusals: u64,
-    deferred: [u64; MOST_REASONS],
+    deferred: [u64; MAX_REASONS],
 }
 
 impl Effect {

@@ -1,7 +1,7 @@
 //! The lines of the log about limits. Tenants cannot flood it.
 //!
 //! # Rules
-//! At most one line of each kind per account every `PAUSE`, and at most `MOST_PER_MINUTE` lines
+//! At most one line of each kind per account every `PAUSE`, and at most `MAX_PER_MINUTE` lines
 //! for all accounts. The next line of that kind says how many were left out.
 
 use std::collections::HashMap;
@@ -21,9 +21,9 @@ use super::throw_points::Reason;
 /// The shortest time between two lines of one kind about one account.
 const PAUSE: Duration = Duration::from_secs(10);
 /// Lines a minute about all accounts.
-const MOST_PER_MINUTE: u32 = 60;
+const MAX_PER_MINUTE: u32 = 60;
 /// Lines whose pauses are remembered, one per account and kind.
-const MOST_REMEMBERED: usize = 4096;
+const MAX_REMEMBERED: usize = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Line {
@@ -45,7 +45,7 @@ pub struct EnforcementLog {
 impl EnforcementLog {
     /// `Some` if a line may be written now, with how many were left out before it.
     fn admits(&mut self, account: &Arc<str>, line: Line, now: Instant) -> Option<u64> {
-        if self.written.len() > MOST_REMEMBERED {
+        if self.written.len() > MAX_REMEMBERED {
             self.written.retain(|_, (at, _)| now - *at < PAUSE);
         }
         let minute = match self.minute {
@@ -54,7 +54,7 @@ impl EnforcementLog {
         };
         let place = self.written.get_mut(&(account.clone(), line));
         let rests = place.as_ref().is_some_and(|(at, _)| now - *at < PAUSE);
-        if rests || minute.1 >= MOST_PER_MINUTE || self.written.len() > MOST_REMEMBERED {
+        if rests || minute.1 >= MAX_PER_MINUTE || self.written.len() > MAX_REMEMBERED {
             if let Some((_, left_out)) = self.written.get_mut(&(account.clone(), line)) {
                 *left_out += 1;
             }
@@ -252,7 +252,7 @@ mod tests {
                 log.admits(&name, Line::Over, now + PAUSE).is_some()
             })
             .count();
-        assert_eq!(written, (MOST_PER_MINUTE - 3) as usize);
+        assert_eq!(written, (MAX_PER_MINUTE - 3) as usize);
         let later = now + PAUSE + Duration::from_secs(61);
         assert!(log.admits(&"z".into(), Line::Over, later).is_some());
     }

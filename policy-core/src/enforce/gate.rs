@@ -55,10 +55,10 @@ const SERIAL: u32 = 64;
 
 /// Deferrals are counted by reason; there are at most so many reasons.
 #[cfg(not(loom))]
-pub const MOST_REASONS: usize = 32;
+pub const MAX_REASONS: usize = 32;
 /// Few, because loom tracks each counter.
 #[cfg(loom)]
-pub const MOST_REASONS: usize = 2;
+pub const MAX_REASONS: usize = 2;
 
 /// The state of an account and its limit, as the enforcer sets it at a gate; without the serial number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -129,7 +129,7 @@ pub struct Counts {
     /// Errors that would have been thrown in mode `enforce`.
     pub would_refuse: u64,
     /// Refusals that were due but not thrown, by [`super::throw_points::Reason`].
-    pub deferred: [u64; MOST_REASONS],
+    pub deferred: [u64; MAX_REASONS],
     /// Requests that were turned away at the door.
     pub admission_refusals: u64,
     /// Threads that ended with an uncaught refusal. No gate counts them: their errors name the account.
@@ -182,7 +182,7 @@ pub struct Gate {
     most_allowed_bytes: AtomicU64,
     refusals: AtomicU64,
     would_refuse: AtomicU64,
-    deferred: [AtomicU64; MOST_REASONS],
+    deferred: [AtomicU64; MAX_REASONS],
     admission_refusals: AtomicU64,
     waited_ms: AtomicU64,
     door: Door,
@@ -210,9 +210,9 @@ const NOTES: usize = 16;
 const NOTES: usize = 2;
 /// How many gates can be watched.
 #[cfg(not(loom))]
-const MOST_WATCHED: usize = 64;
+const MAX_WATCHED: usize = 64;
 #[cfg(loom)]
-const MOST_WATCHED: usize = 1;
+const MAX_WATCHED: usize = 1;
 
 impl Gate {
     /// The limit of the account at the latest check, in bytes. One load; any thread.
@@ -567,7 +567,7 @@ const GATES_PER_CHUNK: usize = 2;
 pub struct Gates {
     gates: Chunks<Gate, GATES_PER_CHUNK>,
     /// Number + 1 of the gates whose `spent` is noted at each pause; 0 for none.
-    watched: [AtomicU32; MOST_WATCHED],
+    watched: [AtomicU32; MAX_WATCHED],
     /// Not 0 while the door of some account is shut.
     asked: AtomicU32,
     /// Number + 1 of the gate of which the frame that bars a refusal is wanted; 0 for none.
@@ -611,7 +611,7 @@ impl Gates {
     }
 
     /// Notes `spent` of the watched gates as an epoch begins. Inside the pause: atomics only, at most
-    /// `MOST_WATCHED` gates.
+    /// `MAX_WATCHED` gates.
     pub fn begin(&self, epoch: Epoch) {
         for place in &self.watched {
             let Some(number) = place.load(Ordering::Acquire).checked_sub(1) else {

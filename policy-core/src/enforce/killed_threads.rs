@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Lines a minute about all accounts. The next line says how many threads had none.
-const MOST_PER_MINUTE: u32 = 20;
+const MAX_PER_MINUTE: u32 = 20;
 
 /// How many lines were written lately. Any thread that ends.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl KilledThreads {
         let (begun, written) = (lines.minute)
             .filter(|(begun, _)| now.duration_since(*begun) < Duration::from_secs(60))
             .unwrap_or((now, 0));
-        if written >= MOST_PER_MINUTE {
+        if written >= MAX_PER_MINUTE {
             lines.left_out += 1;
             return None;
         }
@@ -86,7 +86,7 @@ mod tests {
     fn lines_are_bounded_and_what_is_left_out_is_told() {
         let killed = KilledThreads::default();
         let now = Instant::now();
-        for _ in 0..MOST_PER_MINUTE {
+        for _ in 0..MAX_PER_MINUTE {
             assert_eq!(killed.admit(now), Some(0));
         }
         let soon = now + Duration::from_secs(59);

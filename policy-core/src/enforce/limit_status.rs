@@ -32,9 +32,9 @@ const HELD: Duration = Duration::from_secs(2);
 /// Who has not grown for so long is taken not to grow.
 const GREW: Duration = Duration::from_secs(2);
 /// How many changes of state a status remembers.
-const MOST_HISTORY: usize = 6;
+const MAX_HISTORY: usize = 6;
 /// How many statuses of accounts that are gone are kept, for their counters.
-const MOST_CLOSED: usize = 1024;
+const MAX_CLOSED: usize = 1024;
 
 /// The status of one account.
 #[derive(Debug, Default)]
@@ -158,7 +158,7 @@ impl LimitStatus {
         } else if let Some(suspected) = self.suspected.take() {
             events::verdict(after.as_str(), now - suspected);
         }
-        if self.history.len() == MOST_HISTORY {
+        if self.history.len() == MAX_HISTORY {
             self.history.pop_front();
         }
         self.history.push_back(Change {
@@ -389,7 +389,7 @@ impl LimitStatuses {
     /// Drops the statuses of accounts that have no gate; keeps the counters of some of them.
     fn forget(&mut self) {
         let present: std::collections::HashSet<&Arc<str>> = self.assigned.values().collect();
-        let mut room = MOST_CLOSED;
+        let mut room = MAX_CLOSED;
         self.by_account.retain(|name, status| {
             if present.contains(name) {
                 return true;
@@ -590,7 +590,7 @@ mod tests {
             assert!(status.enter(phase, charged, now));
         }
         let text = status.history(now).to_string();
-        assert_eq!(text.matches("ago").count(), MOST_HISTORY);
+        assert_eq!(text.matches("ago").count(), MAX_HISTORY);
         assert!(text.ends_with("open 0.0 s ago with 9B charged"), "{text}");
     }
 }

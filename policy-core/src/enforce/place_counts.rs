@@ -26,12 +26,12 @@ use super::place_name::PlaceName;
 
 /// Places of one account at the most, of requests and of background work each.
 #[cfg(not(loom))]
-pub const MOST_OF_KIND: usize = 16;
+pub const MAX_OF_KIND: usize = 16;
 /// Few, because loom tracks each of them.
 #[cfg(loom)]
-pub const MOST_OF_KIND: usize = 2;
+pub const MAX_OF_KIND: usize = 2;
 /// All places of one account.
-pub const MOST_PLACES: usize = 2 * MOST_OF_KIND;
+pub const MAX_PLACES: usize = 2 * MAX_OF_KIND;
 
 /// A place, by numbers that the VM gives to methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -58,8 +58,8 @@ impl PlaceKey {
 
 /// The slots of requests, or those of background work.
 fn slots_of(is_request: bool) -> std::ops::Range<u32> {
-    let first = if is_request { 0 } else { MOST_OF_KIND as u32 };
-    first..first + MOST_OF_KIND as u32
+    let first = if is_request { 0 } else { MAX_OF_KIND as u32 };
+    first..first + MAX_OF_KIND as u32
 }
 
 /// One place and its count.
@@ -97,7 +97,7 @@ impl Slot {
 #[derive(Debug)]
 pub struct PlaceCounts {
     /// Committed by the first refusal: most accounts never have one.
-    slots: Chunks<Slot, MOST_PLACES>,
+    slots: Chunks<Slot, MAX_PLACES>,
     elsewhere: AtomicU64,
 }
 
@@ -114,7 +114,7 @@ impl PlaceCounts {
     /// Nothing was counted yet.
     pub fn new() -> Arc<PlaceCounts> {
         Arc::new(PlaceCounts {
-            slots: Chunks::new(MOST_PLACES as u32),
+            slots: Chunks::new(MAX_PLACES as u32),
             elsewhere: AtomicU64::new(0),
         })
     }
@@ -193,7 +193,7 @@ impl PlaceCounts {
     }
 
     fn slots(&self) -> impl Iterator<Item = &Slot> {
-        (0..MOST_PLACES as u32).map_while(|slot| self.slots.get(slot))
+        (0..MAX_PLACES as u32).map_while(|slot| self.slots.get(slot))
     }
 
     /// Native memory held, in bytes.
@@ -261,7 +261,7 @@ mod tests {
             prop_assert_eq!(of_slots.len(), expected.len(), "no place has two slots");
             for is_request in [false, true] {
                 let taken = of_slots.values().filter(|key| key.is_request == is_request);
-                prop_assert_eq!(counts.is_full(is_request), taken.count() == MOST_OF_KIND);
+                prop_assert_eq!(counts.is_full(is_request), taken.count() == MAX_OF_KIND);
                 prop_assert!(elsewhere[usize::from(is_request)] == 0 || counts.is_full(is_request));
             }
             for (&slot, key) in &of_slots {
@@ -333,7 +333,7 @@ mod models {
     fn no_refusal_is_lost() {
         loom::model(|| {
             let counts = PlaceCounts::new();
-            for slot in 0..MOST_OF_KIND as u64 {
+            for slot in 0..MAX_OF_KIND as u64 {
                 let slot = counts.slot(key(slot, 1)).expect("room");
                 counts.name(slot, None);
             }

@@ -4,7 +4,7 @@
 //! # Rules
 //! 1. A place is listed only if an error was thrown there, or would have been: after the judgement of the stack,
 //!    its unit of work, grace and mask. What is deferred is counted by reason, and has no place.
-//! 2. An account has at most [`MOST_OF_KIND`] places of requests, and as many of background work. Refusals at
+//! 2. An account has at most [`MAX_OF_KIND`] places of requests, and as many of background work. Refusals at
 //!    others are counted as *elsewhere*.
 //! 3. Counts live as long as the account, and begin anew when the policy's mode changes: those of `observe` and
 //!    those of `enforce` never add up.
@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 
-use super::place_counts::{Drained, MOST_OF_KIND, PlaceCounts};
+use super::place_counts::{Drained, MAX_OF_KIND, PlaceCounts};
 use super::place_name::{PlaceName, Work};
 
 /// A place of an account, as reports list it.
@@ -80,7 +80,7 @@ impl RefusedPlaces {
         }
         self.add(self.counts.drain());
         let wants_room =
-            |work| self.counts.is_full(work == Work::Request) && self.names_of(work) < MOST_OF_KIND;
+            |work| self.counts.is_full(work == Work::Request) && self.names_of(work) < MAX_OF_KIND;
         if self.former.is_none()
             && [Work::Request, Work::Background]
                 .into_iter()
@@ -100,7 +100,7 @@ impl RefusedPlaces {
         for (name, count) in drained.named {
             if let Some(sum) = self.by_name.get_mut(&name) {
                 *sum += count;
-            } else if self.names_of(name.work) < MOST_OF_KIND {
+            } else if self.names_of(name.work) < MAX_OF_KIND {
                 self.by_name.insert(name, count);
             } else {
                 self.elsewhere += count;
@@ -237,7 +237,7 @@ mod tests {
             is_request: false,
         };
         let name = place("a.X#m", "a.X#m", Work::Background);
-        for version in 0..10 * MOST_OF_KIND as u64 {
+        for version in 0..10 * MAX_OF_KIND as u64 {
             let counts = places.counts().clone();
             let slot = counts.slot(key(version));
             counts.count(slot);
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(listed.len(), 1);
         assert_eq!(
             (listed[0].count, places.elsewhere()),
-            (20 * MOST_OF_KIND as u64, 0)
+            (20 * MAX_OF_KIND as u64, 0)
         );
         places.restart();
         assert_eq!((places.listed().len(), places.elsewhere()), (0, 0));
@@ -287,7 +287,7 @@ mod tests {
             prop_assert_eq!(sum + places.elsewhere(), refusals.len() as u64);
             for work in [Work::Request, Work::Background] {
                 let of_kind = listed.iter().filter(|place| place.name.work == work);
-                prop_assert!(of_kind.count() <= MOST_OF_KIND);
+                prop_assert!(of_kind.count() <= MAX_OF_KIND);
             }
             prop_assert!(listed.is_sorted_by(|a, b| a.count >= b.count));
         }

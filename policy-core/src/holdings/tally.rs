@@ -7,7 +7,7 @@ use crate::ledger::{LiveRecord, PurseId, UNKNOWN_CLASS};
 use super::times::EpochTimes;
 
 /// The most rows; records beyond them count in rows of [`UNKNOWN_CLASS`], one a purse.
-pub const MOST_ROWS: usize = 50_000;
+pub const MAX_ROWS: usize = 50_000;
 /// Sizes are told apart by their power of two.
 pub const SIZE_CLASSES: u32 = 40;
 
@@ -129,7 +129,7 @@ impl Tally {
     }
 
     fn row(&mut self, mut key: RowKey) -> &mut Row {
-        if self.rows.len() >= MOST_ROWS && !self.places.contains_key(&key) {
+        if self.rows.len() >= MAX_ROWS && !self.places.contains_key(&key) {
             key.class = UNKNOWN_CLASS;
             self.folded_records += 1;
         }

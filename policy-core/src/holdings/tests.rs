@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::histogram::Shape;
-use super::times::MOST_MARKS;
+use super::times::MAX_MARKS;
 use super::*;
 use crate::core::{Core, Setup};
 use crate::identity::loaders::LoaderId;
@@ -183,12 +183,12 @@ fn more_rows_than_there_is_room_for_lose_their_class_but_no_byte() {
     let mut record = None;
     world.core.ledger.scan(|found| record = Some(*found));
     let mut record = record.expect("one");
-    let many = tally::MOST_ROWS as u32 + 100;
+    let many = tally::MAX_ROWS as u32 + 100;
     for class in 0..many {
         record.class = class;
         tally.add(&record);
     }
-    assert_eq!(tally.rows.len(), tally::MOST_ROWS + 1);
+    assert_eq!(tally.rows.len(), tally::MAX_ROWS + 1);
     assert_eq!(tally.folded_records, 100);
     let bytes: u64 = tally.rows.iter().map(|row| row.charged.bytes).sum();
     assert_eq!(bytes, u64::from(many) * 10);
@@ -214,7 +214,7 @@ proptest! {
             let covered = covers.last().copied().map(Epoch::new);
             times.note(Epoch::new(ended + 1), covered, now_ms);
         }
-        prop_assert!(times.marks().len() <= MOST_MARKS);
+        prop_assert!(times.marks().len() <= MAX_MARKS);
         prop_assert_eq!(times.covers() as usize, covers.len());
         let ascends = |pair: &[Mark]| pair[0].epoch < pair[1].epoch && pair[0].at_ms < pair[1].at_ms;
         prop_assert!(times.marks().windows(2).all(ascends));

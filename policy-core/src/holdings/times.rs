@@ -5,7 +5,7 @@
 //!    it sees a new epoch, at most one a second. Times are milliseconds since the agent was made.
 //! 2. Marks are never inserted between others, only appended and removed. So two marks that bound a set of
 //!    births in one copy of the table bound the same set in any older copy that has both.
-//! 3. At most [`MOST_MARKS`] are kept. The one that is removed lies closest to its neighbours in
+//! 3. At most [`MAX_MARKS`] are kept. The one that is removed lies closest to its neighbours in
 //!    proportion to its age, so the marks end up evenly spaced on a logarithmic scale of ages: the
 //!    births of a minute ago are known to some seconds, those of a day ago to an hour.
 //! 4. `covers` counts, for the births up to a mark, the covering collections that all of them have been
@@ -14,11 +14,11 @@
 use crate::ledger::Epoch;
 
 /// The most marks.
-pub const MOST_MARKS: usize = 96;
+pub const MAX_MARKS: usize = 96;
 /// The shortest time between two marks, in milliseconds.
 const SHORTEST_MS: u64 = 1_000;
 /// Native memory of one table.
-pub const MEMORY_BYTES: u64 = ((MOST_MARKS + 1) * size_of::<Mark>()) as u64;
+pub const MEMORY_BYTES: u64 = ((MAX_MARKS + 1) * size_of::<Mark>()) as u64;
 
 /// A moment: everything born up to an epoch was born before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,7 +76,7 @@ impl EpochTimes {
 
     /// Rule 3.
     fn thin(&mut self, now_ms: u64) {
-        if self.marks.len() <= MOST_MARKS {
+        if self.marks.len() <= MAX_MARKS {
             return;
         }
         let crowding = |index: usize| {

@@ -24,7 +24,7 @@
 use crate::ledger::PurseId;
 
 /// How many frames are looked at per sample, at most. A deeper stack is recursion.
-pub const MOST_FRAMES: usize = 1024;
+pub const MAX_FRAMES: usize = 1024;
 
 /// The owner of one frame's code, which says who may pay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -194,7 +194,7 @@ struct Walk {
 impl Walk {
     /// The next frame that belongs to anybody but the program.
     fn next_claim(&mut self, thread: &mut impl AllocatingThread) -> Option<Payer> {
-        while self.depth < MOST_FRAMES {
+        while self.depth < MAX_FRAMES {
             let claim = thread.frame(self.depth)?;
             self.depth += 1;
             match claim {

@@ -28,7 +28,7 @@ use super::entry_state::EntryState;
 use super::loaders::LoaderId;
 
 /// The most classes tracked at once. Later ones stay unknown.
-const MOST_CLASSES: u32 = 1 << 20;
+const MAX_CLASSES: u32 = 1 << 20;
 
 /// A class entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -158,8 +158,8 @@ impl Classes {
     /// An empty table.
     pub fn new() -> Classes {
         Classes {
-            pool: IndexPool::new(places(MOST_CLASSES), 1),
-            entries: Chunks::new(places(MOST_CLASSES)),
+            pool: IndexPool::new(places(MAX_CLASSES), 1),
+            entries: Chunks::new(places(MAX_CLASSES)),
             deaths: AtomicU32::new(0),
         }
     }

@@ -36,12 +36,12 @@ pub mod counting;
 
 /// For how many accounts the counters are kept after their last purse is gone, so that a redeployment
 /// continues counting where it stopped. The oldest are forgotten first.
-const MOST_DEPARTED: usize = 1024;
+const MAX_DEPARTED: usize = 1024;
 /// Tables with less room than this keep it.
 const LEAST_ROOM: usize = 1024;
 
 /// How many parents of a loader are followed to its service.
-const MOST_PARENTS: u32 = 8;
+const MAX_PARENTS: u32 = 8;
 
 /// The finding of the loader thread about a loader.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -371,7 +371,7 @@ impl Directory {
         match of {
             RoutesOf::Service(id) => {
                 let lives = self.loaders.get(&id).is_some_and(|loader| !loader.gone);
-                lives && self.service_of(id, MOST_PARENTS).is_some()
+                lives && self.service_of(id, MAX_PARENTS).is_some()
             }
             RoutesOf::Packages(purse) => self.account_of_packages(purse).is_some(),
         }
@@ -461,7 +461,7 @@ impl Directory {
         departed.exact += exact;
         departed.stamp = self.stamp;
         self.leave(&name, purse);
-        if self.departed.len() > 2 * MOST_DEPARTED {
+        if self.departed.len() > 2 * MAX_DEPARTED {
             self.forget_oldest();
         }
         Some(name)
@@ -486,7 +486,7 @@ impl Directory {
         }
     }
 
-    /// Forgets the counters of the accounts that ended first. Keeps those of `MOST_DEPARTED`
+    /// Forgets the counters of the accounts that ended first. Keeps those of `MAX_DEPARTED`
     /// accounts that are gone.
     fn forget_oldest(&mut self) {
         let mut gone: Vec<u64> = self
@@ -495,11 +495,11 @@ impl Directory {
             .filter(|(name, _)| !self.accounts.contains_key(*name))
             .map(|(_, departed)| departed.stamp)
             .collect();
-        if gone.len() <= MOST_DEPARTED {
+        if gone.len() <= MAX_DEPARTED {
             return;
         }
         gone.sort_unstable();
-        let oldest_kept = gone[gone.len() - MOST_DEPARTED];
+        let oldest_kept = gone[gone.len() - MAX_DEPARTED];
         let accounts = &self.accounts;
         self.departed
             .retain(|name, departed| departed.stamp >= oldest_kept || accounts.contains_key(name));
@@ -723,7 +723,7 @@ impl Directory {
             let Some(Owner::Loader(id)) = self.owners.get(purse) else {
                 return false;
             };
-            self.service_of(*id, MOST_PARENTS)
+            self.service_of(*id, MAX_PARENTS)
                 .is_some_and(|service| self.doors.has(service.server))
         })
     }

@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::entry_state::EntryState;
 
 /// The most loaders tracked at once. The number of purses is the tighter bound.
-const MOST_LOADERS: u32 = 1 << 18;
+const MAX_LOADERS: u32 = 1 << 18;
 
 /// A loader entry; 0 is the boot loader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -122,8 +122,8 @@ impl Loaders {
     /// A table that holds the boot loader alone.
     pub fn new() -> Loaders {
         let loaders = Loaders {
-            pool: IndexPool::new(places(MOST_LOADERS), 1),
-            entries: Chunks::new(places(MOST_LOADERS)),
+            pool: IndexPool::new(places(MAX_LOADERS), 1),
+            entries: Chunks::new(places(MAX_LOADERS)),
             deaths: AtomicU32::new(0),
             claimants: AtomicU32::new(0),
             programs: AtomicU32::new(0),

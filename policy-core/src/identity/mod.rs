@@ -30,7 +30,7 @@ use scopes::{NewScope, Scopes};
 
 /// The capacity of each queue: new loaders, and new scopes. The loader thread finds a loader that did
 /// not fit by its entry.
-const MOST_QUEUED: usize = 16 * 1024;
+const MAX_QUEUED: usize = 16 * 1024;
 
 /// Which account owns which packages, under one policy.
 #[derive(Default)]
@@ -109,8 +109,8 @@ impl Identity {
             loaders: Loaders::new(),
             methods: MethodClasses::new(),
             scopes: Scopes::new(),
-            new_loaders: ArrayQueue::new(MOST_QUEUED),
-            new_scopes: ArrayQueue::new(MOST_QUEUED),
+            new_loaders: ArrayQueue::new(MAX_QUEUED),
+            new_scopes: ArrayQueue::new(MAX_QUEUED),
             view: AtomicU32::new(0),
             classifiers: [ArcSwap::default(), ArcSwap::default()],
             switches: AtomicU32::new(0),
@@ -209,7 +209,7 @@ impl Identity {
             + self.methods.committed_bytes()
             + self.scopes.committed_bytes()
             + (2 * self.representatives.len() * size_of::<AtomicU16>()) as u64
-            + (MOST_QUEUED * (size_of::<LoaderId>() + size_of::<NewScope>())) as u64
+            + (MAX_QUEUED * (size_of::<LoaderId>() + size_of::<NewScope>())) as u64
     }
 }
 

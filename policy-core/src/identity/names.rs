@@ -57,7 +57,7 @@ pub struct ServiceName {
 }
 
 /// The longest name kept, in bytes. Longer names are cut, because they come from tenants.
-const MOST_NAME_BYTES: usize = 200;
+const MAX_NAME_BYTES: usize = 200;
 
 /// A service with these names, each made fit for a label. The first becomes its name. Its server is
 /// [`Server::Other`].
@@ -92,7 +92,7 @@ pub fn printable(name: &str) -> String {
 
 fn bounded(mut out: String, name: &str) -> String {
     for c in name.chars() {
-        if out.len() + c.len_utf8() > MOST_NAME_BYTES {
+        if out.len() + c.len_utf8() > MAX_NAME_BYTES {
             break;
         }
         out.push(if c.is_control() { '?' } else { c });
@@ -196,7 +196,7 @@ mod tests {
         let shown = printable(name);
         assert!(shown.starts_with("x?[heapwarden"), "{shown}");
         assert!(!shown.chars().any(char::is_control), "{shown}");
-        assert!(printable(&"x".repeat(5000)).len() <= MOST_NAME_BYTES);
+        assert!(printable(&"x".repeat(5000)).len() <= MAX_NAME_BYTES);
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
             vec![format!("evil\n\"{long}"), "_unaccounted".into()],
             false,
         );
-        assert!(name.aliases.iter().all(|a| a.len() <= MOST_NAME_BYTES));
+        assert!(name.aliases.iter().all(|a| a.len() <= MAX_NAME_BYTES));
         assert!(name.name.starts_with("evil?\""));
         assert_eq!(name.aliases[1], "?_unaccounted");
     }

@@ -29,7 +29,7 @@ use super::entry_state::EntryState;
 use super::loaders::LoaderId;
 
 /// The most scopes at once.
-const MOST_SCOPES: u32 = 1 << 15;
+const MAX_SCOPES: u32 = 1 << 15;
 
 /// A scope that was opened, for the metadata thread to enter in the directory.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl Scopes {
     /// Reserves a place for a scope; false if none is left. The caller then opens a scope, or gives
     /// the place back with [`Scopes::leave`].
     pub fn enter(&self) -> bool {
-        let room = |taken: u32| (taken < MOST_SCOPES).then_some(taken + 1);
+        let room = |taken: u32| (taken < MAX_SCOPES).then_some(taken + 1);
         (self.taken)
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room)
             .is_ok()
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn scopes_leave_room_for_services() {
         let scopes = Scopes::new();
-        assert!((0..MOST_SCOPES).all(|_| scopes.enter()));
+        assert!((0..MAX_SCOPES).all(|_| scopes.enter()));
         assert!(!scopes.enter());
         let tag = scopes.open(PurseId::new(7), 0).unwrap();
         scopes.died(tag);

@@ -43,7 +43,7 @@ const FEW_DISTANCE_MS: u64 = 50_000;
 /// See rule 4.
 const RARE_MS: u64 = 20 * 60_000;
 /// After so many looks that decided nothing, a row counts as refuted.
-const MOST_UNDECIDED: u32 = 12;
+const MAX_UNDECIDED: u32 = 12;
 
 /// The earliest time of a row's next request, and how often looks refuted, left open or confirmed it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -108,7 +108,7 @@ impl Asking {
             } else if one.windows == 0 || one.verdict == Verdict::Undecided {
                 ask.undecided += 1;
                 ((now_ms as f64 * AGAIN) as u64).clamp(SHORTEST_MS, DISTANCE_MS)
-                    << (ask.undecided.saturating_sub(MOST_UNDECIDED)).min(10)
+                    << (ask.undecided.saturating_sub(MAX_UNDECIDED)).min(10)
             } else {
                 ask.refuted += 1;
                 let first = REFUTED_MS

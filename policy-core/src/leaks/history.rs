@@ -1,10 +1,10 @@
 //! The history of earlier looks: bounded memory of the rows after covering collections.
 //!
 //! # Rules
-//! 1. A look keeps the rows with enough samples to matter, at most [`MOST_ROWS`], those with most samples;
+//! 1. A look keeps the rows with enough samples to matter, at most [`MAX_ROWS`], those with most samples;
 //!    the others are counted. Of each row it keeps, by cohort, what was alive of the births that the
 //!    collection has decided on. It keeps the accounts of these rows, and the sum of all.
-//! 2. At most [`MOST_LOOKS`] looks and [`MOST_COHORTS`] cohorts are kept. The look that goes first lies
+//! 2. At most [`MAX_LOOKS`] looks and [`MAX_COHORTS`] cohorts are kept. The look that goes first lies
 //!    closest to its neighbours in proportion to its age; the newest and the oldest stay. So there is a
 //!    look near the middle of every window, if collections came often enough.
 //! 3. Cohorts of two looks are compared at marks that both have. Marks are never inserted between others
@@ -18,11 +18,11 @@ use crate::holdings::Mark;
 use super::statistic::{Born, FEWEST_OLD, Part, WindowView};
 
 /// The most rows of one look.
-pub const MOST_ROWS: usize = 2_048;
+pub const MAX_ROWS: usize = 2_048;
 /// The most looks.
-pub const MOST_LOOKS: usize = 32;
+pub const MAX_LOOKS: usize = 32;
 /// The most cohorts of all rows of all looks together, 16 bytes each.
-pub const MOST_COHORTS: usize = 512 * 1024;
+pub const MAX_COHORTS: usize = 512 * 1024;
 /// Into so many parts the time from Q to H is divided, where the marks allow.
 const PARTS: u64 = 6;
 /// The name of a class, with what is kept beside it, takes about so many bytes.
@@ -151,14 +151,14 @@ impl Look {
     }
 
     fn leave_out_most(&mut self) {
-        if self.rows.len() <= MOST_ROWS {
+        if self.rows.len() <= MAX_ROWS {
             return;
         }
         let mut counts: Vec<u64> = self.rows.values().map(RowSeen::records).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
-        let fewest = counts[MOST_ROWS - 1];
+        let fewest = counts[MAX_ROWS - 1];
         let before = self.rows.len();
-        let mut room = MOST_ROWS;
+        let mut room = MAX_ROWS;
         self.rows.retain(|_, row| {
             let stays = row.records() >= fewest && room > 0;
             room -= usize::from(stays);
@@ -184,9 +184,9 @@ impl History {
     pub fn push(&mut self, mut look: Look) {
         look.bound();
         self.looks.push(look);
-        while self.looks.len() > MOST_LOOKS
+        while self.looks.len() > MAX_LOOKS
             || (self.looks.len() > 3
-                && self.looks.iter().map(Look::cohorts).sum::<usize>() > MOST_COHORTS)
+                && self.looks.iter().map(Look::cohorts).sum::<usize>() > MAX_COHORTS)
         {
             self.forget_one();
         }

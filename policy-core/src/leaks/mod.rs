@@ -37,9 +37,9 @@ use crate::ports::CollectorKind;
 use crate::sites::survivors::Site;
 
 /// The most suspects in a report.
-pub const MOST_SUSPECTS: usize = 200;
+pub const MAX_SUSPECTS: usize = 200;
 /// The most rows in a report that grow and are no suspects.
-pub const MOST_GROWING: usize = 200;
+pub const MAX_GROWING: usize = 200;
 
 /// The state of the leak detection, for all threads.
 #[derive(Debug)]

@@ -7,9 +7,7 @@ use super::asking::{Asking, FEW};
 use super::detector::Judged;
 use super::forecast::{Level, forecast};
 use super::grouping::{grouped, is_part};
-use super::history::{
-    Births, History, Look, MOST_COHORTS, MOST_LOOKS, MOST_ROWS, RowName, RowSeen,
-};
+use super::history::{Births, History, Look, MAX_COHORTS, MAX_LOOKS, MAX_ROWS, RowName, RowSeen};
 use super::simulation::{Dice, FOREVER, INTERVAL_BYTES, Sampled, Watched, schedule, service};
 use super::statistic::Verdict;
 use crate::holdings::Mark;
@@ -359,15 +357,15 @@ fn the_history_is_bounded_in_rows_looks_and_bytes() {
             ..Look::default()
         });
     }
-    assert!(history.looks().len() <= MOST_LOOKS);
+    assert!(history.looks().len() <= MAX_LOOKS);
     let newest = history.newest().expect("a look");
-    assert_eq!(newest.rows.len(), MOST_ROWS);
-    assert_eq!(newest.omitted, 6_000 - MOST_ROWS as u64);
+    assert_eq!(newest.rows.len(), MAX_ROWS);
+    assert_eq!(newest.omitted, 6_000 - MAX_ROWS as u64);
     let cohorts: usize = (history.looks().iter())
         .flat_map(|look| look.rows.values())
         .map(|row| row.births.len())
         .sum();
-    assert!(cohorts <= MOST_COHORTS, "{cohorts}");
+    assert!(cohorts <= MAX_COHORTS, "{cohorts}");
     assert!(
         history.memory_bytes() < 32 << 20,
         "{}",

@@ -24,12 +24,12 @@ use super::forecast::{Level, forecast};
 use super::grouping::{self, Group};
 use super::history::{Births, History, Look, RowName, RowSeen};
 use super::statistic::{FEWEST_GROWN, FEWEST_OLD, STILL, Verdict};
-use super::{Exhausts, Growing, MOST_GROWING, MOST_SUSPECTS, Moment, Report, Suspect};
+use super::{Exhausts, Growing, MAX_GROWING, MAX_SUSPECTS, Moment, Report, Suspect};
 
 /// The most rows of which stacks are asked for.
-const MOST_WITH_SITES: usize = 64;
+const MAX_WITH_SITES: usize = 64;
 /// The most sites of one suspect.
-const MOST_SITES: usize = 5;
+const MAX_SITES: usize = 5;
 /// A request that brought nothing in this time is given up, in milliseconds.
 const PATIENCE_MS: u64 = 60_000;
 /// The shortest time between two looks for candidates, in milliseconds.
@@ -195,8 +195,8 @@ impl Watch {
         let (known, mut groups): (Vec<Group>, Vec<Group>) = groups
             .into_iter()
             .partition(|group| is_known(&group.whole.name));
-        let mut omitted = newest.omitted + groups.len().saturating_sub(MOST_SUSPECTS) as u64;
-        groups.truncate(MOST_SUSPECTS);
+        let mut omitted = newest.omitted + groups.len().saturating_sub(MAX_SUSPECTS) as u64;
+        groups.truncate(MAX_SUSPECTS);
         let sites = self.sites(core, &groups, &others, rows);
         let room = Room::of(core, pass);
         let suspects = groups.into_iter().map(|Group { whole: one, with }| {
@@ -228,11 +228,11 @@ impl Watch {
             .filter_map(|one| growing_of(one, newest, one.verdict.why()?))
             .collect();
         growing.sort_by(|a, b| (b.growth_bytes_per_second).total_cmp(&a.growth_bytes_per_second));
-        omitted += growing.len().saturating_sub(MOST_GROWING) as u64;
-        growing.truncate(MOST_GROWING);
+        omitted += growing.len().saturating_sub(MAX_GROWING) as u64;
+        growing.truncate(MAX_GROWING);
         let acknowledged = (known.iter())
             .filter_map(|group| growing_of(&group.whole, newest, "acknowledged"))
-            .take(MOST_GROWING)
+            .take(MAX_GROWING)
             .collect();
         Report {
             at_ms: pass.at_ms,
@@ -265,7 +265,7 @@ impl Watch {
                 purse,
                 class: Some(class),
             })
-            .take(MOST_WITH_SITES)
+            .take(MAX_WITH_SITES)
             .collect();
         core.sites.set_wanted(Asker::Leaks, wanted);
         let mut of_numbers: HashMap<(PurseId, u32), RowName> = HashMap::new();
@@ -343,7 +343,7 @@ fn sites_of<K: Clone + Eq + Hash>(
     }
     let row = |purse, class| of_numbers.get(&(purse, class)).cloned();
     let most = Most {
-        live: MOST_SITES,
+        live: MAX_SITES,
         allocated: 0,
     };
     let found = core.sites.survivors(&core.ledger, row, most, &[]);

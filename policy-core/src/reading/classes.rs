@@ -15,7 +15,7 @@ use crate::snapshot::{Class, OTHER};
 use super::counted::{Counted, estimated};
 
 /// The most classes listed per account; the rest is summed.
-pub(super) const MOST_CLASSES: usize = 5_000;
+pub(super) const MAX_CLASSES: usize = 5_000;
 
 /// The figures of one class in one purse, or the sum of several.
 #[derive(Default)]
@@ -214,7 +214,7 @@ fn published(by_name: BTreeMap<Arc<str>, OfClass>, interval_bytes: Option<f64>) 
         (b.live_bytes, b.allocated.bytes, a_name).cmp(&(a.live_bytes, a.allocated.bytes, b_name))
     });
     let mut rest = OfClass::default();
-    let beyond = classes.split_off(classes.len().min(MOST_CLASSES));
+    let beyond = classes.split_off(classes.len().min(MAX_CLASSES));
     for (_, of_class) in &beyond {
         rest.add(of_class);
     }

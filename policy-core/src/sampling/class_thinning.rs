@@ -34,7 +34,7 @@ use super::thinning::{Decision, share_kept};
 use super::weight::VARIANCE_UNIT_BYTES2;
 
 /// The most rules.
-pub const MOST_RULES: usize = policy_config::MAX_THIN_RULES;
+pub const MAX_RULES: usize = policy_config::MAX_THIN_RULES;
 /// The widest interval, in bytes: as for large arrays.
 pub const WIDEST_BYTES: u64 = 1 << 30;
 /// How often a rule's interval is halved at most, for accounts with limits.
@@ -69,7 +69,7 @@ impl Default for ClassThinning {
         let levels = || std::array::from_fn(|_| AtomicU64::new(0));
         ClassThinning {
             is_on: AtomicBool::new(false),
-            rules: (0..MOST_RULES).map(|_| levels()).collect(),
+            rules: (0..MAX_RULES).map(|_| levels()).collect(),
             interval_bytes: AtomicU64::new(0),
             passed_over: AtomicU64::new(0),
         }
@@ -187,7 +187,7 @@ mod tests {
         let judged = thinning.judge(0, 100, (id, INTERVAL), || u64::MAX, || 0.999);
         assert_eq!(judged, Decision::Keep(id));
         assert_eq!(thinning.share(0, u64::MAX), None);
-        assert_eq!(thinning.share(MOST_RULES, u64::MAX), None);
+        assert_eq!(thinning.share(MAX_RULES, u64::MAX), None);
     }
 
     #[test]

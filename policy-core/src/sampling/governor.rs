@@ -26,7 +26,7 @@
 //!    **Credit.** The budget holds on average, and need not be used up when nobody asks for accuracy: what
 //!    samples took less than their budget is saved, up to the budget of `SAVED`, which is also there at the
 //!    start. While an account with a limit fills ([`crate::enforce::filling`]), or is refused, samples may take
-//!    `BURST` times their budget, but at most `MOST_IN_BURST`, of the CPU time of at least one whole processor, until
+//!    `BURST` times their budget, but at most `MAX_IN_BURST`, of the CPU time of at least one whole processor, until
 //!    the credit is used up, and again when a quarter of it is saved. The interval is narrowed at once then, as far as
 //!    that share allows. So a verdict on a bulk load need not wait for the margin of coarse samples, and over
 //!    any time samples take at most the budget of that time and of `SAVED`: a burst that takes more is shorter.
@@ -36,7 +36,7 @@
 //!    process, whose budget is next to nothing, nine of ten requests of a WebFlux application without a door passed.
 //! 2. **Tags.** HotSpot visits every tag at each collection: in the pause, where a million tags cost 10 to
 //!    20 ms with G1, and after it, to find the dead objects. So the charged bytes, divided by the
-//!    interval, must be at most `MOST_TAGS`, a quarter of what the policy lets the agent track, and
+//!    interval, must be at most `MAX_TAGS`, a quarter of what the policy lets the agent track, and
 //!    as many as collections can visit, at `PER_TAG` each, in as much CPU time as samples may take.
 //!    The interval is narrowed again when the finer one would give at most half of that. The rate of
 //!    collections is measured over `LONG_WINDOW`. Existing tags stay: the rule bounds the number
@@ -71,13 +71,13 @@ const CREDIT_TO_BEGIN: f64 = 0.25;
 /// The budget counts so often in a burst.
 const BURST: f64 = 16.0;
 /// The share of the CPU time that samples may take in a burst, unless the budget itself is more.
-const MOST_IN_BURST: f64 = 0.1;
+const MAX_IN_BURST: f64 = 0.1;
 /// The processors that a process counts with in a burst, and while an account is refused, at least.
 const IDLE_SHARE_IN_BURST: f64 = 1.0;
 /// A window may narrow the interval so many times in a burst: few samples tell little of what many cost.
-const MOST_NARROWINGS: u32 = 3;
+const MAX_NARROWINGS: u32 = 3;
 /// The most tags that a pause should visit: 1 to 2 ms.
-const MOST_TAGS: u64 = 100_000;
+const MAX_TAGS: u64 = 100_000;
 /// The CPU time of a collection per tag. Measured: with 100,000 to a million of them, G1 and
 /// JDK 25, 80 to 95 ns (the benchmarks' curve `live-samples`, less what it shows for a thousand).
 const PER_TAG: Duration = Duration::from_nanos(100);
@@ -196,7 +196,7 @@ impl Credit {
     /// The share of the CPU time that samples may take now.
     fn share(&self, budget: f64) -> f64 {
         let share = match self.is_burst {
-            true => (BURST * budget).min(MOST_IN_BURST).max(budget),
+            true => (BURST * budget).min(MAX_IN_BURST).max(budget),
             false => budget,
         };
         match self.is_burst || self.is_refused {
@@ -379,7 +379,7 @@ impl Governor {
     fn narrow_at_once(&mut self, share: f64, allowed: f64) {
         let narrowings = (allowed / share).log2().floor();
         // Nothing was measured if that is not finite.
-        let narrowings = narrowings.clamp(0.0, f64::from(MOST_NARROWINGS)) as u32;
+        let narrowings = narrowings.clamp(0.0, f64::from(MAX_NARROWINGS)) as u32;
         let before = self.by_cost.min(self.level);
         self.by_cost = before.saturating_sub(narrowings);
         self.calm = Duration::ZERO;
@@ -431,7 +431,7 @@ impl Governor {
 
     fn apply_tags_rule(&mut self, budget: f64, charged_bytes: u64) {
         let affordable = self.visitable_tags.map(|tags| (budget * tags) as u64);
-        let most = MOST_TAGS
+        let most = MAX_TAGS
             .min(self.wanted.most_tracked / TRACKED_PART)
             .min(affordable.unwrap_or(u64::MAX))
             .max(1);

@@ -10,9 +10,9 @@
 //! *r* is the number of threads that began for each sample that is kept.
 //!
 //! 1. **A random phase.** From `r` = 1/256 on, a new thread makes garbage before its first own object: a random number of
-//!    bytes, up to [`PHASE_INTERVALS`] intervals, or `MOST_PHASE_BYTES`. So it skips a random number of draws, and those
+//!    bytes, up to [`PHASE_INTERVALS`] intervals, or `MAX_PHASE_BYTES`. So it skips a random number of draws, and those
 //!    that follow come at places of its work that no other thread's come at.
-//! 2. **Finer draws.** From `r` = 1/32 on, threads draw under a part of the interval: up to `1 / 2^MOST_HALVINGS`. Samples
+//! 2. **Finer draws.** From `r` = 1/32 on, threads draw under a part of the interval: up to `1 / 2^MAX_HALVINGS`. Samples
 //!    are kept with a random number of our own, so that they weigh and count as before ([`super::interval`]). What the
 //!    address decides is then one of many draws for each sample that is kept, and a phase skips more of them.
 //!
@@ -37,12 +37,12 @@ use std::time::Duration;
 
 /// The widest phase, in intervals in force.
 pub const PHASE_INTERVALS: u64 = 2;
-const MOST_PHASE_BYTES: u64 = 256 << 10;
+const MAX_PHASE_BYTES: u64 = 256 << 10;
 /// Threads that begin for each sample: one for so many samples.
 const SAMPLES_FOR_PHASE: u64 = 256;
 const SAMPLES_FOR_FINER: u64 = 32;
 /// Draws are at most `2^this` times finer.
-const MOST_HALVINGS: u32 = 4;
+const MAX_HALVINGS: u32 = 4;
 /// No draws are finer than this.
 const FINEST_DRAWN_BYTES: u64 = 1 << 10;
 /// The time that the JVM needs to report a sample: 0.3 to 0.5 microseconds were measured.
@@ -162,7 +162,7 @@ impl Rule {
             .max(1.0)
             .log2()
             .floor()
-            .min(f64::from(MOST_HALVINGS)) as u32;
+            .min(f64::from(MAX_HALVINGS)) as u32;
         if are_many(SAMPLES_FOR_FINER) {
             (self.wanting, self.calm) = (self.wanting.saturating_add(1), 0);
             if self.wanting >= 2 {
@@ -190,7 +190,7 @@ impl Rule {
     fn phase_bytes(&self, interval_bytes: u64) -> u64 {
         let widest = interval_bytes
             .saturating_mul(PHASE_INTERVALS)
-            .min(MOST_PHASE_BYTES);
+            .min(MAX_PHASE_BYTES);
         (widest as f64 * self.phase_share) as u64
     }
 }

@@ -11,10 +11,10 @@
 //!    unbiased, whatever the load does (property: `shares_are_unbiased_under_any_load`).
 //! 2. A level rises by one with each [`OF_ROW`] stacks (for all rows: [`OF_ALL`]) within one second. So n
 //!    samples in a second lead to about `OF_ROW` × log2(n / `OF_ROW`) stacks of a row, and 2^32 samples to no
-//!    more than [`MOST_LEVEL`] times its allowance.
+//!    more than [`MAX_LEVEL`] times its allowance.
 //! 3. A level falls after a second in which fewer than a quarter of the allowance were taken: so far that half
 //!    of the allowance would have been taken. So it is soon low again after a burst.
-//! 4. If the sum would be above [`MOST_LEVEL`], the sample gets no stack, and nothing stands for it. That
+//! 4. If the sum would be above [`MAX_LEVEL`], the sample gets no stack, and nothing stands for it. That
 //!    needs millions of samples in a second; it is counted.
 //! 5. Rows share [`PLACES`] places by their hash. Two rows in one place have one allowance.
 
@@ -25,7 +25,7 @@ pub(super) const OF_ROW: u32 = 32;
 /// Stacks of all rows in a second before the common level rises.
 pub(super) const OF_ALL: u32 = 128;
 /// The highest level: a stack stands for 32,768 samples.
-pub(super) const MOST_LEVEL: u32 = 15;
+pub(super) const MAX_LEVEL: u32 = 15;
 const PLACES: usize = 256;
 
 /// The current second, its level, and the number of stacks taken in it.
@@ -71,7 +71,7 @@ impl State {
     /// Rule 2.
     fn taking(self, allowance: u32) -> State {
         let taken = (self.taken + 1).min(0xff_ffff);
-        let rises = taken.is_multiple_of(allowance) && u32::from(self.level) < MOST_LEVEL;
+        let rises = taken.is_multiple_of(allowance) && u32::from(self.level) < MAX_LEVEL;
         State {
             taken,
             level: self.level + u8::from(rises),
@@ -149,7 +149,7 @@ impl Budget {
     pub(super) fn draw(&self, row: u64, second: u32, lot: impl FnOnce() -> u32) -> Draw {
         let row = &self.rows[(row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % PLACES];
         let level = row.level(second) + self.all.level(second);
-        if level > MOST_LEVEL {
+        if level > MAX_LEVEL {
             return Draw::Exhausted;
         }
         if level > 0 && lot() & ((1 << level) - 1) != 0 {
@@ -280,7 +280,7 @@ mod tests {
             let mut state = State::default();
             for second in seconds {
                 state = state.at(second, OF_ROW).taking(OF_ROW);
-                prop_assert!(u32::from(state.level) <= MOST_LEVEL);
+                prop_assert!(u32::from(state.level) <= MAX_LEVEL);
                 prop_assert_eq!(State::unpack(state.pack()), state);
             }
         }

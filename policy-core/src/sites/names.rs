@@ -11,9 +11,9 @@ use std::sync::Arc;
 use crate::identity::names::printable;
 
 /// Lines kept of one method.
-const MOST_LINES: usize = 2000;
+const MAX_LINES: usize = 2000;
 /// Bytes of all names and lines together.
-const MOST_BYTES: usize = 8 << 20;
+const MAX_BYTES: usize = 8 << 20;
 
 /// The name, the source and the traits of a method, as an agent thread has found them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -54,7 +54,7 @@ impl Named {
         let is_plumbing = found.is_hidden || is_linkage(&found);
         let mut lines = found.lines;
         lines.sort_unstable();
-        lines.truncate(MOST_LINES);
+        lines.truncate(MAX_LINES);
         Named {
             class: printable(&found.class).into(),
             method: printable(&found.method).into(),
@@ -127,7 +127,7 @@ impl Names {
     pub(super) fn enter(&mut self, method: u32, found: Option<Found>) {
         let mut named = found.map(Named::new);
         let mut bytes = named.as_ref().map_or(0, Named::bytes);
-        if self.bytes + bytes > MOST_BYTES {
+        if self.bytes + bytes > MAX_BYTES {
             (named, bytes) = (None, 0);
         }
         if let Some(Some(before)) = self.methods.insert(method, named.map(Arc::new)) {
@@ -233,7 +233,7 @@ mod tests {
         let mut names = Names::default();
         for method in 0..10_000 {
             names.enter(method, Some(hostile.clone()));
-            assert!(names.bytes <= MOST_BYTES);
+            assert!(names.bytes <= MAX_BYTES);
         }
         let Name::Method(named) = names.get(0) else {
             panic!("the first has room");

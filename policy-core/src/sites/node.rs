@@ -23,7 +23,7 @@ pub(super) fn unpack(site: SiteId) -> (u32, Node) {
 
 /// The site of a record whose stack stands for 2^level.
 pub(super) fn pack(level: u32, node: Node) -> SiteId {
-    const _: () = assert!(NODE_BITS + 4 == SiteId::BITS && budget::MOST_LEVEL < 16);
+    const _: () = assert!(NODE_BITS + 4 == SiteId::BITS && budget::MAX_LEVEL < 16);
     match node {
         Node::ROOT => SiteId::NONE,
         node => SiteId::new(level << NODE_BITS | node.0),

@@ -16,17 +16,17 @@ use super::stacks::Stack;
 use super::survivors::Most;
 
 /// Places listed of each class.
-pub const MOST_SITES: Most = Most {
+pub const MAX_SITES: Most = Most {
     live: 10,
     allocated: 10,
 };
 /// The same for a snapshot: a place that is listed once only cannot be compared.
-const MOST_SITES_BY_BIRTH: Most = Most {
+const MAX_SITES_BY_BIRTH: Most = Most {
     live: 50,
     allocated: 50,
 };
 /// Stacks listed of all accounts together. Each has up to 17 frames.
-const MOST_STACKS: Most = Most {
+const MAX_STACKS: Most = Most {
     live: 10_000,
     allocated: 10_000,
 };
@@ -37,13 +37,13 @@ const UNKNOWN: &str = "?";
 /// given to another owner only if no record has it, and what survives later than that is not counted here.
 #[must_use]
 pub fn read(core: &Core) -> SitesReading {
-    ranked(core, MOST_SITES, &[])
+    ranked(core, MAX_SITES, &[])
 }
 
 /// As [`read`], for a snapshot with these cuts: also by birth, and with more places.
 #[must_use]
 pub fn read_by_birth(core: &Core, cuts: &[Mark]) -> SitesReading {
-    ranked(core, MOST_SITES_BY_BIRTH, cuts)
+    ranked(core, MAX_SITES_BY_BIRTH, cuts)
 }
 
 /// The stacks by account and class: the largest, and at most twenty thousand. One pass over the records; on an agent
@@ -52,7 +52,7 @@ pub fn read_by_birth(core: &Core, cuts: &[Mark]) -> SitesReading {
 pub fn read_stacks(core: &Core) -> HashMap<(Arc<str>, Arc<str>), Vec<Stack>> {
     let mut names = RowNames::new(core);
     let row = |purse, class| names.row(purse, class);
-    core.sites.stacks(&core.ledger, row, MOST_STACKS)
+    core.sites.stacks(&core.ledger, row, MAX_STACKS)
 }
 
 /// The names of the account and class of a row of which stacks are wanted.

@@ -29,7 +29,7 @@ const NODE: u64 = 1 << (NODE_BITS + METHOD_BITS + POSITION_BITS);
 /// The method number of the frames that were left out.
 const LEFT_OUT: u32 = (1 << METHOD_BITS) - 1;
 /// The bytecode indexes from 0 to 65,534 are stored plus one; 0 is native code.
-const MOST_POSITION: u32 = (1 << POSITION_BITS) - 1;
+const MAX_POSITION: u32 = (1 << POSITION_BITS) - 1;
 
 const _: () = assert!(NODES < 1 << NODE_BITS && METHODS < LEFT_OUT as usize);
 
@@ -89,7 +89,7 @@ impl Trie {
         };
         let word = u64::from(parent.0) << (METHOD_BITS + POSITION_BITS)
             | u64::from(method) << POSITION_BITS
-            | u64::from(position.min(MOST_POSITION));
+            | u64::from(position.min(MAX_POSITION));
         let index = self.nodes.index(NODE | word)?;
         Some(Node(index + 1))
     }
@@ -102,7 +102,7 @@ impl Trie {
         }
         let parent = (word >> (METHOD_BITS + POSITION_BITS)) as u32 & ((1 << NODE_BITS) - 1);
         let method = (word >> POSITION_BITS) as u32 & ((1 << METHOD_BITS) - 1);
-        let position = word as u32 & MOST_POSITION;
+        let position = word as u32 & MAX_POSITION;
         let step = match method {
             LEFT_OUT => Step::LeftOut,
             method => Step::Frame {

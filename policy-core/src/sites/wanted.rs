@@ -3,7 +3,7 @@
 //! # Rules
 //! 1. While nobody wants a stack, a sample costs one load (`Wanted::any`).
 //! 2. The rows of all askers are published together, in one step.
-//! 3. Each asker has at most [`MOST_ROWS`] rows. Those beyond are left out, and the asker is told how many.
+//! 3. Each asker has at most [`MAX_ROWS`] rows. Those beyond are left out, and the asker is told how many.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use arc_swap::ArcSwap;
 use crate::ledger::PurseId;
 
 /// Rows of one asker at the most.
-pub const MOST_ROWS: usize = 4096;
+pub const MAX_ROWS: usize = 4096;
 
 /// Who asks for stacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +98,7 @@ pub(super) struct Wanted {
 pub struct Asked {
     /// Whether the rows of all askers have changed.
     pub changed: bool,
-    /// Rows beyond [`MOST_ROWS`], which were left out.
+    /// Rows beyond [`MAX_ROWS`], which were left out.
     pub left_out: usize,
 }
 
@@ -135,8 +135,8 @@ impl Wanted {
     pub(super) fn set(&self, asker: Asker, mut rows: Vec<Row>) -> Asked {
         rows.sort_unstable();
         rows.dedup();
-        let left_out = rows.len().saturating_sub(MOST_ROWS);
-        rows.truncate(MOST_ROWS);
+        let left_out = rows.len().saturating_sub(MAX_ROWS);
+        rows.truncate(MAX_ROWS);
         let mut askers = self.askers.lock().unwrap_or_else(|e| e.into_inner());
         let own = &mut askers[asker as usize];
         let changed = *own != rows;
@@ -193,10 +193,10 @@ mod tests {
     #[test]
     fn rows_are_bounded() {
         let wanted = Wanted::new();
-        let rows = (0..2 * MOST_ROWS as u32).map(|class| row(1, Some(class)));
+        let rows = (0..2 * MAX_ROWS as u32).map(|class| row(1, Some(class)));
         let asked = wanted.set(Asker::Leaks, rows.collect());
-        assert_eq!(asked.left_out, MOST_ROWS);
+        assert_eq!(asked.left_out, MAX_ROWS);
         assert!(wanted.has(PurseId::new(1), 0));
-        assert!(!wanted.has(PurseId::new(1), 2 * MOST_ROWS as u32 - 1));
+        assert!(!wanted.has(PurseId::new(1), 2 * MAX_ROWS as u32 - 1));
     }
 }

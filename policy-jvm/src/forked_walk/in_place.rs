@@ -45,7 +45,7 @@ use crate::kinds::{Anything, Array};
 use crate::refs::{Handle, Local};
 
 /// The class objects and threads that a slice begins at, at the most.
-pub const MOST_SLICE_ROOTS: usize = 1 << 16;
+pub const MAX_SLICE_ROOTS: usize = 1 << 16;
 
 impl JvmTi {
     /// Walks the heap in place: the world stands still meanwhile, for `max_pause` at the most. On a thread of the
@@ -65,7 +65,7 @@ impl JvmTi {
     /// attached.
     ///
     /// # Errors
-    /// See [`WalkError`]; [`WalkError::TooLarge`] if there are more than [`MOST_SLICE_ROOTS`].
+    /// See [`WalkError`]; [`WalkError::TooLarge`] if there are more than [`MAX_SLICE_ROOTS`].
     pub fn walk_slice(
         &self,
         jni: &Jni,
@@ -96,7 +96,7 @@ impl JvmTi {
         let most = classes.owned_count() + owned.iter().filter(|owned| owned.1 > 0).count();
         let length = i32::try_from(most)
             .ok()
-            .filter(|_| most <= MOST_SLICE_ROOTS)?;
+            .filter(|_| most <= MAX_SLICE_ROOTS)?;
         let object = jni.boot_class("java/lang/Object")?;
         let array = call!(jni, NewObjectArray, length, object.raw().0, ptr::null_mut());
         jni.clear_exception();

@@ -15,18 +15,18 @@
 use super::memory::{Plain, Sharing, Table};
 
 /// Pieces of the heap at the most: 32 GiB of pieces in which there is an object.
-pub(super) const MOST_PIECES: usize = 512;
+pub(super) const MAX_PIECES: usize = 512;
 const PIECE_SHIFT: u32 = 26;
 const WORDS_SHIFT: u32 = PIECE_SHIFT - 3;
 /// Compact addresses at the most.
-pub(super) const PLACES: usize = MOST_PIECES << WORDS_SHIFT;
+pub(super) const PLACES: usize = MAX_PIECES << WORDS_SHIFT;
 const HEADER_BYTES: usize = 12;
 const OWN_TAG: u32 = 1 << 31;
 const CLASS_MASK: u32 = 0x00ff_ffff;
 /// The number of a class that is not in the table.
 pub(super) const UNKNOWN_CLASS: u32 = CLASS_MASK;
 /// Longest reference, in bytes.
-const MOST_REFERENCE_BYTES: usize = 9;
+const MAX_REFERENCE_BYTES: usize = 9;
 
 /// How one object refers to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -100,7 +100,7 @@ pub(super) struct Pieces {
     last: (u64, u32),
 }
 
-const SLOTS: usize = 4 * MOST_PIECES;
+const SLOTS: usize = 4 * MAX_PIECES;
 
 impl Pieces {
     pub(super) fn new(sharing: Sharing) -> Option<Pieces> {
@@ -141,7 +141,7 @@ impl Pieces {
                 _ => slot = (slot + 1) % SLOTS,
             }
         }
-        if self.count as usize == MOST_PIECES {
+        if self.count as usize == MAX_PIECES {
             return None;
         }
         self.slots[slot] = piece + 1;
@@ -217,7 +217,7 @@ impl Log {
     #[inline]
     pub(super) fn refer(&mut self, to: u32, via: Via) -> Result<(), Full> {
         let mut at = self.used;
-        if at + MOST_REFERENCE_BYTES + 4 > self.bytes.len() {
+        if at + MAX_REFERENCE_BYTES + 4 > self.bytes.len() {
             return Err(Full);
         }
         self.put(at, to);
@@ -454,7 +454,7 @@ mod tests {
         let (low, high) = (0x0000_7000_0000_0000u64, 0x0000_0004_0000_0008u64);
         let numbers = [low, high, low + 8].map(|address| pieces.compact(address).unwrap());
         assert_eq!(numbers, [0, (1 << WORDS_SHIFT) + 1, 1]);
-        for piece in 0..MOST_PIECES as u64 - 2 {
+        for piece in 0..MAX_PIECES as u64 - 2 {
             assert!(pieces.compact(piece << PIECE_SHIFT | 1 << 45).is_some());
         }
         assert_eq!(pieces.compact(1 << 46), None);

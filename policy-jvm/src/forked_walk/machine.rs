@@ -19,7 +19,7 @@ const LEAST_PROBE: Duration = Duration::from_micros(500);
 const US_PER_GIB: f64 = 60_000.0;
 const US_PER_HUGE_GIB: f64 = 5_000.0;
 /// Threads of this process that are looked at.
-const MOST_THREADS: usize = 512;
+const MAX_THREADS: usize = 512;
 /// Memory that is left to others in any case.
 const RESERVE_BYTES: u64 = 64 << 20;
 
@@ -165,7 +165,7 @@ fn own_running() -> usize {
         return 1;
     };
     let tasks: Vec<_> = tasks.flatten().collect();
-    let looked_at = tasks.len().min(MOST_THREADS);
+    let looked_at = tasks.len().min(MAX_THREADS);
     let is_running = |task: &&fs::DirEntry| {
         let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
         let after = stat.rsplit_once(") ");

@@ -60,14 +60,14 @@ pub use answer::{Answer, Held, Path, PathRoot, Step, Walk};
 use child::Setup;
 pub use error::WalkError;
 use error::checked;
-pub use in_place::MOST_SLICE_ROOTS;
+pub use in_place::MAX_SLICE_ROOTS;
 pub use log::{RootKind, Via};
 use machine::{FreeMemory, Resident};
 use pace::Share;
 use parent::{ENDING, Parent};
 use recorder::{Call, Failure, Recorder, Sizes};
 use request::Classes;
-pub use request::{Fault, KnownClass, Limits, MOST_HOLDERS, Question, Request, Targets};
+pub use request::{Fault, KnownClass, Limits, MAX_HOLDERS, Question, Request, Targets};
 use system::Pid;
 
 /// The least room for the log, in bytes.

@@ -25,7 +25,7 @@ const PART: f64 = 0.25;
 const LONGEST_RUN: Duration = Duration::from_millis(2);
 const SHORTEST_RUN: Duration = Duration::from_micros(200);
 /// By how much a walk may take longer for want of processor time than it may without a quota.
-const MOST_STRETCH: f64 = 6.0;
+const MAX_STRETCH: f64 = 6.0;
 /// How many steps of a search there are between two looks at the clock.
 const STEPS: u32 = 1024;
 /// The longest rest in a search. A share of a processor that needs longer ones is out of all reason.
@@ -53,7 +53,7 @@ impl Share {
 
     /// How long a walk may take that may take `max_time` with a whole processor.
     pub(super) fn stretched(&self, max_time: Duration) -> Duration {
-        max_time.mul_f64((1.0 / self.of_processor).clamp(1.0, MOST_STRETCH))
+        max_time.mul_f64((1.0 / self.of_processor).clamp(1.0, MAX_STRETCH))
     }
 }
 

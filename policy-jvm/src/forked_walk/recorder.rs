@@ -18,7 +18,7 @@ use super::memory::{Bits, Sharing, Table};
 use super::request::{Classes, Targets};
 
 /// Roots at the most; more are not followed up, and the walk fails.
-const MOST_ROOTS: usize = 1 << 20;
+const MAX_ROOTS: usize = 1 << 20;
 
 /// How often the clock is looked at.
 const CALLS_BETWEEN_LOOKS: u64 = 4096;
@@ -199,7 +199,7 @@ impl<'r> Recorder<'r> {
             target_bits: Bits::new(PLACES, sharing)?,
             found: Table::new(sizes.targets, sharing)?,
             found_count: 0,
-            roots: Table::new(MOST_ROOTS, sharing)?,
+            roots: Table::new(MAX_ROOTS, sharing)?,
             root_count: 0,
             mirrors,
             references: 0,

@@ -181,7 +181,7 @@ pub enum Question<'a> {
     Paths,
     /// Which holders reach each target.
     Holders {
-        /// How many holders there are, at most [`MOST_HOLDERS`]; holder 0 is everybody else.
+        /// How many holders there are, at most [`MAX_HOLDERS`]; holder 0 is everybody else.
         holders: u8,
         /// Objects that belong to a holder, by their tags: threads and class loaders. Sorted by tag.
         owned: &'a [(i64, u8)],
@@ -189,7 +189,7 @@ pub enum Question<'a> {
 }
 
 /// Holders of a question at the most, with holder 0.
-pub const MOST_HOLDERS: u8 = 62;
+pub const MAX_HOLDERS: u8 = 62;
 
 /// Where a walk may run, and within which limits.
 #[derive(Debug, Clone, Copy)]

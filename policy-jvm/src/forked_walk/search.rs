@@ -8,10 +8,10 @@ use super::log::{Record, RootKind, Via, record};
 use super::memory::{Bits, Plain, Sharing, Table};
 use super::pace::Rests;
 use super::recorder::Recorder;
-use super::request::{MOST_HOLDERS, Question};
+use super::request::{MAX_HOLDERS, Question};
 
 /// Steps of a path at the most, after runs of equal steps were joined.
-pub(super) const MOST_STEPS: usize = 200;
+pub(super) const MAX_STEPS: usize = 200;
 
 /// A step of a path: an object, and how it refers to the next one.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -263,7 +263,7 @@ impl Paths<'_, '_> {
     }
 
     fn tell(&self, sink: &mut dyn Sink) -> Result<(), NoMemory> {
-        let mut steps = Table::<RawStep>::new(MOST_STEPS, Sharing::Private).ok_or(NoMemory)?;
+        let mut steps = Table::<RawStep>::new(MAX_STEPS, Sharing::Private).ok_or(NoMemory)?;
         let classes = self.walk.classes();
         for (index, target) in self.walk.found[..self.walk.found_count].iter().enumerate() {
             let mut over = self.reached[index];
@@ -286,13 +286,13 @@ impl Paths<'_, '_> {
                     Some(last) if is_alike(last, &step, classes.is_mirror(record.class)) => {
                         last.repeats = last.repeats.saturating_add(1)
                     }
-                    _ if count < MOST_STEPS => {
+                    _ if count < MAX_STEPS => {
                         steps[count] = step;
                         count += 1;
                     }
                     // The end at the root matters more than what is before it.
                     _ => {
-                        steps[MOST_STEPS - 1] = step;
+                        steps[MAX_STEPS - 1] = step;
                         is_cut = true;
                     }
                 }
@@ -359,7 +359,7 @@ fn holders(
         depth: 0,
         masks: Table::new(walk.found_count, Sharing::Private).ok_or(NoMemory)?,
     };
-    for holder in 0..holders.min(MOST_HOLDERS) {
+    for holder in 0..holders.min(MAX_HOLDERS) {
         search.walk_holder(holder);
     }
     search.walk_stacks();

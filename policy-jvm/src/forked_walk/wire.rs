@@ -8,15 +8,15 @@
 use super::log::{RawRoot, RootKind, Via};
 use super::memory::{Sharing, Table};
 use super::recorder::Failure;
-use super::request::{MOST_HOLDERS, Question};
-use super::search::{MOST_STEPS, RawStep, Reached, Sink};
+use super::request::{MAX_HOLDERS, Question};
+use super::search::{MAX_STEPS, RawStep, Reached, Sink};
 use super::{Answer, Held, Path, PathRoot, Step};
 
 const MAGIC: u64 = 0x6865_6170_7761_6c6b;
 const NO_ROOT: u64 = u64::MAX;
 
 /// Words of one path at the most.
-const PATH_WORDS: usize = 4 + 6 + 3 * MOST_STEPS;
+const PATH_WORDS: usize = 4 + 6 + 3 * MAX_STEPS;
 const HELD_WORDS: usize = 3;
 const FRAME_WORDS: usize = 8;
 
@@ -175,7 +175,7 @@ fn paths(reader: &mut Reader<'_>) -> Option<Vec<Path>> {
         });
         let is_cut = reader.word()? != 0;
         let count = reader.word()?;
-        if count > MOST_STEPS as u64 {
+        if count > MAX_STEPS as u64 {
             return None;
         }
         let mut steps = Vec::with_capacity(count as usize);
@@ -204,7 +204,7 @@ fn held(reader: &mut Reader<'_>) -> Option<Vec<Held>> {
     let mut held = Vec::new();
     while !reader.rest.is_empty() {
         let (tag, holders, by_stacks_alone) = (reader.word()?, reader.word()?, reader.word()?);
-        if holders >> MOST_HOLDERS != 0 || by_stacks_alone > 1 {
+        if holders >> MAX_HOLDERS != 0 || by_stacks_alone > 1 {
             return None;
         }
         held.push(Held {

@@ -5,10 +5,10 @@ use std::ffi::{CStr, c_char};
 use super::kept::FlagKept;
 
 /// More rows or flags than any JVM has: a table that does not end is not the table that is meant.
-const MOST_ROWS: usize = 20_000;
-const MOST_FLAGS: usize = 10_000;
+const MAX_ROWS: usize = 20_000;
+const MAX_FLAGS: usize = 10_000;
 /// A structure of these tables is at most this large.
-const MOST_STRIDE: usize = 512;
+const MAX_STRIDE: usize = 512;
 
 /// How wide a flag's variable is. By the VM's kinds of value: `uint` is 2, `uintx` is 4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,8 +190,8 @@ impl Tables {
         };
         let is_right = self.flags != 0
             && self.flags.is_multiple_of(pointer)
-            && (100..=MOST_FLAGS).contains(&self.count)
-            && (2 * pointer..=MOST_STRIDE).contains(&self.stride)
+            && (100..=MAX_FLAGS).contains(&self.count)
+            && (2 * pointer..=MAX_STRIDE).contains(&self.stride)
             && self.stride.is_multiple_of(pointer)
             && fits(self.name, pointer)
             && fits(self.address, pointer)
@@ -251,7 +251,7 @@ impl Rows {
         let is_right = rows.first != 0
             && rows.first.is_multiple_of(8)
             && rows.stride.is_multiple_of(8)
-            && (8..=MOST_STRIDE).contains(&rows.stride);
+            && (8..=MAX_STRIDE).contains(&rows.stride);
         match is_right {
             true => Ok(rows),
             false => Err(FlagKept::Unknown("a table has no rows")),
@@ -273,7 +273,7 @@ impl Rows {
 
     /// The addresses of the rows, up to the one without a name.
     fn iterate(&self, name: usize) -> impl Iterator<Item = usize> {
-        let all = (0..MOST_ROWS).map(|at| self.first + at * self.stride);
+        let all = (0..MAX_ROWS).map(|at| self.first + at * self.stride);
         all.take_while(move |row| read::<usize>(row + name) != 0)
     }
 }

@@ -19,7 +19,7 @@ use crate::{Bracket, ClassFile, MethodEdit, Rewriter, Snippet};
 const CLASS: &str = "test/Mark";
 const ENTERED: i64 = 7;
 /// Instructions of the method after which a run is given up.
-const MOST_STEPS: usize = 3_000;
+const MAX_STEPS: usize = 3_000;
 const BIPUSH: u8 = 0x10;
 
 /// How a run has ended, or where it was given up.
@@ -134,7 +134,7 @@ fn run(bytes: &[u8], choices: &[(u8, u8)]) -> Ran {
             // The handler that was added.
             return ran;
         }
-        if ran.instructions as usize == MOST_STEPS {
+        if ran.instructions as usize == MAX_STEPS {
             ran.is_given_up = true;
             return ran;
         }

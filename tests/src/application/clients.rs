@@ -18,8 +18,8 @@ const LOADERS: u32 = 2;
 pub(super) const REST: Duration = Duration::from_millis(100);
 const BETWEEN_EXPORTS: Duration = Duration::from_secs(2);
 /// Other errors than the door's that are kept word for word.
-const MOST_REMARKS: usize = 5;
-const MOST_REMARK_CHARS: usize = 300;
+const MAX_REMARKS: usize = 5;
+const MAX_REMARK_CHARS: usize = 300;
 
 /// The findings of all clients of a site: acknowledged loads, answers by kind, remarks, and the account's figures.
 #[derive(Debug, Default)]
@@ -67,9 +67,9 @@ impl Known {
     }
 
     pub(super) fn remark(&mut self, remark: String) {
-        if self.remarks.len() < MOST_REMARKS {
+        if self.remarks.len() < MAX_REMARKS {
             self.remarks
-                .push(remark.chars().take(MOST_REMARK_CHARS).collect());
+                .push(remark.chars().take(MAX_REMARK_CHARS).collect());
         }
     }
 }

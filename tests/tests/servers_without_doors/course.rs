@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// So much is sent at most, acknowledged or not, of the limit.
-const MOST_OF_LIMIT: u64 = 3;
+const MAX_OF_LIMIT: u64 = 3;
 /// The load goes on so long after the first error, in `--long` and otherwise.
 const OVER: [Duration; 2] = [Duration::from_secs(15), Duration::from_secs(3)];
 const LOADING: Duration = Duration::from_secs(240);
@@ -133,7 +133,7 @@ impl<'a> Course<'a> {
         let begun = Instant::now();
         let mut first_error = None;
         let (mut sent, mut held) = (0, 0);
-        while sent < MOST_OF_LIMIT * units_of_limit as u64
+        while sent < MAX_OF_LIMIT * units_of_limit as u64
             && begun.elapsed() < LOADING
             && first_error.is_none_or(|at: Instant| at.elapsed() < over)
         {

@@ -120,11 +120,11 @@ impl Reader<'_> {
 
     /// The file that has what `name` stands for.
     fn file_of(&self, name: Name, passed: usize) -> Option<PathBuf> {
-        const MOST_PASSED: usize = 8;
+        const MAX_PASSED: usize = 8;
         let module = (0..=name.len())
             .rev()
             .find(|&length| self.modules.contains_key(&name[..length]))?;
-        if passed < MOST_PASSED && module < name.len() {
+        if passed < MAX_PASSED && module < name.len() {
             let key = (name[..module].to_vec(), name[module].clone());
             if let Some(other) = self.passed_on.get(&key) {
                 let mut other = other.clone();

@@ -1,4 +1,4 @@
-//! Words of comments: none begins with "What". Such a comment names a question, and its item has the answer.
+//! Words: no comment begins with "What" (it names a question, and its item has the answer), and a bound is called `MAX_`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,16 +50,47 @@ fn the_first_word_of_each_paragraph_counts() {
     assert_eq!(begin_with_what(text), [1, 7, 9, 11]);
 }
 
-#[test]
-fn no_comment_begins_with_what() {
+/// Has `check` name the lines at fault in each source file. Panics with all of them.
+fn assert_none(check: impl Fn(&str) -> Vec<usize>) {
     let mut files = Vec::new();
     sources(super::root(), &mut files);
     assert!(files.len() > 500, "{} files", files.len());
     let mut found = Vec::new();
     for file in files {
         let text = fs::read_to_string(&file).expect("a text");
-        let lines = begin_with_what(&text).into_iter();
+        let lines = check(&text).into_iter();
         found.extend(lines.map(|line| format!("{}:{line}", file.display())));
     }
     assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+#[test]
+fn no_comment_begins_with_what() {
+    assert_none(begin_with_what);
+}
+
+/// The numbers of the lines, from 1, that declare a bound by another word.
+fn other_bounds(text: &str) -> Vec<usize> {
+    let other = concat!("MO", "ST_");
+    let has_other = |line: &str| {
+        line.split(|sign: char| !is_of_name(sign))
+            .any(|word| word.starts_with(other))
+    };
+    (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| has_other(line))
+        .map(|(number, _)| number)
+        .collect()
+}
+
+fn is_of_name(sign: char) -> bool {
+    sign.is_alphanumeric() || sign == '_'
+}
+
+#[test]
+fn a_bound_is_called_max() {
+    let other = concat!("MO", "ST_");
+    let text = format!("const {other}BYTES: usize = 1;\nconst MAX_BYTES: usize = 1;\nAL{other}X");
+    assert_eq!(other_bounds(&text), [1]);
+    assert_none(other_bounds);
 }

@@ -10,7 +10,7 @@ use crate::verdicts::{self, Verdict};
 
 /// The promise: held beyond the limit at the first 503, as shares of the limit.
 const MEDIAN_OVERSHOOT: f64 = 0.05;
-const MOST_OVERSHOOT: f64 = 0.15;
+const MAX_OVERSHOOT: f64 = 0.15;
 /// Runs from which a median is more than one run.
 const ENOUGH: usize = 3;
 /// Standard errors that an account is granted.
@@ -113,7 +113,7 @@ impl Results {
         let beyond: Vec<f64> = reached.iter().map(|run| run.beyond()).collect();
         verdicts.push(Verdict::new(
             "never over 15 %".to_owned(),
-            range(&beyond).1 <= MOST_OVERSHOOT,
+            range(&beyond).1 <= MAX_OVERSHOOT,
             format!("the worst is {}", percent(range(&beyond).1)),
         ));
         let refused = reached.iter().filter(|run| run.outcome.refusals > 0);

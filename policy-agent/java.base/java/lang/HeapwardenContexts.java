@@ -29,11 +29,11 @@ public final class HeapwardenContexts {
     static final int NODE_BITS = 16;
 
     static final int CELL_BITS = 17;
-    static final int MOST_NODES = 1 << NODE_BITS;
-    private static final int MOST_CELLS = 1 << CELL_BITS;
+    static final int MAX_NODES = 1 << NODE_BITS;
+    private static final int MAX_CELLS = 1 << CELL_BITS;
 
     /** Longest path in the tree. */
-    private static final int MOST_DEPTH = 1_000;
+    private static final int MAX_DEPTH = 1_000;
 
     /** Of a place in the tree: calls were left out, and it is the node that stands for them. */
     private static final int OVERFLOWED = 1 << NODE_BITS;
@@ -41,8 +41,8 @@ public final class HeapwardenContexts {
     /** Of a place in the tree: nothing is counted, because a callback runs. */
     static final int SILENT = 2 << NODE_BITS;
 
-    static final int NODE_MASK = MOST_NODES - 1;
-    static final int CELL_MASK = MOST_CELLS - 1;
+    static final int NODE_MASK = MAX_NODES - 1;
+    static final int CELL_MASK = MAX_CELLS - 1;
 
     /** A key is a place in the tree and a number of 16 bits: of a method or a type, none of which is 0. */
     static final int NUMBER_BITS = 16;
@@ -54,10 +54,10 @@ public final class HeapwardenContexts {
     static final int PAGE_BITS = 8;
 
     static final int PAGE = 1 << PAGE_BITS;
-    static final int PAGES = (MOST_CELLS + MOST_NODES) / PAGE;
+    static final int PAGES = (MAX_CELLS + MAX_NODES) / PAGE;
 
     /** The first page of nodes. */
-    static final int NODE_PAGES = MOST_CELLS / PAGE;
+    static final int NODE_PAGES = MAX_CELLS / PAGE;
 
     /** The first cells, which are of no node: calls and objects that found no room, by reason. */
     private static final int TOO_DEEP = 0;
@@ -87,15 +87,15 @@ public final class HeapwardenContexts {
     private static final int CALLS = 10;
 
     /** Virtual threads that may have pages of their own at a time. */
-    private static final int MOST_VIRTUAL = 1_000;
+    private static final int MAX_VIRTUAL = 1_000;
 
     /** Key and number of each node and of each cell; 0 where there is none. */
-    static final long[] NODES = new long[2 * MOST_NODES];
+    static final long[] NODES = new long[2 * MAX_NODES];
 
-    static final long[] CELLS = new long[2 * MOST_CELLS];
+    static final long[] CELLS = new long[2 * MAX_CELLS];
 
     /** By node. */
-    private static final short[] DEPTHS = new short[MOST_NODES];
+    private static final short[] DEPTHS = new short[MAX_NODES];
 
     /** Where the elements of a long[] begin. */
     private static final long LONGS_BEGIN = longsBegin();
@@ -129,7 +129,7 @@ public final class HeapwardenContexts {
 
     private static long[] sums = new long[2 * PAGE];
     private static long[] told = new long[2 * PAGE];
-    private static boolean[] toldNodes = new boolean[MOST_NODES];
+    private static boolean[] toldNodes = new boolean[MAX_NODES];
 
     private HeapwardenContexts() {}
 
@@ -371,7 +371,7 @@ public final class HeapwardenContexts {
                 continue;
             }
             int depth = DEPTHS[before] + 1;
-            int node = depth > MOST_DEPTH ? 0 : next(NODES_END, MOST_NODES);
+            int node = depth > MAX_DEPTH ? 0 : next(NODES_END, MAX_NODES);
             if (node == 0) {
                 return isCall ? overflowed(state, before) : before | OVERFLOWED;
             }
@@ -391,7 +391,7 @@ public final class HeapwardenContexts {
     }
 
     private static int reason(int place) {
-        return DEPTHS[place & NODE_MASK] >= MOST_DEPTH ? TOO_DEEP : NO_NODE;
+        return DEPTHS[place & NODE_MASK] >= MAX_DEPTH ? TOO_DEEP : NO_NODE;
     }
 
     /** The cell of a type at a node; 0 if there is no room. */
@@ -407,7 +407,7 @@ public final class HeapwardenContexts {
                 slot = slot + 1 & CELLS.length - 1;
                 continue;
             }
-            int cell = next(CELLS_END, MOST_CELLS);
+            int cell = next(CELLS_END, MAX_CELLS);
             if (cell == 0 || UNSAFE.compareAndSetLong(CELLS, at, 0, key << CELL_BITS | cell)) {
                 return cell;
             }
@@ -475,7 +475,7 @@ public final class HeapwardenContexts {
     private static void ended(HeapwardenThread state, int place, long bytecodes) {
         if (place < SILENT) {
             hasCalls = true;
-            count(state, MOST_CELLS + (place & NODE_MASK), 1 - (place >>> NODE_BITS), bytecodes);
+            count(state, MAX_CELLS + (place & NODE_MASK), 1 - (place >>> NODE_BITS), bytecodes);
         }
     }
 
@@ -570,7 +570,7 @@ public final class HeapwardenContexts {
 
     /** Whether there may be pages of one more virtual thread. */
     static boolean admitsVirtual() {
-        return next(VIRTUALS, MOST_VIRTUAL + 1) != 0;
+        return next(VIRTUALS, MAX_VIRTUAL + 1) != 0;
     }
 
     private static int length(Object array) {
@@ -601,7 +601,7 @@ public final class HeapwardenContexts {
         }
         grow();
         System.arraycopy(retired, 0, sums, 0, retired.length);
-        long bytes = 8L * (NODES.length + CELLS.length + 3L * retired.length) + 3L * MOST_NODES;
+        long bytes = 8L * (NODES.length + CELLS.length + 3L * retired.length) + 3L * MAX_NODES;
         for (HeapwardenContextCounts each = head; each != null; each = each.next) {
             bytes += sum(each.pages, sums);
         }
@@ -614,8 +614,8 @@ public final class HeapwardenContexts {
                 cell((int) (entry >>> CELL_BITS), sums[at], sums[at + 1]);
             }
         }
-        for (int node = 0; hasCalls && node < MOST_NODES; node++) {
-            int at = 2 * (MOST_CELLS + node);
+        for (int node = 0; hasCalls && node < MAX_NODES; node++) {
+            int at = 2 * (MAX_CELLS + node);
             if (at < sums.length && (sums[at] != told[at] || sums[at + 1] != told[at + 1])) {
                 told[at] = sums[at];
                 told[at + 1] = sums[at + 1];
@@ -631,7 +631,7 @@ public final class HeapwardenContexts {
 
     /** Makes room for all cells that there are, and for all nodes once their calls are counted. */
     private static void grow() {
-        int most = 2 * (MOST_CELLS + MOST_NODES);
+        int most = 2 * (MAX_CELLS + MAX_NODES);
         int length = hasCalls ? most : 2 * cellsEnd;
         if (length > retired.length) {
             int longer = Math.min(Math.max(length, 2 * retired.length), most);

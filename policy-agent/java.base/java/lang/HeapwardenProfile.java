@@ -109,8 +109,8 @@ public final class HeapwardenProfile {
     public static Object[] read(Object profile) {
         HeapwardenProfile mine = mine(profile);
         long[][] now = HeapwardenCounter.of(mine.owner).ownContexts;
-        int[] keys = new int[MOST_NODES];
-        int[] places = new int[MOST_NODES];
+        int[] keys = new int[MAX_NODES];
+        int[] places = new int[MAX_NODES];
         for (long entry : NODES) {
             keys[(int) entry & NODE_MASK] = (int) (entry >>> NODE_BITS);
         }
@@ -144,8 +144,8 @@ public final class HeapwardenProfile {
             found++;
             mark(places, keys, node);
         }
-        long[] ran = new long[2 * MOST_NODES];
-        for (int node = 0; node < MOST_NODES; node++) {
+        long[] ran = new long[2 * MAX_NODES];
+        for (int node = 0; node < MAX_NODES; node++) {
             int number = NODE_PAGES + (node >>> PAGE_BITS);
             if (now[number] == null) {
                 // To the last of the page.
@@ -162,7 +162,7 @@ public final class HeapwardenProfile {
             }
         }
         int count = 0;
-        for (int node = 0; node < MOST_NODES; node++) {
+        for (int node = 0; node < MAX_NODES; node++) {
             if (places[node] != 0) {
                 places[node] = count++;
             }

@@ -24,10 +24,10 @@ final class HeapwardenTable {
     static final int FIRST_SLOTS = 16;
 
     /** In the table of one thread: 128 KB. */
-    static final int MOST_SLOTS = 1 << 12;
+    static final int MAX_SLOTS = 1 << 12;
 
     /** In the sum of all threads: 8 MB. */
-    private static final int MOST_SLOTS_OF_ALL = 1 << 18;
+    private static final int MAX_SLOTS_OF_ALL = 1 << 18;
 
     /** Beyond so many slots a table is filled to three quarters; up to there to one, because nobody likes to search. */
     private static final int ROOMY_SLOTS = 1 << 10;
@@ -118,7 +118,7 @@ final class HeapwardenTable {
     /** An empty one to follow a table that has no room; the table itself if it has, or may not be larger. */
     static long[] follower(long[] table) {
         int slots = table.length / STRIDE;
-        return hasRoom(table) || slots >= MOST_SLOTS
+        return hasRoom(table) || slots >= MAX_SLOTS
                 ? table
                 : ofSlots(Math.max(2 * slots, FIRST_SLOTS));
     }
@@ -126,7 +126,7 @@ final class HeapwardenTable {
     /** The table, or a larger one with what is in it if it has no room and may be larger. The agent's thread. */
     private static long[] withRoom(long[] table) {
         int slots = table.length / STRIDE;
-        if (hasRoom(table) || slots >= MOST_SLOTS_OF_ALL) {
+        if (hasRoom(table) || slots >= MAX_SLOTS_OF_ALL) {
             return table;
         }
         long[] larger = ofSlots(2 * slots);

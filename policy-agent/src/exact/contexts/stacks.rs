@@ -23,9 +23,9 @@ use crate::report::profile::Stacks;
 use super::{Contexts, Numbered, Tree, locked};
 
 /// Most stacks in one profile.
-const MOST_STACKS: usize = 5_000;
+const MAX_STACKS: usize = 5_000;
 /// Frames of a stack, from the allocation down.
-const MOST_FRAMES: usize = 200;
+const MAX_FRAMES: usize = 200;
 /// The header of an array of numbers, and the unit of object sizes, in bytes.
 const HEADER_BYTES: u64 = 16;
 const UNIT_BYTES: u64 = 8;
@@ -83,7 +83,7 @@ fn of(
         let (Some(context), Some(class)) = (known.get(&node), class(types, kind)) else {
             continue;
         };
-        if count == MOST_STACKS {
+        if count == MAX_STACKS {
             break;
         }
         count += 1;
@@ -128,7 +128,7 @@ fn bytes_of_arrays(class: &str, arrays: u64, elements: u64) -> u64 {
 fn frames(known: &HashMap<usize, Known>, mut node: usize) -> Vec<Frame> {
     let mut frames = Vec::new();
     while let Some(context) = known.get(&node) {
-        if frames.len() == MOST_FRAMES {
+        if frames.len() == MAX_FRAMES {
             frames.push(Frame::named("(callers left out)".into()));
             break;
         }
@@ -218,6 +218,6 @@ mod tests {
         let (methods, types) = (locked(&contexts.methods), locked(&contexts.types));
         let stacks = of(&tree, &methods, &types, &HashMap::new());
         let stack = &stacks[&(UNACCOUNTED.into(), "shop.Item".into())][0];
-        assert_eq!(stack.frames.len(), MOST_FRAMES + 1);
+        assert_eq!(stack.frames.len(), MAX_FRAMES + 1);
     }
 }

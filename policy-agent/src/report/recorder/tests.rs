@@ -58,7 +58,7 @@ fn values_that_are_not_listed_add_no_series() {
 
 #[test]
 fn no_duration_is_lost_by_draining_while_others_record() {
-    const EACH: usize = 3 * MOST_UNDRAINED;
+    const EACH: usize = 3 * MAX_UNDRAINED;
     let recorder = EventRecorder::default();
     std::thread::scope(|scope| {
         for _ in 0..4 {

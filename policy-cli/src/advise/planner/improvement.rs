@@ -11,7 +11,7 @@ use super::packing::Room;
 use super::problem::{Assignment, Problem};
 
 /// Most JVMs whose moves are undone at a time.
-const MOST_AT_ONCE: usize = 4;
+const MAX_AT_ONCE: usize = 4;
 
 /// Attempts per JVM without a gain after which the search ends.
 const PATIENCE: usize = 200;
@@ -85,7 +85,7 @@ impl<'a> Improvement<'a> {
             .find(|&source| any(self, source))
             .unwrap_or(begin);
         let mut chosen = vec![first];
-        for _ in 0..self.chance.below(MOST_AT_ONCE) {
+        for _ in 0..self.chance.below(MAX_AT_ONCE) {
             let other = self.chance.below(count);
             if !chosen.contains(&other) {
                 chosen.push(other);

@@ -8,7 +8,7 @@ use super::fleet::{Cost, Jvm};
 
 /// No heap is larger (ZGC's limit is 16 TiB); larger inputs are taken for this, so that no sum of
 /// a million of them overflows.
-const MOST_BYTES: u64 = 1 << 44;
+const MAX_BYTES: u64 = 1 << 44;
 
 /// A pressed JVM.
 #[derive(Debug)]
@@ -141,7 +141,7 @@ fn bins(fleet: &[Jvm], names: &HashMap<&str, u32>) -> Vec<Bin> {
 }
 
 fn clamp(bytes: u64) -> u64 {
-    bytes.min(MOST_BYTES)
+    bytes.min(MAX_BYTES)
 }
 
 fn excess(jvm: &Jvm) -> u64 {

@@ -19,11 +19,11 @@ use super::relaxation::{self, Relaxation};
 
 /// Fleets with more services in question than this are left to the heuristic: each is a level of
 /// recursion, and the search would not end anyway.
-const MOST_ITEMS: usize = 400;
+const MAX_ITEMS: usize = 400;
 
 /// The best plan found from `best` on, and whether none is better.
 pub(super) fn run(problem: &Problem, best: Assignment, steps: u64) -> (Assignment, bool) {
-    if problem.items.len() > MOST_ITEMS {
+    if problem.items.len() > MAX_ITEMS {
         return (best, false);
     }
     let mut search = Search {

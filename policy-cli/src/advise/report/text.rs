@@ -10,10 +10,10 @@ use crate::size::shown as bytes;
 use super::columns::{self, Cell, Look, name, percent};
 
 /// Services shown of a pressed JVM.
-const MOST_SERVICES: usize = 10;
+const MAX_SERVICES: usize = 10;
 
 /// JVMs, or names of what is not assessed, that are shown at the most unless all are asked for.
-const MOST_ROWS: usize = 20;
+const MAX_ROWS: usize = 20;
 
 /// Writes all of it.
 pub(super) fn write(advice: &Advice, look: Look, all: bool, out: &mut dyn Write) -> io::Result<()> {
@@ -136,7 +136,7 @@ impl Text<'_> {
         let is_concerned = |jvm: &JvmView| {
             jvm.is_pressed || (self.advice.moves.iter()).any(|one| one.to == jvm.jvm)
         };
-        let few = self.advice.jvms.len() <= MOST_ROWS;
+        let few = self.advice.jvms.len() <= MAX_ROWS;
         let shown: Vec<&JvmView> = self
             .advice
             .jvms
@@ -196,7 +196,7 @@ impl Text<'_> {
             let shown = self.name(&jvm.jvm.shown);
             if !jvm.services.is_empty() {
                 self.title(&format!("Services of {shown}"), out)?;
-                let most = if self.all { usize::MAX } else { MOST_SERVICES };
+                let most = if self.all { usize::MAX } else { MAX_SERVICES };
                 let rows: Vec<Vec<Cell>> = jvm.services.iter().take(most).map(service).collect();
                 let heads = [
                     "service",
@@ -252,7 +252,7 @@ impl Text<'_> {
     }
 
     fn most_rows(&self) -> usize {
-        if self.all { usize::MAX } else { MOST_ROWS }
+        if self.all { usize::MAX } else { MAX_ROWS }
     }
 
     fn name(&self, text: &str) -> String {

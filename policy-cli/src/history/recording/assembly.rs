@@ -13,7 +13,7 @@ use super::request::Request;
 const MAX_READINGS: usize = 64 << 20;
 
 /// Readings of one column of all accounts.
-pub(super) const MOST_ACCOUNT_READINGS: usize = MAX_READINGS / COLUMNS;
+pub(super) const MAX_ACCOUNT_READINGS: usize = MAX_READINGS / COLUMNS;
 
 /// Columns that an account fills in the worst case.
 const COLUMNS: usize = 6;

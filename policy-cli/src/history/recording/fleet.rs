@@ -9,23 +9,23 @@ use crate::clock;
 use crate::history::{Error, History, Jvm};
 use crate::prometheus::{Client, Span};
 
-use super::assembly::{Assembly, MOST_ACCOUNT_READINGS};
+use super::assembly::{Assembly, MAX_ACCOUNT_READINGS};
 use super::queries::Queries;
-use super::{MOST_NAMED, Request, history, nothing, read_accounts, read_heaps};
+use super::{MAX_NAMED, Request, history, nothing, read_accounts, read_heaps};
 
 /// A fleet with more accounts is read in this way.
-const MOST_ACCOUNTS: usize = 2_000;
+const MAX_ACCOUNTS: usize = 2_000;
 
 /// Readings of one metric of all JVMs: some 100 MB of JSON. For a week of 10,000 JVMs that is a step of
 /// half an hour. A coarser one leaves so few readings that by chance alone they may seem to depend on each
 /// other, and one JVM in fifteen would not be judged.
-const MOST_HEAP_READINGS: u64 = 4_000_000;
+const MAX_HEAP_READINGS: u64 = 4_000_000;
 
 /// Fewest steps, however large the fleet.
 const FEWEST_STEPS: u64 = 60;
 
 /// Names of accounts in one query.
-const MOST_ACCOUNT_NAMES: usize = 500;
+const MAX_ACCOUNT_NAMES: usize = 500;
 
 /// Whether the fleet is large. If it is: how many steps its period may be divided into.
 ///
@@ -33,11 +33,11 @@ const MOST_ACCOUNT_NAMES: usize = 500;
 /// See [`Error`].
 pub(in super::super) fn is_large(client: &Client, request: &Request) -> Result<Option<u64>, Error> {
     let queries = Queries::new(client, request);
-    if queries.count(metric_names::ACCOUNT_LIVE_BYTES)? <= MOST_ACCOUNTS {
+    if queries.count(metric_names::ACCOUNT_LIVE_BYTES)? <= MAX_ACCOUNTS {
         return Ok(None);
     }
     let jvms = queries.count(metric_names::HEAP_MAX_BYTES)?.max(1);
-    Ok(Some((MOST_HEAP_READINGS / jvms as u64).max(FEWEST_STEPS)))
+    Ok(Some((MAX_HEAP_READINGS / jvms as u64).max(FEWEST_STEPS)))
 }
 
 /// Reads it. `choose` is given each JVM without its accounts, and returns how much those matter, if they
@@ -66,9 +66,9 @@ pub(in super::super) fn read(
     chosen.sort_by(|a, b| b.0.total_cmp(&a.0));
     let keys: Vec<Vec<String>> = chosen.into_iter().map(|(_, key)| key).collect();
 
-    let most = MOST_ACCOUNT_READINGS / request.span.points().max(1);
+    let most = MAX_ACCOUNT_READINGS / request.span.points().max(1);
     let mut read = 0;
-    for keys in keys.chunks(MOST_NAMED) {
+    for keys in keys.chunks(MAX_NAMED) {
         read_accounts(&queries.of(keys), &mut reading)?;
         read += keys.len();
         if reading.count_accounts() >= most {
@@ -77,7 +77,7 @@ pub(in super::super) fn read(
     }
     let names: BTreeSet<String> = reading.names_of_services();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    for names in names.chunks(MOST_ACCOUNT_NAMES) {
+    for names in names.chunks(MAX_ACCOUNT_NAMES) {
         reading.listed(&queries.named(names)?);
     }
 

@@ -3,7 +3,7 @@
 use super::{Z, autocorrelation, inflation};
 
 /// Most blocks that a period is divided into: 32,640 pairs of them.
-const MOST_BLOCKS: usize = 256;
+const MAX_BLOCKS: usize = 256;
 
 /// Fewest blocks from which a slope is estimated.
 pub(crate) const FEWEST_BLOCKS: usize = 8;
@@ -100,9 +100,9 @@ pub(crate) fn growth(readings: &[(f64, f64)]) -> Option<Growth> {
     })
 }
 
-/// Medians of times and values over at most [`MOST_BLOCKS`] runs of readings.
+/// Medians of times and values over at most [`MAX_BLOCKS`] runs of readings.
 fn blocks(readings: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let size = readings.len().div_ceil(MOST_BLOCKS).max(1);
+    let size = readings.len().div_ceil(MAX_BLOCKS).max(1);
     let median = |mut values: Vec<f64>| {
         values.sort_unstable_by(f64::total_cmp);
         middle(&values)

@@ -3,7 +3,7 @@
 use super::{TAIL, autocorrelation, inflation};
 
 /// Longest correlation that is looked at, in readings.
-const MOST_LAGS: usize = 512;
+const MAX_LAGS: usize = 512;
 
 /// A quantile and its interval, all of them readings that occurred.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -82,7 +82,7 @@ fn effective(in_time: &[f64], threshold: f64) -> f64 {
     if variance_sum <= 0.0 {
         return count;
     }
-    let most_lags = MOST_LAGS.min(in_time.len() / 2);
+    let most_lags = MAX_LAGS.min(in_time.len() / 2);
     count
         / inflation(most_lags, |lag| {
             autocorrelation(&exceeds, mean, variance_sum, lag)

@@ -92,10 +92,10 @@ fn a_scope_that_opens_late_has_the_exceptions_of_its_account() {
     play(&setup, &[reload, turn.clone(), scope, turn]);
 }
 
-/// The oracle notices each rule that is broken around the core, within `MOST_HISTORIES` histories.
+/// The oracle notices each rule that is broken around the core, within `MAX_HISTORIES` histories.
 #[test]
 fn broken_rules_are_noticed() {
-    const MOST_HISTORIES: u32 = 4000;
+    const MAX_HISTORIES: u32 = 4000;
     for fault in [
         Fault::YoungConvicts,
         Fault::Hasty,
@@ -104,7 +104,7 @@ fn broken_rules_are_noticed() {
         Fault::GatesAtOnce,
     ] {
         let config = ProptestConfig {
-            cases: MOST_HISTORIES,
+            cases: MAX_HISTORIES,
             max_shrink_iters: 0,
             failure_persistence: None,
             ..ProptestConfig::default()

@@ -26,7 +26,7 @@ pub(super) const MAX_HEAP_BYTES: u64 = 16 << 20;
 /// The free bytes of a heap that is short: less than a tenth, and more than canaries need.
 const SHORT_BYTES: u64 = 1300 << 10;
 /// Purses there can be.
-const MOST_PURSES: u32 = 64;
+const MAX_PURSES: u32 = 64;
 /// A batch of refunds is reported at this pace once it has begun, while its thread is not set
 /// aside.
 const TICK_MS: u64 = 5;
@@ -105,7 +105,7 @@ impl Simulation {
             samples_are_taken: true,
             test_refuse: None,
         };
-        let core = Core::with_purses(setup, MOST_PURSES);
+        let core = Core::with_purses(setup, MAX_PURSES);
         (core.ledger.intervals())
             .set(interval_bytes)
             .expect("an interval");

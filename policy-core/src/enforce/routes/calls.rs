@@ -102,7 +102,7 @@ pub(super) mod model {
 mod tests {
     use super::model::Cell;
     use super::*;
-    use crate::enforce::routes::{MOST_SERVICES, PLACES};
+    use crate::enforce::routes::{MAX_SERVICES, PLACES};
     use proptest::prelude::*;
 
     /// The route that is charged for the account in this place.
@@ -117,11 +117,11 @@ mod tests {
 
     #[test]
     fn numbers_of_routes_fit_into_a_half() {
-        let last = route(MOST_SERVICES as u32 - 1, PLACES as u32 - 1);
+        let last = route(MAX_SERVICES as u32 - 1, PLACES as u32 - 1);
         assert!(last < 1 << NUMBER_BITS);
         let mut cell = Cell::default();
         assert_eq!((cell.begin(last), cell.begin(1)), (Some(0), Some(1)));
-        assert_eq!(charged(cell.inside(), MOST_SERVICES as u32 - 1), Some(last));
+        assert_eq!(charged(cell.inside(), MAX_SERVICES as u32 - 1), Some(last));
         assert_eq!(charged(cell.inside(), 0), Some(1));
     }
 

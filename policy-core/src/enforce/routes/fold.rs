@@ -8,7 +8,7 @@ pub const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH",
 /// Every other method: a client may make up any.
 pub const OTHER_METHOD: &str = "OTHER";
 /// Segments of the path in a route.
-pub const MOST_SEGMENTS: usize = 3;
+pub const MAX_SEGMENTS: usize = 3;
 /// Characters of a segment that is kept as it is.
 pub const LONGEST_SEGMENT: usize = 24;
 /// The replacement for any other segment.
@@ -23,7 +23,7 @@ pub fn fold(method: &str, path: &str) -> String {
     let mut route = format!("{} ", method.unwrap_or(&OTHER_METHOD));
     let segments = path.split('/').filter(|segment| !segment.is_empty());
     let mut any = false;
-    for segment in segments.take(MOST_SEGMENTS) {
+    for segment in segments.take(MAX_SEGMENTS) {
         any = true;
         route.push('/');
         route.push_str(if is_kept(segment) { segment } else { ANY });
@@ -44,8 +44,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As in [`super::super::MOST_NAMED`]'s account: the longest route, with the longest method.
-    const LONGEST: usize = 8 + MOST_SEGMENTS * (LONGEST_SEGMENT + 1);
+    /// As in [`super::super::MAX_NAMED`]'s account: the longest route, with the longest method.
+    const LONGEST: usize = 8 + MAX_SEGMENTS * (LONGEST_SEGMENT + 1);
 
     #[test]
     fn what_varies_is_folded() {

@@ -1,7 +1,7 @@
 //! Makes routes, and lets requests of cheap ones in.
 
 use super::learned::Learned;
-use super::{Book, Charged, MOST_PEAK, NUMBER_BITS, Name, PEAK_UNIT_BYTES, REST, Routes, Wanted};
+use super::{Book, Charged, MAX_PEAK, NUMBER_BITS, Name, PEAK_UNIT_BYTES, REST, Routes, Wanted};
 use crate::core::Core;
 use crate::identity::directory::RoutesOf;
 use crate::ledger::PurseId;
@@ -29,7 +29,7 @@ impl Routes {
             }
         }
         let peak = route.peak_bytes.load(Ordering::Relaxed);
-        let units = peak.div_ceil(PEAK_UNIT_BYTES).clamp(1, MOST_PEAK);
+        let units = peak.div_ceil(PEAK_UNIT_BYTES).clamp(1, MAX_PEAK);
         (service.room)
             .enter(units * PEAK_UNIT_BYTES, charged)
             .then_some(units << NUMBER_BITS | u64::from(number))

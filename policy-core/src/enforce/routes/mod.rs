@@ -10,8 +10,8 @@
 //! after each collection.
 //!
 //! # Rules
-//! 1. At most [`MOST_NAMED`] routes of a service have a name, the rest is one ([`REST`]); at most
-//!    [`MOST_SERVICES`] services have routes, others none. A purse and its place end with their service.
+//! 1. At most [`MAX_NAMED`] routes of a service have a name, the rest is one ([`REST`]); at most
+//!    [`MAX_SERVICES`] services have routes, others none. A purse and its place end with their service.
 //! 2. A route is made by the metadata thread, which enters its purse in the directory before any thread can be
 //!    charged to it. Threads of requests ask without waiting ([`Routes::find`]).
 //! 3. A request counts for its route when it comes to the door ([`Routes::came`]). What was born in an epoch is
@@ -76,9 +76,9 @@ use price::{Mark, Price};
 use room::{Charged, Room, Spent};
 
 /// Routes of a service that have a name.
-pub const MOST_NAMED: usize = 63;
+pub const MAX_NAMED: usize = 63;
 /// Services that have routes.
-pub const MOST_SERVICES: usize = 256;
+pub const MAX_SERVICES: usize = 256;
 /// The route of all requests that have no route of their own.
 pub const REST: &str = "_other";
 /// A route that has kept more than the limit divided by this since the door was shut is dismissed.
@@ -86,13 +86,13 @@ pub const KEPT_SHARE: u64 = 64;
 /// How long a dismissed route is not cheap at the least, in milliseconds.
 pub const DISMISSED_MS: u64 = 60_000;
 
-const PLACES: usize = MOST_NAMED + 1;
+const PLACES: usize = MAX_NAMED + 1;
 /// Routes that wait to be made.
-const MOST_WANTED: usize = 256;
+const MAX_WANTED: usize = 256;
 /// Tickets are below the tickets of probes.
 const PEAK_UNIT_BYTES: u64 = 1 << 10;
 const NUMBER_BITS: u32 = 16;
-const MOST_PEAK: u64 = (1 << 40) - 1;
+const MAX_PEAK: u64 = (1 << 40) - 1;
 
 /// All routes. See the module.
 pub struct Routes {
@@ -198,9 +198,9 @@ pub struct Row {
 impl Default for Routes {
     fn default() -> Routes {
         Routes {
-            services: (0..MOST_SERVICES).map(|_| OnceLock::new()).collect(),
+            services: (0..MAX_SERVICES).map(|_| OnceLock::new()).collect(),
             book: Mutex::default(),
-            wanted: ArrayQueue::new(MOST_WANTED),
+            wanted: ArrayQueue::new(MAX_WANTED),
             in_use: AtomicBool::new(false),
             next_pass_ms: AtomicU64::new(0),
         }
@@ -341,7 +341,7 @@ impl Routes {
             {
                 return found;
             }
-        } else if book.services.len() >= MOST_SERVICES {
+        } else if book.services.len() >= MAX_SERVICES {
             return Found::None;
         }
         // If there is no room, the next request asks again.
@@ -407,8 +407,8 @@ impl Routes {
             .services
             .iter()
             .filter(|service| service.get().is_some());
-        let places = MOST_SERVICES * size_of::<OnceLock<Box<Service>>>();
-        let queue = MOST_WANTED * size_of::<Wanted>();
+        let places = MAX_SERVICES * size_of::<OnceLock<Box<Service>>>();
+        let queue = MAX_WANTED * size_of::<Wanted>();
         (made.count() * size_of::<Service>() + places + queue) as u64
     }
 }
@@ -419,7 +419,7 @@ impl Book {
         if let Some(&place) = self.places.get(&of) {
             return Some(place);
         }
-        let place = (0..MOST_SERVICES).find(|place| !self.services.contains_key(place))?;
+        let place = (0..MAX_SERVICES).find(|place| !self.services.contains_key(place))?;
         self.places.insert(of, place);
         let entry = Entry {
             of,

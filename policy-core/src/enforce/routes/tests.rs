@@ -254,12 +254,12 @@ fn names_are_bounded_and_the_rest_is_one_route() {
         )
     };
     let numbers: Vec<u32> = (0..200).map(|n| world.route("GET", &name(n))).collect();
-    let mut named = numbers[..MOST_NAMED].to_vec();
+    let mut named = numbers[..MAX_NAMED].to_vec();
     named.sort_unstable();
     named.dedup();
-    assert_eq!(named.len(), MOST_NAMED);
+    assert_eq!(named.len(), MAX_NAMED);
     assert!(
-        numbers[MOST_NAMED..]
+        numbers[MAX_NAMED..]
             .iter()
             .all(|&rest| rest == numbers[199])
     );
@@ -275,7 +275,7 @@ fn names_are_bounded_and_the_rest_is_one_route() {
 fn the_ends_of_services_make_room_for_others() {
     let mut world = World::new();
     let mut first = None;
-    for round in 0..2 * MOST_SERVICES {
+    for round in 0..2 * MAX_SERVICES {
         let (_, loader) = deploy(&world.core, "/other");
         let other = World { loader, ..world };
         let route = other.route("POST", "/x");

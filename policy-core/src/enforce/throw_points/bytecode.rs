@@ -105,8 +105,8 @@ struct Instruction {
 
 fn analyse(bytes: &[u8]) -> Option<Code> {
     /// No method is longer (JVM specification, 4.7.3).
-    const MOST_BYTES: usize = 65_535;
-    if bytes.len() > MOST_BYTES {
+    const MAX_BYTES: usize = 65_535;
+    if bytes.len() > MAX_BYTES {
         return None;
     }
     let end = bytes.len() as u32;

@@ -19,8 +19,8 @@ use super::judge::{MethodRule, Unit};
 use super::units::Begun;
 
 /// The largest number of methods in the table, and the largest size of their entries.
-const MOST_METHODS: usize = 48 * 1024;
-const MOST_BYTES: usize = 16 << 20;
+const MAX_METHODS: usize = 48 * 1024;
+const MAX_BYTES: usize = 16 << 20;
 /// After so long the table starts over.
 const LONGEST_AGE: Duration = Duration::from_secs(600);
 const FIRST_SLOTS: usize = 1024;
@@ -198,7 +198,7 @@ impl Methods {
         if table.get(judged.method).is_some() {
             return;
         }
-        if usage.methods >= MOST_METHODS || usage.bytes + judged.bytes() > MOST_BYTES {
+        if usage.methods >= MAX_METHODS || usage.bytes + judged.bytes() > MAX_BYTES {
             self.clear(&mut usage, Instant::now());
             table = self.table.load_full();
         } else if (usage.methods + 1) * 4 > table.slots.len() * 3 {
@@ -312,18 +312,18 @@ mod tests {
         let first = MethodKey(8);
         assert!(methods.ask(first));
         assert!(!methods.ask(first));
-        for number in 1..=MOST_METHODS {
+        for number in 1..=MAX_METHODS {
             methods.publish(judged(number));
         }
         assert!(methods.table().get(first).is_some());
         let old = methods.table();
-        methods.publish(judged(MOST_METHODS + 1));
+        methods.publish(judged(MAX_METHODS + 1));
         assert!(methods.table().get(first).is_none());
         assert!(old.get(first).is_some(), "who reads it still may");
         assert!(
             methods
                 .table()
-                .get(MethodKey((MOST_METHODS + 1) * 8))
+                .get(MethodKey((MAX_METHODS + 1) * 8))
                 .is_some()
         );
         assert!(methods.ask(first));
@@ -340,7 +340,7 @@ mod tests {
                 code: Code::read(&calls),
                 ..judged(number)
             });
-            assert!(methods.committed_bytes() < (MOST_BYTES + (1 << 20)) as u64);
+            assert!(methods.committed_bytes() < (MAX_BYTES + (1 << 20)) as u64);
         }
     }
 

@@ -132,7 +132,7 @@ impl Reason {
 
 #[cfg(test)]
 mod tests {
-    use crate::enforce::gate::MOST_REASONS;
+    use crate::enforce::gate::MAX_REASONS;
 
     use super::*;
 
@@ -142,6 +142,6 @@ mod tests {
             assert_eq!(reason as usize, index);
             assert_eq!(Reason::from_name(reason.name()), Some(reason));
         }
-        assert!(Reason::ALL.len() <= MOST_REASONS);
+        assert!(Reason::ALL.len() <= MAX_REASONS);
     }
 }

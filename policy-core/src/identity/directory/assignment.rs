@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use policy_config::{Charge, Matcher};
 
-use super::{Account, Directory, LoaderIdentity, MOST_PARENTS, Owner, RoutesOf};
+use super::{Account, Directory, LoaderIdentity, MAX_PARENTS, Owner, RoutesOf};
 use crate::identity::loaders::LoaderId;
 use crate::identity::names::ServiceName;
 use crate::ledger::PurseId;
@@ -49,7 +49,7 @@ impl Directory {
         }
         let name = match self.owners.get(&purse) {
             Some(Owner::Loader(id) | Owner::Route(RoutesOf::Service(id))) => self
-                .service_of(*id, MOST_PARENTS)
+                .service_of(*id, MAX_PARENTS)
                 .cloned()
                 .map(|s| self.service_account(&s)),
             Some(Owner::Packages { .. }) => self.account_of_packages(purse),
@@ -63,9 +63,9 @@ impl Directory {
     /// policy names it.
     fn assign_scope(&mut self, purse: PurseId, scope: &str, loader: LoaderId) {
         self.detach(purse);
-        let service = self.service_of(loader, MOST_PARENTS).cloned();
+        let service = self.service_of(loader, MAX_PARENTS).cloned();
         // A scope of the program is no part of it: its name is as it is outside any service.
-        let service = service.filter(|_| !self.is_program(loader, MOST_PARENTS));
+        let service = service.filter(|_| !self.is_program(loader, MAX_PARENTS));
         let above = service.as_ref().map(|s| self.service_account(s));
         let rule = self.policy.scope_account(scope);
         let configured = rule.and_then(|index| self.policy.accounts[index].name.clone());

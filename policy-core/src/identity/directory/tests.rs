@@ -143,7 +143,7 @@ fn counters_survive_the_purse_and_are_bounded() {
     assert_eq!(d.accounts().count(), 1);
     assert_eq!(d.departed("/s2999").allocated_bytes, 10);
     assert_eq!(d.departed("/s1").allocated_bytes, 0);
-    assert!(d.departed.len() <= 2 * MOST_DEPARTED);
+    assert!(d.departed.len() <= 2 * MAX_DEPARTED);
     assert!(d.loader(LoaderId(2999)).is_none());
     assert!(d.deployments.is_empty());
 }

@@ -445,7 +445,7 @@ proptest! {
                     == governor.finest_bytes() << governor.most_level();
                 let share = program.second(governor.interval_bytes());
                 prop_assert!(
-                    second < 15 || share <= MOST_IN_BURST || widest,
+                    second < 15 || share <= MAX_IN_BURST || widest,
                     "{share} in second {second}, finest: {finest}"
                 );
                 // No rule can help in the first seconds of a phase, or at the widest interval.

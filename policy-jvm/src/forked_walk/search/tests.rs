@@ -151,7 +151,7 @@ fn a_long_list_is_one_step_and_what_is_longer_still_keeps_its_root() {
     let found = searched(&mut heap, Question::Paths);
     assert_eq!(found.paths[0].2, [(101, Via::Field(1), 100_000)]);
     let (_, root, steps, is_cut) = &found.paths[1];
-    assert_eq!((*root, steps.len(), *is_cut), (Some(1), MOST_STEPS, true));
+    assert_eq!((*root, steps.len(), *is_cut), (Some(1), MAX_STEPS, true));
 }
 
 #[test]

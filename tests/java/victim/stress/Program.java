@@ -11,7 +11,7 @@ import java.util.function.LongFunction;
 public final class Program implements Runnable {
     static final int SEEDS = 6;
     private static final long LONGEST_RUN_NS = 480_000_000_000L;
-    private static final int MOST_TOLD = 4;
+    private static final int MAX_TOLD = 4;
 
     final String name;
     /** Nothing may ever go wrong with it. */
@@ -116,7 +116,7 @@ public final class Program implements Runnable {
     private synchronized void note(String wrongAnswer) {
         if (wrongAnswer == null) {
             right++;
-        } else if (wrong.size() < MOST_TOLD) {
+        } else if (wrong.size() < MAX_TOLD) {
             wrong.add(wrongAnswer);
         }
     }
@@ -124,7 +124,7 @@ public final class Program implements Runnable {
     private synchronized void note(Throwable e) {
         String damage = Failure.damage(e);
         if (damage != null || neighbour) {
-            if (wrong.size() < MOST_TOLD) {
+            if (wrong.size() < MAX_TOLD) {
                 e.printStackTrace();
                 wrong.add(damage == null ? e.toString() : damage);
             }

@@ -8,7 +8,7 @@ package dev.heapwarden.agent;
  * for here.
  */
 final class RoutePath {
-    private static final int MOST_SEGMENTS = 3;
+    private static final int MAX_SEGMENTS = 3;
     private static final int LONGEST_SEGMENT = 24;
     private static final String[] METHODS = {
         "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "OTHER"
@@ -16,7 +16,7 @@ final class RoutePath {
     private static final int OTHER = METHODS.length - 1;
 
     /** The folded path, of {@link #length} characters. */
-    final char[] chars = new char[MOST_SEGMENTS * (LONGEST_SEGMENT + 1)];
+    final char[] chars = new char[MAX_SEGMENTS * (LONGEST_SEGMENT + 1)];
 
     int length;
     int hash;
@@ -35,7 +35,7 @@ final class RoutePath {
         int filled = 0;
         int at = begin;
         int end = path.length();
-        for (int segment = 0; segment < MOST_SEGMENTS; segment++) {
+        for (int segment = 0; segment < MAX_SEGMENTS; segment++) {
             while (at < end && path.charAt(at) == '/') {
                 at++;
             }

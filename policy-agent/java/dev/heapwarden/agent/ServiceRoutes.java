@@ -14,7 +14,7 @@ final class ServiceRoutes {
      * How often the agent is asked for routes after it has said that there is no room for more: some that
      * it knows may not have been met here.
      */
-    private static final int MOST_LATE = 1_024;
+    private static final int MAX_LATE = 1_024;
 
     /** See {@link Natives#route}. */
     private static final int NONE = -1;
@@ -64,7 +64,7 @@ final class ServiceRoutes {
             }
         }
         int other = rest;
-        return other == 0 || late < MOST_LATE ? ask(loader, path) : Math.max(other, 0);
+        return other == 0 || late < MAX_LATE ? ask(loader, path) : Math.max(other, 0);
     }
 
     private int ask(int loader, RoutePath path) {

@@ -13,8 +13,8 @@ import java.util.StringJoiner;
 final class Dialect {
     private static final String[] SYMBOLS = {"+", "-", "*", "/", "%", "&", "|", "^", "<", ">", "~", "@"};
     private static final int LEAST_STATEMENTS = 40;
-    private static final int MOST_STATEMENTS = 80;
-    private static final int MOST_ARGUMENTS = 4;
+    private static final int MAX_STATEMENTS = 80;
+    private static final int MAX_ARGUMENTS = 4;
     private static final int DEEPEST_BLOCK = 3;
     private static final int DEEPEST_EXPRESSION = 4;
 
@@ -34,12 +34,12 @@ final class Dialect {
     Dialect(int number) {
         random = new Random(number);
         name = "Dialect" + number;
-        int count = random.nextInt(LEAST_STATEMENTS, MOST_STATEMENTS);
+        int count = random.nextInt(LEAST_STATEMENTS, MAX_STATEMENTS);
         for (int i = 0; i < count; i++) {
             statements.add(
                     new Statement(
                             "do" + i,
-                            random.nextInt(MOST_ARGUMENTS + 1),
+                            random.nextInt(MAX_ARGUMENTS + 1),
                             random.nextBoolean() ? "with" + i % 7 : null,
                             random.nextInt(3) == 0));
         }

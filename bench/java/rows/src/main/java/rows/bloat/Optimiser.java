@@ -15,7 +15,7 @@ import org.objectweb.asm.tree.analysis.BasicVerifier;
  */
 final class Optimiser {
     /** One rewriting can allow another; few methods need more rounds than this. */
-    private static final int MOST_ROUNDS = 4;
+    private static final int MAX_ROUNDS = 4;
 
     private static final List<Pass> PASSES =
             List.of(new FactRules(), new DeadStores(), new Peephole());
@@ -46,7 +46,7 @@ final class Optimiser {
                 continue;
             }
             verify(node.name, method);
-            for (int round = 0; round < MOST_ROUNDS && rewrite(node.name, method); round++) {
+            for (int round = 0; round < MAX_ROUNDS && rewrite(node.name, method); round++) {
                 // Until nothing changes.
             }
         }

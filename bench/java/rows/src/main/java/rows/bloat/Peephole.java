@@ -13,7 +13,7 @@ import org.objectweb.asm.tree.VarInsnNode;
 /** Rewrites instructions that stand side by side. */
 final class Peephole implements Optimiser.Pass {
     /** Jumps to jumps that are followed at once; endless loops are made of them too. */
-    private static final int MOST_HOPS = 8;
+    private static final int MAX_HOPS = 8;
 
     @Override
     public boolean rewrite(String owner, MethodNode method) {
@@ -42,7 +42,7 @@ final class Peephole implements Optimiser.Pass {
     /** A jump to a jump goes to where that one goes. */
     private static boolean thread(JumpInsnNode jump) {
         boolean changed = false;
-        for (int hop = 0; hop < MOST_HOPS; hop++) {
+        for (int hop = 0; hop < MAX_HOPS; hop++) {
             AbstractInsnNode target = jump.label;
             while (target != null && target.getOpcode() < 0) {
                 target = target.getNext();

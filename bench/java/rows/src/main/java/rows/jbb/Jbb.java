@@ -16,7 +16,7 @@ import rows.Unsuitable;
  * comes to the same end whatever the others do.
  */
 public final class Jbb implements Row {
-    private static final int MOST_WAREHOUSES = 4;
+    private static final int MAX_WAREHOUSES = 4;
 
     /** Transactions of each warehouse in one iteration. */
     private static final int TRANSACTIONS = 33 * 1_000;
@@ -29,9 +29,9 @@ public final class Jbb implements Row {
     private final List<Warehouse> warehouses = new ArrayList<>();
 
     public Jbb(Settings settings) throws Unsuitable {
-        if (settings.threads() > MOST_WAREHOUSES) {
+        if (settings.threads() > MAX_WAREHOUSES) {
             throw new Unsuitable(
-                    "jbb has 1 to " + MOST_WAREHOUSES + " warehouses, not " + settings.threads());
+                    "jbb has 1 to " + MAX_WAREHOUSES + " warehouses, not " + settings.threads());
         }
         Item[] catalogue = Population.catalogue();
         for (int number = 1; number <= settings.threads(); number++) {

@@ -20,11 +20,11 @@ public final class Corpus {
     private static final String[] NUCLEI = {"a", "ai", "e", "ea", "i", "o", "ou", "u"};
     private static final String[] CODAS = {"", "", "n", "r", "s", "t", "nd", "ck"};
     private static final String[] ENDINGS = {"", "", "", "s", "ed", "ing", "er"};
-    private static final int MOST_SYLLABLES = 4;
+    private static final int MAX_SYLLABLES = 4;
     private static final int TITLE_WORDS = 6;
     private static final int SENTENCE_WORDS = 12;
     private static final int LEAST_BODY_WORDS = 80;
-    private static final int MOST_BODY_WORDS = 240;
+    private static final int MAX_BODY_WORDS = 240;
     private static final int DAYS = 3650;
 
     private final String[] words;
@@ -54,7 +54,7 @@ public final class Corpus {
                     new Article(
                             "article-" + number,
                             text(random, TITLE_WORDS),
-                            text(random, random.nextInt(LEAST_BODY_WORDS, MOST_BODY_WORDS)),
+                            text(random, random.nextInt(LEAST_BODY_WORDS, MAX_BODY_WORDS)),
                             random.nextInt(DAYS)));
         }
         articles = List.copyOf(written);
@@ -84,7 +84,7 @@ public final class Corpus {
 
     private static String word(Random random) {
         StringBuilder word = new StringBuilder();
-        for (int syllables = 1 + random.nextInt(MOST_SYLLABLES); syllables > 0; syllables--) {
+        for (int syllables = 1 + random.nextInt(MAX_SYLLABLES); syllables > 0; syllables--) {
             word.append(pick(random, ONSETS)).append(pick(random, NUCLEI)).append(pick(random, CODAS));
         }
         return word.append(pick(random, ENDINGS)).toString();

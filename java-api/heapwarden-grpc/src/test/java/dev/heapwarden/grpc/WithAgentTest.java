@@ -23,7 +23,7 @@ final class WithAgentTest {
     private static final long REST_MILLIS = 50;
 
     /** Over the limit of 32 MiB for sure. */
-    private static final int MOST_MIB = 96;
+    private static final int MAX_MIB = 96;
 
     private Site site;
 
@@ -39,7 +39,7 @@ final class WithAgentTest {
     }
 
     private void fill(String tenant) throws Exception {
-        for (int mib = 0; mib < MOST_MIB && status(tenant, "hold") != Status.Code.UNAVAILABLE; ) {
+        for (int mib = 0; mib < MAX_MIB && status(tenant, "hold") != Status.Code.UNAVAILABLE; ) {
             mib++;
             Thread.sleep(REST_MILLIS);
         }

@@ -46,7 +46,7 @@ import org.jspecify.annotations.Nullable;
 @SuppressWarnings("exports") // The annotations of nullness: who uses this need not have them.
 public final class AdmissionHandler extends ChannelDuplexHandler {
     /** Of a body that is dropped: then the connection is closed. */
-    private static final int MOST_DROPPED_BYTES = 1 << 20;
+    private static final int MAX_DROPPED_BYTES = 1 << 20;
 
     /** Requests that went in and are not answered yet. */
     private int unanswered;
@@ -151,7 +151,7 @@ public final class AdmissionHandler extends ChannelDuplexHandler {
         if (message instanceof HttpContent) {
             droppedBytes += ((HttpContent) message).content().readableBytes();
         }
-        if (message instanceof LastHttpContent || droppedBytes > MOST_DROPPED_BYTES) {
+        if (message instanceof LastHttpContent || droppedBytes > MAX_DROPPED_BYTES) {
             dropping = false;
             droppedBytes = 0;
             closeIfDone(context);

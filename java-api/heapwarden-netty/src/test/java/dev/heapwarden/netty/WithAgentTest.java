@@ -22,7 +22,7 @@ final class WithAgentTest {
     private static final long REST_MILLIS = 50;
 
     /** Over the limit of 32 MiB for sure. */
-    private static final int MOST_MIB = 96;
+    private static final int MAX_MIB = 96;
 
     private Site site;
 
@@ -34,7 +34,7 @@ final class WithAgentTest {
     @BeforeEach
     void the_service_fills_up_until_it_is_turned_away() throws Exception {
         site = new Site("shop");
-        for (int mib = 0; mib < MOST_MIB && site.get("/hold") == 200; mib++) {
+        for (int mib = 0; mib < MAX_MIB && site.get("/hold") == 200; mib++) {
             Thread.sleep(REST_MILLIS);
         }
         until(503, "/light");

@@ -15,7 +15,7 @@ final class WithAgentTest {
     private static final long REST_MILLIS = 50;
 
     /** Over the limit of 48 MiB for sure. */
-    private static final int MOST_MIB = 112;
+    private static final int MAX_MIB = 112;
 
     @BeforeAll
     static void the_agent_is_there() {
@@ -37,7 +37,7 @@ final class WithAgentTest {
     }
 
     private static void assertDoor(Site site) throws Exception {
-        for (int mib = 0; mib < MOST_MIB && site.get("/hold").statusCode() == 200; mib++) {
+        for (int mib = 0; mib < MAX_MIB && site.get("/hold").statusCode() == 200; mib++) {
             Thread.sleep(REST_MILLIS);
         }
         until(site, 503, "/light");

@@ -16,14 +16,14 @@ final class Refusals {
                     "dev.heapwarden.MemoryQuotaExceededException");
 
     /** A chain longer than this, or one that bites its own tail, is given up. */
-    private static final int MOST_CAUSES = 64;
+    private static final int MAX_CAUSES = 64;
 
     private Refusals() {}
 
     /** Whether a refusal is this throwable or one of its causes. */
     static boolean caused(Throwable thrown) {
         Throwable current = thrown;
-        for (int i = 0; current != null && i < MOST_CAUSES; i++) {
+        for (int i = 0; current != null && i < MAX_CAUSES; i++) {
             if (NAMES.contains(current.getClass().getName())) {
                 return true;
             }

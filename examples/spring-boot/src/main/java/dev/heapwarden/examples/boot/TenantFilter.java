@@ -30,7 +30,7 @@ final class TenantFilter implements Filter {
     private static final String RETRY_AFTER_SECONDS = "10";
 
     /** A chain of causes longer than this is given up. */
-    private static final int MOST_CAUSES = 64;
+    private static final int MAX_CAUSES = 64;
 
     private final Set<String> tenants;
 
@@ -85,7 +85,7 @@ final class TenantFilter implements Filter {
     /** Whether a refusal is this throwable or one of its causes: Spring wraps what handlers throw. */
     private static boolean isRefusal(Throwable thrown) {
         Throwable current = thrown;
-        for (int i = 0; current != null && i < MOST_CAUSES; i++) {
+        for (int i = 0; current != null && i < MAX_CAUSES; i++) {
             if (current instanceof MemoryQuotaExceeded) {
                 return true;
             }

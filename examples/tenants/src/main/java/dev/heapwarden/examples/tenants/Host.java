@@ -26,7 +26,7 @@ public final class Host {
     private static final int HOARD_MEBIBYTES = 96;
 
     /** A minute: by then everything was seen, or never will be. */
-    private static final int MOST_ROUNDS = 1_200;
+    private static final int MAX_ROUNDS = 1_200;
     private static final long ROUND_MILLIS = 50;
 
     private final Tenant frugal = new Tenant("tenant-ada", 8);
@@ -49,7 +49,7 @@ public final class Host {
         // The listener runs on a thread of its own, never on one that allocates.
         Registration listener = Heapwarden.listen(caching.name, this::onPressure);
         int rounds = 0;
-        while (rounds < MOST_ROUNDS && !seen(active)) {
+        while (rounds < MAX_ROUNDS && !seen(active)) {
             rounds++;
             round(executor);
             Thread.sleep(ROUND_MILLIS);

@@ -25,7 +25,7 @@ final class WithAgentTest {
     private static final long REST_MILLIS = 50;
 
     /** Over the limit of 32 MiB for sure. */
-    private static final int MOST_MIB = 96;
+    private static final int MAX_MIB = 96;
 
     @TempDir private Path folder;
     private Site site;
@@ -38,7 +38,7 @@ final class WithAgentTest {
     @BeforeEach
     void the_shop_fills_up_until_it_is_turned_away() throws Exception {
         site = new Site(folder);
-        for (int mib = 0; mib < MOST_MIB && site.get("/shop/hold").statusCode() == 200; mib++) {
+        for (int mib = 0; mib < MAX_MIB && site.get("/shop/hold").statusCode() == 200; mib++) {
             Thread.sleep(REST_MILLIS);
         }
         until(503, "/shop/light");

@@ -1,37 +1,23 @@
 //! The `heapwarden` command: one module for each subcommand.
 
-mod advise;
 mod attach;
 mod check;
-mod clock;
 mod completions;
 mod contexts;
-mod deployment;
 mod diff;
 mod doctor;
-mod history;
-mod http;
-mod json_line;
 mod leaks;
-mod live;
 mod manual;
-mod output;
-mod policy;
-mod printable;
 mod process;
 mod profile;
-mod prometheus;
-mod replay;
-mod size;
 mod snapshot;
 mod status;
-mod suggest;
-mod table;
 mod targets;
 mod top;
 mod ui;
 mod walk;
 
+use heapwarden_fleet::{advise, replay, suggest};
 use std::io;
 use std::process::ExitCode;
 

@@ -3,9 +3,9 @@
 //!
 //! The planner is compiled from the command's sources: the command is a program, not a library.
 
-#[path = "../../../policy-cli/src/advise/planner_tests/instances.rs"]
+#[path = "../../../fleet/src/advise/planner_tests/instances.rs"]
 mod instances;
-#[path = "../../../policy-cli/src/advise/planner/mod.rs"]
+#[path = "../../../fleet/src/advise/planner/mod.rs"]
 mod moves;
 
 use std::time::Instant;

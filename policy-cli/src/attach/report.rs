@@ -7,8 +7,8 @@ use policy_config::Listen;
 
 use super::jvm_log::JvmLog;
 use super::run_file::RunFilePlace;
-use crate::live::{Address, Classes, Client};
 use crate::process::{Process, printable};
+use heapwarden_client::live::{Address, Classes, Client};
 
 /// How long the agent may take to bind its listener.
 const BINDING: Duration = Duration::from_secs(15);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Gid, Mode, Uid, chownat, mkdirat, unlinkat};
 
 use super::options::AgentOptions;
-use crate::live::MAX_RUN_FILE_BYTES;
 use crate::process::{Folder, Process};
+use heapwarden_client::live::MAX_RUN_FILE_BYTES;
 
 /// Most folders of one JVM that earlier attempts may have left.
 const MAX_LEFT_OVER: u32 = 100;

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::live::{Address, Client, Contexts};
 use crate::targets::{self, Targets};
+use heapwarden_client::live::{Address, Client, Contexts};
 
 use report::By;
 

@@ -5,10 +5,10 @@
 use clap::ValueEnum;
 use std::io::{self, Write};
 
-use crate::live::{Context, Contexts};
-use crate::printable;
-use crate::table::amount;
 use crate::targets::{self, Asked};
+use heapwarden_client::live::{Context, Contexts};
+use heapwarden_terminal::printable;
+use heapwarden_terminal::table::amount;
 
 /// The figure by which contexts are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::Args;
 use policy_report::Snapshot;
 
-use crate::live::Client;
+use heapwarden_client::live::Client;
 use source::SourceError;
 
 /// The arguments of `heapwarden diff`.

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::difference::{Change, Difference};
 use super::sites::SiteChanges;
-use crate::json_line;
-use crate::printable;
+use heapwarden_terminal::json_line;
+use heapwarden_terminal::printable;
 
 #[derive(Serialize)]
 struct Document<'a> {

@@ -6,9 +6,9 @@ use policy_report::Snapshot;
 
 use super::difference::{AccountChange, Change, Difference};
 use super::sites::{SiteChange, SiteChanges};
-use crate::clock;
-use crate::printable;
-use crate::table::amount;
+use heapwarden_terminal::clock;
+use heapwarden_terminal::printable;
+use heapwarden_terminal::table::amount;
 
 /// Most accounts and classes that are printed, unless all are asked for.
 const MAX_ROWS: usize = 30;

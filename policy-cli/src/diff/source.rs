@@ -8,8 +8,8 @@ use flate2::read::MultiGzDecoder;
 use policy_report::{RunFile, SNAPSHOT_VERSION, Snapshot};
 use serde::Deserialize;
 
-use crate::live::{Address, Client};
-use crate::printable;
+use heapwarden_client::live::{Address, Client};
+use heapwarden_terminal::printable;
 
 /// Largest file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 256 << 20;

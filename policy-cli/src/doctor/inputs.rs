@@ -7,10 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use policy_config::{Listen, MAX_FILE_BYTES, Policy};
 
-use crate::live::{Accounts, Address, Classes, Client, Leaks};
 use crate::process::{
     PortHolder, Process, ProcessInfo, agents_listeners, port_holder, printable, wanted_address,
 };
+use heapwarden_client::live::{Accounts, Address, Classes, Client, Leaks};
 use policy_report::Metrics;
 
 /// The facts about one JVM that the checks read.

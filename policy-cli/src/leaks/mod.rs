@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::live::{Address, Client, Leaks};
 use crate::targets::{self, Targets};
+use heapwarden_client::live::{Address, Client, Leaks};
 
 pub(crate) use words::{at_least, forecast, why};
 

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::words;
-use crate::live::{Growing, Leaks, Suspect};
-use crate::printable;
 use crate::status::jvm_line;
-use crate::table::{Align, amount, write_grid};
 use crate::targets::{Answer, Asked, write_each};
+use heapwarden_client::live::{Growing, Leaks, Suspect};
+use heapwarden_terminal::printable;
+use heapwarden_terminal::table::{Align, amount, write_grid};
 
 /// Widest name of an account, of a class, of a frame, and of a reason, in columns.
 const MAX_ACCOUNT_COLUMNS: usize = 30;

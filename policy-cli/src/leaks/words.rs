@@ -1,7 +1,7 @@
 //! Forecasts, times and verdicts in words. Pure.
 
-use crate::live::Exhaustion;
-use crate::printable;
+use heapwarden_client::live::Exhaustion;
+use heapwarden_terminal::printable;
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;

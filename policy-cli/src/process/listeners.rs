@@ -8,7 +8,7 @@ use policy_report::RunFile;
 
 use super::info::ProcessInfo;
 use super::inspect::Process;
-use crate::live::{Address, Client, MAX_RUN_FILE_BYTES};
+use heapwarden_client::live::{Address, Client, MAX_RUN_FILE_BYTES};
 
 /// Most listeners of a JVM that are asked whether they are the agent's.
 const MAX_ASKED: usize = 16;

@@ -1,7 +1,7 @@
 //! A JVM on this machine: what `/proc` says about a process, and HotSpot's attach protocol.
 //!
 //! The process chooses everything that is read here: names, command lines, files and answers. So it
-//! is read within bounds, and printed through [`printable`](crate::printable).
+//! is read within bounds, and printed through [`printable`](heapwarden_terminal::printable).
 
 pub(crate) mod attach_protocol;
 
@@ -17,6 +17,7 @@ mod release;
 mod root;
 mod sockets;
 mod status;
+mod target;
 mod threads;
 
 #[cfg(test)]
@@ -37,6 +38,7 @@ pub(crate) use release::Release;
 pub(crate) use root::Folder;
 #[cfg(test)]
 pub(crate) use status::Status;
+pub(crate) use target::target;
 pub(crate) use threads::Collector;
 
 /// Most columns of a text of another process that are shown.
@@ -44,5 +46,5 @@ const MAX_SHOWN_COLUMNS: usize = 400;
 
 /// A text of another process, escaped and cut to a bounded length.
 pub(crate) fn printable(text: &str) -> String {
-    crate::printable::fitted(text, MAX_SHOWN_COLUMNS).into_owned()
+    heapwarden_terminal::printable::fitted(text, MAX_SHOWN_COLUMNS).into_owned()
 }

@@ -12,8 +12,9 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use policy_profile::{Profile, SampleType};
 
-use crate::live::{Client, target};
-use crate::printable;
+use crate::process::target;
+use heapwarden_client::live::Client;
+use heapwarden_terminal::printable;
 use push::Push;
 
 /// Most accounts named in a message.
@@ -191,6 +192,6 @@ fn write(output: &Path, bytes: &[u8]) -> Result<(), Failure> {
         let written = out.write_all(bytes).and_then(|()| out.flush());
         return written.map_err(Failure::Output);
     }
-    crate::output::replace(output, bytes)
+    heapwarden_terminal::output::replace(output, bytes)
         .map_err(|error| Failure::Told(format!("{} cannot be written: {error}", output.display())))
 }

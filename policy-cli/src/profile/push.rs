@@ -9,9 +9,9 @@ use policy_profile::Profile;
 use ureq::http::HeaderValue;
 use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE};
 
-use crate::http;
-use crate::printable;
-use crate::prometheus::Address;
+use heapwarden_client::http;
+use heapwarden_fleet::prometheus::Address;
+use heapwarden_terminal::printable;
 
 /// Longest time of the request.
 const LIMIT: Duration = Duration::from_secs(30);

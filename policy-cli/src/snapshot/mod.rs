@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::diff::source::plain;
-use crate::live::{Client, target};
+use crate::process::target;
+use heapwarden_client::live::Client;
 
 /// The arguments of `heapwarden snapshot`.
 #[derive(Args)]
@@ -63,6 +64,6 @@ fn take(arguments: &Arguments) -> Result<(), Failure> {
         let written = out.write_all(&bytes).and_then(|()| out.flush());
         return written.map_err(Failure::Output);
     }
-    crate::output::replace(output, &bytes)
+    heapwarden_terminal::output::replace(output, &bytes)
         .map_err(|error| Failure::Told(format!("{} cannot be written: {error}", output.display())))
 }

@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use super::lines::live_line;
 use super::listing::{Asked, MAX_ACCOUNTS, write_each, write_omitted};
-use crate::live::{Account, Accounts, Bin, Class};
-use crate::printable;
-use crate::table::bins::{self, Scale};
-use crate::table::{Align, amount, write_grid};
+use heapwarden_client::live::{Account, Accounts, Bin, Class};
+use heapwarden_terminal::printable;
+use heapwarden_terminal::table::bins::{self, Scale};
+use heapwarden_terminal::table::{Align, amount, write_grid};
 
 /// Widest name of an account, and of a class, in columns.
 const MAX_ACCOUNT_COLUMNS: usize = 60;

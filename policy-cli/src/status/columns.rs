@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::printable;
+use heapwarden_terminal::printable;
 
 /// Spaces between two columns.
 const GAP: usize = 2;

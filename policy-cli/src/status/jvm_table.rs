@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use super::listing::Asked;
-use crate::live::State;
-use crate::printable;
-use crate::table::amount;
+use heapwarden_client::live::State;
+use heapwarden_terminal::printable;
+use heapwarden_terminal::table::amount;
 
 /// Widest name of a program or a version, in columns.
 const MAX_NAME_COLUMNS: usize = 40;

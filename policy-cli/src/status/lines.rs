@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::clock;
-use crate::live::{Accounts, Exact, Heap, Jvm, NOTICEABLE_MS, State, wait_reason};
-use crate::printable;
-use crate::table::amount;
+use heapwarden_client::live::{Accounts, Exact, Heap, Jvm, NOTICEABLE_MS, State, wait_reason};
+use heapwarden_terminal::clock;
+use heapwarden_terminal::printable;
+use heapwarden_terminal::table::amount;
 
 /// Widest remark, in columns.
 const MAX_REMARK_COLUMNS: usize = 300;

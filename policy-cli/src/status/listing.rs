@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use super::lines::heap_line;
-use crate::live::Accounts;
-use crate::table::amount;
 use crate::targets;
+use heapwarden_client::live::Accounts;
+use heapwarden_terminal::table::amount;
 
 /// The result of reading one JVM.
 pub(super) type Asked = targets::Asked<Accounts>;

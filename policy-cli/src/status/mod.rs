@@ -17,8 +17,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::live::{Address, Classes, Client};
 use crate::targets::{self, Targets};
+use heapwarden_client::live::{Address, Classes, Client};
 
 pub(crate) use lines::{heap_line, jvm_line, live_line, remarks};
 

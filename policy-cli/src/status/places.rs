@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use super::columns;
 use super::listing::{Asked, MAX_ACCOUNT_COLUMNS, MAX_ACCOUNTS, write_each, write_omitted};
-use crate::live::{Account, Accounts, Place, places};
-use crate::printable;
-use crate::table::amount;
+use heapwarden_client::live::{Account, Accounts, Place, places};
+use heapwarden_terminal::printable;
+use heapwarden_terminal::table::amount;
 
 /// Widest name of a method, in columns.
 const MAX_METHOD_COLUMNS: usize = 50;

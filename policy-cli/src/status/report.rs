@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::lines::{exact_line, heap_line, jvm_line, live_line, remarks};
 use super::listing::{Asked, write_omitted};
-use crate::live::Accounts;
-use crate::table::{Column, Rates, Row, write_rows};
 use crate::targets::write_each;
+use heapwarden_client::live::Accounts;
+use heapwarden_terminal::table::{Column, Rates, Row, write_rows};
 
 /// Most rows for one JVM; an agent lists at most ten thousand accounts.
 const MAX_ROWS: usize = 1000;
@@ -61,8 +61,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::live::{Heap, Jvm};
     use crate::targets::Answer;
+    use heapwarden_client::live::{Heap, Jvm};
 
     fn written(found: &[Asked]) -> (String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 
 use super::columns;
 use super::listing::{Asked, MAX_ACCOUNT_COLUMNS, MAX_ACCOUNTS, write_each, write_omitted};
-use crate::live::{Account, Accounts};
-use crate::printable;
-use crate::size;
-use crate::table::amount;
+use heapwarden_client::live::{Account, Accounts};
+use heapwarden_terminal::printable;
+use heapwarden_terminal::size;
+use heapwarden_terminal::table::amount;
 
 /// Widest name of a route, in columns.
 const MAX_ROUTE_COLUMNS: usize = 60;

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use crate::live::{AccountSites, ClassSites, Client, Sites};
-use crate::printable;
-use crate::table::amount;
 use crate::targets::{self, Targets};
+use heapwarden_client::live::{AccountSites, ClassSites, Client, Sites};
+use heapwarden_terminal::printable;
+use heapwarden_terminal::table::amount;
 
 /// Widest name of an account, a class and a frame, in columns.
 const MAX_NAME_COLUMNS: usize = 60;

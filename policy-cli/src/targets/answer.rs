@@ -1,7 +1,7 @@
 //! The answer of a JVM to a command, or why there is none.
 
 use super::Target;
-use crate::live::{Accounts, Contexts, Jvm, Leaks, Sites};
+use heapwarden_client::live::{Accounts, Contexts, Jvm, Leaks, Sites};
 
 /// An agent's document that a command asks for.
 pub(crate) trait Document {

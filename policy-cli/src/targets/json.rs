@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Asked, Document};
-use crate::json_line;
+use heapwarden_terminal::json_line;
 
 /// One address.
 #[derive(Serialize)]
@@ -55,7 +55,7 @@ impl Entry {
 mod tests {
     use super::super::Answer;
     use super::*;
-    use crate::live::Accounts;
+    use heapwarden_client::live::Accounts;
 
     #[test]
     fn every_field_of_the_agent_passes_and_nothing_drives_the_terminal() {

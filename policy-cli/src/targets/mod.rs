@@ -7,8 +7,8 @@ mod text;
 
 use std::thread;
 
-use crate::live::{Address, Client, LiveError};
 use crate::process::{LocalAgent, LocalAgents};
+use heapwarden_client::live::{Address, Client, LiveError};
 
 pub(crate) use answer::{Answer, Asked, Document};
 pub(crate) use json::write_json;

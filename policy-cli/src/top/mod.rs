@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::live::Address;
 use crate::process::LocalAgents;
+use heapwarden_client::live::Address;
 use model::Model;
 use poller::Pollers;
 use view::Palette;

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::model::Model;
 use super::poller::Pollers;
-use crate::printable;
 use crate::status::{heap_line, jvm_line, live_line, remarks};
-use crate::table::{Row, write_rows};
+use heapwarden_terminal::printable;
+use heapwarden_terminal::table::{Row, write_rows};
 
 /// Most rows of one table.
 const MAX_ROWS: usize = 1000;

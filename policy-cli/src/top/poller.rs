@@ -5,7 +5,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::model::{Poll, Wish};
-use crate::live::{Address, Classes, Client, Reading};
+use heapwarden_client::live::{Address, Classes, Client, Reading};
 
 /// The polling threads. When this is dropped, they end after their current request.
 pub(crate) struct Pollers {

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::clock;
-use crate::history::{self, Account, Column, Error, History, Jvm};
-use crate::prometheus::Span;
+use heapwarden_fleet::history::{self, Account, Column, Error, History, Jvm};
+use heapwarden_fleet::prometheus::Span;
+use heapwarden_terminal::clock;
 
 /// For how long a reading is good.
 const FRESH: Duration = Duration::from_secs(30);
@@ -298,7 +298,7 @@ fn row(name: &str, of: &[&Account], span: Span) -> AccountRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::Kind;
+    use heapwarden_fleet::history::Kind;
 
     const SPAN_SECONDS: u64 = 660;
 

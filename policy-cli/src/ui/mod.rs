@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 
     /// Without addresses and files: the fleet that Prometheus has recorded
     #[command(flatten)]
-    history: crate::history::Arguments,
+    history: heapwarden_fleet::history::Arguments,
 
     /// The port on 127.0.0.1 to serve at; 0 picks a free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]

@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<ExitCode> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         out.flush()?;
-    } else if let Err(error) = crate::output::replace(output, &text) {
+    } else if let Err(error) = heapwarden_terminal::output::replace(output, &text) {
         return failed(&format!("{} cannot be written: {error}", output.display()));
     }
     Ok(ExitCode::SUCCESS)

@@ -5,10 +5,10 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::diff::source::{SourceError, snapshot_file};
-use crate::history;
-use crate::live::{Address, Client, LiveError};
-use crate::printable;
 use crate::targets::Targets;
+use heapwarden_client::live::{Address, Client, LiveError};
+use heapwarden_fleet::history;
+use heapwarden_terminal::printable;
 
 use super::fleet::{Fleet, WHOLE};
 
@@ -73,7 +73,7 @@ impl Sources {
         arguments: &[String],
         history: &history::Arguments,
     ) -> Result<Sources, Unusable> {
-        if !arguments.is_empty() || history.prometheus.prometheus.is_none() {
+        if !arguments.is_empty() || !history.names_prometheus() {
             return Ok(Sources::find(arguments)?);
         }
         Ok(Sources {

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use policy_report::Holders;
 
 use super::paths_text::{how, pause, predicted, stops};
-use crate::printable;
-use crate::table::{Align, amount, write_grid};
+use heapwarden_terminal::printable;
+use heapwarden_terminal::table::{Align, amount, write_grid};
 
 /// Widest name of an account, in columns.
 const MAX_ACCOUNT_COLUMNS: usize = 30;

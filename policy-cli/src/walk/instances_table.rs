@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use policy_report::{InstanceRow, Instances, ShownValue};
 
 use super::paths_text::pause;
-use crate::printable;
-use crate::table::{Align, amount, write_grid};
+use heapwarden_terminal::printable;
+use heapwarden_terminal::table::{Align, amount, write_grid};
 
 /// Widest name of a class, and widest value, in columns.
 const MAX_CLASS_COLUMNS: usize = 48;

@@ -16,8 +16,8 @@ use std::time::Duration;
 use clap::Args;
 use policy_report::{InstancesRequest, WalkReply, WalkRequest};
 
-use crate::json_line;
 use crate::process::printable;
+use heapwarden_terminal::json_line;
 
 /// Exit code: no chain was found.
 const NOTHING_FOUND: u8 = 3;

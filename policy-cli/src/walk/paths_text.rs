@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use policy_report::{Chain, ChainStep, Paths, WalkMade};
 
-use crate::printable;
-use crate::table::amount;
+use heapwarden_terminal::printable;
+use heapwarden_terminal::table::amount;
 
 /// Most chains that are printed, and most steps of one.
 const MAX_CHAINS: usize = 64;

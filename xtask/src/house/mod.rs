@@ -57,9 +57,19 @@ fn workspace_packages() -> Vec<serde_json::Value> {
     }
 }
 
-/// Of each crate `policy-*` the crates `policy-*` that it uses, as `cargo metadata` tells; without those of its tests.
+/// Of each crate of the product the crates of the product that it uses, as `cargo metadata` tells; without those of its
+/// tests.
 fn used() -> BTreeMap<String, Vec<String>> {
-    let is_ours = |name: &str| name.starts_with("policy-");
+    const TOOLS: [&str; 4] = [
+        "heapwarden-bench",
+        "heapwarden-harness",
+        "heapwarden-tests",
+        "xtask",
+    ];
+    let is_ours = |name: &str| {
+        let ours = name.starts_with("policy-") || name.starts_with("heapwarden-");
+        ours && !TOOLS.contains(&name)
+    };
     let mut all = BTreeMap::new();
     for package in workspace_packages() {
         let name = package["name"].as_str().expect("a name");

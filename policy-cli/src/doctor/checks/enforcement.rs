@@ -4,10 +4,10 @@ use policy_report::metric_names;
 
 use super::super::finding::{Finding, findings};
 use super::super::inputs::Inputs;
-use crate::live::State;
 use crate::process::Collector;
-use crate::size;
-use crate::table::amount;
+use heapwarden_client::live::State;
+use heapwarden_terminal::size;
+use heapwarden_terminal::table::amount;
 
 /// The evidence budget counts as spent from this share of it on.
 const SPENT: f64 = 0.9;

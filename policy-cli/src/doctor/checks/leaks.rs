@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::super::finding::{Finding, findings};
 use super::super::inputs::Inputs;
 use crate::leaks::{at_least, forecast};
-use crate::live::Suspect;
-use crate::table::amount;
+use heapwarden_client::live::Suspect;
+use heapwarden_terminal::table::amount;
 
 /// So many classes of an account are named.
 const SHOWN_CLASSES: usize = 3;

@@ -289,7 +289,7 @@ mod tests {
 
         let mut other = jvm(&[JVM, AGENT], &["Main"]);
         other.address = Some("127.0.0.1:41234".to_owned());
-        other.accounts = Some(crate::live::Accounts::default());
+        other.accounts = Some(heapwarden_client::live::Accounts::default());
         assert_eq!(port_taken(&other), [], "it has the one that it wants");
         other.port = held("127.0.0.1:9464", tomcat());
         let found = only(port_taken(&other), "port-taken");

@@ -87,8 +87,8 @@ fn is_told_already(finding: &Finding, inputs: &Inputs) -> bool {
 #[cfg(test)]
 mod test_inputs {
     use super::Inputs;
-    use crate::live::{Account, Accounts};
     use crate::process::{Arguments, Collector, MappedFiles, ProcessInfo};
+    use heapwarden_client::live::{Account, Accounts};
     use policy_report::Metrics;
 
     /// Of a JVM with these mapped files and arguments.
@@ -142,10 +142,10 @@ mod test_inputs {
     #[test]
     fn what_befalls_an_account_is_told_before_what_else_is_wrong() {
         let mut shop = account("service", "/shop");
-        shop.state = crate::live::State::Over;
+        shop.state = heapwarden_client::live::State::Over;
         shop.limit_bytes = Some(1 << 20);
         let mut cart = account("service", "/cart");
-        cart.state = crate::live::State::Open;
+        cart.state = heapwarden_client::live::State::Open;
         cart.refusals_total = 3;
         let metrics = "heapwarden_samples_total 1000\nheapwarden_policy_last_reload_successful 0\n\
             heapwarden_accounts_folded 2\n";
@@ -168,7 +168,7 @@ mod test_inputs {
     fn what_the_first_finding_says_is_not_said_again() {
         let mut shop = account("service", "/shop");
         shop.limit_bytes = Some(1 << 20);
-        let names = |account: &crate::live::Account, budget_used_up_seconds| {
+        let names = |account: &heapwarden_client::live::Account, budget_used_up_seconds| {
             let metrics = "heapwarden_samples_total 1000\nheapwarden_evidence_budget_ratio 0.05\n\
                 heapwarden_policy_generation 1\nheapwarden_evidence_seconds_total{kind=\"full\"} 50\n\
                 heapwarden_policy_last_reload_success_timestamp_seconds 1000\n";
@@ -182,12 +182,12 @@ mod test_inputs {
             found.iter().map(|one| one.name).collect::<Vec<_>>()
         };
         assert!(names(&shop, None).contains(&"observes"));
-        shop.state = crate::live::State::Over;
+        shop.state = heapwarden_client::live::State::Over;
         let told = names(&shop, None);
         assert_eq!(told[0], "over-limit", "{told:?}");
         assert!(!told.contains(&"observes"), "{told:?}");
         assert!(told.contains(&"evidence-budget-spent"), "{told:?}");
-        shop.state = crate::live::State::Suspect;
+        shop.state = heapwarden_client::live::State::Suspect;
         shop.wait_milliseconds_total = 9_000;
         let told = names(&shop, Some(5.0));
         assert_eq!(told[..2], ["suspect", "heap-is-short"], "{told:?}");

@@ -7,8 +7,8 @@ use policy_config::{
 
 use policy_report::metric_names;
 
-use crate::deployment;
-use crate::live;
+use heapwarden_client::live;
+use heapwarden_terminal::deployment;
 
 use super::super::finding::{Finding, findings};
 use super::super::inputs::Inputs;
@@ -244,7 +244,7 @@ pub(super) fn matches_nothing(inputs: &Inputs) -> Vec<Finding> {
 }
 
 /// The first few services, for a message.
-fn seen(accounts: &crate::live::Accounts) -> String {
+fn seen(accounts: &heapwarden_client::live::Accounts) -> String {
     const SHOWN: usize = 5;
     let all: Vec<&str> = accounts
         .accounts

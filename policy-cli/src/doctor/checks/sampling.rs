@@ -221,7 +221,7 @@ pub(super) fn no_collection(inputs: &Inputs) -> Vec<Finding> {
     if is_epsilon(inputs) {
         return Vec::new();
     }
-    let sum = |of: fn(&crate::live::Account) -> u64| {
+    let sum = |of: fn(&heapwarden_client::live::Account) -> u64| {
         accounts
             .accounts
             .iter()

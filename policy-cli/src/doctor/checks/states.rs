@@ -6,10 +6,10 @@ use policy_report::findings::Declared;
 use super::super::finding::{Finding, Severity, findings};
 use super::super::inputs::Inputs;
 use super::reasons::{meaning, remedy};
-use crate::live::{Account, Accounts, Door, NOTICEABLE_MS, State, wait_reason};
 use crate::process::printable;
-use crate::size;
-use crate::table::amount;
+use heapwarden_client::live::{Account, Accounts, Door, NOTICEABLE_MS, State, wait_reason};
+use heapwarden_terminal::size;
+use heapwarden_terminal::table::amount;
 
 /// So many reasons of deferred refusals are named.
 const SHOWN_REASONS: usize = 3;

@@ -4,7 +4,7 @@ use policy_report::metric_names;
 
 use super::super::finding::{Finding, findings};
 use super::super::inputs::Inputs;
-use crate::size;
+use heapwarden_terminal::size;
 
 /// The accounts hold more than the heap has. The agent judged it, twice in a row and beyond three standard errors.
 pub(super) fn exceeds_the_heap(inputs: &Inputs) -> Vec<Finding> {

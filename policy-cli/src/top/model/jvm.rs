@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::trend::Trend;
-use crate::live::{Account, Reading};
-use crate::table::{Rates, Row};
+use heapwarden_client::live::{Account, Reading};
+use heapwarden_terminal::table::{Rates, Row};
 
 /// The result of polling a JVM once.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! The effect of each key on the model.
 
 use super::{Model, Part, Screen};
-use crate::printable;
+use heapwarden_terminal::printable;
 
 /// Longest filter, in characters.
 const MAX_FILTER_CHARS: usize = 60;

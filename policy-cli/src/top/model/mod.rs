@@ -7,7 +7,7 @@ mod trend;
 
 use std::time::Duration;
 
-use crate::table::{Column, Row};
+use heapwarden_terminal::table::{Column, Row};
 
 pub(crate) use jvm::{Jvm, Poll};
 pub(crate) use keys::{Action, Key, Wish};

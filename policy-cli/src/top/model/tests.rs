@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::live::{Account, Accounts, Class, Principal, Reading, State};
-use crate::printable;
+use heapwarden_client::live::{Account, Accounts, Class, Principal, Reading, State};
+use heapwarden_terminal::printable;
 
 /// An account with `live_bytes`, under a limit of 100 MiB.
 pub(crate) fn account(name: &str, live_bytes: u64) -> Account {

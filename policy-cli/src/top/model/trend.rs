@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::live::Account;
-use crate::table::Rates;
+use heapwarden_client::live::Account;
+use heapwarden_terminal::table::Rates;
 
 /// Readings kept of each account.
 const MAX_POINTS: usize = 30;

@@ -7,10 +7,10 @@ use ratatui::text::Line;
 use super::class::suspect;
 use super::drawing::{padded, put, split_top};
 use super::palette::Palette;
-use crate::live::{Account, Door, Evidence, Leaks, wait_reason};
-use crate::printable;
-use crate::table::{Column, Row, amount};
 use crate::top::model::Part;
+use heapwarden_client::live::{Account, Door, Evidence, Leaks, wait_reason};
+use heapwarden_terminal::printable;
+use heapwarden_terminal::table::{Column, Row, amount};
 
 /// From this width on, both lists are side by side.
 const WIDE: u16 = 100;

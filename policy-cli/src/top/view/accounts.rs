@@ -6,9 +6,9 @@ use ratatui::text::{Line, Span};
 
 use super::drawing::{padded, put};
 use super::palette::Palette;
-use crate::printable;
-use crate::table::{Align, Column, layout};
 use crate::top::model::Model;
+use heapwarden_terminal::printable;
+use heapwarden_terminal::table::{Align, Column, layout};
 
 /// Spaces between columns.
 const GAP: usize = 2;

@@ -7,10 +7,10 @@ use ratatui::text::Line;
 use super::drawing::{padded, put};
 use super::palette::Palette;
 use crate::leaks::{at_least, forecast, why};
-use crate::live::{Bin, Class, Growing, Leaks, Suspect};
-use crate::printable;
-use crate::table::bins::{self, Scale};
-use crate::table::{Row, amount};
+use heapwarden_client::live::{Bin, Class, Growing, Leaks, Suspect};
+use heapwarden_terminal::printable;
+use heapwarden_terminal::table::bins::{self, Scale};
+use heapwarden_terminal::table::{Row, amount};
 
 /// From this width on, histograms are side by side.
 const WIDE: u16 = 90;

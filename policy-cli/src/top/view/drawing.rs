@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
-use crate::printable;
+use heapwarden_terminal::printable;
 
 /// A name, shortened or padded to `columns`.
 pub(super) fn padded(text: &str, columns: usize) -> String {

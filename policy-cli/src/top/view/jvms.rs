@@ -4,11 +4,11 @@ use ratatui::text::{Line, Span};
 
 use super::drawing::padded;
 use super::palette::Palette;
-use crate::live;
-use crate::printable;
 use crate::status::{live_line, remarks};
-use crate::table::amount;
 use crate::top::model::{Jvm, Model};
+use heapwarden_client::live;
+use heapwarden_terminal::printable;
+use heapwarden_terminal::table::amount;
 
 /// Columns of the bar that shows how full the heap is.
 const BAR_COLUMNS: usize = 10;

@@ -2,7 +2,7 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::live::State;
+use heapwarden_client::live::State;
 
 /// With colours or without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

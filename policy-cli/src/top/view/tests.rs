@@ -7,7 +7,7 @@ use ratatui::style::Color;
 use super::super::model::tests::{account, answer};
 use super::super::model::{Key, Poll};
 use super::*;
-use crate::live::{Door, State};
+use heapwarden_client::live::{Door, State};
 
 /// The lines of a screen of that size.
 fn screen(model: &Model, columns: u16, lines: u16) -> Vec<String> {
@@ -148,9 +148,9 @@ fn five_classes_of_one_package_are_told_apart_in_an_opened_account() {
         "Product",
     ];
     shop.classes = (names.iter())
-        .map(|name| crate::live::Class {
+        .map(|name| heapwarden_client::live::Class {
             class: format!("com.example.commerce.application.persistence.internal.{name}").into(),
-            ..crate::live::Class::default()
+            ..heapwarden_client::live::Class::default()
         })
         .collect();
     let mut model = Model::new(["127.0.0.1:9464".to_owned()]);
@@ -253,7 +253,7 @@ fn an_opened_account() {
 /// A JVM whose class 1 of `shop` is suspected to leak, opened at that class.
 fn at_a_suspect() -> Model {
     let mut shop = account("shop", 110 << 20);
-    let bin = |upto, live_bytes| crate::live::Bin {
+    let bin = |upto, live_bytes| heapwarden_client::live::Bin {
         upto,
         live_bytes,
         live_objects: 1,
@@ -360,7 +360,7 @@ fn hostile_names_drive_nothing() {
             assert!(
                 !text
                     .chars()
-                    .any(|one| one != '\n' && crate::printable::is_hidden(one)),
+                    .any(|one| one != '\n' && heapwarden_terminal::printable::is_hidden(one)),
                 "{text}"
             );
         }

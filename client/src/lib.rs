@@ -1,0 +1,6 @@
+//! Asks the agents of running JVMs: over HTTP, bounded in bytes and time.
+
+pub mod http;
+pub mod live;
+
+use heapwarden_terminal::{printable, table};

@@ -144,8 +144,8 @@ impl Ground {
 
     // ---- the start and the end, for the owner ------------------------------------------
 
-    /// The load goes on: describes the process. `live`: the JVM was running already.
-    pub(crate) fn is_loaded(&self, live: bool) {
+    /// Looks at the process, once. `live`: the JVM was running already.
+    pub(crate) fn describe_process(&self, live: bool) {
         let _ = self.process.set(process::describe(&self.jvmti, !live));
     }
 

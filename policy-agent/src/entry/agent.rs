@@ -101,7 +101,7 @@ impl Agent {
     /// Continues the load: at once in a running VM, at its `VMInit` otherwise.
     pub(super) fn begin(&'static self, live: bool) {
         let ground = self.ground;
-        ground.is_loaded(live);
+        ground.describe_process(live);
         // A thread draws its first countdown when it is made, and the sampler does not see what is
         // allocated in a thread-local buffer that was filled before the event was on (JDK-8264411).
         // So both come before the VM makes its first Java thread.
@@ -295,9 +295,7 @@ impl Agent {
             let reader = reader.clone();
             let notifier = ground.vm().spawn("heapwarden-notifier", move |jni| {
                 ground.run_or_fail_open("notifier", || {
-                    ground
-                        .events
-                        .run(|| notifier::run(ground, &self.api, &reader, jni));
+                    notifier::run(ground, &self.api, &reader, jni);
                 });
                 // Programs that wait for a reading give up at once.
                 self.api.reading_cache.close();

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FRAMES = 1024 };
+enum { MAX_FRAMES = 1024 };
 
 static jvmtiEnv *env;
 static jint frames_wanted, look_up, frames_known, interval = 8192;
@@ -30,7 +30,7 @@ static void must(jvmtiError error, const char *what) {
 
 static jlong fresh_tag(void) { return __atomic_fetch_add(&next_tag, 1, __ATOMIC_RELAXED); }
 
-/* What is seen for the first time gets a tag, as classes and loaders do. */
+/* The is seen for the first time gets a tag, as classes and loaders do. */
 static void recognise(jobject object) {
     jlong tag = 0;
     must((*env)->GetTag(env, object, &tag), "GetTag");
@@ -42,7 +42,7 @@ static void JNICALL sampled(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobjec
     (void)jvmti, (void)size;
     recognise(class);
     if (frames_wanted) {
-        jvmtiFrameInfo frames[MOST_FRAMES];
+        jvmtiFrameInfo frames[MAX_FRAMES];
         jint count = 0;
         must((*env)->GetStackTrace(env, NULL, 0, frames_wanted, frames, &count), "GetStackTrace");
         if (look_up) {
@@ -92,7 +92,7 @@ static void read_options(char *options) {
         fprintf(stderr, "bare agent: unknown option %s\n", word);
         exit(1);
     }
-    if (frames_wanted > MOST_FRAMES) frames_wanted = MOST_FRAMES;
+    if (frames_wanted > MAX_FRAMES) frames_wanted = MAX_FRAMES;
 }
 
 JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {

@@ -2,5 +2,3 @@
 
 pub mod http;
 pub mod live;
-
-use heapwarden_terminal::{printable, table};

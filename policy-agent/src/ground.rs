@@ -2,7 +2,6 @@
 //! signals between threads. It names no room that stands on it; a room's own state is the room's, and
 //! [`crate::entry`] brings them together.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,16 +15,12 @@ use policy_jvm::{Global, JvmTi, guard};
 
 use crate::capabilities::Capabilities;
 use crate::cost::Costs;
-use crate::identity::directory::LoaderIdentity;
-use crate::identity::loaders::LoaderId;
-use crate::identity::names::Server;
 use crate::inserted::KeptEdits;
 use crate::jvm::bridge::Bridge;
 use crate::jvm::errors::Errors;
 use crate::jvm::handles::{ContextLoader, JavaHandles};
 use crate::jvm::sampler::JvmSampler;
 use crate::jvm::thread::Vm;
-use crate::ledger::PurseId;
 use crate::options::Options;
 use crate::policy::store::PolicyStore;
 use crate::process;
@@ -76,7 +71,7 @@ pub(crate) struct Ground {
     pub(crate) capabilities: Capabilities,
     java: OnceLock<JavaHandles>,
     /// Empty if the errors of a refusal could not be defined: nothing is refused then.
-    pub(crate) errors: OnceLock<Errors>,
+    errors: OnceLock<Errors>,
     /// Empty if the Java API cannot be served.
     bridge: OnceLock<Bridge>,
     stopping: AtomicBool,
@@ -154,6 +149,11 @@ impl Ground {
         let _ = self.java.set(java);
     }
 
+    /// The errors of a refusal are defined.
+    pub(crate) fn defined_errors(&self, errors: Errors) {
+        let _ = self.errors.set(errors);
+    }
+
     /// The Java half of the API is defined.
     pub(crate) fn defined_bridge(&self, bridge: Bridge) {
         let _ = self.bridge.set(bridge);
@@ -214,31 +214,17 @@ impl Ground {
         self.class_names.wait_for_all(longest, wake, &is_in_vain);
     }
 
-    /// The account of each purse.
-    pub(crate) fn accounts_of_purses(&self) -> HashMap<PurseId, Arc<str>> {
-        let directory = self.core.directory();
-        let mut names = HashMap::new();
-        for (name, account) in directory.accounts() {
-            for purse in &account.purses {
-                names.insert(*purse, name.clone());
-            }
-        }
-        names
-    }
-
-    /// Whether this loader is known to be that of a Spring Boot application.
-    pub(crate) fn is_spring_boot_application(&self, id: LoaderId) -> bool {
-        let directory = self.core.directory();
-        let identity = directory.loader(id).map(|loader| &loader.identity);
-        matches!(identity, Some(LoaderIdentity::Service(name)) if name.server == Server::SpringBoot)
-    }
-
     /// The VM's allocation sampler.
     pub(crate) fn sampler(&self) -> JvmSampler<'_> {
         JvmSampler {
             jvmti: &self.jvmti,
             costs: &self.costs,
         }
+    }
+
+    /// The errors of a refusal; `None` if they could not be defined: nothing is refused then.
+    pub(crate) fn errors(&self) -> Option<&Errors> {
+        self.errors.get()
     }
 
     /// The Java half of the API; `None` if it cannot be served.
@@ -292,7 +278,7 @@ impl Ground {
     }
 
     /// As `heapwarden_capability_enabled` shows them.
-    pub(crate) fn capabilities(&self) -> Vec<(&'static str, bool)> {
+    pub(crate) fn published_capabilities(&self) -> Vec<(&'static str, bool)> {
         let mut capabilities = self.capabilities.published();
         let sees_scopes = self.bridge().is_some_and(Bridge::sees_scopes);
         capabilities.push(("scopes", sees_scopes));

@@ -26,7 +26,6 @@ mod naming;
 pub mod options;
 pub mod policy;
 mod process;
-mod reader;
 mod references;
 pub mod report;
 mod rounds;

@@ -118,7 +118,7 @@ fn enforces_limits(policy: &Policy) -> bool {
 
 /// Inserts the call into `java.lang.Thread`. The call, if it can be looked after.
 fn insert(ground: &Ground, jni: &Jni) -> Result<Option<Inserted>, String> {
-    if !(ground.capabilities()).contains(&(capabilities::REWRITING, true)) {
+    if !(ground.published_capabilities()).contains(&(capabilities::REWRITING, true)) {
         return Err("the JVM does not let the agent rewrite classes".to_owned());
     }
     if ground.bridge().is_none() {
@@ -193,7 +193,9 @@ pub(crate) fn ended(
     thread: &Ref<'_, Thread>,
     error: &Ref<'_, Throwable>,
 ) {
-    let Some(account) = (ground.errors.get()).and_then(|errors| errors.account_of(jni, error))
+    let Some(account) = ground
+        .errors()
+        .and_then(|errors| errors.account_of(jni, error))
     else {
         return;
     };

@@ -17,11 +17,11 @@ mod top;
 mod ui;
 mod walk;
 
-use heapwarden_fleet::{advise, replay, suggest};
 use std::io;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use heapwarden_fleet::{advise, replay, suggest};
 
 /// Gives every service inside one JVM its own memory limit.
 #[derive(Parser)]

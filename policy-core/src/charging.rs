@@ -1,8 +1,8 @@
 //! One sample, from whose it is to its charge: large arrays and classes that the policy names are thinned, a stack is
 //! taken where somebody wants it, the ledger is charged, and the object gets the tag that brings the refund.
 //!
-//! The agent runs this for each sample, and the model of the protocol for those of its simulated threads. What is asked
-//! of the JVM comes in as functions.
+//! The agent runs this for each sample, and the model of the protocol for those of its simulated threads (nothing is
+//! thinned there: its classes are unknown). The JVM is asked through [`Sampled`].
 
 use crate::core::Core;
 use crate::enforce::admission::Charged;
@@ -35,7 +35,7 @@ pub trait Sampled<'a> {
     fn chance(&self) -> f64;
 
     /// Takes the stack, if the budget of the sites allows it. Asked only while somebody wants stacks.
-    fn stack(&self) -> Option<Visit<'a>>;
+    fn stack(&self, of: &Attributed) -> Option<Visit<'a>>;
 
     /// Tags the object; false if the JVM refuses.
     fn tag(&self, tag: i64) -> bool;
@@ -43,7 +43,7 @@ pub trait Sampled<'a> {
 
 impl Core {
     /// Charges a sample. `None` if it was passed over: then others stand for it. A sample that finds no room in the
-    /// ledger, or no tag, is dropped, which the ledger counts, and charges nothing; its thread still passes the gates:
+    /// ledger, or no tag, is dropped, which the ledger counts, and holds nothing; its thread still passes the gates:
     /// otherwise one account that fills the tables would free all others of their limits. Takes no lock and looks up no
     /// name. On the allocating thread.
     #[inline]
@@ -78,7 +78,9 @@ impl Core {
             }
         }
         // Held until the record is in the ledger: the sites keep what records name.
-        let visit = (self.sites.any_wanted()).then(|| sampled.stack()).flatten();
+        let visit = (self.sites.any_wanted())
+            .then(|| sampled.stack(of))
+            .flatten();
         let sample = Sample {
             payer,
             agent_account: of.agent_account,
@@ -176,7 +178,7 @@ mod tests {
             self.random.borrow_mut().f64()
         }
 
-        fn stack(&self) -> Option<Visit<'a>> {
+        fn stack(&self, _: &Attributed) -> Option<Visit<'a>> {
             None
         }
 

@@ -92,11 +92,11 @@ fn a_limit_for_all_services_refuses_a_jar_s_leak() {
             answer[0].starts_with("refused dev.heapwarden.AllocationRefusedError"),
             "{answer:?}"
         );
-        let accounts = jvm.accounts();
-        let account = accounts
-            .find("victims")
-            .expect("the jar without its version");
-        assert!(account["refusals_total"].as_u64() >= Some(1), "{account}");
+        // The jar without its version.
+        jvm.until(SOON, "the refusal is counted", |accounts| {
+            (accounts.find("victims"))
+                .is_some_and(|account| account["refusals_total"].as_u64() >= Some(1))
+        });
         jvm.finish();
     });
 }

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use policy_report::RunFile;
 
 use super::LiveError;
-use crate::printable;
+use heapwarden_terminal::printable;
 
 /// The default port of a policy.
 pub(super) const DEFAULT_PORT: u16 = 9464;

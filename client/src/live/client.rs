@@ -34,14 +34,9 @@ pub struct Client {
     http: Agent,
 }
 
-impl Default for Client {
-    fn default() -> Self {
-        Client::new()
-    }
-}
-
 impl Client {
     /// A client with this command's bounds; no proxy, no redirect.
+    #[allow(clippy::new_without_default, reason = "nobody asks for a default")]
     pub fn new() -> Self {
         Client::within(CONNECT_LIMIT, WHOLE_LIMIT)
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::limits::{CONNECT_LIMIT, MAX_BODY_BYTES, WHOLE_LIMIT};
-use crate::printable;
+use heapwarden_terminal::printable;
 
 /// Why a running JVM could not be read. Texts of the server are kept as they came, and escaped when
 /// displayed.

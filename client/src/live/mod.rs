@@ -2,7 +2,7 @@
 //! answers ([`Accounts`], [`Leaks`], [`Sites`]).
 //!
 //! An answer need not be small, complete or fit for a terminal: it is bounded in bytes and time,
-//! absent fields have defaults, and names go through [`printable`](crate::printable) when printed.
+//! absent fields have defaults, and names go through [`printable`](heapwarden_terminal::printable) when printed.
 
 mod address;
 mod client;

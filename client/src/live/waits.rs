@@ -1,7 +1,7 @@
 //! For what enforcement makes an account wait.
 
 use super::{Account, Evidence, State};
-use crate::table::amount;
+use heapwarden_terminal::table::amount;
 
 /// From this sum on, waits are worth a line: the agent logs them from then on, too.
 pub const NOTICEABLE_MS: u64 = 2_000;

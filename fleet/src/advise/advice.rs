@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::clock::{format_duration, format_time};
 use crate::history::{History, Jvm};
-use crate::size::shown as bytes;
+use heapwarden_terminal::clock::{format_duration, format_time};
+use heapwarden_terminal::size::shown as bytes;
 
 use super::assessment::{Assessed, Heaps, Service, Settings, assess};
 use super::forecast::{Daily, Estimate, Exhaustion, Forecast};

@@ -11,9 +11,9 @@
 
 use serde::Serialize;
 
-use crate::clock::format_duration;
 use crate::history::statistics::{self, Z, growth, in_quadrature, needed_readings, quantile};
-use crate::size::shown as bytes;
+use heapwarden_terminal::clock::format_duration;
+use heapwarden_terminal::size::shown as bytes;
 
 /// The quantile for the most that is ever held, except for a few outliers.
 pub(super) const HIGH_QUANTILE: f64 = 0.95;

@@ -25,8 +25,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::clock;
 use crate::history::{self, Jvm};
+use heapwarden_terminal::clock;
 
 use advice::Verdict;
 use assessment::{Heaps, Settings};

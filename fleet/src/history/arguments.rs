@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::clock;
-use crate::live::Address;
 use crate::prometheus::{self, Span};
+use heapwarden_client::live::Address;
+use heapwarden_terminal::clock;
 
 use super::selector::{Selector, pattern};
 use super::{Error, History, Jvm, polling, recording};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use policy_config::{Charge, Matcher, Policy};
 
-use crate::deployment;
+use heapwarden_terminal::deployment;
 
 use super::statistics::in_quadrature;
 use super::{Account, Column, Jvm, Kind};

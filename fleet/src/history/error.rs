@@ -1,7 +1,7 @@
 //! Why a period could not be read.
 
-use crate::live::LiveError;
 use crate::prometheus;
+use heapwarden_client::live::LiveError;
 
 /// One sentence for the user.
 #[derive(Debug, thiserror::Error)]

@@ -22,9 +22,9 @@ pub mod statistics;
 
 use std::fmt;
 
-use crate::live::{Place, Route};
-use crate::printable::fitted;
 use crate::prometheus::Span;
+use heapwarden_client::live::{Place, Route};
+use heapwarden_terminal::printable::fitted;
 
 pub use arguments::{Arguments, Source};
 pub use assignment::{Assigned, assign};

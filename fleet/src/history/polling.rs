@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-use crate::clock;
-use crate::live::{Accounts, Address, Classes, Client};
 use crate::prometheus::Span;
+use heapwarden_client::live::{Accounts, Address, Classes, Client};
+use heapwarden_terminal::clock;
 
 use super::{Account, Error, History, Jvm, Kind, live_error};
 
@@ -200,7 +200,7 @@ impl Polled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::{self, Tree};
+    use heapwarden_client::live::{self, Tree};
 
     fn accounts(samples: u64, live_bytes: u64, refusals_total: u64) -> Accounts {
         let mut found = Accounts {

@@ -7,8 +7,8 @@ mod request;
 
 use policy_report::metric_names;
 
-use crate::clock;
 use crate::prometheus::Client;
+use heapwarden_terminal::clock;
 
 use super::{Error, History, Jvm};
 use assembly::Assembly;

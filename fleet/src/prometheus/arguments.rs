@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use ureq::tls::{Certificate, PemItem, RootCerts, parse_pem};
 
-use crate::clock;
+use heapwarden_terminal::clock;
 
 use super::{Address, Client, Error};
 

@@ -9,8 +9,8 @@ use ureq::http::StatusCode;
 use ureq::http::header::{AUTHORIZATION, LOCATION};
 use ureq::tls::{RootCerts, TlsConfig};
 
-use crate::http;
-use crate::printable::fitted;
+use heapwarden_client::http;
+use heapwarden_terminal::printable::fitted;
 
 use super::answer::{self, Data, Document};
 use super::span::MAX_POINTS;

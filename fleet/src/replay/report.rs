@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use policy_config::format_bytes;
 use serde_json::{Value, json};
 
-use crate::clock::{format_duration, format_time};
 use crate::history::History;
-use crate::printable::{columns, fitted};
+use heapwarden_terminal::clock::{format_duration, format_time};
+use heapwarden_terminal::printable::{columns, fitted};
 
 use super::trial::{Refused, Trial};
 

@@ -4,7 +4,7 @@ use policy_config::{Glob, Interval, MAX_INTERVAL_BYTES, MAX_NAME_BYTES, MIN_INTE
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 
 use crate::history::History;
-use crate::printable::fitted;
+use heapwarden_terminal::printable::fitted;
 
 use super::demand::{Finding, Settings};
 use super::pool::{Key, Pool};

@@ -16,12 +16,12 @@ use std::time::Duration;
 use clap::Args;
 use policy_config::{Policy, parse_percent};
 
-use crate::clock::{self, format_duration};
 use crate::history::{self, History, Source};
-use crate::live::{Accounts, Address, Classes, Client, places};
-use crate::output;
 use crate::policy;
-use crate::printable::fitted;
+use heapwarden_client::live::{Accounts, Address, Classes, Client, places};
+use heapwarden_terminal::clock::{self, format_duration};
+use heapwarden_terminal::output;
+use heapwarden_terminal::printable::fitted;
 
 use demand::Settings;
 use pool::Pool;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use policy_config::{Charge, Matcher, Policy};
 
 use crate::history::{self, Account, Column, History, Jvm, Kind};
-use crate::live::{Place, Route};
+use heapwarden_client::live::{Place, Route};
 
 use super::demand::{Demand, Finding, Settings, assess};
 

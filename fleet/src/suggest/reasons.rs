@@ -2,13 +2,13 @@
 
 use policy_config::{Interval, format_bytes};
 
-use crate::clock::{format_duration, format_time};
 use crate::history::History;
 use crate::history::statistics::needed_readings;
-use crate::live::places::never_interrupt;
-use crate::printable::{escaped, fitted, fitted_name};
-use crate::size::shown;
-use crate::table::amount;
+use heapwarden_client::live::places::never_interrupt;
+use heapwarden_terminal::clock::{format_duration, format_time};
+use heapwarden_terminal::printable::{escaped, fitted, fitted_name};
+use heapwarden_terminal::size::shown;
+use heapwarden_terminal::table::amount;
 
 use super::demand::{Demand, Finding, MAX_RELATIVE_ERROR, Settings, sufficient_interval};
 use super::pool::{Pool, Pooled, Seen};

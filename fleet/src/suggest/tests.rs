@@ -292,8 +292,12 @@ proptest! {
 }
 
 /// A place, as an agent would answer it, of a tenant that would like to write the policy.
-fn place(entry: &str, thread: &str, never_interrupt: Option<&str>) -> crate::live::Place {
-    crate::live::Place {
+fn place(
+    entry: &str,
+    thread: &str,
+    never_interrupt: Option<&str>,
+) -> heapwarden_client::live::Place {
+    heapwarden_client::live::Place {
         frame: "a.Map#put\n[agent]".into(),
         entry: entry.to_owned().into(),
         thread: thread.to_owned().into(),
@@ -368,15 +372,15 @@ fn places_are_told_beside_the_limit_and_their_line_is_a_comment() {
 
 #[test]
 fn routes_that_hold_the_most_are_told_beside_the_limit() {
-    let route = |name: &str, live: u64| crate::live::Route {
+    let route = |name: &str, live: u64| heapwarden_client::live::Route {
         route: name.to_owned().into(),
         calls_total: 70,
         live_bytes: live << 20,
         standard_error_bytes: 3 << 20,
         kept_bytes_per_call: 12 << 10,
-        ..crate::live::Route::default()
+        ..heapwarden_client::live::Route::default()
     };
-    let shop = |more: Vec<crate::live::Route>| {
+    let shop = |more: Vec<heapwarden_client::live::Route>| {
         let mut routes: Vec<_> = (1..9_u64)
             .map(|n| route(&format!("GET /r{n}"), n % 8))
             .collect();

@@ -17,7 +17,7 @@ use crate::references::{OwnFrame, UnnamedPlace};
 /// Inspects the methods that due threads have met. On the metadata thread.
 pub(crate) fn inspect_methods(ground: &Ground, jni: &Jni) {
     let throw_points = &ground.core.throw_points;
-    let errors = ground.errors.get();
+    let errors = ground.errors();
     if let Some(errors) = errors {
         errors.prepare_copies(jni);
     }

@@ -8,4 +8,4 @@ pub(crate) mod sampled_thread;
 pub(crate) mod scan;
 pub(crate) mod site_stack;
 pub(crate) mod stack;
-pub(crate) mod stack_judge;
+mod stack_judge;

@@ -16,7 +16,7 @@ use policy_jvm::{Jni, Ref, SampledAllocation};
 use crate::cost::{self, Began};
 use crate::ground::Ground;
 use crate::identity::attribution::attribute;
-use crate::identity::classes::ClassId;
+use crate::jvm::tlab_refill;
 use crate::ledger::{DropReason, PurseId};
 use crate::sampling::thinning::share_kept;
 use crate::sampling::{IntervalId, ThreadInterval};
@@ -26,7 +26,6 @@ use super::recognizer::Recognizer;
 use super::sampled_thread::{self, Due};
 use super::site_stack;
 use super::stack::JavaThread;
-use crate::jvm::tlab_refill;
 
 thread_local! {
     /// The interval for which this thread's sampler drew its next sample. A virtual thread samples with its
@@ -109,15 +108,7 @@ fn charge_untimed<'a>(
         size_bytes: event.size_bytes,
         interval,
     };
-    let (charged, record) = (ground.core).charge(
-        &attributed,
-        &InJvm {
-            recognizer,
-            object,
-            payer,
-            class,
-        },
-    )?;
+    let (charged, record) = (ground.core).charge(&attributed, &InJvm { recognizer, object })?;
     Some(Due {
         recognizer,
         side,
@@ -130,8 +121,6 @@ fn charge_untimed<'a>(
 struct InJvm<'a> {
     recognizer: Recognizer<'a>,
     object: &'a Ref<'a>,
-    payer: PurseId,
-    class: ClassId,
 }
 
 impl<'a> Sampled<'a> for InJvm<'a> {
@@ -139,8 +128,8 @@ impl<'a> Sampled<'a> for InJvm<'a> {
         fastrand::f64()
     }
 
-    fn stack(&self) -> Option<Visit<'a>> {
-        site_stack::take(self.recognizer, self.payer, self.class)
+    fn stack(&self, of: &Attributed) -> Option<Visit<'a>> {
+        site_stack::take(self.recognizer, of.payer, of.class)
     }
 
     fn tag(&self, tag: i64) -> bool {

@@ -19,12 +19,12 @@ use crate::enforce::refusal_details::RefusalDetails;
 use crate::enforce::throw_points::Reason;
 use crate::ground::Ground;
 use crate::identity::classes::Side;
+use crate::jvm::error_figures::Figures;
 use crate::ledger::ObjectTag;
 use crate::references::{Barring, OwnFrame, Refused, UnnamedPlace};
 
 use super::recognizer::Recognizer;
 use super::stack_judge::{self, Blocked, Place};
-use crate::jvm::error_figures::Figures;
 
 thread_local! {
     static GRACE: Cell<Grace> = const { Cell::new(Grace::NONE) };
@@ -33,17 +33,17 @@ thread_local! {
 }
 
 /// A charged sample that has not passed the gates yet.
-pub(crate) struct Due<'a> {
-    pub(crate) recognizer: Recognizer<'a>,
-    pub(crate) side: Side,
-    pub(crate) charged: Charged,
+pub(super) struct Due<'a> {
+    pub(super) recognizer: Recognizer<'a>,
+    pub(super) side: Side,
+    pub(super) charged: Charged,
     /// Of the sample; `None` if it found no room.
-    pub(crate) record: Option<ObjectTag>,
+    pub(super) record: Option<ObjectTag>,
 }
 
 /// Takes a charged sample past the gates of its accounts, and sleeps when the admission says so. An
 /// error may be pending afterwards.
-pub(crate) fn pass(due: &Due<'_>, event: &SampledAllocation<'_>) {
+pub(super) fn pass(due: &Due<'_>, event: &SampledAllocation<'_>) {
     let core = &due.recognizer.ground.core;
     let mark = PROBE.try_with(Cell::get).unwrap_or(0);
     // A virtual thread's probe may go on with another carrier, and another virtual thread with this one.
@@ -110,7 +110,7 @@ impl SampledThread<'_, '_> {
         let Some(details) = details.and_then(|details| details.clone()) else {
             return true;
         };
-        (ground.errors.get()).is_none_or(|errors| {
+        ground.errors().is_none_or(|errors| {
             errors.is_ready(
                 jni,
                 &ground.jvmti,
@@ -257,7 +257,7 @@ impl<'a> CallingThread for SampledThread<'_, 'a> {
     fn throw(&mut self, details: &RefusalDetails) -> bool {
         let Recognizer { ground, jni } = self.due.recognizer;
         let account = details.name.downcast_ref::<Global<JavaString>>();
-        let (Some(errors), Some(account)) = (ground.errors.get(), account) else {
+        let (Some(errors), Some(account)) = (ground.errors(), account) else {
             return false;
         };
         let figures = Figures {

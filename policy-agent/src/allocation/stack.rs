@@ -9,10 +9,10 @@ use policy_jvm::{Frame, Ref};
 use crate::identity::attribution::{AllocatingThread, Claim, Context, Scope};
 use crate::identity::classes::{ClassId, Side};
 use crate::identity::loaders::LoaderOwner;
+use crate::jvm::stack_walk::{MAX_IN_A_BATCH, StackWalk};
 use crate::ledger::PurseId;
 
 use super::recognizer::Recognizer;
-use crate::jvm::stack_walk::{MAX_IN_A_BATCH, StackWalk};
 
 /// Frames fetched in one batch. Each fetch walks from the top again, so a batch is a multiple of the one
 /// before. A thread begins with the smaller of the batches that its last two samples needed: a sample

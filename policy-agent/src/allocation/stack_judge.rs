@@ -19,11 +19,11 @@ use crate::enforce::throw_points::judge::{
 use crate::enforce::throw_points::methods::{Judged, MethodKey, Table};
 use crate::identity::attribution::{Claim, MAX_FRAMES};
 use crate::identity::classes::{ClassId, Kind, Side};
+use crate::jvm::stack_walk::{MAX_IN_A_BATCH, StackWalk};
 use crate::ledger::PurseId;
 
 use super::recognizer::Recognizer;
 use super::stack;
-use crate::jvm::stack_walk::{MAX_IN_A_BATCH, StackWalk};
 
 /// Where an error may be thrown.
 #[derive(Clone, Copy)]

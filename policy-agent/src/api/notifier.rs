@@ -13,8 +13,8 @@ use policy_jvm::Jni;
 
 use crate::ground::Ground;
 use crate::options::TestPanic;
-use crate::reader::Reader;
 use crate::report::State;
+use crate::snapshots::reader::Reader;
 
 use super::reading::Reading;
 use super::reading_cache::{self, ReadingCache};

@@ -221,7 +221,7 @@ impl MethodDoor {
             Answer::In => return None,
         }
         let account = details.name.downcast_ref::<Global<JavaString>>();
-        let (Some(errors), Some(account)) = (ground.errors.get(), account) else {
+        let (Some(errors), Some(account)) = (ground.errors(), account) else {
             return None;
         };
         let figures = Figures {
@@ -276,7 +276,8 @@ impl MethodDoor {
 fn is_error_ready(ground: &Ground, jni: &Jni, kind: Throw) -> bool {
     ask_for_methods(ground, jni);
     let methods = &ground.core.throw_points.methods;
-    let is_ready = (ground.errors.get())
+    let is_ready = ground
+        .errors()
         .is_none_or(|errors| errors.is_ready(jni, &ground.jvmti, kind, methods));
     if !is_ready {
         ground.metadata_thread.wake();

@@ -295,7 +295,9 @@ fn may_have_door(ground: &Ground, jni: &Jni, class: &Ref<'_, Class>) -> May {
         // A server that is embedded in a program has its classes from the class path.
         LoaderOwner::Nobody | LoaderOwner::Program(_) => May::Yes,
         LoaderOwner::Pending(_) => May::NotYet,
-        LoaderOwner::Service(_) if ground.is_spring_boot_application(id) => May::Yes,
+        LoaderOwner::Service(_) if ground.core.directory().is_spring_boot_application(id) => {
+            May::Yes
+        }
         LoaderOwner::Service(_) => May::No,
     }
 }

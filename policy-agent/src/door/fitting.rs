@@ -10,7 +10,7 @@ use crate::ground::Ground;
 
 /// Why no class gets a door in this JVM, if that is so.
 pub(super) fn is_possible(ground: &Ground) -> Result<(), &'static str> {
-    if !(ground.capabilities()).contains(&(capabilities::REWRITING, true)) {
+    if !(ground.published_capabilities()).contains(&(capabilities::REWRITING, true)) {
         return Err("the JVM does not let the agent rewrite classes");
     }
     if ground.bridge().is_none() {

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use policy_jvm::kinds::{Anything, Array, Class};
 use policy_jvm::{Global, Handle, Jni};
 
+use super::collector::collections::Collections;
+use super::collector::collector_threads::CollectorThreads;
+use super::collector::g1_marking::G1MarkingThread;
+use super::collector::{self, Collecting};
 use crate::allocation::method_inspection;
 use crate::enforce::enforcer::Enforcer;
 use crate::enforce::ports::{BarringFrame, LoggedRefusal, NewPlace, RefusalReports};
-use crate::enforcer::collector::collections::Collections;
-use crate::enforcer::collector::collector_threads::CollectorThreads;
-use crate::enforcer::collector::g1_marking::G1MarkingThread;
-use crate::enforcer::collector::{self, Collecting};
 use crate::ground::Ground;
 use crate::identity::loaders::LoaderId;
 use crate::identity::names;
@@ -80,7 +80,7 @@ impl Drop for Turns<'_> {
 }
 
 /// The JVM, asked by an attached thread of the agent.
-pub(crate) struct AttachedJvm<'a> {
+struct AttachedJvm<'a> {
     ground: &'static Ground,
     collecting: &'static Collecting,
     jni: &'a Jni,
@@ -95,7 +95,7 @@ pub(crate) struct AttachedJvm<'a> {
 }
 
 impl<'a> AttachedJvm<'a> {
-    pub(crate) fn new(
+    fn new(
         ground: &'static Ground,
         collecting: &'static Collecting,
         jni: &'a Jni,

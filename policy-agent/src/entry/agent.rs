@@ -1,4 +1,5 @@
-//! The agent: owns the rooms' states, starts and stops their threads in order.
+//! The agent: owns the rooms' states, starts and stops their threads in order. Exact accounts keep theirs in statics,
+//! because natives and the hook for class files are given no state.
 //!
 //! Start: `Agent_OnLoad` makes the ground and the agent from the options and the policy file, asks for capabilities and
 //! switches the first events on. `VMInit` (or the attach) looks up the JDK's classes, puts the first
@@ -11,7 +12,6 @@
 use std::any::Any;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use policy_config::{Limit, Policy};
@@ -37,8 +37,8 @@ use crate::jvm::tlab_refill;
 use crate::naming::enact;
 use crate::naming::{loader_thread, metadata_thread};
 use crate::policy::watch::{self, Observation};
-use crate::reader::Reader;
 use crate::run_file;
+use crate::snapshots::reader::Reader;
 use crate::snapshots::thread::{self as snapshot_thread, SnapshotMaker};
 use crate::threads;
 use crate::walks::{self, Walks};
@@ -189,7 +189,7 @@ impl Agent {
     fn define_errors(&self, jni: &Jni, runtime: &Global) {
         let ground = self.ground;
         match Errors::define(jni, &ground.jvmti, runtime, ground.core.heap.max_bytes()) {
-            Ok(errors) => drop(ground.errors.set(errors)),
+            Ok(errors) => ground.defined_errors(errors),
             Err(why) => tracing::error!(
                 "the errors of a refusal cannot be defined ({why}); nothing will be refused"
             ),
@@ -265,20 +265,33 @@ impl Agent {
 
     fn start_threads(&'static self) {
         let ground = self.ground;
-        let reader = Reader::new(ground, || self.snapshots.desk.committed_bytes());
-        self.start_attached("loaders", "heapwarden-loaders", move |jni| {
-            let mut followers = LoaderFollowers::new(ground, &self.method_doors);
-            loader_thread::run(ground, jni, &mut followers);
-        });
-        self.start_attached("metadata", "heapwarden-metadata", move |jni| {
-            metadata_thread::run(ground, jni, &|policy| self.adopt(jni, policy));
-        });
+        let reader = Reader::new(ground, &self.snapshots.desk);
+        self.keep(
+            "loaders",
+            ground.vm().spawn("heapwarden-loaders", move |jni| {
+                let mut followers = LoaderFollowers::new(ground, &self.method_doors);
+                ground.run_or_fail_open("loaders", || {
+                    loader_thread::run(ground, jni, &mut followers);
+                });
+            }),
+        );
+        self.keep(
+            "metadata",
+            ground.vm().spawn("heapwarden-metadata", move |jni| {
+                ground.run_or_fail_open("metadata", || {
+                    metadata_thread::run(ground, jni, &|policy| self.adopt(jni, policy));
+                });
+            }),
+        );
         // Dropped with the closure, also if the thread cannot be started or attached.
         let serving = Serving(&self.collecting.called);
-        self.start_attached("collections", "heapwarden-collect", move |jni| {
-            let _serving = serving;
-            self.collecting.serve(ground, jni);
-        });
+        self.keep(
+            "collections",
+            ground.vm().spawn("heapwarden-collect", move |jni| {
+                let _serving = serving;
+                ground.run_or_fail_open("collections", || self.collecting.serve(ground, jni));
+            }),
+        );
         self.keep(
             "enforcer",
             ground.vm().spawn("heapwarden-enforcer", move |jni| {
@@ -292,7 +305,6 @@ impl Agent {
             }),
         );
         if ground.bridge().is_some() {
-            let reader = reader.clone();
             let notifier = ground.vm().spawn("heapwarden-notifier", move |jni| {
                 ground.run_or_fail_open("notifier", || {
                     notifier::run(ground, &self.api, &reader, jni);
@@ -335,14 +347,11 @@ impl Agent {
         }
         self.keep(
             "snapshots",
-            threads::spawn("heapwarden-snap", {
-                let reader = reader.clone();
-                move || {
-                    let counted = || exact::stacks_of_contexts(ground);
-                    (ground.events).run(|| {
-                        snapshot_thread::run(ground, &self.snapshots, &reader, &counted);
-                    });
-                }
+            threads::spawn("heapwarden-snap", move || {
+                let counted = || exact::stacks_of_contexts(ground);
+                (ground.events).run(|| {
+                    snapshot_thread::run(ground, &self.snapshots, &reader, &counted);
+                });
             }),
         );
         let of_policy = &ground.policy.in_force().agent;
@@ -365,20 +374,6 @@ impl Agent {
             );
             self.keep("http", serving);
         }
-    }
-
-    /// Starts a thread without which nothing may be refused.
-    fn start_attached(
-        &self,
-        name: &'static str,
-        thread_name: &'static str,
-        work: impl FnOnce(&Jni) + Send + 'static,
-    ) {
-        let ground = self.ground;
-        let started: io::Result<JoinHandle<()>> = ground.vm().spawn(thread_name, move |jni| {
-            ground.run_or_fail_open(name, || work(jni));
-        });
-        self.keep(name, started);
     }
 
     /// Keeps a thread, or tells that it could not be started.

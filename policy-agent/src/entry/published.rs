@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use crate::api::notifier::{self, Api};
 use crate::exact;
 use crate::ground::Ground;
-use crate::reader::Reader;
 use crate::report::{Requested, SitesReading, Snapshot, Source, Wanted};
 use crate::sites;
 use crate::snapshots::desk::Desk;
+use crate::snapshots::reader::Reader;
 use crate::walks::Walks;
 
 /// The listener takes a new reading when the last is older than this. Scrapes within this time share one

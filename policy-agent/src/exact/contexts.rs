@@ -127,7 +127,7 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Contexts {
-    /// The contexts of this process: inserted code asks for them, which knows nobody. Any thread.
+    /// The contexts of this process, static: natives and the hook are given no state. Any thread.
     pub(super) fn get() -> &'static Contexts {
         static CONTEXTS: LazyLock<Contexts> = LazyLock::new(Contexts::new);
         &CONTEXTS

@@ -49,7 +49,7 @@ impl Counter {
     /// Defines the class that counts and prepares it.
     pub(super) fn define(ground: &Ground, jni: &Jni) -> Result<Counter, String> {
         if !ground
-            .capabilities()
+            .published_capabilities()
             .contains(&(capabilities::REWRITING, true))
         {
             return Err("the JVM does not let the agent rewrite classes".to_owned());

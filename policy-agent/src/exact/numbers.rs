@@ -70,7 +70,7 @@ struct CodeOfAccount {
 }
 
 impl Numbers {
-    /// The numbers of this process: inserted code asks for them, which knows nobody. Any thread.
+    /// The numbers of this process, static: natives and the hook are given no state. Any thread.
     pub(super) fn get() -> &'static Numbers {
         static NUMBERS: LazyLock<Numbers> = LazyLock::new(Numbers::default);
         &NUMBERS

@@ -23,7 +23,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// The setting of this process: class loading asks for it, which knows nobody. Any thread.
+    /// The setting of this process, static: natives and the hook are given no state. Any thread.
     pub(crate) fn get() -> &'static Setting {
         static SETTING: LazyLock<Setting> = LazyLock::new(Setting::default);
         &SETTING
@@ -36,7 +36,7 @@ impl Setting {
         begins && !self.begun.swap(true, Ordering::AcqRel)
     }
 
-    /// Whether loaded classes are given code at present. Any thread that loads classes: one load.
+    /// Whether loaded classes are given code at present. Any thread that loads classes: two loads.
     pub(super) fn is_inserting(&self) -> bool {
         self.inserting.load(Ordering::Acquire)
     }

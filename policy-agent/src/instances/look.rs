@@ -117,7 +117,7 @@ impl Found {
         asked: &InstancesRequest,
         rows: usize,
     ) -> Found {
-        let names = ground.accounts_of_purses();
+        let names = ground.core.directory().accounts_of_purses();
         let nobody: Arc<str> = crate::report::UNACCOUNTED.into();
         let times = ground.core.holdings.marks();
         let now_ms = times.noted_ms();

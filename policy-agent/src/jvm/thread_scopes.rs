@@ -126,7 +126,7 @@ impl ThreadScopes {
     ///
     /// # Errors
     /// A sentence that says which part is missing.
-    pub(crate) fn find(
+    pub(super) fn find(
         jni: &Jni,
         jvmti: &JvmTi,
         holder: &Ref<'_, Class>,

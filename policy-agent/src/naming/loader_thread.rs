@@ -7,7 +7,7 @@
 //!
 //! It has a thread of its own because it alone calls code of containers. If such a call hangs, new
 //! loaders stay unnamed and their bytes stay `_unaccounted`; everything else goes on. For the same reason its
-//! [`Follower`], who fits doors, works on it.
+//! [`Follower`], who fits doors and has ended threads noticed, works on it.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -152,6 +152,8 @@ impl<'j> Container<'_, 'j> {
             };
             if self
                 .ground
+                .core
+                .directory()
                 .is_spring_boot_application(recognizer.loader(&definer))
             {
                 return true;

@@ -6,6 +6,7 @@
 //! - [`desk`]: what others ask of the thread, and where readers find the document;
 //! - [`document`]: from a reading to the bytes;
 //! - [`files`]: the folder: names, writing, removing;
+//! - [`reader`]: readings with all that is known beside them, also for the listener and programs;
 //! - [`thread`]: the thread: when what is made.
 //!
 //! # Rules
@@ -22,6 +23,7 @@
 pub(crate) mod desk;
 mod document;
 mod files;
+pub(crate) mod reader;
 pub(crate) mod thread;
 
 use std::time::Duration;

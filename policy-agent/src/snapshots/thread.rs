@@ -11,13 +11,13 @@ use policy_core::cohorts::{Mark, Marks};
 use policy_jvm::guard;
 
 use crate::ground::Ground;
-use crate::reader::Reader;
 use crate::report::profile::Stacks;
 use crate::report::{Requested, Wanted, profile};
 
 use super::desk::{Desk, Work};
 use super::document::{self, About, ThisRun};
 use super::files::Files;
+use super::reader::Reader;
 
 /// The state that the agent keeps for snapshots.
 #[derive(Debug)]

@@ -42,7 +42,7 @@ pub(super) struct Records {
 impl Records {
     /// Reads the records. One pass.
     pub(super) fn read(ground: &Ground) -> Records {
-        let names = ground.accounts_of_purses();
+        let names = ground.core.directory().accounts_of_purses();
         let nobody: Arc<str> = crate::report::UNACCOUNTED.into();
         let mut records = HashMap::new();
         ground.core.ledger.scan(|record| {
@@ -79,7 +79,12 @@ impl Records {
         made.sort_by_key(|(_, amount)| std::cmp::Reverse(amount.bytes));
         let mut accounts: Vec<Arc<str>> = made.into_iter().map(|(account, _)| account).collect();
         // One that has made nothing may hold what others made.
-        let mut others: Vec<Arc<str>> = ground.accounts_of_purses().into_values().collect();
+        let mut others: Vec<Arc<str>> = ground
+            .core
+            .directory()
+            .accounts_of_purses()
+            .into_values()
+            .collect();
         others.sort();
         others.dedup();
         others.retain(|one| **one != *crate::report::UNACCOUNTED && !accounts.contains(one));

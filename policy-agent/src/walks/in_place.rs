@@ -348,7 +348,7 @@ fn not_made(predicted: Duration, accepted: Duration) -> StopMade<'static> {
 
 /// The live bytes of some accounts, and of all.
 fn live_bytes(ground: &Ground, accounts: &[Arc<str>]) -> (u64, u64) {
-    let names = ground.accounts_of_purses();
+    let names = ground.core.directory().accounts_of_purses();
     let (mut own, mut all) = (0, 0);
     ground.core.ledger.scan(|record| {
         if record.survived {

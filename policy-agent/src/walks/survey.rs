@@ -105,7 +105,7 @@ impl<'a> Survey<'a> {
         let named = asks.holders.iter().flatten();
         holders.extend(named.take(usize::from(MAX_HOLDERS) - 1).cloned());
         let numbers = Numbers {
-            of_purse: ground.accounts_of_purses(),
+            of_purse: ground.core.directory().accounts_of_purses(),
             of_account: (holders.iter().skip(1).cloned()).zip(1..).collect(),
         };
         let retired = if asks.retired {

@@ -54,7 +54,7 @@ impl Wanted {
                     .to_owned(),
             );
         }
-        let names = ground.accounts_of_purses();
+        let names = ground.core.directory().accounts_of_purses();
         let mut classes: HashMap<u32, Arc<str>> = HashMap::new();
         let mut wanted = Wanted::default();
         let nobody: Arc<str> = crate::report::UNACCOUNTED.into();

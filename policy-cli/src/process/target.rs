@@ -1,7 +1,8 @@
 //! The one JVM that a subcommand is about: an address, or a process id.
 
-use super::{Process, agents_listeners};
 use heapwarden_client::live::Address;
+
+use super::{Process, agents_listeners};
 
 /// Where the agent listens. A plain number is a process with the agent in it, if there is one of that id,
 /// and a port otherwise.

@@ -29,7 +29,7 @@ use crate::snapshot::{Kind, UNACCOUNTED};
 
 use super::classes::ClassId;
 use super::loaders::LoaderId;
-use super::names::{Doors, ServiceName};
+use super::names::{Doors, Server, ServiceName};
 
 mod assignment;
 pub mod counting;
@@ -160,6 +160,25 @@ pub struct Directory {
 }
 
 impl Directory {
+    /// The account of each purse.
+    #[must_use]
+    pub fn accounts_of_purses(&self) -> HashMap<PurseId, Arc<str>> {
+        let mut names = HashMap::new();
+        for (name, account) in self.accounts() {
+            for purse in &account.purses {
+                names.insert(*purse, name.clone());
+            }
+        }
+        names
+    }
+
+    /// Whether this loader is known to be that of a Spring Boot application.
+    #[must_use]
+    pub fn is_spring_boot_application(&self, id: LoaderId) -> bool {
+        let identity = self.loader(id).map(|loader| &loader.identity);
+        matches!(identity, Some(LoaderIdentity::Service(name)) if name.server == Server::SpringBoot)
+    }
+
     /// Starts to note the numbers that are given back. Several threads may count at the same time;
     /// reporting threads.
     pub fn begin_counting(&mut self) -> counting::Counting {

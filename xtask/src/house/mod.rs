@@ -24,7 +24,7 @@ fn root() -> &'static Path {
 /// The root file of each library, program and test helper of the workspace.
 fn crate_roots() -> Vec<PathBuf> {
     let mut roots = Vec::new();
-    for package in workspace_packages() {
+    for package in metadata()["packages"].as_array().expect("packages") {
         for target in package["targets"].as_array().expect("targets") {
             let kinds = target["kind"].as_array().expect("kinds");
             let is_ours = |kind: &serde_json::Value| {
@@ -38,7 +38,7 @@ fn crate_roots() -> Vec<PathBuf> {
     roots
 }
 
-fn workspace_packages() -> Vec<serde_json::Value> {
+fn metadata() -> serde_json::Value {
     let out = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
         .current_dir(root())
@@ -49,33 +49,25 @@ fn workspace_packages() -> Vec<serde_json::Value> {
         "{}",
         String::from_utf8_lossy(&out.stderr)
     );
-    let mut read: serde_json::Value =
-        serde_json::from_slice(&out.stdout).expect("cargo writes JSON");
-    match read["packages"].take() {
-        serde_json::Value::Array(packages) => packages,
-        other => panic!("no packages: {other}"),
-    }
+    serde_json::from_slice(&out.stdout).expect("cargo writes JSON")
 }
 
 /// Of each crate of the product the crates of the product that it uses, as `cargo metadata` tells; without those of its
 /// tests.
 fn used() -> BTreeMap<String, Vec<String>> {
-    const TOOLS: [&str; 4] = [
-        "heapwarden-bench",
-        "heapwarden-harness",
-        "heapwarden-tests",
-        "xtask",
-    ];
-    let is_ours = |name: &str| {
-        let ours = name.starts_with("policy-") || name.starts_with("heapwarden-");
-        ours && !TOOLS.contains(&name)
-    };
+    let metadata = metadata();
+    let members = metadata["workspace_default_members"].as_array();
+    let members = members.expect("the product's crates");
+    let packages = metadata["packages"].as_array().expect("packages");
+    let products = packages.iter().filter(|one| members.contains(&one["id"]));
+    let names: Vec<&str> = products
+        .clone()
+        .filter_map(|one| one["name"].as_str())
+        .collect();
+    let is_ours = |name: &str| names.contains(&name);
     let mut all = BTreeMap::new();
-    for package in workspace_packages() {
+    for package in products {
         let name = package["name"].as_str().expect("a name");
-        if !is_ours(name) {
-            continue;
-        }
         let dependencies = package["dependencies"].as_array().expect("dependencies");
         let mut used: Vec<String> = (dependencies.iter())
             .filter(|dependency| dependency["kind"].is_null())

@@ -1,9 +1,10 @@
-//! Words: no comment begins with "What" (it names a question, and its item has the answer), and a bound is called `MAX_`.
+//! Words: no comment begins with "What" (it names a question, and its item has the answer), and a
+//! bound is called `MAX_` and not by another prefix.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const KINDS: &[&str] = &["rs", "java", "js"];
+const KINDS: &[&str] = &["rs", "java", "js", "c"];
 
 /// The source files of the repository below `folder`, without what builds have made.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

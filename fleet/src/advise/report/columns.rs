@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::printable::{columns, escaped};
+use heapwarden_terminal::printable::{columns, escaped};
 
 /// A cell.
 #[derive(Clone, Debug)]

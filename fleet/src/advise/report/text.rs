@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use crate::advise::advice::{Advice, JvmView, ServiceView, Verdict};
 use crate::advise::forecast::{Estimate, Exhaustion};
-use crate::clock::format_duration;
-use crate::size::shown as bytes;
+use heapwarden_terminal::clock::format_duration;
+use heapwarden_terminal::size::shown as bytes;
 
 use super::columns::{self, Cell, Look, name, percent};
 
@@ -270,7 +270,7 @@ impl Text<'_> {
 fn service(service: &ServiceView) -> Vec<Cell> {
     let live = &service.live;
     vec![
-        Cell::Name(crate::printable::fitted(&service.service, 60).into_owned()),
+        Cell::Name(heapwarden_terminal::printable::fitted(&service.service, 60).into_owned()),
         Cell::Value(bytes(live.median_bytes)),
         Cell::Value(bytes(live.high_bytes)),
         Cell::Value(bytes(live.standard_error_bytes)),

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::clock;
-use crate::printable::fitted;
 use crate::prometheus::{Series, Span};
+use heapwarden_terminal::clock;
+use heapwarden_terminal::printable::fitted;
 
 use super::super::{Account, Column, Error, Jvm, Kind, live_error};
 use super::request::Request;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use policy_report::metric_names;
 
-use crate::clock;
 use crate::history::{Error, History, Jvm};
 use crate::prometheus::{Client, Span};
+use heapwarden_terminal::clock;
 
 use super::assembly::{Assembly, MAX_ACCOUNT_READINGS};
 use super::queries::Queries;

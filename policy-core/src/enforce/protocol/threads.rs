@@ -1,7 +1,6 @@
 //! Allocating threads: each takes its charges past the gates by the real admission, and its program
 //! reacts to a refusal.
 
-use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use crate::enforce::ports::{Barred, CallingThread, LetIn, Level};
 use crate::enforce::refusal_details::RefusalDetails;
 use crate::enforce::throw_points::Reason;
 use crate::identity::classes::ClassId;
-use crate::ledger::{ObjectTag, PurseId, UNKNOWN_CLASS};
+use crate::ledger::{ObjectTag, PurseId, Tag, UNKNOWN_CLASS};
 use crate::sampling::simulation::Countdown;
 use crate::sites::Visit;
 
@@ -248,21 +247,19 @@ impl CallingThread for Caller<'_> {
     }
 }
 
-/// The tag that an object of the model gets.
-#[derive(Default)]
-struct Tagged(Cell<Option<i64>>);
+/// An object of the model, which can always be tagged.
+struct Unthinned;
 
-impl<'a> Sampled<'a> for Tagged {
+impl<'a> Sampled<'a> for Unthinned {
     fn chance(&self) -> f64 {
         unreachable!("nothing is thinned here")
     }
 
-    fn stack(&self) -> Option<Visit<'a>> {
+    fn stack(&self, _: &Attributed) -> Option<Visit<'a>> {
         None
     }
 
-    fn tag(&self, tag: i64) -> bool {
-        self.0.set(Some(tag));
+    fn tag(&self, _: i64) -> bool {
         true
     }
 }
@@ -302,11 +299,10 @@ impl State {
             interval,
         };
         let birth = core.ledger.epochs().current();
-        let tagged = Tagged::default();
-        let charged = core.charge(&attributed, &tagged);
+        let charged = core.charge(&attributed, &Unthinned);
         let (charged, tag) = charged.expect("nothing is thinned here");
-        self.heap.tag(object, tagged.0.get().expect("room"), birth);
         let tag = tag.expect("room");
+        self.heap.tag(object, Tag::Object(tag).encode(), birth);
         if self.threads[index].place.is_let_in
             && let Some(ticket) = self.oracle.probe_inside(core, payer)
         {

@@ -1,6 +1,5 @@
 //! Readings of the accounts with all that is known beside them, for the listener, snapshots and programs.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
@@ -10,26 +9,22 @@ use policy_core::cohorts::{Cohorts, Mark};
 use crate::ground::Ground;
 use crate::reading::{self, Taken};
 
+use super::desk::Desk;
+
 /// The longest pause between two collections that have not used up the evidence budget, in milliseconds.
 const PAUSE_MS: u64 = 1_000;
 
 /// Takes readings of all that is published. On a thread of the agent.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(crate) struct Reader {
     ground: &'static Ground,
-    snapshot_bytes: Arc<dyn Fn() -> u64 + Send + Sync>,
+    desk: &'static Desk,
 }
 
 impl Reader {
-    /// `snapshot_bytes`: the memory of documents that were made for readers.
-    pub(crate) fn new(
-        ground: &'static Ground,
-        snapshot_bytes: impl Fn() -> u64 + Send + Sync + 'static,
-    ) -> Reader {
-        Reader {
-            ground,
-            snapshot_bytes: Arc::new(snapshot_bytes),
-        }
+    /// Readings that say what the documents of `desk` take.
+    pub(crate) fn new(ground: &'static Ground, desk: &'static Desk) -> Reader {
+        Reader { ground, desk }
     }
 
     /// The core that is read.
@@ -75,14 +70,14 @@ impl Reader {
             .then(|| Duration::from_millis(ground.uptime_ms().saturating_sub(judged_ms)))
             .and_then(|ago| SystemTime::now().checked_sub(ago));
         snapshot.process = ground.process().clone();
-        snapshot.capabilities = ground.capabilities();
+        snapshot.capabilities = ground.published_capabilities();
         snapshot.cpu_seconds = ground.costs.seconds();
         snapshot.build = ground.build();
         let mut memory = snapshot.memory_bytes.iter_mut();
         if let Some((_, bytes)) = memory.find(|(part, _)| *part == "identity") {
             *bytes += ground.references.committed_bytes();
         }
-        (snapshot.memory_bytes).push(("snapshots", (self.snapshot_bytes)()));
+        (snapshot.memory_bytes).push(("snapshots", self.desk.committed_bytes()));
         (snapshot.memory_bytes).push(("history", ground.remembered_bytes.load(Ordering::Relaxed)));
         if let Some(contexts) = snapshot.exact.as_ref().and_then(|exact| exact.contexts) {
             (snapshot.memory_bytes).push(("contexts", contexts.memory_bytes));

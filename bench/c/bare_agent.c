@@ -30,7 +30,7 @@ static void must(jvmtiError error, const char *what) {
 
 static jlong fresh_tag(void) { return __atomic_fetch_add(&next_tag, 1, __ATOMIC_RELAXED); }
 
-/* The is seen for the first time gets a tag, as classes and loaders do. */
+/* Whatever is seen for the first time gets a tag, as classes and loaders do. */
 static void recognise(jobject object) {
     jlong tag = 0;
     must((*env)->GetTag(env, object, &tag), "GetTag");

@@ -106,7 +106,8 @@ fn switch(ground: &'static Ground, jni: &Jni, from: &Exact, to: &Exact) -> Resul
         watched.map_err(|failure| format!("the JVM shows no class files ({failure})"))
     };
     // Made before classes ask for them.
-    (Numbers::get(), Contexts::get());
+    Numbers::get();
+    Contexts::get();
     watch(true)?;
     Setting::get().insert(to.is_wanted());
     if to.is_wanted() {

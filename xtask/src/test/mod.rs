@@ -36,7 +36,7 @@ pub(crate) struct Options {
     long: bool,
 
     /// When to end a run that hangs, in minutes
-    #[arg(long, value_name = "MINUTES", default_value_t = 80)]
+    #[arg(long, value_name = "MINUTES", default_value_t = 86)]
     limit: u64,
 }
 

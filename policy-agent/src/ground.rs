@@ -59,7 +59,7 @@ pub(crate) struct Ground {
     pub(crate) remembered_bytes: AtomicU64,
     /// Edits of classes that outlast any new load of their code.
     pub(crate) kept_edits: KeptEdits,
-    /// Counts what the log is told, on the threads that it runs.
+    /// Records what happens on the agent's own threads.
     pub(crate) events: Arc<EventRecorder>,
     pub(crate) loader_thread: Wakeup,
     pub(crate) metadata_thread: Wakeup,

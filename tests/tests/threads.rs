@@ -118,8 +118,9 @@ fn agents_threads(process: u32) -> Vec<(String, u64)> {
 #[test]
 fn every_thread_of_the_agent_blocks_signals_to_the_process() {
     const SIGNALS: [(&str, u32); 3] = [("SIGINT", 2), ("SIGQUIT", 3), ("SIGTERM", 15)];
-    // Loaders, metadata, enforcer, holdings, snapshots, notifier, policy watch, its source of events, listener.
-    const THREADS: usize = 9;
+    // Loaders, metadata, enforcer, collections, holdings, snapshots, notifier, policy watch, its source of events,
+    // listener.
+    const THREADS: usize = 10;
     on_each(&every_jdk_with(Collector::G1), |vm| {
         let jvm = victim(vm, "victim.Holder").policy(POLICY).start();
         let found = poll(PATIENCE, || {

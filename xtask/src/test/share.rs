@@ -101,7 +101,7 @@ const TABLE: &[(&str, Share)] = &[
     ("virtual_threads", alone(1, 15)),
     ("large_arrays", alone(2, 50)),
     ("stated_errors", alone(2, 90)),
-    ("operator_story", shared(9, 1, 330)),
+    ("operator_story", shared(9, 1, 390)),
     ("applications", alone(1, 60)),
     ("servers_without_doors", alone(1, 60)),
 ];

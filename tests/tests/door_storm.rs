@@ -18,12 +18,13 @@ use std::time::{Duration, Instant};
 const STORM: Duration = Duration::from_secs(30);
 const LONG_STORM: Duration = Duration::from_secs(180);
 /// How much longer at the most, until the door has turned clients away often enough.
-const EXTENSION: Duration = Duration::from_secs(600);
+const EXTENSION: Duration = Duration::from_secs(120);
 /// Between two edits.
 const GUST: Duration = Duration::from_millis(2_100);
 const CLIENTS: usize = 6;
 /// The least number of requests that the door must have turned away in the storm.
 const TURNED_AWAY: u64 = 50;
+const SOON: Duration = Duration::from_secs(15);
 const REST: Duration = Duration::from_millis(100);
 
 const SHOP: &str = "/shop/shelf";
@@ -168,7 +169,7 @@ fn storm(server: &Server, folder: &Path, seen: &Mutex<Seen>) -> usize {
 
 /// Waits until a request gets such an answer.
 fn until(server: &Server, query: &str, what: &str, wanted: impl Fn(&Answer) -> bool) {
-    let found = command::poll(PATIENCE, || {
+    let found = command::poll(SOON, || {
         let answer = shop(server, query).ok()?;
         thread::sleep(REST);
         wanted(&answer).then_some(())
@@ -176,7 +177,7 @@ fn until(server: &Server, query: &str, what: &str, wanted: impl Fn(&Answer) -> b
     let accounts = server.accounts();
     assert!(
         found.is_some(),
-        "{what} within {PATIENCE:?}: {:?}\n{}",
+        "{what} within {SOON:?}: {:?}\n{}",
         accounts.find("/shop"),
         server.log()
     );
@@ -231,7 +232,7 @@ fn assert_storm(tomcat: &str, jdk: &heapwarden_tests::jdk::Jdk) {
     }
     until(&server, "do=drop", "a probe comes in", is_done);
     until(&server, "do=gc", "another does", is_done);
-    let open = command::poll(PATIENCE, || {
+    let open = command::poll(SOON, || {
         thread::sleep(REST);
         let accounts = server.accounts();
         accounts

@@ -16,7 +16,7 @@ limit = "100MiB"
 "#;
 const LIMIT_BYTES: f64 = 100.0 * 1024.0 * 1024.0;
 /// Longest that a verdict may take on a busy machine: the budget makes it wait as well.
-const VERDICT: Duration = Duration::from_secs(240);
+const VERDICT: Duration = Duration::from_secs(90);
 
 const COLLECTIONS: &str = "heapwarden_evidence_collections_total";
 const SECONDS: &str = "heapwarden_evidence_seconds_total";

@@ -12,7 +12,7 @@ const EXACT: &str = "[sampling]\ninterval = \"exact\"\n";
 
 /// Longest that a new service may stay without its name, and a policy out of force, on a busy
 /// machine.
-const NAMED: Duration = Duration::from_secs(120);
+const NAMED: Duration = Duration::from_secs(60);
 
 fn hostile(vm: &Vm) -> Builder {
     victim(vm, "victim.HostileProgram").argument(java::classes().tenant())

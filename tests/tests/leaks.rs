@@ -50,7 +50,7 @@ const PATHS: &str = "[leaks]\npaths = \"forked\"\npaths-per-day = 50\n";
 /// Longest that such a walk may take on a busy machine: its child has the lowest priority.
 const WALKED_WITHIN: Duration = Duration::from_secs(240);
 /// Within what time the metrics name the suspect by its own class.
-const NAMED_WITHIN: Duration = Duration::from_secs(60);
+const NAMED_WITHIN: Duration = Duration::from_secs(30);
 /// How much later than promised a verdict may come on a busy machine.
 const SLACK: Duration = Duration::from_secs(60);
 

@@ -17,7 +17,7 @@ public final class Client implements Target {
     private final String url;
 
     private Client(String port) {
-        url = "tcp://127.0.0.1:" + port + "?callTimeout=30000&blockOnNonDurableSend=true";
+        url = "tcp://127.0.0.1:" + port + "?callTimeout=8000&blockOnNonDurableSend=true";
     }
 
     public static void main(String[] args) throws Exception {

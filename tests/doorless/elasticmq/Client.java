@@ -34,7 +34,7 @@ public final class Client implements Target {
     private String post(String path, String form) throws IOException, InterruptedException {
         HttpRequest request =
                 HttpRequest.newBuilder(URI.create(base + path))
-                        .timeout(Duration.ofSeconds(30))
+                        .timeout(Duration.ofSeconds(9))
                         .header("Content-Type", "application/x-www-form-urlencoded")
                         .POST(HttpRequest.BodyPublishers.ofString(form))
                         .build();

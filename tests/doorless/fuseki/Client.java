@@ -29,7 +29,7 @@ public final class Client implements Target {
             throws IOException, InterruptedException {
         HttpRequest request =
                 HttpRequest.newBuilder(URI.create(base + path))
-                        .timeout(Duration.ofSeconds(30))
+                        .timeout(Duration.ofSeconds(9))
                         .header("Content-Type", type)
                         .header("Accept", "text/csv")
                         .method(

@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 const MAX_OF_LIMIT: u64 = 3;
 /// The load goes on so long after the first error, in `--long` and otherwise.
 const OVER: [Duration; 2] = [Duration::from_secs(15), Duration::from_secs(3)];
-const LOADING: Duration = Duration::from_secs(240);
-/// A report is waited for so long where none need come.
+const LOADING: Duration = Duration::from_secs(120);
+/// A report comes within this time.
 const REPORT: Duration = Duration::from_secs(15);
-/// So long is looked for what must come, to say how late it was.
+/// So long is looked, to say how late it was.
 const PATIENCE: Duration = Duration::from_secs(60);
 const AGAIN: u64 = 8;
 /// Rounds while it is over, each with an attempt to add, reads and a delete.
@@ -161,14 +161,9 @@ impl<'a> Course<'a> {
 
     /// `held`: units that can be deleted. Returns how many were.
     fn read_and_delete(&mut self, held: u64, row: &mut Row) -> u64 {
-        row.was_over = command::poll(PATIENCE, || self.observe(row).then_some(())).is_some();
+        row.was_over = command::poll(REPORT, || self.observe(row).then_some(())).is_some();
         // An account that nothing stops is reported some seconds after that.
-        let longest = if row.loaded > self.subject.most {
-            PATIENCE
-        } else {
-            REPORT
-        };
-        let _ = command::poll(longest, || {
+        let _ = command::poll(REPORT, || {
             self.observe(row);
             let is_told = row.turned_away > 0 || row.refusals > 0 || row.reported;
             if !is_told {
@@ -235,7 +230,7 @@ impl<'a> Course<'a> {
 
     fn work_again(&mut self, row: &mut Row) {
         let mut again = 0;
-        let works = command::poll(PATIENCE, || {
+        let works = command::poll(REPORT, || {
             let (done, _) = self.repeat("load", 1, row);
             again += done;
             (again >= AGAIN.min(self.subject.batch)).then_some(())

@@ -18,9 +18,7 @@ public final class Http implements Target {
 
     private String get(String path) throws IOException, InterruptedException {
         HttpRequest request =
-                HttpRequest.newBuilder(URI.create(base + path))
-                        .timeout(Duration.ofSeconds(30))
-                        .build();
+                HttpRequest.newBuilder(URI.create(base + path)).timeout(Duration.ofSeconds(9)).build();
         HttpResponse<String> answer;
         try {
             answer = client.send(request, HttpResponse.BodyHandlers.ofString());

@@ -14,7 +14,7 @@ import java.util.function.Supplier;
 import victim.Protocol;
 
 /**
- * A client that a test commands. Nothing takes longer than 40 s; what does counts as an error.
+ * A client that a test commands. Nothing takes longer than ten seconds; what does counts as an error.
  *
  * <pre>
  * load COUNT     says "done errors cut", as numbers (cut: those of the errors without a whole answer), and the
@@ -26,7 +26,7 @@ import victim.Protocol;
  * </pre>
  */
 public final class Loader {
-    private static final int PATIENCE_SECONDS = 40;
+    private static final int PATIENCE_SECONDS = 10;
     private static final String DONE = "done";
     private static final String LATE = "error: no answer in ";
     private static final String CUT = "error: " + CutException.class.getName();
@@ -96,7 +96,7 @@ public final class Loader {
         return answer;
     }
 
-    /** A server in trouble is not asked a thousand times for 40 seconds each. */
+    /** A server in trouble is not asked a thousand times for ten seconds each. */
     private static void repeat(int count, int mostErrors, Supplier<String> call) {
         int done = 0;
         int errors = 0;

@@ -212,11 +212,6 @@ pub trait Collector {
     fn begin_collection(&self, means: Means);
     /// Returns how the collection that was begun has ended; `None` while it runs. Told once.
     fn collection_ended(&self) -> Option<Ended>;
-    /// Forces a collection of whatever kind this collector does, and waits for it.
-    ///
-    /// # Errors
-    /// Why the VM refuses.
-    fn force(&self) -> Result<(), String>;
     /// Whether the threads that have reported deaths so far are done.
     fn delivery(&self) -> Delivery;
     /// Allocates and drops `bytes` on the calling thread; false if there is no memory for it.

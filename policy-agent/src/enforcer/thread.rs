@@ -206,11 +206,6 @@ impl Collector for AttachedJvm<'_> {
         ended.filter(|_| !self.ground.stopping())
     }
 
-    fn force(&self) -> Result<(), String> {
-        let collected = self.ground.jvmti.collect();
-        collected.map_err(|failure| failure.to_string())
-    }
-
     fn delivery(&self) -> Delivery {
         self.collecting.refunds.delivery()
     }

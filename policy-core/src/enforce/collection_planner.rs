@@ -6,10 +6,10 @@
 //! of one request before the next request may ask for any. One collection is in flight at a time.
 //!
 //! A full collection costs its duration. Any other costs the time that all processors together would
-//! have worked for it, if the kernel shows that, and never more than its duration: a concurrent cycle, and
-//! the garbage that provokes a young collection, use a part of the machine, and on a busy machine they last
-//! several times as long as their work. A budget of wall time would be used up by waiting. The
-//! duration of a cycle that G1 runs for a changed flag is from its beginning to the proof; the time until
+//! have worked for it, if the kernel shows that, without what collections take anyway ([`NaturalWork`]), and never
+//! more than its duration: a concurrent cycle, and the garbage that provokes a young collection, use a part of the
+//! machine, and on a busy machine they last several times as long as their work. A budget of wall time would be used
+//! up by waiting. The duration of a cycle that G1 runs for a changed flag is from its beginning to the proof; the time until
 //! G1's service thread reads the flag (up to a second) costs nothing.
 //!
 //! A need that has waited for the budget for `OVERDUE` may overdraw it, by the budget's own rule
@@ -21,6 +21,7 @@ use crate::ledger::Epoch;
 use crate::ports::{Means, Offer};
 
 use super::budget::{Budget, SHORTEST_PAUSE};
+use super::natural_work::NaturalWork;
 
 /// How long a need waits for a collection that comes anyway: longer if young ones may answer it.
 const NATURAL: Duration = Duration::from_millis(100);
@@ -127,6 +128,8 @@ pub struct Done {
 pub struct CollectionPlanner {
     /// The time that collections may still take.
     pub budget: Budget,
+    /// What the collectors do without being asked.
+    natural: NaturalWork,
     request: Option<Request>,
     in_flight: Option<InFlight>,
     /// Whether G1's flag differs from the operator's setting.
@@ -189,10 +192,15 @@ enum Stage {
 
 impl InFlight {
     /// Returns the time that the budget is charged for it, if it took so long by the clock.
-    fn cost(&self, took: Duration, collector_time: Option<Duration>) -> Duration {
+    fn cost(
+        &self,
+        natural: &NaturalWork,
+        took: Duration,
+        collector_time: Option<Duration>,
+    ) -> Duration {
         match (self.collection, self.collector_time, collector_time) {
             (Collection::Covering(Means::Full), ..) => took,
-            (_, Some(before), Some(after)) => after.saturating_sub(before).min(took),
+            (_, Some(before), Some(after)) => natural.beyond(took, after.saturating_sub(before)),
             _ => took,
         }
     }
@@ -217,6 +225,10 @@ impl CollectionPlanner {
     /// Returns the action to take now. `offer`: the means that the collector offers now.
     pub fn step(&mut self, need: Need, offer: &Offer, status: &CollectorStatus) -> Step {
         self.follow_in_flight(need, status);
+        match self.in_flight {
+            None => self.natural.look(status.now, status.collector_time),
+            Some(_) => self.natural.interrupt(),
+        }
         if self.flag_changed && (self.flag_has_done(status.now) || self.has_its_proof(status.proof))
         {
             return Step::PutBack;
@@ -246,6 +258,7 @@ impl CollectionPlanner {
         collector_time: Option<Duration>,
     ) {
         self.flag_changed |= means == Means::Periodic;
+        self.natural.interrupt();
         self.in_flight = Some(InFlight {
             collection: Collection::Covering(means),
             epoch,
@@ -263,7 +276,7 @@ impl CollectionPlanner {
         {
             in_flight.stage = Stage::Over { at: now };
             let took = now.saturating_duration_since(in_flight.asked);
-            let cost = in_flight.cost(took, collector_time);
+            let cost = in_flight.cost(&self.natural, took, collector_time);
             self.pay(means, now, took, cost);
         }
     }
@@ -296,7 +309,7 @@ impl CollectionPlanner {
     pub fn gave_up(&mut self, now: Instant, collector_time: Option<Duration>) {
         let cost = self.in_flight.take().map_or(Duration::ZERO, |in_flight| {
             let took = now.saturating_duration_since(in_flight.asked);
-            in_flight.cost(took, collector_time)
+            in_flight.cost(&self.natural, took, collector_time)
         });
         self.budget.spent_resting(now, cost, PROVOCATION_REST);
         self.no_young_for_a_while(now);
@@ -389,7 +402,7 @@ impl CollectionPlanner {
                 if let Stage::Running { began, .. } = in_flight.stage {
                     let ended = in_flight.proved.unwrap_or(now);
                     let took = ended.saturating_duration_since(began);
-                    let cost = in_flight.cost(took, status.collector_time);
+                    let cost = in_flight.cost(&self.natural, took, status.collector_time);
                     self.pay(means, now, took, cost);
                     if status.cycle_ran.is_none() {
                         // The flag stayed changed until the proof: another cycle may have begun.
@@ -413,7 +426,7 @@ impl CollectionPlanner {
                     if now >= began + LONGEST_CYCLE {
                         let ended = in_flight.proved.unwrap_or(now);
                         let took = ended.saturating_duration_since(began);
-                        let cost = in_flight.cost(took, status.collector_time);
+                        let cost = in_flight.cost(&self.natural, took, status.collector_time);
                         self.pay(means, now, took, cost);
                         // Cycles may run one after the other and prove nothing (G1 without
                         // `ClassUnloadingWithConcurrentMark`): then another means is needed.
@@ -441,7 +454,7 @@ impl CollectionPlanner {
                 self.no_young_for_a_while(now);
             }
         } else if status.epoch > in_flight.epoch {
-            let cost = in_flight.cost(took, status.collector_time);
+            let cost = in_flight.cost(&self.natural, took, status.collector_time);
             self.budget.spent_resting(now, cost, YOUNG_REST);
             self.done = Some(Done {
                 kind: "young",
@@ -453,7 +466,7 @@ impl CollectionPlanner {
                 ..in_flight
             });
         } else if need == Need::None {
-            let cost = in_flight.cost(took, status.collector_time);
+            let cost = in_flight.cost(&self.natural, took, status.collector_time);
             self.budget.spent_resting(now, cost, YOUNG_REST);
             self.in_flight = None;
         } else if took >= LONGEST_PROVOCATION {

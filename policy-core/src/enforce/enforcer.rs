@@ -34,7 +34,7 @@ use super::account_check::LimitedAccount;
 use super::collection_planner::Need;
 use super::coverage::Coverage;
 use super::duress::{self, Duress};
-use super::evidence::{Evidence, EvidenceNeed};
+use super::evidence::{Evidence, EvidenceNeed, Reason};
 use super::heap_check::HeapCheck;
 use super::limited_accounts::LimitedAccounts;
 use super::ports::Jvm;
@@ -343,34 +343,11 @@ impl Enforcer {
         if surely <= core.heap.max_bytes() as f64 {
             return;
         }
-        jvm.find_collector_threads();
-        let before = jvm.collector_time();
-        match jvm.force() {
-            Ok(()) => {
-                let took = jvm.now().saturating_duration_since(now);
-                let work = before.zip(jvm.collector_time());
-                let cost = work.map_or(took, |(before, after)| {
-                    after.saturating_sub(before).min(took)
-                });
-                core.evidence.add("refunds", took, cost);
-                self.evidence.budget().spent(jvm.now(), cost);
-                tracing::debug!(
-                    charged_bytes = charged,
-                    "charges exceeded the heap; a collection was asked for, it took {took:?}"
-                );
-            }
-            Err(failure) => {
-                // It would not help to ask again soon.
-                self.evidence.budget().spent_resting(
-                    jvm.now(),
-                    Duration::ZERO,
-                    Duration::from_secs(60),
-                );
-                tracing::warn!(
-                    "a collection was refused ({failure}); charges stay too high until the next"
-                );
-            }
-        }
+        tracing::debug!(
+            charged_bytes = charged,
+            "charges exceed the heap: a collection is asked for"
+        );
+        self.evidence.collect_beside(jvm, Reason::Refunds);
     }
 
     /// Whether many pauses have ended without the death of a canary. This is never so if the

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::core::Core;
 use crate::ledger::Epoch;
-use crate::ports::{CollectorInfo, CollectorKind, Means, Offer};
+use crate::ports::{CollectorInfo, CollectorKind, Ended, Means, Offer};
 
 use super::budget::Budget;
 use super::canaries::{Arrays, OldCanaries, PlantedFor};
@@ -27,6 +27,8 @@ const LOOK: Duration = Duration::from_millis(2);
 const IDLE: Duration = Duration::from_millis(500);
 /// If the VM refused to restore its flag, the pause before the next try.
 const FLAG_AGAIN: Duration = Duration::from_secs(1);
+/// If the VM refused a collection beside the planner's, the pause before the next: it would not help to ask again soon.
+const BESIDE_REFUSED: Duration = Duration::from_secs(60);
 /// The time between two canaries planted ahead of any need, while few of them are out.
 const PREPARED_AGAIN: Duration = Duration::from_secs(5);
 /// No canary is planted ahead before the agent is so old.
@@ -79,6 +81,42 @@ impl EvidenceNeed {
     }
 }
 
+/// A collection in whose call another thread waits.
+#[derive(Debug, Clone, Copy)]
+enum Called {
+    /// Answers the planner's request, by these means.
+    Planned(Means),
+    /// Comes beside the planner's requests, for a reason of its own.
+    Beside(Beside),
+}
+
+/// Why memory is to be collected, if not for a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// Charges exceed the heap: deaths must be told.
+    Refunds,
+    /// The heap is full, and nothing can be allocated that would prove a collection.
+    FullHeap,
+}
+
+impl Reason {
+    /// The label in the metrics.
+    fn label(self) -> &'static str {
+        match self {
+            Reason::Refunds => "refunds",
+            Reason::FullHeap => "full",
+        }
+    }
+}
+
+/// See [`Evidence::collect_beside`].
+#[derive(Debug, Clone, Copy)]
+struct Beside {
+    reason: Reason,
+    asked: Instant,
+    collector_time: Option<Duration>,
+}
+
 /// Asks the collector for evidence. On the enforcer's thread; see the module.
 #[derive(Default)]
 pub struct Evidence {
@@ -90,7 +128,7 @@ pub struct Evidence {
     activity_before: Option<u64>,
     refund_wait: RefundWait,
     /// The collection in whose call another thread waits.
-    called: Option<Means>,
+    called: Option<Called>,
     provoked_bytes: u64,
     /// When a canary was last planted without a need.
     prepared: Option<Instant>,
@@ -123,7 +161,7 @@ impl Evidence {
 
     /// Does the next step for `need`, and returns when to call again at the latest. The enforcer
     /// calls it in every turn, with or without a need, because it also follows the collection in
-    /// flight and restores G1's flag. Blocks for the collection of a heap that is full alone.
+    /// flight and restores G1's flag.
     pub fn advance(
         &mut self,
         core: &Core,
@@ -138,14 +176,14 @@ impl Evidence {
         self.planner
             .budget
             .set_share(core.enforcement.evidence_share());
-        if self.is_called(jvm) {
+        if self.is_called(core, jvm) {
             return IDLE.min(refund_wait);
         }
         if !self.is_needed(core, need, now) {
             return IDLE.min(refund_wait);
         }
         if core.heap.free_bytes(jvm) < ROOM {
-            self.collect_full_heap(core, jvm, need, now);
+            self.collect_full_heap(jvm, need, now);
             return IDLE.min(refund_wait);
         }
         self.full_since = None;
@@ -205,7 +243,7 @@ impl Evidence {
     /// Asks for a collection of a heap that has stayed full although a verdict needs one: nothing can be allocated,
     /// so no canary comes first, and where the program stands still no collection comes by itself. (Seen with ZGC: a
     /// tenant that was refused in a full heap let go of everything, and nobody allocated any more.)
-    fn collect_full_heap(&mut self, core: &Core, jvm: &dyn Jvm, need: Need, now: Instant) {
+    fn collect_full_heap(&mut self, jvm: &dyn Jvm, need: Need, now: Instant) {
         if need == Need::None || jvm.used_bytes().is_none() {
             self.full_since = None;
             return;
@@ -215,11 +253,41 @@ impl Evidence {
             return;
         }
         self.full_since = None;
-        let forced = jvm.force();
-        let took = jvm.now().saturating_duration_since(now);
-        self.planner.budget.spent(jvm.now(), took);
-        core.evidence.add("full", took, took);
-        tracing::debug!("the heap was full: a collection was asked for, {forced:?}, {took:?}");
+        tracing::debug!("the heap is full: a collection is asked for");
+        self.collect_beside(jvm, Reason::FullHeap);
+    }
+
+    /// Has another thread collect all memory, beside the planner's requests. The budget pays for it, and nothing else
+    /// is asked for meanwhile. To be called if nothing is [waited for](Evidence::is_waited_for).
+    pub fn collect_beside(&mut self, jvm: &dyn Jvm, reason: Reason) {
+        jvm.find_collector_threads();
+        self.called = Some(Called::Beside(Beside {
+            reason,
+            asked: jvm.now(),
+            collector_time: jvm.collector_time(),
+        }));
+        jvm.begin_collection(Means::Forced);
+    }
+
+    fn beside_has_ended(&mut self, core: &Core, jvm: &dyn Jvm, beside: Beside, ended: Ended) {
+        let Beside { reason, asked, .. } = beside;
+        if !ended.has_run {
+            let rest = BESIDE_REFUSED;
+            (self.planner.budget).spent_resting(ended.at, Duration::ZERO, rest);
+            tracing::warn!("the VM refused a collection; charges stay too high until the next");
+            return;
+        }
+        let took = ended.at.saturating_duration_since(asked);
+        let work = beside.collector_time.zip(jvm.collector_time());
+        let cost = match work {
+            // Nothing else can go on meanwhile.
+            _ if reason == Reason::FullHeap => took,
+            Some((before, after)) => after.saturating_sub(before).min(took),
+            None => took,
+        };
+        self.planner.budget.spent(ended.at, cost);
+        core.evidence.add(reason.label(), took, cost);
+        tracing::debug!("a collection for {reason:?}: {took:?}, charged as {cost:?}");
     }
 
     /// Plants a canary now and then, so that the agent recognises a collection of old memory that
@@ -444,9 +512,13 @@ impl Evidence {
             );
         }
         self.planner.started(means, epoch, asked, collector_time);
-        self.called = Some(means);
+        self.called = Some(Called::Planned(means));
         jvm.begin_collection(means);
-        if self.is_called(jvm) { IDLE } else { LOOK }
+        if self.is_called(core, jvm) {
+            IDLE
+        } else {
+            LOOK
+        }
     }
 
     /// Whether a collection that was called for has not ended.
@@ -455,19 +527,21 @@ impl Evidence {
     }
 
     /// Whether another thread waits in the call for a collection. Once it has returned, the planner is told.
-    fn is_called(&mut self, jvm: &dyn Jvm) -> bool {
-        let Some(means) = self.called else {
+    fn is_called(&mut self, core: &Core, jvm: &dyn Jvm) -> bool {
+        let Some(called) = self.called else {
             return false;
         };
         let Some(ended) = jvm.collection_ended() else {
             return true;
         };
         self.called = None;
-        if ended.has_run {
+        match called {
+            Called::Beside(beside) => self.beside_has_ended(core, jvm, beside, ended),
             // Later turns may have come first: what they took is no cost of the collection.
-            self.planner.returned(ended.at, jvm.collector_time());
-        } else {
-            self.refused(means, "the VM refuses", ended.at);
+            Called::Planned(_) if ended.has_run => {
+                self.planner.returned(ended.at, jvm.collector_time());
+            }
+            Called::Planned(means) => self.refused(means, "the VM refuses", ended.at),
         }
         false
     }

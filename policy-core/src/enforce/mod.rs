@@ -56,6 +56,7 @@ mod knocking;
 pub mod latest_samples;
 pub mod limit_status;
 pub mod limited_accounts;
+mod natural_work;
 pub mod overdraft;
 pub mod place_counts;
 pub mod place_name;

@@ -268,7 +268,7 @@ fn exceptions_leave_each_thread_where_it_was() {
 
 #[test]
 fn what_is_too_deep_counts_for_the_deepest_context_there_is() {
-    on_each(&every_jdk_with(Collector::G1), |vm| {
+    on_each(&one_jdk_with(Collector::G1, 1), |vm| {
         let mut jvm = program(vm, ON).start();
         let found = counted(&mut jvm, "recurse 3000");
         let once = |depth: usize| {
@@ -366,7 +366,7 @@ fn forty_virtual_threads_are_counted_to_the_object() {
 #[test]
 fn a_reload_switches_them_on_and_off_with_accounts_and_without() {
     const ACCOUNTS: &str = "[exact]\naccounts = true\ncontexts = [\"victim.contexts\"]\n";
-    on_each(&every_jdk_with(Collector::G1), |vm| {
+    on_each(&one_jdk_with(Collector::G1, 0), |vm| {
         let builder = program(vm, OFF);
         let file = builder.policy_path();
         let mut jvm = builder.start();
@@ -478,7 +478,7 @@ fn a_full_tree_counts_all_bytecodes() {
 
 #[test]
 fn checked_by_the_jvm_itself_they_are_clean() {
-    on_each(&every_jdk_with(Collector::G1), |vm| {
+    on_each(&one_jdk_with(Collector::G1, 1), |vm| {
         let mut jvm = program(vm, BYTECODES)
             .flag("-Xcheck:jni")
             .flag("-XX:+UnlockDiagnosticVMOptions")
@@ -533,7 +533,7 @@ const PROFILED: &str = "[exact]\ncontexts = [\"victim.profiled\"]\n";
 
 #[test]
 fn a_thread_reads_its_own_tree() {
-    on_each(&every_jdk_with(Collector::G1), |vm| {
+    on_each(&one_jdk_with(Collector::G1, 2), |vm| {
         let mut jvm = api_user(vm, "victim.Profiles").policy(PROFILED).start();
         let answer = jvm.ask("own 200");
         let run = "victim.profiled.Work.run(int)";
@@ -572,7 +572,7 @@ fn a_thread_reads_its_own_tree() {
 #[test]
 fn a_thread_reads_what_it_has_run() {
     let policy = format!("{PROFILED}bytecodes = true\n");
-    on_each(&every_jdk_with(Collector::G1), |vm| {
+    on_each(&one_jdk_with(Collector::G1, 0), |vm| {
         let mut jvm = api_user(vm, "victim.Profiles").policy(&policy).start();
         let answer = jvm.ask("ran 200");
         let work = "victim.profiled.Work";
@@ -604,7 +604,7 @@ fn all_objects(document: &Value) -> u64 {
 
 #[test]
 fn a_callback_comes_at_exactly_each_nth_object() {
-    on_each(&every_jdk_with(Collector::G1), |vm| {
+    on_each(&one_jdk_with(Collector::G1, 1), |vm| {
         let mut jvm = api_user(vm, "victim.Profiles").policy(PROFILED).start();
         for (every, objects) in [(1, 50), (7, 1_000), (1_000, 100_000), (600, 599)] {
             let answer = jvm.ask(&format!("every {every} {objects}"));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use heapwarden_harness::http::Answer;
 use heapwarden_tests::command::{self, Finished, PATIENCE};
-use heapwarden_tests::jdk::{Collector, Jdk, Vm, every_jdk_with, on_each};
+use heapwarden_tests::jdk::{Collector, Jdk, Vm, every_jdk_with, on_each, one_jdk_with};
 use heapwarden_tests::scrape::{self, Holding, Metrics};
 use heapwarden_tests::server::{Installation, Server};
 use heapwarden_tests::{artifacts, examples, jvm_output, stats};
@@ -130,7 +130,7 @@ fn the_hostile_tenant_of_a_plain_host_is_refused_and_nobody_else() {
 
 #[test]
 fn a_plain_host_runs_without_the_agent() {
-    on_each(&every_jdk_with(Collector::G1), |vm| {
+    on_each(&one_jdk_with(Collector::G1, 0), |vm| {
         let tenants = summary(&run_host(vm, false));
         for (name, tenant) in &tenants {
             assert!(tenant.account.is_none(), "{vm} {name}: {tenant:?}");
@@ -329,7 +329,7 @@ fn assert_hostile(server: &Server) {
 #[test]
 fn tenants_of_a_spring_boot_application_have_accounts() {
     let scores = Mutex::new(Vec::new());
-    on_each(&every_jdk_with(Collector::G1), |vm| {
+    on_each(&one_jdk_with(Collector::G1, 1), |vm| {
         let server = start_boot(&vm.jdk, true);
         assert_strangers(&server, "shop");
         for (tenant, path) in [("acme", "/basket"), ("globex", "/basket/elsewhere")] {
@@ -351,7 +351,7 @@ fn tenants_of_a_spring_boot_application_have_accounts() {
 
 #[test]
 fn a_spring_boot_application_runs_without_the_agent() {
-    on_each(&every_jdk_with(Collector::G1), |vm| {
+    on_each(&one_jdk_with(Collector::G1, 2), |vm| {
         let server = start_boot(&vm.jdk, false);
         assert_strangers(&server, "_unaccounted");
         for path in ["/basket", "/basket/elsewhere"] {

@@ -15,6 +15,20 @@ impl Table {
         }
     }
 
+    /// One of these rows: each column is a title and the text of its cell.
+    pub(crate) fn of<'r, R: 'r>(
+        title: &str,
+        rows: impl IntoIterator<Item = &'r R>,
+        columns: &[(&str, &dyn Fn(&R) -> String)],
+    ) -> Table {
+        let titles: Vec<&str> = columns.iter().map(|(title, _)| *title).collect();
+        let mut table = Table::new(title, &titles);
+        for row in rows {
+            table.row(columns.iter().map(|(_, cell)| cell(row)).collect());
+        }
+        table
+    }
+
     /// Adds a row of as many cells as there are columns.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.rows[0].len());

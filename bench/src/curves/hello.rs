@@ -27,7 +27,7 @@ pub(crate) fn measure(rig: &Rig, arguments: &[String], has_agent: bool) -> Resul
     let errors = File::create(&log).with_context(|| format!("{}", log.display()))?;
     let cpu_before = children_cpu_ns()?;
     let begun = Instant::now();
-    let mut java = jvm::command(&rig.jdk);
+    let mut java = rig.jdk.java();
     java.args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -34,7 +34,7 @@ fn server(answers: Vec<String>) -> (Client, JoinHandle<Vec<String>>) {
         }
         requests
     });
-    let address = Address::new(&address).unwrap();
+    let address = ServerAddress::new(&address).unwrap();
     (Client::new(address, Duration::from_secs(60), None), serving)
 }
 
@@ -92,7 +92,7 @@ fn nobody_listening_is_said_without_the_password() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let address = Address::new(&format!("http://u:secret@{address}")).unwrap();
+    let address = ServerAddress::new(&format!("http://u:secret@{address}")).unwrap();
     let client = Client::new(address, Duration::from_secs(60), None);
     let error = client.range("up", once()).unwrap_err().to_string();
     assert!(error.contains("cannot reach Prometheus"), "{error}");
@@ -102,7 +102,8 @@ fn nobody_listening_is_said_without_the_password() {
 #[test]
 fn a_silent_server_is_not_waited_for_without_end() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = Address::new(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let address =
+        ServerAddress::new(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
     let client = Client::new(address, Duration::from_secs(1), None);
     let error = client.range("up", once()).unwrap_err().to_string();
     assert!(error.contains("not answered within 1 s"), "{error}");

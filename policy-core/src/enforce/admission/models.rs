@@ -111,14 +111,7 @@ fn explore(model: impl Fn() + Sync + Send + 'static) {
 }
 
 fn core() -> Core {
-    Core::with_purses(
-        Setup {
-            max_tracked: 4,
-            samples_are_taken: true,
-            test_refuse: None,
-        },
-        4,
-    )
+    Core::with_purses(Setup::of_test(4), 4)
 }
 
 fn publish(core: &Core, purse: PurseId, account: &str) {

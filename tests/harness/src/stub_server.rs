@@ -21,8 +21,8 @@ pub fn serve(answer: impl Fn(&str, Vec<u8>, &mut TcpStream) + Send + 'static) ->
     address
 }
 
-/// The head of a request and its body, if it comes whole.
-fn request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
+/// Reads the head of a request and its body; nothing if it does not come whole.
+pub fn request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {

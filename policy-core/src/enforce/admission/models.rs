@@ -7,14 +7,10 @@ use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::ledger::ObjectTag;
 use loom::thread;
 
+/// In duress, so that a thread waits at the stop.
 const OPEN: Word = Word {
-    limited: true,
-    over: false,
-    enforced: true,
-    naive: false,
-    shut: false,
-    // So that a thread waits at the stop.
     duress: true,
+    ..Word::OPEN
 };
 const OVER: Word = Word { over: true, ..OPEN };
 const PLACE: PlaceKey = PlaceKey {

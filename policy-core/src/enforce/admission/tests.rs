@@ -11,14 +11,7 @@ use crate::enforce::refusal_details::MethodDoors;
 use crate::ledger::{ObjectTag, Sample};
 
 const PAYER: PurseId = PurseId::new(1);
-const OPEN: Word = Word {
-    limited: true,
-    over: false,
-    enforced: true,
-    naive: false,
-    shut: false,
-    duress: false,
-};
+const OPEN: Word = Word::OPEN;
 
 const DURESS: Word = Word {
     duress: true,

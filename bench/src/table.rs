@@ -1,5 +1,8 @@
 //! Tables that read well in a terminal and are valid Markdown.
 
+/// The text of a column's cell in a row.
+type Cell<'a, R> = &'a dyn Fn(&R) -> String;
+
 /// A table under construction.
 pub(crate) struct Table {
     title: String,
@@ -19,7 +22,7 @@ impl Table {
     pub(crate) fn of<'r, R: 'r>(
         title: &str,
         rows: impl IntoIterator<Item = &'r R>,
-        columns: &[(&str, &dyn Fn(&R) -> String)],
+        columns: &[(&str, Cell<'_, R>)],
     ) -> Table {
         let titles: Vec<&str> = columns.iter().map(|(title, _)| *title).collect();
         let mut table = Table::new(title, &titles);

@@ -1,7 +1,6 @@
 //! Whatever clients try, the agent answers the good ones, gives no other file, and has one HTTP thread.
 
 use heapwarden_harness::proc_files;
-use std::fs;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! What `/proc` says of a process, for tests and benchmarks. The command reads it with code of its own, bounded,
+//! Reads `/proc` of a process, for tests and benchmarks. The command reads it with code of its own, bounded,
 //! because there the process chooses what is read.
 
 use std::fs;

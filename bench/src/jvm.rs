@@ -1,13 +1,14 @@
 //! One JVM under measurement, which speaks in lines and waits to be looked at.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use heapwarden_harness::proc_files;
 use heapwarden_harness::process::{self, Guard};
 
 use crate::jdk::Jdk;
@@ -36,13 +37,6 @@ pub(crate) fn end(jvm: &mut Guard, look_every: Duration) -> Result<ExitStatus> {
         .with_context(|| format!("the JVM did not end within {} s", PATIENCE.as_secs()))
 }
 
-/// `java` without the user's own options for it and for the agent, which would be measured too.
-pub(crate) fn command(jdk: &Jdk) -> Command {
-    let mut command = Command::new(jdk.program("java"));
-    process::without_surroundings(&mut command);
-    command
-}
-
 /// A running JVM, ended when dropped.
 pub(crate) struct Jvm {
     child: Guard,
@@ -56,7 +50,7 @@ impl Jvm {
     pub(crate) fn start(jdk: &Jdk, arguments: &[String], log: &Path) -> Result<Jvm> {
         let errors = std::fs::File::create(log)
             .with_context(|| format!("{} cannot be written", log.display()))?;
-        let mut java = command(jdk);
+        let mut java = jdk.java();
         java.args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -65,12 +59,9 @@ impl Jvm {
         let input = child.child().stdin.take().expect("it is piped");
         let output = child.child().stdout.take().expect("it is piped");
         let (sender, lines) = channel();
-        thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
+        process::each_line(output, move |line| {
+            // Nobody may be listening any more.
+            let _ = sender.send(line);
         });
         Ok(Jvm {
             child,
@@ -157,8 +148,8 @@ impl Jvm {
 
     /// Reads a file of the process from `/proc/PID`, such as `status`.
     pub(crate) fn proc_file(&self, name: &str) -> Result<String> {
-        let path = format!("/proc/{}/{name}", self.child.id());
-        std::fs::read_to_string(&path).with_context(|| format!("{path} cannot be read"))
+        let id = self.child.id();
+        proc_files::read(id, name).with_context(|| format!("/proc/{id}/{name} cannot be read"))
     }
 
     /// Waits until the process uses no processor, or not for long: what a program leaves to be done
@@ -199,19 +190,14 @@ impl Jvm {
 
 /// An amount of memory in `/proc/PID/status`, such as `VmRSS`, in bytes.
 pub(crate) fn status_bytes(status: &str, field: &str) -> Result<u64> {
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
-        .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok())
-        .map(|kib| kib * 1024)
-        .with_context(|| format!("the process's status has no {field}"))
+    proc_files::bytes(status, field).with_context(|| format!("the process's status has no {field}"))
 }
 
 /// CPU time in `/proc/PID/stat`, in the kernel's ticks: 10 ms.
 fn cpu_ticks(stat: &str) -> Result<u64> {
-    // The name, in parentheses, may hold anything; after it come the state and numbers.
-    let (_, rest) = stat.rsplit_once(')').context("no process")?;
-    let mut numbers = rest.split_whitespace().skip(11).map(str::parse::<u64>);
+    let mut numbers = proc_files::behind_name(stat)
+        .skip(11)
+        .map(str::parse::<u64>);
     match (numbers.next(), numbers.next()) {
         (Some(Ok(user)), Some(Ok(system))) => Ok(user + system),
         _ => bail!("the process's CPU time is not in {stat:?}"),
@@ -227,13 +213,5 @@ mod tests {
         let stat = "12 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 150 17 0 0 20";
         assert_eq!(cpu_ticks(stat).unwrap(), 167);
         assert!(cpu_ticks("12 (java) S 1 2 3").is_err());
-    }
-
-    #[test]
-    fn a_field_of_the_status_is_found_by_its_whole_name() {
-        let status = "VmHWM:\t  2048 kB\nVmRSS:\t    1024 kB\nRssAnon:\t  16 kB\n";
-        assert_eq!(status_bytes(status, "VmRSS").unwrap(), 1 << 20);
-        assert_eq!(status_bytes(status, "RssAnon").unwrap(), 16 << 10);
-        assert!(status_bytes(status, "Rss").is_err());
     }
 }

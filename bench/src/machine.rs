@@ -35,6 +35,14 @@ impl Machine {
         }
     }
 
+    /// The end of the sentence that says where and of what a run was.
+    pub(crate) fn told(&self) -> String {
+        format!(
+            "{} cores of {}, load average before {:.1}, commit {}",
+            self.cores, self.cpu, self.load_average_before, self.commit
+        )
+    }
+
     /// One that no test was run on.
     #[cfg(test)]
     pub(crate) fn of_a_test() -> Machine {

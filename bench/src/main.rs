@@ -23,6 +23,7 @@ mod stats;
 mod table;
 mod verdicts;
 mod walks;
+mod workshop;
 
 use std::process::ExitCode;
 

@@ -1,5 +1,8 @@
 //! Tables that read well in a terminal and are valid Markdown.
 
+/// The text of a column's cell in a row.
+type Cell<'a, R> = &'a dyn Fn(&R) -> String;
+
 /// A table under construction.
 pub(crate) struct Table {
     title: String,
@@ -13,6 +16,20 @@ impl Table {
             title: title.to_owned(),
             rows: vec![columns.iter().map(|&c| c.to_owned()).collect()],
         }
+    }
+
+    /// One of these rows: each column is a title and the text of its cell.
+    pub(crate) fn of<'r, R: 'r>(
+        title: &str,
+        rows: impl IntoIterator<Item = &'r R>,
+        columns: &[(&str, Cell<'_, R>)],
+    ) -> Table {
+        let titles: Vec<&str> = columns.iter().map(|(title, _)| *title).collect();
+        let mut table = Table::new(title, &titles);
+        for row in rows {
+            table.row(columns.iter().map(|(_, cell)| cell(row)).collect());
+        }
+        table
     }
 
     /// Adds a row of as many cells as there are columns.

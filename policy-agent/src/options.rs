@@ -7,7 +7,7 @@
 
 use std::path::PathBuf;
 
-use policy_config::Listen;
+use policy_config::{AGENT_OPTIONS, Listen};
 use policy_core::enforce::TestRefuse;
 
 use crate::http::retry::PortTaken;
@@ -80,25 +80,14 @@ pub enum TestNames {
     LateClasses,
 }
 
-/// The options by name, with what each expects.
-const KEYS: [(&str, &str); 7] = [
-    ("config", "the absolute path of a policy file"),
-    ("listen", "host:port, or off"),
-    ("listen-strict", "true or false"),
-    ("run-file", "an absolute path"),
-    ("enabled", "true or false"),
-    ("log", "the absolute path of a log file"),
-    ("tlab-refill", "auto, keep or always"),
-];
-
 impl Options {
     /// Reads the option string; `environment` looks up a variable.
     pub fn read(text: &str, environment: impl Fn(&str) -> Option<String>) -> Options {
         let mut options = Options::default();
-        for (key, _) in KEYS {
-            let variable = format!("HEAPWARDEN_{}", key.replace('-', "_").to_uppercase());
+        for option in AGENT_OPTIONS {
+            let variable = option.variable();
             if let Some(value) = environment(&variable).filter(|value| !value.is_empty()) {
-                options.set(key, &value, &variable);
+                options.set(option.key, &value, &variable);
             }
         }
         for pair in text
@@ -185,10 +174,7 @@ impl Options {
             "test-holdings" if value == "off" => self.test_without_holdings = true,
             "enabled" => self.set_switch(value, shown, |options| &mut options.enabled),
             unknown => {
-                let known: Vec<String> = KEYS
-                    .iter()
-                    .map(|(key, wants)| format!("{key} ({wants})"))
-                    .collect();
+                let known = AGENT_OPTIONS.map(|one| format!("{} ({})", one.key, one.wants));
                 self.warnings.push(format!(
                     "agent option {unknown:?} is unknown and ignored; there are {}",
                     known.join(", ")

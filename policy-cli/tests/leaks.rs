@@ -1,9 +1,9 @@
 //! `heapwarden leaks` as a user meets it where no JVM is needed: its exit codes and its JSON.
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::process::{Command, Output};
-use std::thread;
+
+use heapwarden_harness::stub_server::{self, nobody, respond};
 
 const SUSPECTS: &str = r#"{"at":"2026-11-24T08:00:00Z","horizon_seconds":600,"undecided":null,
     "suspects":[{"account":"shop\u202e","class":"com.acme.Session","live_bytes":1048576,"newer":7}],"growing":[]}"#;
@@ -26,31 +26,14 @@ fn text(bytes: &[u8]) -> String {
 /// An agent that answers `/api/v1/leaks` with `body`, or, without one, does not know it; until the test's
 /// process ends.
 fn agent(body: Option<&'static str>) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let mut request = [0; 4096];
-            let read = stream.read(&mut request).unwrap_or(0);
-            let request = String::from_utf8_lossy(&request[..read]).into_owned();
-            let path = request.split(' ').nth(1).unwrap_or_default();
-            let (status, body) = match (path, body) {
-                ("/api/v1/leaks", Some(body)) => ("200 OK", body),
-                ("/-/healthy" | "/-/ready", _) => ("200 OK", "Heapwarden is healthy.\n"),
-                _ => ("404 Not Found", ""),
-            };
-            let length = body.len();
-            let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n");
-            let _ = stream.write_all(head.as_bytes());
-            let _ = stream.write_all(body.as_bytes());
-        }
-    });
-    address
-}
-
-fn nobody() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap()
+    stub_server::serve(move |head, _, stream| {
+        let (status, body) = match (stub_server::path(head), body) {
+            ("/api/v1/leaks", Some(body)) => ("200 OK", body),
+            ("/-/healthy" | "/-/ready", _) => ("200 OK", "Heapwarden is healthy.\n"),
+            _ => ("404 Not Found", ""),
+        };
+        respond(stream, status, body);
+    })
 }
 
 #[test]

@@ -1,12 +1,10 @@
 //! `heapwarden profile` as a user meets it where no JVM is needed: what it writes and sends, and what it says if it cannot.
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Output};
 use std::sync::mpsc::{Receiver, channel};
-use std::thread;
 use std::time::SystemTime;
 
+use heapwarden_harness::stub_server::{self, nobody, respond, serve};
 use policy_profile::{About, Builder, Frame, Profile, Values};
 
 fn profile(arguments: &[&str]) -> Output {
@@ -56,50 +54,15 @@ fn example() -> Profile {
     builder.finish()
 }
 
-/// Serves every connection: `answer` has the head of the request and its body.
-fn server(answer: impl Fn(&str, Vec<u8>, &mut TcpStream) + Send + 'static) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let mut head = Vec::new();
-            let mut byte = [0];
-            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|n| n == 1) {
-                head.push(byte[0]);
-            }
-            let head = String::from_utf8_lossy(&head).into_owned();
-            let length = (head.lines()).find_map(|line| {
-                line.to_ascii_lowercase()
-                    .strip_prefix("content-length: ")?
-                    .parse()
-                    .ok()
-            });
-            let mut body = vec![0; length.unwrap_or(0)];
-            if stream.read_exact(&mut body).is_ok() {
-                answer(&head, body, &mut stream);
-            }
-        }
-    });
-    address
-}
-
-fn respond(stream: &mut TcpStream, status: &str, body: &[u8]) {
-    let length = body.len();
-    let head =
-        format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
-    let _ = stream.write_all(&[head.as_bytes(), body].concat());
-}
-
 /// An agent with this answer at `/api/v1/profile`; without one, an older agent.
 fn agent(gzip: Option<Vec<u8>>) -> String {
-    let address =
-        server(
-            move |head, _, stream| match (head.split(' ').nth(1).unwrap_or_default(), &gzip) {
-                ("/api/v1/profile", Some(gzip)) => respond(stream, "200 OK", gzip),
-                ("/-/healthy", _) => respond(stream, "200 OK", b"Heapwarden is running.\n"),
-                _ => respond(stream, "404 Not Found", b""),
-            },
-        );
+    let address = serve(
+        move |head, _, stream| match (stub_server::path(head), &gzip) {
+            ("/api/v1/profile", Some(gzip)) => respond(stream, "200 OK", gzip),
+            ("/-/healthy", _) => respond(stream, "200 OK", b"Heapwarden is running.\n"),
+            _ => respond(stream, "404 Not Found", b""),
+        },
+    );
     address.to_string()
 }
 
@@ -143,11 +106,8 @@ fn what_is_no_profile_is_said_in_one_sentence_and_no_file_is_touched() {
     let file = folder.path().join("kept");
     std::fs::write(&file, "before").unwrap();
     let path = file.to_str().unwrap();
-    let nobody = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let stranger = server(|_, _, stream| respond(stream, "404 Not Found", b"")).to_string();
+    let nobody = nobody();
+    let stranger = serve(|_, _, stream| respond(stream, "404 Not Found", b"")).to_string();
     let cases = [
         (
             agent(Some(builder().finish().to_gzip())),
@@ -217,7 +177,7 @@ fn what_is_no_profile_is_said_in_one_sentence_and_no_file_is_touched() {
 /// A server that takes what a Pyroscope takes, with the requests that it got.
 fn pyroscope(status: &'static str) -> (String, Receiver<(String, Vec<u8>)>) {
     let (sender, requests) = channel();
-    let address = server(move |head, body, stream| {
+    let address = serve(move |head, body, stream| {
         let _ = sender.send((head.to_owned(), body));
         respond(stream, status, b"a reason\nand more");
     });
@@ -295,10 +255,7 @@ fn what_was_not_taken_is_said() {
             1
         )
     );
-    let nobody = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let nobody = nobody();
     let (text, code) = refusal(&[&agent, "--push", &format!("http://ops:topsecret@{nobody}")]);
     assert!(text.contains("connection refused"), "{text}");
     assert!(!text.contains("topsecret"), "{text}");

@@ -1,10 +1,10 @@
 //! `heapwarden status` as a user meets it where no JVM is needed; with real ones it is in
 //! `tests/tests/top_and_status.rs`.
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::process::{Command, Output};
-use std::thread;
+
+use heapwarden_harness::stub_server::{self, nobody, respond};
 
 fn status(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_heapwarden"))
@@ -24,23 +24,7 @@ fn text(bytes: &[u8]) -> String {
 
 /// A server that answers everything with `body`, until the test's process ends.
 fn server(body: &'static str) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let _ = stream.read(&mut [0; 4096]);
-            let length = body.len();
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
-            let _ = stream.write_all(head.as_bytes());
-            let _ = stream.write_all(body.as_bytes());
-        }
-    });
-    address
-}
-
-fn nobody() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap()
+    stub_server::serve(move |_, _, stream| respond(stream, "200 OK", body))
 }
 
 #[test]

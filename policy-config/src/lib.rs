@@ -23,6 +23,7 @@
 
 mod account;
 mod admit;
+mod agent_options;
 mod diagnostic;
 mod did_you_mean;
 mod diff;
@@ -48,6 +49,7 @@ mod words;
 mod work;
 
 pub use admit::{Admit, AdmitError, MAX_METHOD_BYTES};
+pub use agent_options::{AGENT_OPTIONS, AgentOption};
 pub use diagnostic::{Diagnostic, Label, Position, Severity};
 pub use door::{DEFAULT_DOOR_STATUS, Door, DoorError, DoorMethod, MAX_DOOR_METHODS};
 pub use exact::{Exact, MAX_CONTEXTS};

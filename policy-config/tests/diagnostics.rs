@@ -22,6 +22,11 @@ fn assert_lines(text: &str, expected: &[&str]) {
     assert_eq!(lines(text), expected, "{text}");
 }
 
+#[track_caller]
+fn assert_line(text: &str, expected: &str) {
+    assert_lines(text, &[expected]);
+}
+
 /// The text that each diagnostic underlines.
 fn underlined(text: &str) -> Vec<&str> {
     parse(text)
@@ -206,11 +211,11 @@ trow = \"oom\"
 
 #[test]
 fn syntax_errors_are_diagnostics() {
-    assert_lines(
+    assert_line(
         "[agent\nlisten = \"off\"",
-        &["p:1:7: unclosed table, expected `]`"],
+        "p:1:7: unclosed table, expected `]`",
     );
-    assert_lines("a = 1\na = 2", &["p:2:1: duplicate key"]);
+    assert_line("a = 1\na = 2", "p:2:1: duplicate key");
     let two = lines("[sampling]\ninterval = 'x\n[agent]\nlisten = \"y\n");
     assert_eq!(two.len(), 2, "{two:?}");
     assert!(
@@ -221,29 +226,21 @@ fn syntax_errors_are_diagnostics() {
 
 #[test]
 fn wrong_shapes_of_tables() {
-    assert_lines(
+    assert_line(
         "agent = 3",
-        &[
-            "p:1:9: `agent` must be a table, not a whole number (write [agent] on a line of its own, its keys below)",
-        ],
+        "p:1:9: `agent` must be a table, not a whole number (write [agent] on a line of its own, its keys below)",
     );
-    assert_lines(
+    assert_line(
         "[[agent]]",
-        &[
-            "p:1:1: `agent` must be one table, not an array (write [agent] in single brackets, once)",
-        ],
+        "p:1:1: `agent` must be one table, not an array (write [agent] in single brackets, once)",
     );
-    assert_lines(
+    assert_line(
         "[account]\nservice = '*'",
-        &[
-            "p:1:1: `account` must be an array of tables, not a table (write [[account]] in double brackets before each)",
-        ],
+        "p:1:1: `account` must be an array of tables, not a table (write [[account]] in double brackets before each)",
     );
-    assert_lines(
+    assert_line(
         "account = [{service = '*'}, 'x']",
-        &[
-            "p:1:29: `account` must hold tables, not a string (write [[account]] in double brackets before each)",
-        ],
+        "p:1:29: `account` must hold tables, not a string (write [[account]] in double brackets before each)",
     );
 }
 
@@ -256,21 +253,17 @@ fn keys_in_the_wrong_place_are_sent_home() {
             "p:3:1: unknown key `mode` in [agent] (it belongs below [enforcement])",
         ],
     );
-    assert_lines(
+    assert_line(
         "[agent]\ncolour = 1",
-        &[
-            "p:2:1: unknown key `colour` in [agent] (the keys here are `listen` and `listen-strict`)",
-        ],
+        "p:2:1: unknown key `colour` in [agent] (the keys here are `listen` and `listen-strict`)",
     );
 }
 
 #[test]
 fn unprintable_text_of_the_user_is_escaped() {
-    assert_lines(
+    assert_line(
         "\"a\\nforged: line\" = 1",
-        &[
-            "p:1:1: unknown key `a\\nforged: line` in the policy file (the keys here are `agent`, `sampling`, `enforcement`, `leaks`, `snapshots`, `privacy`, `exact`, `account` and `leak`)",
-        ],
+        "p:1:1: unknown key `a\\nforged: line` in the policy file (the keys here are `agent`, `sampling`, `enforcement`, `leaks`, `snapshots`, `privacy`, `exact`, `account` and `leak`)",
     );
 }
 
@@ -278,18 +271,16 @@ fn unprintable_text_of_the_user_is_escaped() {
 fn sampling_bounds() {
     let bounds = "the interval must be from 64B to 64MiB (\"64KiB\" suits most; \"exact\" takes every allocation)";
     for size in ["63B", "0", "64.5MiB", "1GiB"] {
-        assert_lines(
+        assert_line(
             &format!("[sampling]\ninterval = '{size}'"),
-            &[&format!("p:2:12: {bounds}")],
+            &format!("p:2:12: {bounds}"),
         );
     }
     policy("[sampling]\ninterval = '64B'");
     policy("[sampling]\ninterval = '64MiB'");
-    assert_lines(
+    assert_line(
         "[sampling]\ninterval = 65536",
-        &[
-            "p:2:12: `interval` must be a string with a unit, not a whole number (write interval = \"65536B\" for that many bytes)",
-        ],
+        "p:2:12: `interval` must be a string with a unit, not a whole number (write interval = \"65536B\" for that many bytes)",
     );
     assert_lines(
         "[sampling]\ninterval = 'exat'\nprincipals = 'none'",
@@ -299,16 +290,14 @@ fn sampling_bounds() {
         ],
     );
     for number in ["1023", "16000001", "-1", "99999999999999999999"] {
-        assert_lines(
+        assert_line(
             &format!("[sampling]\nmax-tracked = {number}"),
-            &["p:2:15: `max-tracked` is out of range (write a whole number from 1024 to 16000000)"],
+            "p:2:15: `max-tracked` is out of range (write a whole number from 1024 to 16000000)",
         );
     }
-    assert_lines(
+    assert_line(
         "[sampling]\nmax-tracked = '4096'",
-        &[
-            "p:2:15: `max-tracked` must be a whole number, not a string (write a whole number from 1024 to 16000000)",
-        ],
+        "p:2:15: `max-tracked` must be a whole number, not a string (write a whole number from 1024 to 16000000)",
     );
 }
 
@@ -323,24 +312,20 @@ fn the_evidence_budget_has_bounds() {
     let hint =
         "write the share of wall time that collections for evidence may take, such as \"5%\"";
     for value in ["'0%'", "'0.009%'", "'50.1%'", "'101%'"] {
-        assert_lines(
+        assert_line(
             &policy_with(value),
-            &[&format!(
-                "p:2:19: `evidence-budget` must be from 0.01% to 50% ({hint})"
-            )],
+            &format!("p:2:19: `evidence-budget` must be from 0.01% to 50% ({hint})"),
         );
     }
     for value in ["5", "none", "-1%", ""] {
-        assert_lines(
+        assert_line(
             &policy_with(&format!("'{value}'")),
-            &[&format!("p:2:19: `{value}` is not a percentage ({hint})")],
+            &format!("p:2:19: `{value}` is not a percentage ({hint})"),
         );
     }
-    assert_lines(
+    assert_line(
         &policy_with("5"),
-        &[
-            "p:2:19: `evidence-budget` must be a string, not a whole number (write evidence-budget = \"5%\")",
-        ],
+        "p:2:19: `evidence-budget` must be a string, not a whole number (write evidence-budget = \"5%\")",
     );
     assert_lines(
         "[enforcement]\nevidence_budget = '5%'\n[sampling]\nevidence-budget = '5%'",
@@ -366,23 +351,21 @@ fn the_reserve_has_bounds() {
     let hint = "write the share of a limit that an account may use beyond it while its door is shut, \
                 such as \"12.5%\", or \"auto\" for what the heap can give";
     for value in ["100.1%", "200%"] {
-        assert_lines(
+        assert_line(
             &policy_with(&format!("'{value}'")),
-            &[&format!(
-                "p:2:11: `reserve` must be from 0% to 100% ({hint})"
-            )],
+            &format!("p:2:11: `reserve` must be from 0% to 100% ({hint})"),
         );
     }
     // A share of the limit, not a size.
     for value in ["12.5", "8MiB", "none", "-1%"] {
-        assert_lines(
+        assert_line(
             &policy_with(&format!("'{value}'")),
-            &[&format!("p:2:11: `{value}` is not a percentage ({hint})")],
+            &format!("p:2:11: `{value}` is not a percentage ({hint})"),
         );
     }
-    assert_lines(
+    assert_line(
         &policy_with("12.5"),
-        &["p:2:11: `reserve` must be a string, not a decimal number (write reserve = \"auto\")"],
+        "p:2:11: `reserve` must be a string, not a decimal number (write reserve = \"auto\")",
     );
     assert_lines(
         "[enforcement]\nreserved = '5%'\n[[account]]\nservice = '*'\nreserve = '5%'",
@@ -410,40 +393,34 @@ fn the_cpu_budget_has_bounds_and_can_be_none() {
     let hint = "write the share of the process's CPU time that samples may take, such as \"0.5%\", \
                 or \"none\" to keep the interval as it is";
     for value in ["'0%'", "'51%'"] {
-        assert_lines(
+        assert_line(
             &policy_with(value),
-            &[&format!(
-                "p:2:14: `cpu-budget` must be from 0.01% to 50% ({hint})"
-            )],
+            &format!("p:2:14: `cpu-budget` must be from 0.01% to 50% ({hint})"),
         );
     }
-    assert_lines(
+    assert_line(
         &policy_with("'off'"),
-        &[&format!("p:2:14: `off` is not a percentage ({hint})")],
+        &format!("p:2:14: `off` is not a percentage ({hint})"),
     );
 }
 
 #[test]
 fn a_switch_is_true_or_false() {
-    assert_lines(
+    assert_line(
         "[agent]\nlisten-strict = 'yes'",
-        &[
-            "p:2:17: `listen-strict` must be true or false, not a string (write listen-strict = true or listen-strict = false, without quotes)",
-        ],
+        "p:2:17: `listen-strict` must be true or false, not a string (write listen-strict = true or listen-strict = false, without quotes)",
     );
 }
 
 #[test]
 fn listen_addresses() {
-    assert_lines(
+    assert_line(
         "[agent]\nlisten = ':9464'",
-        &[
-            "p:2:10: `:9464` has no host (write \"127.0.0.1:9464\" for this machine only or \"0.0.0.0:9464\" for all)",
-        ],
+        "p:2:10: `:9464` has no host (write \"127.0.0.1:9464\" for this machine only or \"0.0.0.0:9464\" for all)",
     );
-    assert_lines(
+    assert_line(
         "[agent]\nlisten = 'localhost:http'",
-        &["p:2:10: `http` is not a port (a port is a number from 0 (any free one) to 65535)"],
+        "p:2:10: `http` is not a port (a port is a number from 0 (any free one) to 65535)",
     );
 }
 
@@ -454,39 +431,33 @@ fn account(line: &str) -> String {
 
 #[test]
 fn limits() {
-    assert_lines(
+    assert_line(
         &account("limit = '101%'"),
-        &[
-            "p:3:9: a percentage of the heap must be above 0 and at most 100 (write a share of the maximum heap such as \"25%\")",
-        ],
+        "p:3:9: a percentage of the heap must be above 0 and at most 100 (write a share of the maximum heap such as \"25%\")",
     );
-    assert_lines(
+    assert_line(
         &account("limit = '%'"),
-        &["p:3:9: `%` is not a percentage (write a share of the maximum heap such as \"25%\")"],
+        "p:3:9: `%` is not a percentage (write a share of the maximum heap such as \"25%\")",
     );
-    assert_lines(
+    assert_line(
         &account("limit = '0'"),
-        &["p:3:9: `limit` is zero (write \"none\" for no limit)"],
+        "p:3:9: `limit` is zero (write \"none\" for no limit)",
     );
-    assert_lines(
+    assert_line(
         &account("limit = 'None'"),
-        &["p:3:9: `None` is not a size (did you mean \"none\"?)"],
+        "p:3:9: `None` is not a size (did you mean \"none\"?)",
     );
-    assert_lines(
+    assert_line(
         &account("limit = 1.5"),
-        &["p:3:9: `limit` must be a string, not a decimal number (write limit = \"256MiB\")"],
+        "p:3:9: `limit` must be a string, not a decimal number (write limit = \"256MiB\")",
     );
-    assert_lines(
+    assert_line(
         &account("soft-limit = '2MiB'\nlimit = '1MiB'"),
-        &[
-            "p:4:9: the limit of 1MiB is below the soft limit of 2MiB (the soft limit warns before the limit refuses: exchange the two)",
-        ],
+        "p:4:9: the limit of 1MiB is below the soft limit of 2MiB (the soft limit warns before the limit refuses: exchange the two)",
     );
-    assert_lines(
+    assert_line(
         &account("limit = '10%'\nsoft-limit = '10.5%'"),
-        &[
-            "p:3:9: the limit of 10% is below the soft limit of 10.5% (the soft limit warns before the limit refuses: exchange the two)",
-        ],
+        "p:3:9: the limit of 10% is below the soft limit of 10.5% (the soft limit warns before the limit refuses: exchange the two)",
     );
     // Equal, or not comparable before the heap is known.
     for lines in [
@@ -523,9 +494,9 @@ fn names() {
             "the name begins or ends with a space (remove the space)",
         ),
     ] {
-        assert_lines(
+        assert_line(
             &account(&format!("name = {name}")),
-            &[&format!("p:3:8: {complaint}")],
+            &format!("p:3:8: {complaint}"),
         );
     }
     let long = format!("name = '{}'", "ä".repeat(100));
@@ -537,20 +508,18 @@ fn names() {
         Some(200)
     );
     let longer = format!("name = '{}'", "ä".repeat(101));
-    assert_lines(
+    assert_line(
         &account(&longer),
-        &["p:3:8: the name is longer than 200 bytes (shorten it: it is a label of every metric)"],
+        "p:3:8: the name is longer than 200 bytes (shorten it: it is a label of every metric)",
     );
 }
 
 #[test]
 fn an_account_matches_exactly_one_kind_of_thing() {
     let none = "[[account]]\nname = 'a'";
-    assert_lines(
+    assert_line(
         none,
-        &[
-            "p:1:1: the account does not say what belongs to it (add one of service = \"/path\", packages = [\"a.b.*\"] or scope = \"name\")",
-        ],
+        "p:1:1: the account does not say what belongs to it (add one of service = \"/path\", packages = [\"a.b.*\"] or scope = \"name\")",
     );
     assert_eq!(underlined(none), ["[[account]]"]);
     assert_lines(
@@ -560,39 +529,33 @@ fn an_account_matches_exactly_one_kind_of_thing() {
             "p:5:1: `packages` and `service` exclude each other (write an [[account]] for each)",
         ],
     );
-    assert_lines(
+    assert_line(
         "[[account]]\npackages = ['a.b']",
-        &[
-            "p:1:1: an account with `packages` needs a name (add name = \"…\": it appears in the metrics)",
-        ],
+        "p:1:1: an account with `packages` needs a name (add name = \"…\": it appears in the metrics)",
     );
-    assert_lines(
+    assert_line(
         "[[account]]\nservice = ''",
-        &["p:2:11: the glob is empty (\"*\" matches every name)"],
+        "p:2:11: the glob is empty (\"*\" matches every name)",
     );
-    assert_lines(
+    assert_line(
         "[[account]]\nname = 'a'\npackages = 'a.b'",
-        &[
-            "p:3:12: `packages` must be an array of strings, not a string (write packages = [\"com.acme.orders.*\"])",
-        ],
+        "p:3:12: `packages` must be an array of strings, not a string (write packages = [\"com.acme.orders.*\"])",
     );
-    assert_lines(
+    assert_line(
         "[[account]]\nname = 'a'\npackages = []",
-        &["p:3:12: `packages` is empty (write packages = [\"com.acme.orders.*\"])"],
+        "p:3:12: `packages` is empty (write packages = [\"com.acme.orders.*\"])",
     );
 }
 
 #[test]
 fn charge_is_for_packages() {
-    assert_lines(
+    assert_line(
         &account("charge = 'caller'"),
-        &[
-            "p:3:1: `charge` applies only to an account with `packages` (remove it: a service or scope pays for itself)",
-        ],
+        "p:3:1: `charge` applies only to an account with `packages` (remove it: a service or scope pays for itself)",
     );
-    assert_lines(
+    assert_line(
         "[[account]]\nname = 'x'\npackages = ['x']\ncharge = 'callers'",
-        &["p:4:10: `callers` is no value of `charge` (did you mean \"caller\"?)"],
+        "p:4:10: `callers` is no value of `charge` (did you mean \"caller\"?)",
     );
 }
 
@@ -645,13 +608,13 @@ fn doors_of_methods_are_read_and_checked() {
             "p:3:49: `door` must hold strings, not a whole number (write door = [\"com.acme.Shop#order\"])",
         ],
     );
-    assert_lines(
+    assert_line(
         &account("door = []"),
-        &["p:3:8: `door` is empty (write door = [\"com.acme.Shop#order\"])"],
+        "p:3:8: `door` is empty (write door = [\"com.acme.Shop#order\"])",
     );
-    assert_lines(
+    assert_line(
         &account("door = 5"),
-        &["p:3:8: `door` must be a string, not a whole number (write door = \"auto\")"],
+        "p:3:8: `door` must be a string, not a whole number (write door = \"auto\")",
     );
     let methods = |count: usize| {
         let names: Vec<String> = (0..count).map(|n| format!("'a.C#m{n}'")).collect();
@@ -670,14 +633,14 @@ fn what_leaves_a_door_needs_a_door_of_methods() {
                    (name them: door = [\"com.acme.Shop#order\"]; `throw` is for refusals elsewhere)";
     for door in ["", "door = 'auto'\n"] {
         let line = if door.is_empty() { 3 } else { 4 };
-        assert_lines(
+        assert_line(
             &account(&format!("{door}refuse-with = 'exception'")),
-            &[&format!("p:{line}:1: {message}")],
+            &format!("p:{line}:1: {message}"),
         );
     }
-    assert_lines(
+    assert_line(
         &account("door = ['a.C#m']\nrefuse-with = 'exeption'"),
-        &["p:4:15: `exeption` is no value of `refuse-with` (did you mean \"exception\"?)"],
+        "p:4:15: `exeption` is no value of `refuse-with` (did you mean \"exception\"?)",
     );
 }
 
@@ -689,22 +652,18 @@ fn a_status_is_503_or_429_and_for_services() {
     }
     let hint = "(write status = 503 or status = 429, without quotes)";
     for number in ["500", "0", "-1", "99999999999"] {
-        assert_lines(
+        assert_line(
             &account(&format!("status = {number}")),
-            &[&format!("p:3:10: `status` must be 503 or 429 {hint}")],
+            &format!("p:3:10: `status` must be 503 or 429 {hint}"),
         );
     }
-    assert_lines(
+    assert_line(
         &account("status = '429'"),
-        &[&format!(
-            "p:3:10: `status` must be a whole number, not a string {hint}"
-        )],
+        &format!("p:3:10: `status` must be a whole number, not a string {hint}"),
     );
-    assert_lines(
+    assert_line(
         "[[account]]\nscope = 't'\nstatus = 429",
-        &[
-            "p:3:1: `status` applies only to an account with `service` (remove it: only requests for a service can be turned away)",
-        ],
+        "p:3:1: `status` applies only to an account with `service` (remove it: only requests for a service can be turned away)",
     );
 }
 
@@ -721,28 +680,26 @@ fn a_priority_is_a_number_above_zero() {
     }
     let hint = "(write a number above 0, at most 1000: an account of 2.0 counts twice as much as one of 1.0)";
     for text in ["0", "-1.5", "1000.5", "nan", "inf", "99999999999999999999"] {
-        assert_lines(
+        assert_line(
             &limited(text),
-            &[&format!("p:4:12: `priority` is out of range {hint}")],
+            &format!("p:4:12: `priority` is out of range {hint}"),
         );
     }
-    assert_lines(
+    assert_line(
         &limited("'high'"),
-        &[&format!(
-            "p:4:12: `priority` must be a number, not a string {hint}"
-        )],
+        &format!("p:4:12: `priority` must be a number, not a string {hint}"),
     );
 }
 
 #[test]
 fn words_of_calm_enforcement() {
-    assert_lines(
+    assert_line(
         "[enforcement]\nwhen = 'heap_is_short'",
-        &["p:2:8: `heap_is_short` is no value of `when` (did you mean \"heap-is-short\"?)"],
+        "p:2:8: `heap_is_short` is no value of `when` (did you mean \"heap-is-short\"?)",
     );
-    assert_lines(
+    assert_line(
         &account("tasks = 'interupt'"),
-        &["p:3:9: `interupt` is no value of `tasks` (did you mean \"interrupt\"?)"],
+        "p:3:9: `interupt` is no value of `tasks` (did you mean \"interrupt\"?)",
     );
     let named = policy("[enforcement]\nwhen = 'always'").enforcement;
     assert_eq!(named.when, When::Always);
@@ -772,11 +729,9 @@ fn what_a_door_lets_in_is_checked() {
             "7"
         ]
     );
-    assert_lines(
+    assert_line(
         &account("admit = 'DELETE *'"),
-        &[
-            "p:3:9: `admit` must be an array of strings, not a string (write admit = [\"DELETE *\"])",
-        ],
+        "p:3:9: `admit` must be an array of strings, not a string (write admit = [\"DELETE *\"])",
     );
     let long = format!(
         "admit = ['{} *', '* /{}']",
@@ -793,11 +748,9 @@ fn what_a_door_lets_in_is_checked() {
         "{found:?}"
     );
     let hostile = account("admit = [\"GET /\\n\", \"GET /a\\u202e\"]");
-    assert_lines(
+    assert_line(
         &hostile,
-        &[
-            "p:3:21: `GET /a\\u{202e}`: the glob contains control or invisible characters (remove them)",
-        ],
+        "p:3:21: `GET /a\\u{202e}`: the glob contains control or invisible characters (remove them)",
     );
 }
 
@@ -805,11 +758,9 @@ fn what_a_door_lets_in_is_checked() {
 fn a_package_has_one_owner() {
     let text = "[[account]]\nname = 'a'\npackages = ['x.*']\n\
                 [[account]]\nname = 'b'\npackages = ['x.*', 'x']";
-    assert_lines(
+    assert_line(
         text,
-        &[
-            "p:6:13: `x.*` already belongs to another account (leave it to one of them, or name a package below)",
-        ],
+        "p:6:13: `x.*` already belongs to another account (leave it to one of them, or name a package below)",
     );
     let related = parse(text).diagnostics[0].related.clone().unwrap();
     assert_eq!(&text[related.span], "'x.*'");
@@ -895,7 +846,7 @@ fn warnings_do_not_reject() {
             "p:3:20: warning: `a.Tx` looks like a class (patterns name packages: this matches no class)",
         ),
     ] {
-        assert_lines(text, &[expected]);
+        assert_line(text, expected);
         assert_eq!(parse(text).diagnostics[0].severity, Severity::Warning);
         assert!(parse(text).policy.is_some());
     }
@@ -916,9 +867,9 @@ fn units_of_work_are_read_and_checked() {
             "p:3:18: `a.C.D`: a class inside a class is written with a `$` (write \"a.C$D\")",
         ],
     );
-    assert_lines(
+    assert_line(
         "[[account]]\nservice = '*'\nwork = []",
-        &["p:3:8: `work` is empty (write work = [\"com.acme.Loop#step\"])"],
+        "p:3:8: `work` is empty (write work = [\"com.acme.Loop#step\"])",
     );
 }
 
@@ -941,9 +892,9 @@ fn where_threads_may_be_interrupted_is_read_and_checked() {
             "p:4:20: `a.*` stands in `interrupt-through` too (decide for one: it may be interrupted, or never)",
         ],
     );
-    assert_lines(
+    assert_line(
         "[[account]]\nservice = '*'\nnever-interrupt = []",
-        &["p:3:19: `never-interrupt` is empty (write never-interrupt = [\"com.acme.tx.*\"])"],
+        "p:3:19: `never-interrupt` is empty (write never-interrupt = [\"com.acme.tx.*\"])",
     );
 }
 
@@ -990,11 +941,9 @@ fn contexts_are_packages_of_no_jdk() {
             .exact
             .bytecodes
     );
-    assert_lines(
+    assert_line(
         "[exact]\nbytecodes = true",
-        &[
-            "p:2:1: warning: `bytecodes` counts nothing without `contexts` (name packages: contexts = [\"com.acme.*\"])",
-        ],
+        "p:2:1: warning: `bytecodes` counts nothing without `contexts` (name packages: contexts = [\"com.acme.*\"])",
     );
     let many: Vec<String> = (0..=MAX_CONTEXTS).map(|n| format!("'a.p{n}'")).collect();
     let text = format!("[exact]\ncontexts = [{}]", many.join(","));
@@ -1015,11 +964,9 @@ fn sites_are_globs_over_accounts() {
             "p:4:1: unknown key `class` in [leaks] (it belongs below [[leak]])",
         ],
     );
-    assert_lines(
+    assert_line(
         "[[leaks]]\nsites = ['shop']",
-        &[
-            "p:1:1: `leaks` must be one table, not an array (write [leaks] in single brackets, once)",
-        ],
+        "p:1:1: `leaks` must be one table, not an array (write [leaks] in single brackets, once)",
     );
     let many: Vec<String> = (0..=MAX_SITES).map(|n| format!("'a{n}'")).collect();
     let parsed = parse(&format!("[leaks]\nsites = [{}]", many.join(",")));
@@ -1049,11 +996,9 @@ fn an_acknowledged_leak_names_account_and_class() {
             "p:4:1: unknown key `service` in [[leak]] (it belongs below [[account]])",
         ],
     );
-    assert_lines(
+    assert_line(
         "[leak]\naccount = 'shop'\nclass = 'a.B'",
-        &[
-            "p:1:1: `leak` must be an array of tables, not a table (write [[leak]] in double brackets before each)",
-        ],
+        "p:1:1: `leak` must be an array of tables, not a table (write [[leak]] in double brackets before each)",
     );
 }
 
@@ -1074,13 +1019,13 @@ fn an_acknowledged_leak_that_hides_too_much_or_nothing_is_a_warning() {
         ),
     ] {
         let text = format!("[[leak]]\naccount = 'shop'\nclass = '{class}'");
-        assert_lines(&text, &[&format!("p:3:9: warning: {warning}")]);
+        assert_line(&text, &format!("p:3:9: warning: {warning}"));
         assert_eq!(underlined(&text), [format!("'{class}'")]);
     }
     let twice = "[[leak]]\naccount = 'a'\nclass = 'b'\n".repeat(2);
-    assert_lines(
+    assert_line(
         &twice,
-        &["p:4:1: warning: b of account a is acknowledged twice (remove one)"],
+        "p:4:1: warning: b of account a is acknowledged twice (remove one)",
     );
     assert_eq!(
         parse(&twice).policy.map(|policy| policy.leaks.len()),
@@ -1110,7 +1055,7 @@ fn floods_are_bounded() {
 
     let text = format!("#{}", "x".repeat(policy_config::MAX_FILE_BYTES));
     let expected = "p:1:1: the file is larger than 1MiB (use globs and package patterns that cover several at once)";
-    assert_lines(&text, &[expected]);
+    assert_line(&text, expected);
     let (source, parsed) = parse_bytes(text.as_bytes());
     assert_eq!(parsed.diagnostics[0].render("p", &source), expected);
     policy(&text[..policy_config::MAX_FILE_BYTES]);

@@ -198,11 +198,7 @@ mod tests {
     }
 
     fn core_and_sample() -> (Core, Attributed) {
-        let core = Core::new(Setup {
-            max_tracked: 1 << 16,
-            samples_are_taken: true,
-            test_refuse: None,
-        });
+        let core = Core::new(Setup::of_test(1 << 16));
         let interval = core
             .ledger
             .intervals()

@@ -88,6 +88,18 @@ pub struct Setup {
     pub test_refuse: Option<TestRefuse>,
 }
 
+#[cfg(test)]
+impl Setup {
+    /// Of a core that tracks so many objects.
+    pub(crate) fn of_test(max_tracked: u32) -> Setup {
+        Setup {
+            max_tracked,
+            samples_are_taken: true,
+            test_refuse: None,
+        }
+    }
+}
+
 impl Core {
     /// A core without charges or accounts.
     #[must_use]
@@ -314,11 +326,7 @@ mod tests {
 
     #[test]
     fn an_account_refuses_while_it_or_the_service_around_it_is_over() {
-        let core = Core::new(Setup {
-            max_tracked: 64,
-            samples_are_taken: true,
-            test_refuse: None,
-        });
+        let core = Core::new(Setup::of_test(64));
         let purse = || core.ledger.open_purse().expect("there is room");
         let (service, tenant, other) = (purse(), purse(), purse());
         for purse in [service, tenant, other] {

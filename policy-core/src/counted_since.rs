@@ -193,19 +193,10 @@ impl CountedSince {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Capacity, Exact, Sample, SiteId, UNKNOWN_CLASS};
+    use crate::ledger::{Capacity, Exact};
 
     fn allocate(ledger: &Ledger, purse: PurseId, size_bytes: u64) {
-        let sample = Sample {
-            payer: purse,
-            agent_account: purse,
-            principal: purse,
-            class: UNKNOWN_CLASS,
-            size_bytes,
-            interval: ledger.intervals().current(),
-            site: SiteId::NONE,
-        };
-        let tag = ledger.charge(&sample).expect("there is room");
+        let tag = ledger.charge_to(purse, size_bytes);
         let exact = Exact {
             bytes: size_bytes,
             objects: 1,

@@ -5,7 +5,7 @@ use crate::scrape::{self, Accounts, Metrics};
 use crate::{artifacts, command, java, jvm_output};
 use std::ffi::OsString;
 use std::fs::OpenOptions;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use heapwarden_harness::process::{Guard, without_surroundings};
+use heapwarden_harness::process::{Guard, each_line, without_surroundings};
 use heapwarden_harness::run_file;
 use tempfile::TempDir;
 
@@ -522,24 +522,22 @@ fn assert_unharmed(folder: &Path, log: &str) {
     assert!(complaints.is_empty(), "complaints: {complaints:#?}\n{log}");
 }
 
+/// Collects lines in the log; those that begin with `@ ` are answers, where somebody asks.
 fn collect(
     from: impl Read + Send + 'static,
     log: Arc<Mutex<String>>,
     answers: Option<Sender<String>>,
 ) -> JoinHandle<()> {
-    std::thread::spawn(move || {
-        for line in BufReader::new(from).split(b'\n').map_while(Result::ok) {
-            let line = String::from_utf8_lossy(&line).into_owned();
-            match (&answers, line.strip_prefix("@ ")) {
-                (Some(answers), Some(answer)) => {
-                    // The test may have stopped listening; the log still wants the rest.
-                    let _ = answers.send(answer.to_owned());
-                }
-                _ => {
-                    let mut log = log.lock().expect("never held over a panic");
-                    log.push_str(&line);
-                    log.push('\n');
-                }
+    each_line(from, move |line| {
+        match (&answers, line.strip_prefix("@ ")) {
+            (Some(answers), Some(answer)) => {
+                // The test may have stopped listening; the log still wants the rest.
+                let _ = answers.send(answer.to_owned());
+            }
+            _ => {
+                let mut log = log.lock().expect("never held over a panic");
+                log.push_str(&line);
+                log.push('\n');
             }
         }
     })

@@ -1,6 +1,7 @@
 //! Helpers for tests of `heapwarden paths` and `holders`: the commands, the child processes that walk a heap, and a
 //! check that these leave nothing behind.
 
+use heapwarden_harness::proc_files;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -63,8 +64,7 @@ pub fn walkers(jvm: u32) -> Vec<u32> {
     let mut parents = vec![jvm];
     while let Some(parent) = parents.pop() {
         for child in children(parent) {
-            let name = std::fs::read_to_string(format!("/proc/{child}/comm"));
-            if name.is_ok_and(|name| name.trim() == "heap-walk") {
+            if proc_files::read(child, "comm").is_ok_and(|name| name.trim() == "heap-walk") {
                 found.push(child);
                 parents.push(child);
             }
@@ -82,8 +82,7 @@ pub fn zombies(of: u32) -> Vec<String> {
     all.flatten()
         .filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok())
         .filter(|stat| {
-            let after = stat.rsplit_once(") ").map_or("", |(_, after)| after);
-            let mut words = after.split(' ');
+            let mut words = proc_files::behind_name(stat);
             words.next() == Some("Z") && words.next() == Some(&of.to_string())
         })
         .collect()

@@ -1,6 +1,6 @@
 //! The agent starts in a JVM, or says in one line why it cannot; the application runs in any case.
 
-use heapwarden_harness::http;
+use heapwarden_harness::{http, proc_files};
 use heapwarden_tests::command::{self, Finished};
 use heapwarden_tests::jdk::{
     Collector, JAR, JAVAC, Jdk, Vm, every_jdk, every_jdk_for, every_jdk_with, on_each,
@@ -258,10 +258,8 @@ fn disabled_means_inert() {
         let jvm = victim(vm, "victim.Holder").option("enabled=false").start();
         std::thread::sleep(Duration::from_millis(500));
         assert!(!jvm.run_file().exists(), "no listener");
-        let threads = std::fs::read_dir(format!("/proc/{}/task", jvm.id()))
-            .expect("the JVM runs")
-            .flatten()
-            .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
+        let threads = proc_files::threads(jvm.id(), "comm").into_iter();
+        let threads = threads
             .filter(|name| name.to_lowercase().contains(PREFIX))
             .count();
         assert_eq!(threads, 0, "no threads of the agent");

@@ -1,5 +1,6 @@
 //! `heapwarden attach` on real JVMs: what it prints, and what it does to the JVM.
 
+use heapwarden_harness::proc_files;
 use heapwarden_harness::process::Guard;
 use heapwarden_tests::command::{self, Finished};
 use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, on_each};
@@ -170,7 +171,7 @@ fn a_process_that_is_not_there_is_said() {
 #[track_caller]
 fn assert_untouched(mut jvm: Jvm) {
     jvm.ask("hold - bytes:1000*10");
-    let maps = std::fs::read_to_string(format!("/proc/{}/maps", jvm.id())).expect("it runs");
+    let maps = proc_files::read(jvm.id(), "maps").expect("it runs");
     assert!(!maps.contains("libheapwarden"), "not loaded");
     let log = jvm.log();
     assert!(

@@ -4,6 +4,7 @@
 //! By default the release build is packed, which needs this machine's C library. With `--long` the
 //! build for old systems is made, and runs on the oldest Debian that can be had.
 
+use heapwarden_harness::proc_files;
 use heapwarden_harness::python::Environment;
 use heapwarden_tests::command::{self, Finished, PATIENCE};
 use heapwarden_tests::jdk::{self, Collector};
@@ -218,7 +219,7 @@ fn the_archive_has_all_that_is_promised_and_its_command_finds_its_library() {
         .args(["attach", "--yes", "--config"])
         .arg(root.join("heapwarden.toml"))
         .arg(victim.id().to_string()));
-    let maps = fs::read_to_string(format!("/proc/{}/maps", victim.id())).expect("it runs");
+    let maps = proc_files::read(victim.id(), "maps").expect("it runs");
     let library = root.join("lib/libheapwarden.so").display().to_string();
     assert!(maps.contains(&library), "{attached:?}");
 }
@@ -447,7 +448,7 @@ fn a_build_on_a_clean_local_repository_brings_the_library_and_a_tomcat_runs_with
         server.accounts().find("/shop").is_some().then_some(())
     });
     assert!(is_listed.is_some(), "{}", server.accounts().brief());
-    let maps = fs::read_to_string(format!("/proc/{}/maps", server.id())).expect("it runs");
+    let maps = proc_files::read(server.id(), "maps").expect("it runs");
     assert!(maps.contains(&library.display().to_string()), "{maps}");
     server.finish();
 }

@@ -1,5 +1,6 @@
 //! `heapwarden doctor` on real JVMs in each state that it explains.
 
+use heapwarden_harness::stub_server;
 use heapwarden_tests::command::{self, Finished};
 use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, on_each};
 use heapwarden_tests::jvm::{Builder, Jvm, victim};
@@ -198,21 +199,13 @@ fn who_holds_the_port_that_a_jvm_was_given_is_told() {
 /// A port of another server, named by its address.
 #[test]
 fn who_answers_instead_of_an_agent_is_told() {
-    let other = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-    let address = other.local_addr().expect("bound").to_string();
-    let answering = std::thread::spawn(move || {
-        use std::io::{Read as _, Write as _};
-        for mut stream in other.incoming().flatten() {
-            let _ = stream.read(&mut [0; 4096]);
-            let answer = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
-            let _ = stream.write_all(answer.as_bytes());
-        }
-    });
+    let other =
+        stub_server::serve(|_, _, stream| stub_server::respond(stream, "404 Not Found", ""));
+    let address = other.to_string();
     let (code, all) = findings(&address);
     assert_eq!(code, Some(1));
     let holds = format!("the port is held by process {}: ", std::process::id());
     assert!(text(&all[0], "evidence").contains(&holds), "{all:#?}");
-    assert!(!answering.is_finished());
 }
 
 #[test]

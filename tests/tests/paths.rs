@@ -1,6 +1,7 @@
 //! Who keeps it alive: chains and holders by a walk in a forked child, on real JVMs; and what the walk does to the
 //! JVM and leaves behind.
 
+use heapwarden_harness::proc_files;
 use heapwarden_harness::process::Guard;
 use heapwarden_tests::artifacts;
 use heapwarden_tests::command::{self, Finished, PATIENCE, poll};
@@ -274,7 +275,7 @@ fn children_have_nothing_of_the_jvm_open_and_end_with_it() {
         let both = both.expect("two children");
         // That the walker may open nothing is the last of what it gives up; on a busy machine it is met before.
         let is_ready = poll(PATIENCE, || {
-            let limits = std::fs::read_to_string(format!("/proc/{}/limits", both[1])).ok()?;
+            let limits = proc_files::read(both[1], "limits").ok()?;
             let mut open = limits
                 .lines()
                 .filter_map(|line| line.strip_prefix("Max open files"));
@@ -298,17 +299,12 @@ fn children_have_nothing_of_the_jvm_open_and_end_with_it() {
                     "{child} has {leads_to} open"
                 );
             }
-            let niceness =
-                std::fs::read_to_string(format!("/proc/{child}/stat")).expect("it lives");
-            let after = niceness.rsplit_once(") ").expect("a name").1;
-            assert_eq!(after.split(' ').nth(16), Some("19"), "{niceness}");
-            let score = std::fs::read_to_string(format!("/proc/{child}/oom_score_adj"));
-            assert_eq!(score.expect("it lives").trim(), "1000");
+            let read = |file: &str| proc_files::read(child, file).expect("it lives");
+            let niceness = read("stat");
+            let mut after = proc_files::behind_name(&niceness);
+            assert_eq!(after.nth(16), Some("19"), "{niceness}");
+            assert_eq!(read("oom_score_adj").trim(), "1000");
             // No signal reaches a handler of the VM's, no file can be written, no other program sees what it does.
-            let read = |file: &str| {
-                let text = std::fs::read_to_string(format!("/proc/{child}/{file}"));
-                text.expect("it lives")
-            };
             let word = |text: &str, line: &str| {
                 let found = text.lines().find(|text| text.starts_with(line));
                 let rest = found.and_then(|text| text.strip_prefix(line)).expect(line);
@@ -340,11 +336,8 @@ fn children_have_nothing_of_the_jvm_open_and_end_with_it() {
         // With the lowest priority they take their time to end on a busy machine.
         let are_gone = poll(LIMIT, || {
             let mut all = both.iter();
-            let lives = |child: &&u32| {
-                std::fs::read_to_string(format!("/proc/{child}/stat"))
-                    .is_ok_and(|stat| !stat.contains(") Z "))
-            };
-            all.all(|child| !lives(&child)).then_some(())
+            let lives = |child: u32| proc_files::state(child).is_some_and(|state| state != 'Z');
+            all.all(|child| !lives(*child)).then_some(())
         });
         assert!(are_gone.is_some(), "children outlive the JVM");
         drop(asked);

@@ -1,6 +1,7 @@
 //! Walks of the heap where something is missing or goes wrong: memory, processes, `fork` itself, time; and a child
 //! that fails at each of its stages. Each costs one line, and the JVM goes on.
 
+use heapwarden_harness::proc_files::{self, state};
 use heapwarden_tests::cgroup::Cgroup;
 use heapwarden_tests::command::{self, Finished, PATIENCE, poll};
 use heapwarden_tests::jdk::{
@@ -142,12 +143,10 @@ fn a_jvm_that_is_process_one_adopts_no_zombie() {
         jvm.ask("hold");
         jvm.ask("grow 200");
         let id = children(jvm.id())[0];
-        let namespace = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
-        let own_id = namespace.lines().find(|line| line.starts_with("NSpid:"));
-        assert!(
-            own_id.is_some_and(|line| line.split_whitespace().last() == Some("1")),
-            "{namespace}"
-        );
+        let namespace = proc_files::read(id, "status").expect("it runs");
+        let own_id =
+            proc_files::field(&namespace, "NSpid").and_then(|ids| ids.split_whitespace().last());
+        assert_eq!(own_id, Some("1"), "{namespace}");
         // A watcher that is killed leaves its walker to process 1. The last walk is made.
         for fault in 0..=10 {
             let finished = walk(id, &[]);
@@ -233,12 +232,6 @@ fn while_walking(jvm: &Jvm, act: impl FnOnce(&[u32])) -> Finished {
     });
     act(&both.expect("two children"));
     asking.join().expect("no panic")
-}
-
-/// The state of a process: `T` for one that was stopped.
-fn state(of: u32) -> Option<char> {
-    let stat = std::fs::read_to_string(format!("/proc/{of}/stat")).ok()?;
-    stat.rsplit_once(") ")?.1.chars().next()
 }
 
 /// Half a processor: the children may take an eighth. Where they take what they can get, nearly each period ends with

@@ -1,6 +1,7 @@
 //! Services are deployed and undeployed: no class loader is kept alive, each name has one account, and the
 //! agent's memory does not grow.
 
+use heapwarden_harness::proc_files;
 use heapwarden_tests::command::{PATIENCE, poll};
 use heapwarden_tests::jdk::{Collector, Vm, on_each, one_jdk_with, some_vms};
 use heapwarden_tests::jvm::{Builder, Jvm, victim};
@@ -110,17 +111,8 @@ fn bytes_that_an_undeployed_service_has_left_show_and_no_loader_is_called_leaked
 
 /// Resident bytes of a process, by `/proc`.
 fn resident_bytes(id: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("the JVM runs");
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
-        .expect("Linux states VmRSS");
-    let kib: u64 = line
-        .trim()
-        .trim_end_matches(" kB")
-        .parse()
-        .expect("a whole number of kB");
-    kib * 1024
+    let status = proc_files::read(id, "status").expect("the JVM runs");
+    proc_files::bytes(&status, "VmRSS").expect("Linux states VmRSS")
 }
 
 /// Lets the allocator give back what it holds without use, which is 8 MiB more or less from one reading to the

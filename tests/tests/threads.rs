@@ -1,6 +1,7 @@
 //! A thousand platform threads and ten thousand virtual ones, in several accounts at once; and the
 //! agent's own threads, which no signal of the process reaches.
 
+use heapwarden_harness::proc_files;
 use heapwarden_tests::command::{PATIENCE, poll};
 use heapwarden_tests::jdk::{Collector, every_jdk_with};
 use heapwarden_tests::jdk::{on_each, some_vms};
@@ -92,21 +93,15 @@ fn is_agents(name: &str) -> bool {
 
 /// Names and blocked signals of the agent's threads in a process.
 fn agents_threads(process: u32) -> Vec<(String, u64)> {
-    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("the process lives");
     let mut found = Vec::new();
-    for task in tasks.flatten() {
-        // A thread that has ended meanwhile is none of ours: those end with the JVM.
-        let Ok(status) = std::fs::read_to_string(task.path().join("status")) else {
-            continue;
-        };
+    for status in proc_files::threads(process, "status") {
         let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name));
-            line.unwrap_or_else(|| panic!("no {name} in {status}"))
-                .trim()
+            let field = proc_files::field(&status, name);
+            field.unwrap_or_else(|| panic!("no {name} in {status}"))
         };
-        let name = field("Name:");
+        let name = field("Name");
         if is_agents(name) {
-            let mask = u64::from_str_radix(field("SigBlk:"), 16).expect("a mask in hexadecimal");
+            let mask = u64::from_str_radix(field("SigBlk"), 16).expect("a mask in hexadecimal");
             found.push((name.to_owned(), mask));
         }
     }

@@ -1,7 +1,6 @@
 //! Runs JMH and reads what it measured.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -65,10 +64,7 @@ impl Rig {
     ) -> Result<Vec<Score>> {
         let jar = build::root().join("bench/java/api/jmh/target/benchmarks.jar");
         let answer = self.folder.join("jmh.json");
-        let mut java = Command::new(jdk.program("java"));
-        for variable in ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"] {
-            java.env_remove(variable);
-        }
+        let mut java = jdk.java();
         java.arg("-jar")
             .arg(jar)
             .args(["-f", "1", "-wi", WARM_UPS, "-i", ITERATIONS])

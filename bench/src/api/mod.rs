@@ -19,6 +19,7 @@ use crate::build;
 use crate::jdk;
 use crate::machine::Machine;
 use crate::progress::Progress;
+use crate::saved;
 use jmh::Rig;
 use results::Results;
 use setting::Setting;
@@ -83,11 +84,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
     }
     progress.done();
-    println!("{}", report::text(&results));
-    if options.save {
-        for path in report::save(&results)? {
-            println!("saved {}", path.display());
-        }
-    }
-    Ok(())
+    saved::publish(&report::text(&results), options.save, || {
+        report::save(&results)
+    })
 }

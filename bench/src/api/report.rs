@@ -32,35 +32,28 @@ pub(crate) fn text(results: &Results) -> String {
             .to_owned(),
         verdicts::text(&results.verdicts()),
     ];
-    parts.map(|part| part.trim_end().to_owned()).join("\n\n") + "\n"
+    saved::joined(&parts)
 }
 
 fn scopes(results: &Results) -> Table {
-    let columns = [
-        "JDK",
-        "agent",
-        "operation",
-        "ns",
-        "ratio",
-        "ratio range",
-        "bare ratio",
-        "bytes",
-    ];
-    let mut table = Table::new("Scopes", &columns);
-    for row in &results.scopes {
+    let ratios = |row: &Row| {
         let (low, high) = range(&row.ratios);
-        table.row(vec![
-            row.jdk.clone(),
-            agent(row).to_owned(),
-            row.benchmark.clone(),
-            format!("{:.1}", median(&row.ns)),
-            format!("{:.2}", row.ratio()),
-            format!("{low:.2}-{high:.2}"),
-            format!("{:.2}", row.bare_ratio()),
-            format!("{:.1}", row.most_allocated_bytes()),
-        ]);
-    }
-    table
+        format!("{low:.2}-{high:.2}")
+    };
+    Table::of(
+        "Scopes",
+        &results.scopes,
+        &[
+            ("JDK", &|row| row.jdk.clone()),
+            ("agent", &|row| agent(row).to_owned()),
+            ("operation", &|row| row.benchmark.clone()),
+            ("ns", &|row| format!("{:.1}", median(&row.ns))),
+            ("ratio", &|row| format!("{:.2}", row.ratio())),
+            ("ratio range", &ratios),
+            ("bare ratio", &|row| format!("{:.2}", row.bare_ratio())),
+            ("bytes", &|row| format!("{:.1}", row.most_allocated_bytes())),
+        ],
+    )
 }
 
 fn agent(row: &Row) -> &'static str {
@@ -71,36 +64,33 @@ fn agent(row: &Row) -> &'static str {
 }
 
 fn allocations(results: &Results) -> Table {
-    let columns = [
-        "JDK",
-        "sampling",
-        "scope",
-        "ns",
-        "range",
-        "callback p50 ns",
-        "range",
-        "callback p99 ns",
-    ];
-    let mut table = Table::new("Allocations", &columns);
-    for row in &results.allocations {
-        let (low, high) = range(&row.ns);
-        let (p50_low, p50_high) = range(&row.callback_p50_ns);
-        let of_agent = |text: String| {
-            let known = !row.callback_p50_ns.is_empty();
-            if known { text } else { "-".to_owned() }
-        };
-        table.row(vec![
-            row.jdk.clone(),
-            row.setting.name().to_owned(),
-            row.benchmark.clone(),
-            format!("{:.0}", median(&row.ns)),
-            format!("{low:.0}-{high:.0}"),
-            of_agent(format!("{:.0}", median(&row.callback_p50_ns))),
-            of_agent(format!("{p50_low:.0}-{p50_high:.0}")),
-            of_agent(format!("{:.0}", median(&row.callback_p99_ns))),
-        ]);
-    }
-    table
+    let nanos = |values: &[f64]| format!("{:.0}", median(values));
+    let spread = |values: &[f64]| {
+        let (low, high) = range(values);
+        format!("{low:.0}-{high:.0}")
+    };
+    let of_agent = |row: &Row, text: String| match row.callback_p50_ns.is_empty() {
+        true => "-".to_owned(),
+        false => text,
+    };
+    Table::of(
+        "Allocations",
+        &results.allocations,
+        &[
+            ("JDK", &|row| row.jdk.clone()),
+            ("sampling", &|row| row.setting.name().to_owned()),
+            ("scope", &|row| row.benchmark.clone()),
+            ("ns", &|row| nanos(&row.ns)),
+            ("range", &|row| spread(&row.ns)),
+            ("callback p50 ns", &|row| {
+                of_agent(row, nanos(&row.callback_p50_ns))
+            }),
+            ("range", &|row| of_agent(row, spread(&row.callback_p50_ns))),
+            ("callback p99 ns", &|row| {
+                of_agent(row, nanos(&row.callback_p99_ns))
+            }),
+        ],
+    )
 }
 
 fn preamble(results: &Results) -> String {
@@ -112,14 +102,11 @@ fn preamble(results: &Results) -> String {
     };
     format!(
         "# The Java API: {}\n\n`cargo xtask bench api --save`, {} rounds of a fork each, 4 + 5 \
-         iterations of {} ms. {} cores of {}, load average before {:.1}, commit {}.{noise}\n\n",
+         iterations of {} ms. {}.{noise}\n\n",
         machine.date,
         results.rounds,
         results.iteration_millis,
-        machine.cores,
-        machine.cpu,
-        machine.load_average_before,
-        machine.commit,
+        machine.told(),
     )
 }
 

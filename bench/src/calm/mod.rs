@@ -21,6 +21,7 @@ use clap::{Args, ValueEnum};
 use crate::jdk::{self, Jdk};
 use crate::machine::Machine;
 use crate::progress::Progress;
+use crate::saved;
 use cases::{Given, Kind, Variant};
 use results::{Cell, Results, Run};
 use rig::Rig;
@@ -137,11 +138,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
     }
     progress.done();
-    println!("{}", report::text(&results));
-    if options.save {
-        for path in report::save(&results)? {
-            println!("saved {}", path.display());
-        }
-    }
-    Ok(())
+    saved::publish(&report::text(&results), options.save, || {
+        report::save(&results)
+    })
 }

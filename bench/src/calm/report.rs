@@ -31,8 +31,7 @@ pub(crate) fn text(results: &Results) -> String {
         parts.push(format!("### Failed\n\n{}", lines.collect::<String>()));
     }
     parts.push(verdicts::text(&results.verdicts()));
-    let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).collect();
-    parts.join("\n\n") + "\n"
+    saved::joined(&parts)
 }
 
 fn throughput(results: &Results) -> Table {
@@ -136,15 +135,12 @@ pub(crate) fn save(results: &Results) -> Result<[PathBuf; 2]> {
     let markdown = format!(
         "# Calm below the limit: {}\n\n`cargo xtask bench calm --save`, {} rounds, {} s of each counted. A service with \
          a limit of {LIMIT_MIB} MiB in a heap of {HEAP_MIB} MiB holds a share of it, in arrays of 16 bytes to 64 KiB, and \
-         makes garbage at full speed. JDKs {}; {} cores of {}, load average before {:.1}, commit {}.\n\n{}",
+         makes garbage at full speed. JDKs {}; {}.\n\n{}",
         machine.date,
         results.rounds,
         results.seconds,
         results.jdks.join(", "),
-        machine.cores,
-        machine.cpu,
-        machine.load_average_before,
-        machine.commit,
+        machine.told(),
         text(results)
     );
     let verdicts = results.verdicts();

@@ -1,7 +1,7 @@
 //! The built parts, and one run of the program.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use super::cases::{Given, HEAP_MIB, LIMIT_MIB, Mode, Variant, Vm, in_turn};
 use super::results::{Figures, Run};
-use crate::build;
 use crate::jdk::Jdk;
 use crate::jvm::{ALIKE, Jvm};
 use crate::scrape::Listener;
+use crate::workshop::Workshop;
 
 const CPU_SECONDS: &str = "heapwarden_agent_cpu_seconds_total";
 const LIMIT_BYTES: u64 = LIMIT_MIB << 20;
@@ -30,9 +30,7 @@ const LATE: Duration = Duration::from_secs(60);
 
 /// Everything that is built.
 pub(crate) struct Rig {
-    folder: PathBuf,
-    agent: PathBuf,
-    classes: PathBuf,
+    shop: Workshop,
     settle_seconds: u32,
     seconds: u32,
 }
@@ -67,12 +65,8 @@ impl Rig {
         settle_seconds: u32,
         seconds: u32,
     ) -> Result<Rig> {
-        let folder = build::fresh_folder("calm")?;
-        let agent = build::agent_or(agent, &folder)?;
         Ok(Rig {
-            classes: build::java(jdk, "calm", &[], &folder)?,
-            agent,
-            folder,
+            shop: Workshop::build("calm", jdk, &[], agent)?,
             settle_seconds,
             seconds,
         })
@@ -80,7 +74,7 @@ impl Rig {
 
     /// Runs one JVM that holds this share of the limit, in percent.
     pub(crate) fn run(&self, vm: &Vm, share: u32, variant: Variant) -> Result<Figures> {
-        self.write(variant)?;
+        self.shop.write_policy(&variant.policy())?;
         let mut program = self.start(vm, share, 1)?;
         let figures = program.count(self)?;
         program.jvm.finish()?;
@@ -96,11 +90,11 @@ impl Rig {
         mut tell: impl FnMut(Run),
     ) -> Result<()> {
         let variants = Variant::all(Given::Reload);
-        self.write(variants[0])?;
+        self.shop.write_policy(&variants[0].policy())?;
         let mut program = self.start(vm, share, rounds * variants.len() as u32)?;
         for round in 0..rounds {
             for variant in in_turn(&variants, round) {
-                self.write(variant)?;
+                self.shop.write_policy(&variant.policy())?;
                 await_policy(&program.listener, variant)?;
                 thread::sleep(AFTER_RELOAD);
                 tell(Run {
@@ -113,22 +107,12 @@ impl Rig {
         program.jvm.finish()
     }
 
-    fn config(&self) -> PathBuf {
-        self.folder.join("heapwarden.toml")
-    }
-
-    fn write(&self, variant: Variant) -> Result<()> {
-        let config = self.config();
-        fs::write(&config, variant.policy())
-            .with_context(|| format!("{} cannot be written", config.display()))
-    }
-
     /// Starts the program, which holds what it shall and has settled.
     fn start(&self, vm: &Vm, share: u32, counts_wanted: u32) -> Result<Program> {
-        let run_file = self.folder.join("run.json");
+        let run_file = self.shop.run_file();
         let _ = fs::remove_file(&run_file);
-        let arguments = self.arguments(vm, share, &run_file, counts_wanted);
-        let mut jvm = Jvm::start(&vm.jdk, &arguments, &self.folder.join("jvm.log"))?;
+        let arguments = self.arguments(vm, share, counts_wanted);
+        let mut jvm = self.shop.start(&vm.jdk, &arguments)?;
         let held = counts(&jvm.until("ready")?, "held ")?;
         let &[held_bytes] = held.as_slice() else {
             bail!("the program said {held:?}");
@@ -148,22 +132,16 @@ impl Rig {
         Duration::from_secs(u64::from(self.settle_seconds.max(self.seconds))) + LATE
     }
 
-    fn arguments(&self, vm: &Vm, share: u32, run_file: &Path, counts_wanted: u32) -> Vec<String> {
+    fn arguments(&self, vm: &Vm, share: u32, counts_wanted: u32) -> Vec<String> {
         let mut arguments = vec![
-            format!(
-                "-agentpath:{}=config={},listen=127.0.0.1:0,run-file={}",
-                self.agent.display(),
-                self.config().display(),
-                run_file.display()
-            ),
+            self.shop.agent_path(),
             format!("-Xms{HEAP_MIB}m"),
             format!("-Xmx{HEAP_MIB}m"),
             ALIKE.to_owned(),
         ];
         arguments.extend(vm.flags.iter().map(|flag| (*flag).to_owned()));
+        arguments.extend(self.shop.class_path());
         arguments.extend([
-            "-cp".to_owned(),
-            self.classes.display().to_string(),
             "calm.Calm".to_owned(),
             (LIMIT_BYTES * u64::from(share) / 100).to_string(),
             self.settle_seconds.to_string(),

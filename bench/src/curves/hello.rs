@@ -23,11 +23,11 @@ const AGENT_LOGS: &str = "heapwarden";
 /// # Errors
 /// Where it fails or hangs, or the agent is not in it where it is to be.
 pub(crate) fn measure(rig: &Rig, arguments: &[String], has_agent: bool) -> Result<Amount> {
-    let log = rig.file("jvm.log");
+    let log = rig.shop.file("jvm.log");
     let errors = File::create(&log).with_context(|| format!("{}", log.display()))?;
     let cpu_before = children_cpu_ns()?;
     let begun = Instant::now();
-    let mut java = jvm::command(&rig.jdk);
+    let mut java = rig.jdk.java();
     java.args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -71,11 +71,11 @@ pub(crate) fn measure(
     operations: u64,
     pair: u32,
 ) -> Result<Run> {
-    for stale in [rig.run_file(), rig.gc_log()] {
+    for stale in [rig.shop.run_file(), rig.shop.gc_log()] {
         let _ = fs::remove_file(stale);
     }
     if let Some(policy) = &setting.policy {
-        rig.write_policy(policy)?;
+        rig.shop.write_policy(policy)?;
     }
     let arguments = rig.arguments(point, setting, operations);
     let told = if point.program == Program::Hello {
@@ -103,14 +103,14 @@ pub(crate) fn measure(
 
 /// A program that says where it is and waits to be looked at.
 fn conversation(rig: &Rig, point: &Point, setting: &Setting, arguments: &[String]) -> Result<Told> {
-    let mut jvm = Jvm::start(&rig.jdk, arguments, &rig.file("jvm.log"))?;
+    let mut jvm = rig.shop.start(&rig.jdk, arguments)?;
     jvm.until_within("ready", PATIENCE)?;
     let listener = match setting.policy {
-        Some(_) => Some(jvm.listener(&rig.run_file())?),
+        Some(_) => Some(jvm.listener(&rig.shop.run_file())?),
         None => None,
     };
     if let (Some(listener), Some(policy)) = (&listener, &setting.then) {
-        rig.write_policy(policy)?;
+        rig.shop.write_policy(policy)?;
         until(listener, "the new interval", |listener| {
             Ok(listener.metric(INTERVAL)? == DEFAULT_INTERVAL_BYTES)
         })?;
@@ -155,7 +155,7 @@ fn cpu_ns(listener: &Listener) -> Result<f64> {
 }
 
 fn log(rig: &Rig) -> Result<String> {
-    fs::read_to_string(rig.gc_log()).context("the JVM has logged no collections")
+    fs::read_to_string(rig.shop.gc_log()).context("the JVM has logged no collections")
 }
 
 /// Reads the account each time that the program holds what it is to hold; nothing without the agent.

@@ -27,6 +27,7 @@ use clap::{Args, ValueEnum};
 use crate::jdk;
 use crate::machine::Machine;
 use crate::progress::Progress;
+use crate::saved;
 use figures::Figures;
 use plan::{Curve, Point};
 use rig::Rig;
@@ -94,12 +95,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         failures: Vec::new(),
     };
     let runs = measured(options, &rig, &points, runs)?;
-    println!("{}", report::text(&Figures::of(&points, &runs), &runs));
-    if options.save {
-        for path in report::save(&Figures::of(&points, &runs), &runs)? {
-            println!("saved {}", path.display());
-        }
-    }
+    saved::publish(
+        &report::text(&Figures::of(&points, &runs), &runs),
+        options.save,
+        || report::save(&Figures::of(&points, &runs), &runs),
+    )?;
     let mut failed: Vec<String> = runs
         .failures
         .iter()

@@ -99,71 +99,59 @@ fn costs(figures: &Figures) -> Option<Table> {
 }
 
 fn pauses(figures: &Figures) -> Table {
-    let columns = ["live objects", "with", "pauses", "longest (ms)", "all (ms)"];
-    let mut table = Table::new("Collection pauses of a run", &columns);
-    for pauses in &figures.pauses {
-        table.row(vec![
-            count(pauses.x),
-            pauses.setting.clone(),
-            format!("{:.1}", pauses.count),
-            ms(&pauses.longest_ms),
-            ms(&pauses.total_ms),
-        ]);
-    }
-    table
+    Table::of(
+        "Collection pauses of a run",
+        &figures.pauses,
+        &[
+            ("live objects", &|pauses| count(pauses.x)),
+            ("with", &|pauses| pauses.setting.clone()),
+            ("pauses", &|pauses| format!("{:.1}", pauses.count)),
+            ("longest (ms)", &|pauses| ms(&pauses.longest_ms)),
+            ("all (ms)", &|pauses| ms(&pauses.total_ms)),
+        ],
+    )
 }
 
 fn start_up(figures: &Figures) -> Table {
-    let columns = ["with", "wall (ms)", "wall", "CPU (ms)", "CPU", "pairs"];
-    let mut table = Table::new("A JVM that says hello, more than plain Java", &columns);
-    for cost in figures.costs_of(Curve::StartUp) {
-        table.row(vec![
-            cost.setting.clone(),
-            ms(&cost.wall_more_ms),
-            percent(&cost.wall_ratio),
-            ms(&cost.cpu_more_ms),
-            percent(&cost.cpu_ratio),
-            cost.cpu_ratio.pairs.to_string(),
-        ]);
-    }
-    table
+    Table::of(
+        "A JVM that says hello, more than plain Java",
+        figures.costs_of(Curve::StartUp),
+        &[
+            ("with", &|cost| cost.setting.clone()),
+            ("wall (ms)", &|cost| ms(&cost.wall_more_ms)),
+            ("wall", &|cost| percent(&cost.wall_ratio)),
+            ("CPU (ms)", &|cost| ms(&cost.cpu_more_ms)),
+            ("CPU", &|cost| percent(&cost.cpu_ratio)),
+            ("pairs", &|cost| cost.cpu_ratio.pairs.to_string()),
+        ],
+    )
 }
 
 fn accuracy(figures: &Figures) -> Table {
-    let columns = [
-        "interval",
-        "CPU",
-        "standard error",
-        "true error",
-        "readings",
-    ];
-    let mut table = Table::new("An account of 256 MiB", &columns);
     let part = |estimate: &Estimate| interval(estimate, |part| format!("{:.2} %", 100.0 * part));
-    for of in &figures.accuracy {
-        table.row(vec![
-            of.interval.clone(),
-            percent(&of.cpu_ratio),
-            part(&of.published),
-            part(&of.error),
-            of.readings.to_string(),
-        ]);
-    }
-    table
+    Table::of(
+        "An account of 256 MiB",
+        &figures.accuracy,
+        &[
+            ("interval", &|of| of.interval.clone()),
+            ("CPU", &|of| percent(&of.cpu_ratio)),
+            ("standard error", &|of| part(&of.published)),
+            ("true error", &|of| part(&of.error)),
+            ("readings", &|of| of.readings.to_string()),
+        ],
+    )
 }
 
 fn preamble(runs: &Runs, pictures: &[Picture]) -> String {
     let machine = &runs.machine;
     let mut text = format!(
         "# How the cost grows: {}\n\n`cargo xtask bench curves --save`, pairs of runs: {}. JDK {}, {}, \
-         {} cores of {}, load average before {:.1}, commit {}.\n\n",
+         {}.\n\n",
         machine.date,
         runs.pairs,
         runs.jdk,
         runs.flags.join(" "),
-        machine.cores,
-        machine.cpu,
-        machine.load_average_before,
-        machine.commit,
+        machine.told(),
     );
     text.push_str(
         "Of the columns, *agent's word* is what the agent says that it took of the processor, and *MB/s* what \

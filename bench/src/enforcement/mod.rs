@@ -24,6 +24,7 @@ use crate::collector::Collector;
 use crate::jdk::{self, Jdk};
 use crate::machine::Machine;
 use crate::progress::Progress;
+use crate::saved;
 use cases::{LEAKS, Vm};
 use results::{Results, VmResults};
 use rig::Rig;
@@ -131,13 +132,9 @@ fn run_programs(options: &Options) -> Result<()> {
         }
     }
     progress.done();
-    println!("{}", report::text(&results));
-    if options.save {
-        for path in report::save(&results)? {
-            println!("saved {}", path.display());
-        }
-    }
-    Ok(())
+    saved::publish(&report::text(&results), options.save, || {
+        report::save(&results)
+    })
 }
 
 /// Each JDK with each of these collectors that it has; with each at all, where none is named.

@@ -44,7 +44,7 @@ pub(crate) fn text(results: &Results) -> String {
         ),
         verdicts::text(&results.verdicts()),
     ];
-    parts.map(|part| part.trim_end().to_owned()).join("\n\n") + "\n"
+    saved::joined(&parts)
 }
 
 /// `median` and `low to high`, each value multiplied.
@@ -187,16 +187,12 @@ fn churn(results: &Results) -> Table {
 fn preamble(results: &Results) -> String {
     let machine = &results.machine;
     format!(
-        "# Refusals: {}\n\n`cargo xtask bench enforcement --save`, {} rounds. JDK {}; {} cores of \
-         {}, load average before {:.1}, commit {}. Absolute times are the machine's as much as \
+        "# Refusals: {}\n\n`cargo xtask bench enforcement --save`, {} rounds. JDK {}; {}. Absolute times are the machine's as much as \
          the agent's.\n\n",
         machine.date,
         results.rounds,
         results.jdks.join(" and "),
-        machine.cores,
-        machine.cpu,
-        machine.load_average_before,
-        machine.commit,
+        machine.told(),
     )
 }
 

@@ -233,13 +233,7 @@ mod tests {
     fn results(vm: VmResults) -> Results {
         Results {
             jdks: Vec::new(),
-            machine: Machine {
-                cpu: String::new(),
-                cores: 1,
-                load_average_before: 0.0,
-                commit: String::new(),
-                date: String::new(),
-            },
+            machine: Machine::of_a_test(),
             rounds: 1,
             vms: vec![vm],
         }

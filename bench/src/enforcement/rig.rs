@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use super::cases::{CHURN_PERCENT, HEAP, LENGTH, LIMIT_BYTES, Leak, Vm, policy};
 use super::our_pauses::our_pauses_ms;
-use crate::build;
 use crate::gc_log;
 use crate::jdk::Jdk;
 use crate::jvm::Jvm;
 use crate::scrape::Listener;
+use crate::workshop::Workshop;
 
 /// Packages of the errors that the agent throws.
 const OURS: &str = "dev.heapwarden.";
@@ -55,11 +55,7 @@ pub(crate) struct Cost {
 }
 
 /// Everything that is built.
-pub(crate) struct Rig {
-    folder: PathBuf,
-    agent: PathBuf,
-    classes: PathBuf,
-}
+pub(crate) struct Rig(Workshop);
 
 /// A program under way, which has said that it is ready.
 struct Run {
@@ -81,12 +77,7 @@ struct Evidence {
 impl Rig {
     /// Builds all, with a JDK that is as old as any.
     pub(crate) fn build(jdk: &Jdk) -> Result<Rig> {
-        let folder = build::fresh_folder("enforcement")?;
-        Ok(Rig {
-            classes: build::java(jdk, "enforcement", &[], &folder)?,
-            agent: build::agent(&folder)?,
-            folder,
-        })
+        Workshop::build("enforcement", jdk, &[], None).map(Rig)
     }
 
     /// Lets it leak until each thread has been refused; with `recovery`, then lets it drop
@@ -166,29 +157,21 @@ impl Rig {
     }
 
     fn start(&self, vm: &Vm, limited: bool, program: &[String]) -> Result<Run> {
-        let config = self.folder.join("heapwarden.toml");
-        fs::write(&config, policy(limited))
-            .with_context(|| format!("{} cannot be written", config.display()))?;
-        let run_file = self.folder.join("run.json");
-        let gc_log = self.folder.join("gc.log");
+        let Rig(shop) = self;
+        shop.write_policy(&policy(limited))?;
+        let (run_file, gc_log) = (shop.run_file(), shop.gc_log());
         for stale in [&run_file, &gc_log] {
             let _ = fs::remove_file(stale);
         }
         let mut arguments = vec![
-            format!(
-                "-agentpath:{}=config={},listen=127.0.0.1:0,run-file={}",
-                self.agent.display(),
-                config.display(),
-                run_file.display()
-            ),
+            shop.agent_path(),
             vm.collector.flag().to_owned(),
             HEAP.to_owned(),
             gc_log::flag(&gc_log),
-            "-cp".to_owned(),
-            self.classes.display().to_string(),
         ];
+        arguments.extend(shop.class_path());
         arguments.extend_from_slice(program);
-        let mut jvm = Jvm::start(&vm.jdk, &arguments, &self.folder.join("jvm.log"))?;
+        let mut jvm = shop.start(&vm.jdk, &arguments)?;
         jvm.until("ready")?;
         let listener = jvm.listener(&run_file)?;
         let before = Evidence::now(&listener)?;

@@ -19,6 +19,7 @@ use clap::Args;
 use crate::jdk;
 use crate::machine::Machine;
 use crate::progress::Progress;
+use crate::saved;
 use cases::{ACCOUNTS, DEPTH_OF_ACCOUNTS, DEPTHS, Policy};
 use results::Results;
 use rig::{Job, Rig, Timed, Who};
@@ -87,13 +88,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     results.add_memory(Who::Bare, 0, memory::measure(&rig, Who::Bare, 0)?);
     progress.done();
-    println!("{}", report::text(&results));
-    if options.save {
-        for path in report::save(&results)? {
-            println!("saved {}", path.display());
-        }
-    }
-    Ok(())
+    saved::publish(&report::text(&results), options.save, || {
+        report::save(&results)
+    })
 }
 
 /// One round of a job: both, whose turn it is first alternates.

@@ -33,7 +33,7 @@ pub(crate) fn text(results: &Results) -> String {
         ),
         verdicts::text(&results.verdicts()),
     ];
-    parts.map(|part| part.trim_end().to_owned()).join("\n\n") + "\n"
+    saved::joined(&parts)
 }
 
 const TIMES: [&str; 6] = [
@@ -89,33 +89,32 @@ fn accounts(results: &Results) -> Table {
 }
 
 fn memory(results: &Results) -> Table {
-    let columns = ["agent", "accounts", "ledger bytes", "resident bytes"];
-    let mut table = Table::new("Native memory for each tracked sample", &columns);
-    for row in &results.memory {
-        let bytes = |value: f64| format!("{value:.1}");
-        table.row(vec![
-            row.agent.to_owned(),
-            row.accounts.to_string(),
-            row.ledger_bytes.map_or_else(|| "-".to_owned(), bytes),
-            bytes(row.resident_bytes),
-        ]);
-    }
-    table
+    let bytes = |value: f64| format!("{value:.1}");
+    let none = || "-".to_owned();
+    Table::of(
+        "Native memory for each tracked sample",
+        &results.memory,
+        &[
+            ("agent", &|row| row.agent.to_owned()),
+            ("accounts", &|row| row.accounts.to_string()),
+            ("ledger bytes", &|row| {
+                row.ledger_bytes.map_or_else(none, bytes)
+            }),
+            ("resident bytes", &|row| bytes(row.resident_bytes)),
+        ],
+    )
 }
 
 fn preamble(results: &Results) -> String {
     let machine = &results.machine;
     format!(
         "# One sample: {}\n\n`cargo xtask bench micro --save`, {} rounds, sampling interval {} KiB. \
-         JDK {}, {} cores of {}, load average before {:.1}, commit {}.\n\n",
+         JDK {}, {}.\n\n",
         machine.date,
         results.rounds,
         INTERVAL_BYTES >> 10,
         results.jdk,
-        machine.cores,
-        machine.cpu,
-        machine.load_average_before,
-        machine.commit,
+        machine.told(),
     )
 }
 

@@ -255,13 +255,7 @@ mod tests {
     }
 
     fn results() -> Results {
-        let machine = Machine {
-            cpu: String::new(),
-            cores: 1,
-            load_average_before: 0.0,
-            commit: String::new(),
-            date: String::new(),
-        };
+        let machine = Machine::of_a_test();
         Results::new("25".to_owned(), machine, 3)
     }
 

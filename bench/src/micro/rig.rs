@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 
 use super::cases::{DEPTHS, INTERVAL_BYTES, Policy};
 use crate::build;
 use crate::jdk::Jdk;
 use crate::jvm::Jvm;
+use crate::workshop::Workshop;
 
 /// Lowest frames of a cold stack that are the same in every sample: `main` and the loop.
 const FRAMES_KNOWN: usize = 2;
@@ -46,31 +47,27 @@ pub(crate) struct Timed {
 /// Everything that is built, for one JDK.
 pub(crate) struct Rig {
     jdk: Jdk,
-    folder: PathBuf,
-    agent: PathBuf,
+    shop: Workshop,
     bare: PathBuf,
     stopwatch: PathBuf,
-    classes: PathBuf,
 }
 
 impl Rig {
     /// Builds all.
     pub(crate) fn build(jdk: &Jdk) -> Result<Rig> {
-        let folder = build::fresh_folder("micro")?;
         let chains = DEPTHS.map(|depth| build::chain_source("micro", depth));
+        let shop = Workshop::build("micro", jdk, &chains, None)?;
         Ok(Rig {
-            bare: build::c_agent(jdk, "bare_agent", &folder)?,
-            stopwatch: build::c_agent(jdk, "stopwatch", &folder)?,
-            classes: build::java(jdk, "micro", &chains, &folder)?,
-            agent: build::agent(&folder)?,
+            bare: build::c_agent(jdk, "bare_agent", &shop.folder)?,
+            stopwatch: build::c_agent(jdk, "stopwatch", &shop.folder)?,
             jdk: jdk.clone(),
-            folder,
+            shop,
         })
     }
 
     /// Where the agent writes its address.
     pub(crate) fn run_file(&self) -> PathBuf {
-        self.folder.join("run.json")
+        self.shop.run_file()
     }
 
     /// The option string of an agent for a job at an interval, 0 for every allocation.
@@ -86,14 +83,8 @@ impl Rig {
             0 => "exact".to_owned(),
             bytes => format!("{}KiB", bytes >> 10),
         };
-        let config = self.folder.join("heapwarden.toml");
-        std::fs::write(&config, job.policy.file(&interval, job.accounts))
-            .with_context(|| format!("{} cannot be written", config.display()))?;
-        Ok(format!(
-            "config={},listen=127.0.0.1:0,run-file={}",
-            config.display(),
-            self.run_file().display()
-        ))
+        (self.shop).write_policy(&job.policy.file(&interval, job.accounts))?;
+        Ok(self.shop.options())
     }
 
     /// Starts a job with `flags` for the JVM; timed jobs have the stopwatch in between.
@@ -106,7 +97,7 @@ impl Rig {
         flags: &[&str],
     ) -> Result<Jvm> {
         let library = match who {
-            Who::Ours => &self.agent,
+            Who::Ours => &self.shop.agent,
             Who::Bare => &self.bare,
         };
         let load = |library: &Path, rest: &str| format!("{}={rest}", library.display());
@@ -117,12 +108,11 @@ impl Rig {
         let mut arguments = vec![
             format!("-agentpath:{agent}"),
             "--enable-native-access=ALL-UNNAMED".to_owned(),
-            "-cp".to_owned(),
-            self.classes.display().to_string(),
         ];
+        arguments.extend(self.shop.class_path());
         arguments.extend(flags.iter().map(|&flag| flag.to_owned()));
         arguments.extend(job.program.iter().cloned());
-        Jvm::start(&self.jdk, &arguments, &self.folder.join("jvm.log"))
+        self.shop.start(&self.jdk, &arguments)
     }
 
     /// Runs a job to its end and returns its phases, after a look at whether the agent charged

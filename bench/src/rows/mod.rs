@@ -17,7 +17,7 @@ mod settings;
 mod tables;
 mod turns;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
@@ -136,12 +136,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     let figures = Comparisons::of(&runs);
     let verdicts = aims::verdicts(&figures);
-    println!("{}", report::text(&runs, &figures, &verdicts));
-    if options.save {
-        for path in save(&runs)? {
-            println!("saved {}", path.display());
-        }
-    }
+    saved::publish(
+        &report::text(&runs, &figures, &verdicts),
+        options.save,
+        || save(&runs),
+    )?;
     let mut failed: Vec<String> = runs
         .failures
         .iter()
@@ -158,7 +157,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 fn earlier(files: &[PathBuf]) -> Result<Option<Runs>> {
     let mut all: Option<Runs> = None;
     for file in files {
-        let mut runs = read(file)?;
+        let mut runs: Runs = saved::read(file, "is no result of this benchmark")?;
         if let Some(before) = all {
             runs.add_earlier(before).with_context(|| {
                 format!("{} cannot be put together with the others", file.display())
@@ -167,19 +166,6 @@ fn earlier(files: &[PathBuf]) -> Result<Option<Runs>> {
         all = Some(runs);
     }
     Ok(all)
-}
-
-/// Reads what [`save`] wrote.
-fn read(file: &Path) -> Result<Runs> {
-    #[derive(serde::Deserialize)]
-    struct Saved {
-        results: Runs,
-    }
-    let text = std::fs::read_to_string(file)
-        .with_context(|| format!("{} cannot be read", file.display()))?;
-    let saved: Saved = serde_json::from_str(&text)
-        .with_context(|| format!("{} is no result of this benchmark", file.display()))?;
-    Ok(saved.results)
 }
 
 fn measured(options: &Options, earlier: Option<Runs>) -> Result<Runs> {
@@ -245,7 +231,7 @@ fn attempt(rig: &Rig, row: &Row, settings: &[Setting], pair: u32, runs: &mut Run
     }
 }
 
-/// The content of the saved JSON file: the raw runs, which [`read`] takes, and for readers the comparisons that follow
+/// The content of the saved JSON file: the raw runs, which `--add` takes, and for readers the comparisons that follow
 /// from them.
 #[derive(Serialize)]
 struct Saved<'a> {

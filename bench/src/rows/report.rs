@@ -4,6 +4,7 @@ use super::figures::Comparisons;
 use super::runs::Runs;
 use super::settings::Setting;
 use super::tables;
+use crate::saved;
 use crate::verdicts::{self, Verdict};
 
 /// All tables and verdicts, as Markdown.
@@ -42,8 +43,7 @@ pub(crate) fn text(runs: &Runs, figures: &Comparisons, verdicts: &[Verdict]) -> 
     }
     parts.extend(failures(runs));
     parts.push(verdicts::text(verdicts));
-    let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).collect();
-    parts.join("\n\n") + "\n"
+    saved::joined(&parts)
 }
 
 const EXPLAINED: &str = "Ratios of the timed part's wall time, the process's CPU time and the most that was \
@@ -86,15 +86,12 @@ pub(crate) fn preamble(runs: &Runs) -> String {
     };
     format!(
         "# What it costs: {}\n\n`cargo xtask bench rows --save`, {rounds} rounds, each run a JVM of its own, an iteration in turns. \
-         JDK {}, {}, `{}`; {} cores of {}, load average before {:.1}, commit {}.{noise}\n\n",
+         JDK {}, {}, `{}`; {}.{noise}\n\n",
         machine.date,
         runs.jdk,
         runs.collector,
         runs.flags.join(" "),
-        machine.cores,
-        machine.cpu,
-        machine.load_average_before,
-        machine.commit,
+        machine.told(),
     )
 }
 

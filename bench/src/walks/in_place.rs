@@ -97,13 +97,7 @@ pub(super) fn run(
         }
     }
     progress.done();
-    println!("{}", text(&results));
-    if save {
-        for path in saved(&results)? {
-            println!("saved {}", path.display());
-        }
-    }
-    Ok(())
+    saved::publish(&text(&results), save, || saved(&results))
 }
 
 fn rows(case: &Case, walk: &'static str, asked: &Asked) -> Result<Vec<Row>> {
@@ -133,37 +127,26 @@ fn rows(case: &Case, walk: &'static str, asked: &Asked) -> Result<Vec<Row>> {
 }
 
 fn text(results: &Results) -> String {
-    let columns = [
-        "JDK",
-        "collector",
-        "held MB",
-        "looked for",
-        "stop",
-        "ended",
-        "predicted ms",
-        "stop ms",
-        "gap ms",
-        "idle gap",
-        "references, million",
-        "found",
-    ];
-    let mut table = Table::new("How long the JVM stands still for each stop", &columns);
-    for row in &results.rows {
-        table.row(vec![
-            row.case.jdk.to_string(),
-            row.case.collector.to_owned(),
-            row.case.heap_mb.to_string(),
-            row.walk.to_owned(),
-            row.of.clone(),
-            row.ended.clone(),
-            format!("{:.0}", row.predicted_ms),
-            format!("{:.1}", row.pause_ms),
-            format!("{:.1}", row.gap_ms),
-            format!("{:.1}", row.idle_gap_ms),
-            format!("{:.2}", row.references as f64 / 1e6),
-            row.found.to_string(),
-        ]);
-    }
+    let table = Table::of(
+        "How long the JVM stands still for each stop",
+        &results.rows,
+        &[
+            ("JDK", &|row| row.case.jdk.to_string()),
+            ("collector", &|row| row.case.collector.to_owned()),
+            ("held MB", &|row| row.case.heap_mb.to_string()),
+            ("looked for", &|row| row.walk.to_owned()),
+            ("stop", &|row| row.of.clone()),
+            ("ended", &|row| row.ended.clone()),
+            ("predicted ms", &|row| format!("{:.0}", row.predicted_ms)),
+            ("stop ms", &|row| format!("{:.1}", row.pause_ms)),
+            ("gap ms", &|row| format!("{:.1}", row.gap_ms)),
+            ("idle gap", &|row| format!("{:.1}", row.idle_gap_ms)),
+            ("references, million", &|row| {
+                format!("{:.2}", row.references as f64 / 1e6)
+            }),
+            ("found", &|row| row.found.to_string()),
+        ],
+    );
     let notes = format!(
         "{SERVICES} services share the heap; asked is about one of them. Held by itself: what the service's own static \
          field holds, found in the first stop. Held outside: what another program's static field holds, found in the \
@@ -178,13 +161,9 @@ fn text(results: &Results) -> String {
 fn saved(results: &Results) -> Result<[std::path::PathBuf; 2]> {
     let machine = &results.machine;
     let markdown = format!(
-        "# Walks of the heap in place: {}\n\n`cargo xtask bench walks --in-place --save`. {} cores of {}, load average \
-         before {:.1}, commit {}.\n\n{}",
+        "# Walks of the heap in place: {}\n\n`cargo xtask bench walks --in-place --save`. {}.\n\n{}",
         machine.date,
-        machine.cores,
-        machine.cpu,
-        machine.load_average_before,
-        machine.commit,
+        machine.told(),
         text(results)
     );
     saved::save("walks-in-place", &machine.date, markdown, results, &[])

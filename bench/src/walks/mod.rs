@@ -19,6 +19,7 @@ use crate::collector::Collector;
 use crate::jdk;
 use crate::machine::Machine;
 use crate::progress::Progress;
+use crate::saved;
 use results::{Case, Results};
 use rig::Rig;
 
@@ -108,11 +109,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         results.rows.extend(rig.measure(&jdk, &case)?);
     }
     progress.done();
-    println!("{}", report::text(&results));
-    if options.save {
-        for path in report::save(&results)? {
-            println!("saved {}", path.display());
-        }
-    }
-    Ok(())
+    saved::publish(&report::text(&results), options.save, || {
+        report::save(&results)
+    })
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::results::{How, Results};
+use super::results::{How, Results, Row};
 use crate::saved;
 use crate::table::Table;
 use crate::verdicts;
@@ -22,74 +22,61 @@ pub(crate) fn text(results: &Results) -> String {
             .to_owned(),
         verdicts::text(&results.verdicts()),
     ];
-    parts.map(|part| part.trim_end().to_owned()).join("\n\n") + "\n"
+    saved::joined(&parts)
 }
 
 fn table(results: &Results) -> Table {
-    let columns = [
-        "JDK",
-        "collector",
-        "pages",
-        "held MB",
-        "resident MB",
-        "walk",
-        "predicted ms",
-        "at most",
-        "gap ms",
-        "idle gap",
-        "call ms",
-        "fork ms",
-        "gap/predicted",
-        "in place/gap",
-        "references, million",
-        "took s",
-    ];
-    let mut table = Table::new("How long the JVM stands still for a walk", &columns);
-    for row in &results.rows {
-        let of_fork = |text: String| {
-            if row.is_forked() {
-                text
-            } else {
-                "-".to_owned()
-            }
-        };
-        let ratio = results.ratio(row).unwrap_or(0.0);
-        table.row(vec![
-            row.case.jdk.to_string(),
-            row.case.collector.to_owned(),
-            row.case.pages().to_owned(),
-            row.case.heap_mb.to_string(),
-            format!("{:.0}", row.resident_mb),
-            match row.how {
+    let of_fork = |row: &Row, text: String| match row.is_forked() {
+        true => text,
+        false => "-".to_owned(),
+    };
+    let ratio = |row: &Row| results.ratio(row).unwrap_or(0.0);
+    Table::of(
+        "How long the JVM stands still for a walk",
+        &results.rows,
+        &[
+            ("JDK", &|row| row.case.jdk.to_string()),
+            ("collector", &|row| row.case.collector.to_owned()),
+            ("pages", &|row| row.case.pages().to_owned()),
+            ("held MB", &|row| row.case.heap_mb.to_string()),
+            ("resident MB", &|row| format!("{:.0}", row.resident_mb)),
+            ("walk", &|row| match row.how {
                 How::Forked { number } => format!("fork {}", number + 1),
                 How::InPlace => "in place".to_owned(),
-            },
-            of_fork(format!("{:.1}", row.predicted_ms)),
-            of_fork(format!("{:.1}", row.most_predicted_ms)),
-            format!("{:.1}", row.gap_ms),
-            format!("{:.1}", row.idle_gap_ms),
-            format!("{:.1}", row.pause_ms),
-            of_fork(format!("{:.1}", row.fork_ms)),
-            of_fork(format!("{:.2}", row.factor())),
-            of_fork(format!("{ratio:.0}")),
-            format!("{:.1}", row.references as f64 / 1e6),
-            format!("{:.1}", row.took_s),
-        ]);
-    }
-    table
+            }),
+            ("predicted ms", &|row| {
+                of_fork(row, format!("{:.1}", row.predicted_ms))
+            }),
+            ("at most", &|row| {
+                of_fork(row, format!("{:.1}", row.most_predicted_ms))
+            }),
+            ("gap ms", &|row| format!("{:.1}", row.gap_ms)),
+            ("idle gap", &|row| format!("{:.1}", row.idle_gap_ms)),
+            ("call ms", &|row| format!("{:.1}", row.pause_ms)),
+            ("fork ms", &|row| {
+                of_fork(row, format!("{:.1}", row.fork_ms))
+            }),
+            ("gap/predicted", &|row| {
+                of_fork(row, format!("{:.2}", row.factor()))
+            }),
+            ("in place/gap", &|row| {
+                of_fork(row, format!("{:.0}", ratio(row)))
+            }),
+            ("references, million", &|row| {
+                format!("{:.1}", row.references as f64 / 1e6)
+            }),
+            ("took s", &|row| format!("{:.1}", row.took_s)),
+        ],
+    )
 }
 
 /// Writes both files; their paths within the repository.
 pub(crate) fn save(results: &Results) -> Result<[PathBuf; 2]> {
     let machine = &results.machine;
     let markdown = format!(
-        "# Walks of the heap: {}\n\n`cargo xtask bench walks --save`. {} cores of {}, load average before {:.1}, \
-         commit {}.\n\n{}",
+        "# Walks of the heap: {}\n\n`cargo xtask bench walks --save`. {}.\n\n{}",
         machine.date,
-        machine.cores,
-        machine.cpu,
-        machine.load_average_before,
-        machine.commit,
+        machine.told(),
         text(results)
     );
     saved::save(

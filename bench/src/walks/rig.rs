@@ -13,6 +13,7 @@ use super::results::{Case, How, Row};
 use crate::build;
 use crate::jdk::Jdk;
 use crate::jvm::Jvm;
+use crate::workshop::Workshop;
 
 /// The heap over what is held: a collector needs room.
 const ROOM: f64 = 1.35;
@@ -33,48 +34,39 @@ fn gap_ms(jvm: &mut Jvm) -> Result<f64> {
 
 /// The agent, the command and the program, as they were built, and the folder of the runs.
 pub(crate) struct Rig {
-    folder: PathBuf,
-    agent: PathBuf,
+    shop: Workshop,
     command: PathBuf,
-    classes: PathBuf,
 }
 
 impl Rig {
     /// Builds all.
     pub(crate) fn build(compiler: &Jdk, agent: Option<&Path>) -> Result<Rig> {
-        let folder = build::fresh_folder("walks")?;
-        let agent = build::agent_or(agent, &folder)?;
         build::command()?;
         Ok(Rig {
-            classes: build::java(compiler, "walks", &[], &folder)?,
+            shop: Workshop::build("walks", compiler, &[], agent)?,
             command: repository::command(),
-            agent,
-            folder,
         })
     }
 
     /// Starts the JVM of a case; `more` are further arguments of the program.
     fn start(&self, jdk: &Jdk, case: &Case, more: &[String]) -> Result<Jvm> {
-        let run_file = self.folder.join("run.json");
         let heap_mb = (f64::from(case.heap_mb) * ROOM) as u32 + 64;
         let sign = if case.huge_pages { '+' } else { '-' };
         let mut arguments = vec![
             format!(
                 "-agentpath:{}=listen=127.0.0.1:0,run-file={}",
-                self.agent.display(),
-                run_file.display()
+                self.shop.agent.display(),
+                self.shop.run_file().display()
             ),
             case.flag.to_owned(),
             format!("-Xms{heap_mb}m"),
             format!("-Xmx{heap_mb}m"),
             format!("-XX:{sign}UseTransparentHugePages"),
-            "-cp".to_owned(),
-            self.classes.display().to_string(),
-            "walks.Watched".to_owned(),
-            case.heap_mb.to_string(),
         ];
+        arguments.extend(self.shop.class_path());
+        arguments.extend(["walks.Watched".to_owned(), case.heap_mb.to_string()]);
         arguments.extend_from_slice(more);
-        let mut jvm = Jvm::start(jdk, &arguments, &self.folder.join("jvm.log"))?;
+        let mut jvm = self.shop.start(jdk, &arguments)?;
         jvm.until("ready")?;
         Ok(jvm)
     }

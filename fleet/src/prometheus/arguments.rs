@@ -8,9 +8,10 @@ use std::time::Duration;
 use clap::Args;
 use ureq::tls::{Certificate, PemItem, RootCerts, parse_pem};
 
+use heapwarden_client::server_address::ServerAddress;
 use heapwarden_terminal::clock;
 
-use super::{Address, Client, Error};
+use super::{Client, Error};
 
 /// Largest file with a token or certificates that is read.
 const MAX_FILE_BYTES: u64 = 4 << 20;
@@ -64,7 +65,7 @@ impl Arguments {
         let Some(prometheus) = &self.prometheus else {
             return Ok(None);
         };
-        let mut address = Address::new(prometheus)?;
+        let mut address = ServerAddress::new(prometheus)?;
         if let Some(file) = &self.bearer_token_file {
             address = address.with_bearer_token(&String::from_utf8_lossy(&read(file)?))?;
         } else if let Ok(token) = std::env::var(TOKEN_VARIABLE) {

@@ -10,11 +10,12 @@ use ureq::http::header::{AUTHORIZATION, LOCATION};
 use ureq::tls::{RootCerts, TlsConfig};
 
 use heapwarden_client::http;
+use heapwarden_client::server_address::ServerAddress;
 use heapwarden_terminal::printable::fitted;
 
 use super::answer::{self, Data, Document};
 use super::span::MAX_POINTS;
-use super::{Address, Error, Series, Span};
+use super::{Error, Series, Span};
 
 /// Longest answer that is read.
 const MAX_BODY_BYTES: u64 = 256 << 20;
@@ -31,7 +32,7 @@ const MAX_WARNINGS: usize = 20;
 /// A client of one Prometheus.
 pub struct Client {
     http: ureq::Agent,
-    address: Address,
+    address: ServerAddress,
     timeout: Duration,
     /// On whose data queries work, where one Prometheus keeps those of several.
     tenant: Option<String>,
@@ -41,7 +42,7 @@ pub struct Client {
 impl Client {
     /// Connects at the first query. `timeout` is for a whole query. `roots` are the trusted
     /// authorities of an `https` address, the public ones if `None`.
-    pub fn new(address: Address, timeout: Duration, roots: Option<RootCerts>) -> Client {
+    pub fn new(address: ServerAddress, timeout: Duration, roots: Option<RootCerts>) -> Client {
         let mut tls = TlsConfig::builder();
         if let Some(roots) = roots {
             tls = tls.root_certs(roots);

@@ -1,5 +1,7 @@
 //! Why Prometheus cannot be asked, as sentences for the user.
 
+use heapwarden_client::server_address::ServerAddressError;
+
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -89,9 +91,31 @@ pub enum Error {
     },
 }
 
+impl From<ServerAddressError> for Error {
+    fn from(ServerAddressError { text, why }: ServerAddressError) -> Error {
+        Error::Address { text, why }
+    }
+}
+
 impl Error {
     /// Whether a shorter range may succeed where this one failed.
     pub fn is_too_much(&self) -> bool {
         matches!(self, Error::TooMuch { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heapwarden_client::server_address::ServerAddress;
+
+    #[test]
+    fn what_is_no_address_is_said_with_what_to_write() {
+        let wrong = ServerAddress::new("ftp://u:topsecret@a").expect_err("no HTTP");
+        assert_eq!(
+            Error::from(wrong).to_string(),
+            "\"ftp://a\" is not the address of a Prometheus: it does not begin with http:// or https://; \
+             write http://host:9090, with its path prefix if it has one"
+        );
     }
 }

@@ -4,14 +4,12 @@
 //! error is one sentence for the user. The client retries nothing, follows no redirect (it would
 //! pass the credentials on), and reads no answer beyond a bound.
 
-mod address;
 mod answer;
 mod arguments;
 mod client;
 mod error;
 mod span;
 
-pub use address::Address;
 pub use answer::Series;
 pub use arguments::Arguments;
 pub use client::Client;

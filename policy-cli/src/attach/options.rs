@@ -2,15 +2,13 @@
 
 use std::path::Path;
 
-/// The agent's options, and what each expects.
-const KEYS: [(&str, &str); 6] = [
-    ("config", "--config FILE does that"),
-    ("listen", "host:port, port 0 picks one, or off"),
-    ("listen-strict", "true or false"),
-    ("run-file", "an absolute path"),
-    ("enabled", "true or false"),
-    ("log", "the absolute path of a log file"),
-];
+use policy_config::AGENT_OPTIONS;
+
+/// The options that have an effect when the agent is attached, and what each expects.
+fn at_attach() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let options = AGENT_OPTIONS.into_iter();
+    options.filter_map(|option| Some((option.key, option.wants_at_attach?)))
+}
 
 /// A mistake in an option for the agent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +40,7 @@ pub(crate) enum OptionError {
 }
 
 fn known() -> String {
-    let keys = KEYS.iter().map(|(key, wants)| format!("{key} ({wants})"));
+    let keys = at_attach().map(|(key, wants)| format!("{key} ({wants})"));
     keys.collect::<Vec<_>>().join(", ")
 }
 
@@ -73,7 +71,7 @@ impl AgentOptions {
     /// # Errors
     /// As [`AgentOptions::parse`].
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), OptionError> {
-        if !KEYS.iter().any(|(known, _)| *known == key) {
+        if !at_attach().any(|(known, _)| known == key) {
             let key = key.to_owned();
             return Err(OptionError::Unknown { key });
         }

@@ -8,7 +8,7 @@ use crate::status::jvm_line;
 use crate::targets::{Answer, Asked, write_each};
 use heapwarden_client::live::{Growing, Leaks, Suspect};
 use heapwarden_terminal::printable;
-use heapwarden_terminal::table::{Align, amount, write_grid};
+use heapwarden_terminal::table::{Align, Grid, amount};
 
 /// Widest name of an account, of a class, of a frame, and of a reason, in columns.
 const MAX_ACCOUNT_COLUMNS: usize = 30;
@@ -29,35 +29,24 @@ const MAX_FRAMES: usize = 32;
 const MAX_CHAINS: usize = 3;
 const MAX_CHAIN_COLUMNS: usize = 600;
 
-const SUSPECT_TITLES: [&str; 9] = [
-    "ACCOUNT",
-    "CLASS",
-    "LIVE ± ERROR",
-    "GROWTH/S ± ERROR",
-    "SINCE",
-    "WINDOW",
-    "OBJECTS",
-    "GENERATIONS",
-    "FORECAST",
+/// The columns of suspects, and of other classes that grow.
+const SUSPECTS: [(&str, Align); 9] = [
+    ("ACCOUNT", Align::Left),
+    ("CLASS", Align::Left),
+    ("LIVE ± ERROR", Align::Right),
+    ("GROWTH/S ± ERROR", Align::Right),
+    ("SINCE", Align::Right),
+    ("WINDOW", Align::Right),
+    ("OBJECTS", Align::Right),
+    ("GENERATIONS", Align::Right),
+    ("FORECAST", Align::Left),
 ];
-const SUSPECT_ALIGNS: [Align; 9] = [
-    Align::Left,
-    Align::Left,
-    Align::Right,
-    Align::Right,
-    Align::Right,
-    Align::Right,
-    Align::Right,
-    Align::Right,
-    Align::Left,
-];
-const OTHER_TITLES: [&str; 5] = ["ACCOUNT", "CLASS", "LIVE", "GROWTH/S", "WHY"];
-const OTHER_ALIGNS: [Align; 5] = [
-    Align::Left,
-    Align::Left,
-    Align::Right,
-    Align::Right,
-    Align::Left,
+const OTHERS: [(&str, Align); 5] = [
+    ("ACCOUNT", Align::Left),
+    ("CLASS", Align::Left),
+    ("LIVE", Align::Right),
+    ("GROWTH/S", Align::Right),
+    ("WHY", Align::Left),
 ];
 
 /// Writes the verdict about each JVM to `out`, and to `err` why others could not be read.
@@ -113,9 +102,9 @@ fn write_suspects(leaks: &Leaks, out: &mut dyn Write) -> io::Result<()> {
     if leaks.suspects.is_empty() {
         return Ok(());
     }
-    let mut lines = vec![SUSPECT_TITLES.map(str::to_owned).to_vec()];
-    lines.extend(listed.clone().map(cells));
-    write_grid(&SUSPECT_ALIGNS, &lines, 2, out)?;
+    let mut grid = Grid::new(SUSPECTS);
+    listed.clone().for_each(|suspect| grid.row(cells(suspect)));
+    grid.write(2, out)?;
     if let more @ 1.. = leaks.suspects.len().saturating_sub(MAX_SUSPECTS) {
         writeln!(out, "  and {more} more suspects")?;
     }
@@ -128,13 +117,13 @@ fn write_suspects(leaks: &Leaks, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-fn cells(suspect: &Suspect) -> Vec<String> {
+fn cells(suspect: &Suspect) -> [String; SUSPECTS.len()] {
     let rate = amount::estimate(
         // Saturates; what is not a number is 0.
         suspect.growth_bytes_per_second as u64,
         suspect.growth_standard_error as u64,
     );
-    vec![
+    [
         account_name(&suspect.account),
         class_name(&suspect.class),
         amount::estimate(suspect.live_bytes, suspect.live_standard_error_bytes),
@@ -207,17 +196,17 @@ fn write_others(title: &str, rows: &[Growing], out: &mut dyn Write) -> io::Resul
         return Ok(());
     }
     writeln!(out, "  {title}")?;
-    let mut lines = vec![OTHER_TITLES.map(str::to_owned).to_vec()];
-    lines.extend(rows.iter().take(MAX_OTHERS).map(|row| {
-        vec![
+    let mut grid = Grid::new(OTHERS);
+    for row in rows.iter().take(MAX_OTHERS) {
+        grid.row([
             account_name(&row.account),
             class_name(&row.class),
             amount::bytes(row.live_bytes),
             amount::change(row.growth_bytes_per_second),
             words::why(&row.why),
-        ]
-    }));
-    write_grid(&OTHER_ALIGNS, &lines, 4, out)?;
+        ]);
+    }
+    grid.write(4, out)?;
     if let more @ 1.. = rows.len().saturating_sub(MAX_OTHERS) {
         writeln!(out, "    and {more} more")?;
     }

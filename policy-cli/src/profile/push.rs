@@ -10,7 +10,7 @@ use ureq::http::HeaderValue;
 use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE};
 
 use heapwarden_client::http;
-use heapwarden_fleet::prometheus::Address;
+use heapwarden_client::server_address::ServerAddress;
 use heapwarden_terminal::printable;
 
 /// Longest time of the request.
@@ -25,7 +25,7 @@ const UNNAMED: &str = "heapwarden";
 
 /// Where a profile is to be sent, and as what.
 pub(super) struct Push {
-    address: Address,
+    address: ServerAddress,
     name: Option<String>,
     tenant: Option<HeaderValue>,
 }
@@ -42,7 +42,7 @@ impl Push {
     ) -> Result<Push, String> {
         let shown = address.rsplit('@').next().unwrap_or_default();
         let shown = printable::fitted(shown, 100);
-        let address = Address::new(address)
+        let address = ServerAddress::new(address)
             .map_err(|_| format!("{shown} is no address of a Pyroscope; write http://host:4040"))?;
         if name.as_ref().is_some_and(|name| name.trim().is_empty()) {
             return Err("--name is empty; give the application's name".to_owned());

@@ -7,7 +7,7 @@ use super::listing::{Asked, MAX_ACCOUNTS, write_each, write_omitted};
 use heapwarden_client::live::{Account, Accounts, Bin, Class};
 use heapwarden_terminal::printable;
 use heapwarden_terminal::table::bins::{self, Scale};
-use heapwarden_terminal::table::{Align, amount, write_grid};
+use heapwarden_terminal::table::{Align, Grid, amount};
 
 /// Widest name of an account, and of a class, in columns.
 const MAX_ACCOUNT_COLUMNS: usize = 60;
@@ -17,33 +17,24 @@ const MAX_CLASSES: usize = 20;
 /// Most bins of a histogram: an agent has about ten.
 const MAX_BINS: usize = 40;
 
-const TITLES: [&str; 10] = [
-    "CLASS",
-    "SAMPLED",
-    "LIVE",
-    "FREED",
-    "TOTAL",
-    "BYTES EACH",
-    "LIVE ± ERROR",
-    "FREED",
-    "ALLOCATED",
-    "GENERATIONS",
-];
-const ALIGNS: [Align; 10] = [
-    Align::Left,
-    Align::Right,
-    Align::Right,
-    Align::Right,
-    Align::Right,
-    Align::Right,
-    Align::Right,
-    Align::Right,
-    Align::Right,
-    Align::Right,
+const COLUMNS: [(&str, Align); 10] = [
+    ("CLASS", Align::Left),
+    ("SAMPLED", Align::Right),
+    ("LIVE", Align::Right),
+    ("FREED", Align::Right),
+    ("TOTAL", Align::Right),
+    ("BYTES EACH", Align::Right),
+    ("LIVE ± ERROR", Align::Right),
+    ("FREED", Align::Right),
+    ("ALLOCATED", Align::Right),
+    ("GENERATIONS", Align::Right),
 ];
 
 /// Behind the others, where inserted code counts.
-const COUNTED: [&str; 2] = ["COUNTED", "BY RATIO ± ERROR"];
+const COUNTED: [(&str, Align); 2] = [
+    ("COUNTED", Align::Right),
+    ("BY RATIO ± ERROR", Align::Right),
+];
 
 /// The user's options: one account instead of all, and histograms of ages and sizes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -107,15 +98,12 @@ fn write_account(account: &Account, out: &mut dyn Write) -> io::Result<()> {
         }
     )?;
     let is_counted = account.exact_allocated_bytes_total.is_some();
-    let mut titles = TITLES.to_vec();
-    if is_counted {
-        titles.extend(COUNTED);
-    }
-    let mut lines = vec![titles.into_iter().map(str::to_owned).collect::<Vec<_>>()];
+    let counting = COUNTED.into_iter().filter(|_| is_counted);
+    let mut grid = Grid::new(COLUMNS.into_iter().chain(counting));
     let mut largest: Vec<&Class> = account.classes.iter().collect();
     largest.sort_by_key(|class| std::cmp::Reverse(class.live_bytes));
     let (listed, others) = largest.split_at(largest.len().min(MAX_CLASSES));
-    lines.extend(listed.iter().map(|class| {
+    for class in listed {
         let name = printable::fitted_name(&class.class, MAX_CLASS_COLUMNS).into_owned();
         let mut cells = Figures::of(class).cells(name, class.sample_share, class.generations);
         if is_counted {
@@ -125,8 +113,8 @@ fn write_account(account: &Account, out: &mut dyn Write) -> io::Result<()> {
                 class.live_by_ratio_standard_error_bytes,
             ));
         }
-        cells
-    }));
+        grid.row(cells);
+    }
     if !others.is_empty() {
         let name = match others.len() {
             1 => "1 other class".to_owned(),
@@ -140,7 +128,7 @@ fn write_account(account: &Account, out: &mut dyn Write) -> io::Result<()> {
             let bytes = bytes.reduce(u64::saturating_add);
             cells.extend(counted(bytes, None, None));
         }
-        lines.push(cells);
+        grid.row(cells);
     }
     let mut sum = Figures::sum(&largest).cells("sum".to_owned(), None, None);
     if is_counted {
@@ -151,9 +139,8 @@ fn write_account(account: &Account, out: &mut dyn Write) -> io::Result<()> {
             account.live_by_ratio_standard_error_bytes,
         ));
     }
-    lines.push(sum);
-    let aligns = [&ALIGNS[..], &[Align::Right; COUNTED.len()]].concat();
-    write_grid(&aligns[..lines[0].len()], &lines, 4, out)?;
+    grid.row(sum);
+    grid.write(4, out)?;
     match account.classes_omitted {
         0 => Ok(()),
         more => writeln!(
@@ -273,9 +260,9 @@ fn write_histograms(account: &Account, out: &mut dyn Write) -> io::Result<()> {
         are_any = true;
         edges.truncate(MAX_BINS);
         writeln!(out, "    {title}")?;
-        let mut head = vec!["CLASS".to_owned()];
-        head.extend(edges.iter().map(|&edge| scale.edge(edge)));
-        let mut lines = vec![head];
+        let titles: Vec<String> = edges.iter().map(|&edge| scale.edge(edge)).collect();
+        let amounts = titles.iter().map(|title| (title.as_str(), Align::Right));
+        let mut grid = Grid::new([("CLASS", Align::Left)].into_iter().chain(amounts));
         for class in &largest {
             let name = printable::fitted_name(&class.class, MAX_CLASS_COLUMNS).into_owned();
             let cells = edges
@@ -284,11 +271,9 @@ fn write_histograms(account: &Account, out: &mut dyn Write) -> io::Result<()> {
                     0 => "-".to_owned(),
                     bytes => amount::bytes(bytes),
                 });
-            lines.push(std::iter::once(name).chain(cells).collect());
+            grid.row(std::iter::once(name).chain(cells));
         }
-        let mut aligns = vec![Align::Right; edges.len() + 1];
-        aligns[0] = Align::Left;
-        write_grid(&aligns, &lines, 6, out)?;
+        grid.write(6, out)?;
     }
     match are_any {
         true => Ok(()),

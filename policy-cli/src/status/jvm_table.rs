@@ -5,35 +5,19 @@ use std::io::{self, Write};
 use super::listing::Asked;
 use heapwarden_client::live::State;
 use heapwarden_terminal::printable;
-use heapwarden_terminal::table::amount;
+use heapwarden_terminal::table::{Align, Grid, amount};
 
 /// Widest name of a program or a version, in columns.
 const MAX_NAME_COLUMNS: usize = 40;
-/// Spaces between two columns.
-const GAP: usize = 2;
 const TITLES: [&str; 8] = [
     "PID", "JVM", "JDK", "ADDRESS", "HEAP", "MODE", "ACCOUNTS", "OVER",
 ];
 
 /// One line for each JVM.
 pub(super) fn write(found: &[Asked], out: &mut dyn Write) -> io::Result<()> {
-    let mut lines = vec![TITLES.map(str::to_owned)];
-    lines.extend(found.iter().map(cells));
-    let width = |column: usize| {
-        let cells = lines.iter().map(|line| printable::columns(&line[column]));
-        cells.max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..TITLES.len()).map(width).collect();
-    for line in &lines {
-        let mut text = String::new();
-        for (cell, width) in line.iter().zip(&widths) {
-            let padding = width.saturating_sub(printable::columns(cell)) + GAP;
-            text.push_str(cell);
-            text.push_str(&" ".repeat(padding));
-        }
-        writeln!(out, "{}", text.trim_end())?;
-    }
-    Ok(())
+    let mut grid = Grid::new(TITLES.map(|title| (title, Align::Left)));
+    found.iter().for_each(|one| grid.row(cells(one)));
+    grid.write(0, out)
 }
 
 fn cells(one: &Asked) -> [String; TITLES.len()] {

@@ -3,7 +3,6 @@
 //! there is one; else 1.
 
 mod classes;
-mod columns;
 mod jvm_table;
 mod lines;
 mod listing;

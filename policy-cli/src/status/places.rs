@@ -2,28 +2,23 @@
 
 use std::io::{self, Write};
 
-use super::columns;
 use super::listing::{Asked, MAX_ACCOUNT_COLUMNS, MAX_ACCOUNTS, write_each, write_omitted};
 use heapwarden_client::live::{Account, Accounts, Place, places};
 use heapwarden_terminal::printable;
-use heapwarden_terminal::table::amount;
+use heapwarden_terminal::table::{Align, Grid, amount};
 
 /// Widest name of a method, in columns.
 const MAX_METHOD_COLUMNS: usize = 50;
 /// Most reasons that are told of an account.
 const MAX_REASONS: usize = 8;
-const TITLES: [&str; 6] = [
-    "ACCOUNT",
-    "COUNT",
-    "THREAD",
-    "IN",
-    "BEGINS WITH",
-    "UNIT OF WORK",
+const COLUMNS: [(&str, Align); 6] = [
+    ("ACCOUNT", Align::Left),
+    ("COUNT", Align::Right),
+    ("THREAD", Align::Left),
+    ("IN", Align::Left),
+    ("BEGINS WITH", Align::Left),
+    ("UNIT OF WORK", Align::Left),
 ];
-/// The column that is aligned to the right.
-const COUNT: usize = 1;
-
-type Cells = [String; TITLES.len()];
 
 /// Writes the places of each JVM's accounts to `out`, and to `err` why others could not be read.
 pub(super) fn write(found: &[Asked], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
@@ -42,19 +37,18 @@ fn write_places(accounts: &Accounts, out: &mut dyn Write) -> io::Result<()> {
     let omitted = with.len().saturating_sub(MAX_ACCOUNTS);
     with.truncate(MAX_ACCOUNTS);
     writeln!(out, "  errors {happened}, since the mode last changed:")?;
-    let mut lines = vec![TITLES.map(str::to_owned)];
+    let mut grid = Grid::new(COLUMNS);
     for account in &with {
         let name = printable::fitted_name(&account.name, MAX_ACCOUNT_COLUMNS);
-        lines.extend(account.places.iter().map(|place| cells(&name, place)));
+        for place in &account.places {
+            grid.row(cells(&name, place));
+        }
         if account.places_other > 0 {
-            let mut other: Cells = Default::default();
-            other[0] = name.into_owned();
-            other[COUNT] = amount::count(account.places_other);
-            other[COUNT + 2] = "at other places".to_owned();
-            lines.push(other);
+            let (count, at) = (amount::count(account.places_other), "at other places");
+            grid.row([name.into_owned(), count, String::new(), at.to_owned()]);
         }
     }
-    columns::write(&lines, &[COUNT], out)?;
+    grid.write(2, out)?;
     write_omitted(omitted as u64, out)?;
     for account in &with {
         if let Some(reasons) = put_off(account) {
@@ -89,7 +83,7 @@ fn put_off(account: &Account) -> Option<String> {
     (!told.is_empty()).then(|| told.join(", "))
 }
 
-fn cells(account: &str, place: &Place) -> Cells {
+fn cells(account: &str, place: &Place) -> [String; COLUMNS.len()] {
     let method = |name: &str| printable::fitted_name(name, MAX_METHOD_COLUMNS).into_owned();
     [
         account.to_owned(),

@@ -3,27 +3,24 @@
 
 use std::io::{self, Write};
 
-use super::columns;
 use super::listing::{Asked, MAX_ACCOUNT_COLUMNS, MAX_ACCOUNTS, write_each, write_omitted};
 use heapwarden_client::live::{Account, Accounts};
 use heapwarden_terminal::printable;
 use heapwarden_terminal::size;
-use heapwarden_terminal::table::amount;
+use heapwarden_terminal::table::{Align, Grid, amount};
 
 /// Widest name of a route, in columns.
 const MAX_ROUTE_COLUMNS: usize = 60;
-const TITLES: [&str; 8] = [
-    "ACCOUNT",
-    "ROUTE",
-    "CALLS",
-    "REFUSED",
-    "ALLOCATES/CALL",
-    "KEEPS/CALL",
-    "PEAK/CALL",
-    "LIVE ± ERROR",
+const COLUMNS: [(&str, Align); 8] = [
+    ("ACCOUNT", Align::Left),
+    ("ROUTE", Align::Left),
+    ("CALLS", Align::Right),
+    ("REFUSED", Align::Right),
+    ("ALLOCATES/CALL", Align::Right),
+    ("KEEPS/CALL", Align::Right),
+    ("PEAK/CALL", Align::Right),
+    ("LIVE ± ERROR", Align::Right),
 ];
-/// The columns that are aligned to the right.
-const FIGURES: [usize; 6] = [2, 3, 4, 5, 6, 7];
 
 /// Writes the routes of each JVM's accounts to `out`, and to `err` why others could not be read.
 pub(super) fn write(found: &[Asked], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
@@ -40,18 +37,18 @@ fn write_routes(accounts: &Accounts, out: &mut dyn Write) -> io::Result<()> {
             "  no routes: no account with a limit has a door that work has come to"
         );
     }
-    let mut lines = vec![TITLES.map(str::to_owned)];
+    let mut grid = Grid::new(COLUMNS);
     for account in with.iter().take(MAX_ACCOUNTS) {
         let name = printable::fitted_name(&account.name, MAX_ACCOUNT_COLUMNS);
         let mut routes: Vec<_> = account.routes.iter().collect();
         routes.sort_by_key(|route| std::cmp::Reverse(route.live_bytes));
-        lines.extend(routes.into_iter().map(|route| {
+        for route in routes {
             // The packages of a method are shortened; a path loses its end.
             let shown = match route.route.contains(' ') {
                 true => printable::fitted(&route.route, MAX_ROUTE_COLUMNS),
                 false => printable::fitted_name(&route.route, MAX_ROUTE_COLUMNS),
             };
-            [
+            grid.row([
                 name.clone().into_owned(),
                 shown.into_owned(),
                 amount::count(route.calls_total),
@@ -60,10 +57,10 @@ fn write_routes(accounts: &Accounts, out: &mut dyn Write) -> io::Result<()> {
                 size::shown(route.kept_bytes_per_call as f64),
                 size::shown(route.peak_bytes_per_call as f64),
                 amount::estimate(route.live_bytes, route.standard_error_bytes),
-            ]
-        }));
+            ]);
+        }
     }
-    columns::write(&lines, &FIGURES, out)?;
+    grid.write(2, out)?;
     write_omitted(with.len().saturating_sub(MAX_ACCOUNTS) as u64, out)
 }
 

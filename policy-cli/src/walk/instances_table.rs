@@ -6,7 +6,7 @@ use policy_report::{InstanceRow, Instances, ShownValue};
 
 use super::paths_text::pause;
 use heapwarden_terminal::printable;
-use heapwarden_terminal::table::{Align, amount, write_grid};
+use heapwarden_terminal::table::{Align, Grid, amount};
 
 /// Widest name of a class, and widest value, in columns.
 const MAX_CLASS_COLUMNS: usize = 48;
@@ -14,6 +14,33 @@ const MAX_VALUE_COLUMNS: usize = 84;
 /// Most rows of a table, and most classes that are listed.
 const MAX_ROWS: usize = 100;
 const MAX_CLASSES: usize = 20;
+
+/// The columns of single objects, of equal values, and of capacity without content.
+const OBJECTS: [(&str, Align); 7] = [
+    ("CLASS", Align::Left),
+    ("BYTES", Align::Right),
+    ("ELEMENTS", Align::Right),
+    ("CAPACITY", Align::Right),
+    ("AGE", Align::Right),
+    ("COLLECTIONS", Align::Right),
+    ("VALUE", Align::Left),
+];
+const EQUAL: [(&str, Align); 6] = [
+    ("CLASS", Align::Left),
+    ("OBJECTS", Align::Right),
+    ("LIVE ± ERROR", Align::Right),
+    ("WITH CONTENT ± ERROR", Align::Right),
+    ("SAMPLES", Align::Right),
+    ("VALUE", Align::Left),
+];
+const WASTED: [(&str, Align); 6] = [
+    ("CLASS", Align::Left),
+    ("OBJECTS", Align::Right),
+    ("EMPTY", Align::Right),
+    ("WASTED ± ERROR", Align::Right),
+    ("OF", Align::Right),
+    ("SAMPLES", Align::Right),
+];
 
 /// Writes what was looked at, and the tables.
 pub(super) fn write(found: &Instances<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -69,16 +96,9 @@ pub(super) fn write(found: &Instances<'_>, out: &mut dyn Write) -> io::Result<()
     }
     if let Some(rows) = &found.equal {
         writeln!(out, "\nMost frequent equal values:")?;
-        let mut lines = vec![titles([
-            "CLASS",
-            "OBJECTS",
-            "LIVE ± ERROR",
-            "WITH CONTENT ± ERROR",
-            "SAMPLES",
-            "VALUE",
-        ])];
-        lines.extend(rows.iter().take(MAX_ROWS).map(|row| {
-            vec![
+        let mut grid = Grid::new(EQUAL);
+        for row in rows.iter().take(MAX_ROWS) {
+            grid.row([
                 class(&row.class),
                 amount::count(row.objects),
                 amount::estimate(row.live_bytes, row.standard_error_bytes),
@@ -88,70 +108,41 @@ pub(super) fn write(found: &Instances<'_>, out: &mut dyn Write) -> io::Result<()
                 ),
                 amount::count(row.samples),
                 value(&row.value),
-            ]
-        }));
-        let right = Align::Right;
-        grid(
-            &[Align::Left, right, right, right, right, Align::Left],
-            &lines,
-            out,
-        )?;
+            ]);
+        }
+        write_grid(&grid, out)?;
     }
     if let Some(rows) = &found.wasted {
         writeln!(out, "\nWasted capacity:")?;
-        let mut lines = vec![titles([
-            "CLASS",
-            "OBJECTS",
-            "EMPTY",
-            "WASTED ± ERROR",
-            "OF",
-            "SAMPLES",
-        ])];
-        lines.extend(rows.iter().take(MAX_ROWS).map(|row| {
-            vec![
+        let mut grid = Grid::new(WASTED);
+        for row in rows.iter().take(MAX_ROWS) {
+            grid.row([
                 class(&row.class),
                 amount::count(row.objects),
                 amount::count(row.empty_objects),
                 amount::estimate(row.wasted_bytes, row.standard_error_bytes),
                 amount::bytes(row.capacity_bytes),
                 amount::count(row.samples),
-            ]
-        }));
-        let right = Align::Right;
-        grid(
-            &[Align::Left, right, right, right, right, right],
-            &lines,
-            out,
-        )?;
+            ]);
+        }
+        write_grid(&grid, out)?;
     }
     Ok(())
 }
 
-fn titles<const N: usize>(titles: [&str; N]) -> Vec<String> {
-    titles.map(str::to_owned).to_vec()
-}
-
 /// A table, or that there is nothing in it.
-fn grid(aligns: &[Align], lines: &[Vec<String>], out: &mut dyn Write) -> io::Result<()> {
-    match lines.len() {
-        0 | 1 => writeln!(out, "  nothing"),
-        _ => write_grid(aligns, lines, 2, out),
+fn write_grid(grid: &Grid, out: &mut dyn Write) -> io::Result<()> {
+    match grid.is_empty() {
+        true => writeln!(out, "  nothing"),
+        false => grid.write(2, out),
     }
 }
 
 fn write_objects(rows: &[InstanceRow<'_>], out: &mut dyn Write) -> io::Result<()> {
     let number = |count: Option<u64>| count.map_or_else(String::new, amount::count);
-    let mut lines = vec![titles([
-        "CLASS",
-        "BYTES",
-        "ELEMENTS",
-        "CAPACITY",
-        "AGE",
-        "COLLECTIONS",
-        "VALUE",
-    ])];
-    lines.extend(rows.iter().take(MAX_ROWS).map(|row| {
-        vec![
+    let mut grid = Grid::new(OBJECTS);
+    for row in rows.iter().take(MAX_ROWS) {
+        grid.row([
             printable::fitted_name(&row.class, MAX_CLASS_COLUMNS).into_owned(),
             amount::count(row.bytes),
             number(row.elements),
@@ -159,14 +150,9 @@ fn write_objects(rows: &[InstanceRow<'_>], out: &mut dyn Write) -> io::Result<()
             age(row.age_at_least_seconds, row.age_at_most_seconds),
             amount::count(row.collections_survived),
             row.value.as_ref().map_or_else(String::new, value),
-        ]
-    }));
-    let right = Align::Right;
-    grid(
-        &[Align::Left, right, right, right, right, right, Align::Left],
-        &lines,
-        out,
-    )
+        ]);
+    }
+    write_grid(&grid, out)
 }
 
 /// Between two ages, in seconds.

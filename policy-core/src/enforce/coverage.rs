@@ -196,7 +196,7 @@ mod tests {
     use crate::identity::directory::LoaderIdentity;
     use crate::identity::loaders::LoaderId;
     use crate::identity::names::service;
-    use crate::ledger::{Capacity, Exact, PurseId, Sample, SiteId, UNKNOWN_CLASS};
+    use crate::ledger::{Capacity, Exact, PurseId};
 
     struct Jvm {
         directory: Directory,
@@ -230,16 +230,7 @@ mod tests {
 
         fn charge(&self, payer: PurseId, mib: u64) {
             for _ in 0..mib {
-                let sample = Sample {
-                    payer,
-                    agent_account: payer,
-                    principal: payer,
-                    class: UNKNOWN_CLASS,
-                    size_bytes: 1 << 20,
-                    interval: self.ledger.intervals().current(),
-                    site: SiteId::NONE,
-                };
-                self.ledger.charge(&sample).expect("room");
+                self.ledger.charge_to(payer, 1 << 20);
             }
         }
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::core::{Core, Setup};
 use crate::identity::loaders::LoaderId;
 use crate::ledger::watched::during_scans;
-use crate::ledger::{ObjectTag, PurseId, Sample, SiteId};
+use crate::ledger::{ObjectTag, PurseId, Sample};
 use crate::sampling::weight::OBJECT_UNIT;
 
 /// Accounts without a JVM; its clock ticks in milliseconds.
@@ -17,12 +17,7 @@ struct World {
 
 impl World {
     fn new(interval_bytes: u64) -> World {
-        let setup = Setup {
-            max_tracked: 10_000,
-            samples_are_taken: true,
-            test_refuse: None,
-        };
-        let core = Core::with_purses(setup, 10);
+        let core = Core::with_purses(Setup::of_test(10_000), 10);
         core.ledger.intervals().set(interval_bytes).expect("room");
         World { core, now_ms: 0 }
     }
@@ -35,13 +30,8 @@ impl World {
 
     fn charge(&self, payer: PurseId, class: u32, size_bytes: u64) -> ObjectTag {
         let sample = Sample {
-            payer,
-            agent_account: payer,
-            principal: payer,
             class,
-            size_bytes,
-            interval: self.core.ledger.intervals().current(),
-            site: SiteId::NONE,
+            ..Sample::of(payer, size_bytes, self.core.ledger.intervals().current())
         };
         self.core.ledger.charge(&sample).expect("room")
     }

@@ -122,13 +122,6 @@ impl EpochTimes {
         self.marks.partition_point(|mark| mark.epoch < birth)
     }
 
-    /// The last mark such that all births up to it have been through the latest covering collection.
-    #[must_use]
-    pub fn covered_mark(&self) -> Option<&Mark> {
-        let covered = self.covered?;
-        self.marks.iter().rev().find(|mark| mark.epoch <= covered)
-    }
-
     /// The age range of a cohort at `now_ms`, in milliseconds: its youngest and its oldest possible age.
     #[must_use]
     pub fn ages_ms(&self, cohort: usize, now_ms: u64) -> (u64, u64) {

@@ -87,6 +87,34 @@ pub struct Sample {
     pub site: SiteId,
 }
 
+#[cfg(test)]
+impl Sample {
+    /// A sample for tests: of no class, and of this account in every role.
+    pub(crate) fn of(payer: PurseId, size_bytes: u64, interval: IntervalId) -> Sample {
+        Sample {
+            payer,
+            agent_account: payer,
+            principal: payer,
+            class: UNKNOWN_CLASS,
+            size_bytes,
+            interval,
+            site: SiteId::NONE,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Ledger {
+    /// Charges a [`Sample::of`] under the interval in force.
+    ///
+    /// # Panics
+    /// If there is no room.
+    pub(crate) fn charge_to(&self, payer: PurseId, size_bytes: u64) -> ObjectTag {
+        let sample = Sample::of(payer, size_bytes, self.intervals().current());
+        self.charge(&sample).expect("there is room")
+    }
+}
+
 /// A sample was not charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("sample dropped: {}", reason.name())]

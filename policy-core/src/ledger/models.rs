@@ -343,16 +343,7 @@ fn a_ledger_refunds_an_object_once_and_is_read_meanwhile() {
             records: 1,
             purses: 1,
         }));
-        let sample = Sample {
-            payer: PurseId::UNACCOUNTED,
-            agent_account: PurseId::UNACCOUNTED,
-            principal: PurseId::UNACCOUNTED,
-            class: UNKNOWN_CLASS,
-            size_bytes: 64,
-            interval: ledger.intervals().current(),
-            site: SiteId::NONE,
-        };
-        let tag = ledger.charge(&sample).expect("room");
+        let tag = ledger.charge_to(PurseId::UNACCOUNTED, 64);
         let other = {
             let ledger = ledger.clone();
             thread::spawn(move || ledger.refund(tag))

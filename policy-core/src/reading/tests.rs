@@ -4,8 +4,8 @@ use super::*;
 use crate::core::Setup;
 use crate::counted_since::classes::OfClasses;
 use crate::holdings::EpochTimes;
+use crate::ledger::Exact;
 use crate::ledger::watched::during_scans;
-use crate::ledger::{Exact, Sample, SiteId};
 
 /// Accounts without a JVM, and a policy lock.
 struct World {
@@ -16,13 +16,8 @@ struct World {
 
 impl World {
     fn new() -> World {
-        let setup = Setup {
-            max_tracked: 100,
-            samples_are_taken: true,
-            test_refuse: None,
-        };
         World {
-            core: Core::with_purses(setup, 10),
+            core: Core::with_purses(Setup::of_test(100), 10),
             policy: Mutex::new(()),
         }
     }
@@ -44,16 +39,7 @@ impl World {
     }
 
     fn charge(&self, payer: PurseId, size_bytes: u64) -> crate::ledger::ObjectTag {
-        let sample = Sample {
-            payer,
-            agent_account: payer,
-            principal: payer,
-            class: UNKNOWN_CLASS,
-            size_bytes,
-            interval: self.core.ledger.intervals().current(),
-            site: SiteId::NONE,
-        };
-        self.core.ledger.charge(&sample).expect("room")
+        self.core.ledger.charge_to(payer, size_bytes)
     }
 
     /// Plays a collection that frees nothing.

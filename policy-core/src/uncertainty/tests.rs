@@ -1,7 +1,7 @@
 //! Many simulated accounts with large arrays that are thinned: do their estimates lie as far from the
 //! truth as they say?
 
-use crate::ledger::{Capacity, Epoch, Ledger, ObjectTag, Sample, SiteId, UNKNOWN_CLASS};
+use crate::ledger::{Capacity, Epoch, Ledger, ObjectTag, Sample};
 use crate::sampling::simulation::{Countdown, Rng};
 use crate::sampling::thinning::{Decision, Living, Thinning};
 
@@ -113,15 +113,7 @@ impl World {
                 return;
             }
         };
-        let sample = Sample {
-            payer: program.purse,
-            agent_account: program.purse,
-            principal: program.purse,
-            class: UNKNOWN_CLASS,
-            size_bytes,
-            interval,
-            site: SiteId::NONE,
-        };
+        let sample = Sample::of(program.purse, size_bytes, interval);
         let (tag, charge) = self.ledger.charge_weighed(&sample).expect("there is room");
         let birth = self.ledger.epochs().current();
         (program.thinning).kept(u32::from(program.purse.get()), size_bytes, charge.bytes);
@@ -424,15 +416,7 @@ fn threads_that_draw_while_the_enforcer_settles_lose_nothing() {
         for _ in 0..ROUNDS {
             ledger.thin(purse, MIB, (drawn, wider), true);
             ledger.thin(purse, MIB, (drawn, wider), false);
-            let sample = Sample {
-                payer: purse,
-                agent_account: purse,
-                principal: purse,
-                class: UNKNOWN_CLASS,
-                size_bytes: MIB,
-                interval: wider,
-                site: SiteId::NONE,
-            };
+            let sample = Sample::of(purse, MIB, wider);
             let tag = ledger.charge(&sample).expect("there is room");
             assert!(ledger.refund(tag));
         }

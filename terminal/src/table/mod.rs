@@ -9,6 +9,6 @@ mod plain;
 mod row;
 
 pub use column::{Align, Column};
-pub use grid::write_grid;
+pub use grid::Grid;
 pub use plain::{layout, write_rows};
 pub use row::{Rates, Row};

@@ -2,11 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::{Align, Column, Row};
+use super::{Column, Grid, Row};
 use crate::printable;
-
-/// Spaces between two columns.
-const GAP: usize = 2;
 
 /// The rows' texts and each column's width, the head counted.
 pub fn layout(columns: &[Column], rows: &[Row<'_>]) -> (Vec<Vec<String>>, Vec<usize>) {
@@ -32,21 +29,12 @@ pub fn write_rows(
     indent: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let (lines, widths) = layout(columns, rows);
-    let head: Vec<String> = columns.iter().map(|one| one.title().to_owned()).collect();
-    for cells in std::iter::once(&head).chain(&lines) {
-        let mut line = " ".repeat(indent);
-        for ((column, cell), &width) in columns.iter().zip(cells).zip(&widths) {
-            let padding = " ".repeat(width.saturating_sub(printable::columns(cell)));
-            match column.align() {
-                Align::Left => line.extend([cell.as_str(), &padding]),
-                Align::Right => line.extend([padding.as_str(), cell]),
-            }
-            line.push_str(&" ".repeat(GAP));
-        }
-        writeln!(out, "{}", line.trim_end())?;
+    let titles = columns.iter().map(|one| (one.title(), one.align()));
+    let mut grid = Grid::new(titles);
+    for row in rows {
+        grid.row(columns.iter().map(|column| column.cell(row)));
     }
-    Ok(())
+    grid.write(indent, out)
 }
 
 #[cfg(test)]

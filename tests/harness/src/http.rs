@@ -227,7 +227,8 @@ fn read(mut answer: Response<Body>) -> io::Result<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{BufRead, BufReader, Write};
+    use crate::stub_server;
+    use std::io::Write as _;
     use std::net::TcpListener;
     use std::thread;
 
@@ -237,11 +238,9 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let server = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            let mut request = String::new();
-            let mut reader = BufReader::new(stream.try_clone().unwrap());
-            while reader.read_line(&mut request).unwrap() > 2 {}
+            let (head, _) = stub_server::request(&mut stream).unwrap();
             stream.write_all(answer.as_bytes()).unwrap();
-            request
+            head
         });
         (address, server)
     }

@@ -99,6 +99,14 @@ impl Jdk {
         self.home.join("bin").join(name)
     }
 
+    /// `java`, without the options that the environment has for it and for the agent.
+    #[must_use]
+    pub fn java(&self) -> Command {
+        let mut java = Command::new(self.program("java"));
+        process::without_surroundings(&mut java);
+        java
+    }
+
     /// Path of a program that it must have.
     ///
     /// # Errors

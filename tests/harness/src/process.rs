@@ -1,7 +1,8 @@
 //! Child processes that end: with a time limit, or with the value that owns them.
 
+use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Child, Command, ExitStatus};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -64,6 +65,19 @@ pub fn without_surroundings(command: &mut Command) -> &mut Command {
         }
     }
     command
+}
+
+/// Gives each line of a child's output to `take`, on a thread of its own. By bytes: what a JVM prints need not be
+/// UTF-8.
+pub fn each_line(
+    output: impl Read + Send + 'static,
+    mut take: impl FnMut(String) + Send + 'static,
+) -> JoinHandle<()> {
+    thread::spawn(move || {
+        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+            take(String::from_utf8_lossy(&line).into_owned());
+        }
+    })
 }
 
 /// Waits for the end of a child, at most `limit`.

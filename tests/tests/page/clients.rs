@@ -1,6 +1,6 @@
 //! Whatever clients try, the agent answers the good ones, gives no other file, and has one HTTP thread.
 
-use std::fs;
+use heapwarden_harness::proc_files;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -48,13 +48,8 @@ fn refused(agent: SocketAddr) -> Vec<(String, u16)> {
 }
 
 fn http_threads(process: u32) -> usize {
-    let tasks = fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
-    let names = tasks
-        .flatten()
-        .filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
-    names
-        .filter(|name| name.trim() == "heapwarden-http")
-        .count()
+    let names = proc_files::threads(process, "comm").into_iter();
+    names.filter(|name| name == "heapwarden-http").count()
 }
 
 /// Keeps as many unfinished requests open as there are slow clients until `done`: a connection that the agent ends

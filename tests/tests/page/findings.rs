@@ -4,11 +4,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{BufRead, BufReader, Write as _};
-use std::net::TcpListener;
 use std::process::Command;
-use std::thread;
 
+use heapwarden_harness::stub_server;
 use heapwarden_tests::browser::Browser;
 use heapwarden_tests::{artifacts, command};
 use policy_report::findings::{self, Seen};
@@ -249,33 +247,20 @@ fn metrics(all: &Accounts<'_>) -> String {
 }
 
 fn by_doctor(told: &Told) -> Found {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("it is bound").to_string();
     let answers = [
         ("/metrics", metrics(&told.accounts)),
         ("/api/v1/accounts", json!(told.accounts).to_string()),
         ("/api/v1/leaks", json!(told.leaks).to_string()),
     ];
-    // It ends with the test's process.
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let Ok(stream) = stream else { return };
-            let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
-            let Some(first) = lines.next() else { continue };
-            while lines.next().is_some_and(|line| !line.is_empty()) {}
-            let path = first.split([' ', '?']).nth(1).unwrap_or_default();
-            let answer = answers.iter().find(|(known, _)| *known == path);
-            let (status, body) = match answer {
-                Some((_, body)) => ("200 OK", body.as_str()),
-                None => ("404 Not Found", ""),
-            };
-            let length = body.len();
-            let _ = write!(
-                &stream,
-                "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-            );
+    let address = stub_server::serve(move |head, _, stream| {
+        let path = stub_server::path(head);
+        let answer = answers.iter().find(|(known, _)| *known == path);
+        match answer {
+            Some((_, body)) => stub_server::respond(stream, "200 OK", body),
+            None => stub_server::respond(stream, "404 Not Found", ""),
         }
     });
+    let address = address.to_string();
     let mut doctor = Command::new(artifacts::command());
     doctor.args(["doctor", "--json", &address]);
     let told = command::run(&mut doctor, command::PATIENCE);

@@ -6,12 +6,10 @@
 mod report;
 mod results;
 
-use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use serde::Deserialize;
 
 use heapwarden_harness::busy::Busy;
 use heapwarden_tests::application::course::{Course, run as run_course};
@@ -23,6 +21,7 @@ use crate::collector::Collector;
 use crate::jdk::Jdk;
 use crate::machine::Machine;
 use crate::progress::Progress;
+use crate::saved;
 use results::{Results, Run};
 
 /// The runs to make: which applications in which JVMs, how often, and beside how much other work.
@@ -83,33 +82,13 @@ pub(super) fn run(plan: &Plan<'_>, save: bool) -> Result<()> {
         }
     }
     progress.done();
-    println!("{}", report::text(&results));
-    if save {
-        for path in report::save(&results)? {
-            println!("saved {}", path.display());
-        }
-    }
-    Ok(())
+    saved::publish(&report::text(&results), save, || report::save(&results))
 }
 
 /// Reports on runs that were saved, and saves the report if that is wanted.
 pub(super) fn report_again(file: &Path, save: bool) -> Result<()> {
-    /// The part of a saved file that is read again: the results, without the verdicts.
-    #[derive(Deserialize)]
-    struct Saved {
-        results: Results,
-    }
-    let text =
-        fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
-    let saved: Saved = serde_json::from_str(&text)
-        .with_context(|| format!("{} has no runs of applications", file.display()))?;
-    println!("{}", report::text(&saved.results));
-    if save {
-        for path in report::save(&saved.results)? {
-            println!("saved {}", path.display());
-        }
-    }
-    Ok(())
+    let results: Results = saved::read(file, "has no runs of applications")?;
+    saved::publish(&report::text(&results), save, || report::save(&results))
 }
 
 /// The applications of these names.

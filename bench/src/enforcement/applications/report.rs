@@ -35,8 +35,7 @@ pub(super) fn text(results: &Results) -> String {
         parts.push(format!("Without a figure: {}.", results.failed.join("; ")));
     }
     parts.push(verdicts::text(&results.verdicts()));
-    let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).collect();
-    parts.join("\n\n") + "\n"
+    saved::joined(&parts)
 }
 
 /// In percent.
@@ -152,13 +151,10 @@ fn preamble(results: &Results) -> String {
     };
     format!(
         "# Applications of others, past their limits: {}\n\n`cargo xtask bench enforcement --of applications \
-         --save`, {} rounds, {share}; {busy}. {} cores of {}, load average before {:.1}, commit {}.\n\n",
+         --save`, {} rounds, {share}; {busy}. {}.\n\n",
         machine.date,
         results.rounds,
-        machine.cores,
-        machine.cpu,
-        machine.load_average_before,
-        machine.commit,
+        machine.told(),
     )
 }
 

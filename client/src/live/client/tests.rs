@@ -1,39 +1,22 @@
 //! The client against servers that are not what they should be.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::thread;
+
+use heapwarden_harness::stub_server::{self, respond};
 
 use super::*;
 
 /// Serves every connection by `answer`, until the test's process ends.
 fn server(answer: impl Fn(&str, &mut TcpStream) + Send + 'static) -> Address {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let mut head = Vec::new();
-            let mut byte = [0];
-            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|n| n == 1) {
-                head.push(byte[0]);
-            }
-            let head = String::from_utf8_lossy(&head).into_owned();
-            answer(&head, &mut stream);
-        }
-    });
-    named(address)
+    named(stub_server::serve(move |head, _, stream| {
+        answer(head, stream)
+    }))
 }
 
 fn named(address: SocketAddr) -> Address {
     address.to_string().parse().unwrap()
-}
-
-fn respond(stream: &mut TcpStream, status: &str, body: &str) {
-    let length = body.len();
-    let _ = write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    );
 }
 
 fn read(address: &Address) -> Result<Accounts, LiveError> {
@@ -59,9 +42,7 @@ fn what_is_asked_for_is_read() {
 
 #[test]
 fn nothing_listens() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap();
-    drop(free);
+    let address = stub_server::nobody();
     let error = read(&named(address)).unwrap_err();
     assert!(matches!(error, LiveError::NobodyListens { .. }), "{error}");
 

@@ -1,8 +1,10 @@
 //! Answers that no sound Prometheus gives; a real one is asked in `tests/tests/suggest.rs`.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::thread::JoinHandle;
+
+use heapwarden_harness::stub_server;
 
 use super::*;
 
@@ -14,27 +16,13 @@ fn server(answers: Vec<String>) -> (Client, JoinHandle<Vec<String>>) {
         let mut requests = Vec::new();
         for answer in answers {
             let (mut stream, _) = listener.accept().unwrap();
-            let mut reader = BufReader::new(stream.try_clone().unwrap());
-            let (mut request, mut length) = (String::new(), 0);
-            loop {
-                let mut line = String::new();
-                reader.read_line(&mut line).unwrap();
-                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-                    length = value.trim().parse().unwrap();
-                }
-                request.push_str(&line);
-                if line.trim().is_empty() {
-                    break;
-                }
-            }
-            let mut body = vec![0; length];
-            reader.read_exact(&mut body).unwrap();
-            requests.push(request + &String::from_utf8(body).unwrap());
+            let (head, body) = stub_server::request(&mut stream).expect("a whole request");
+            requests.push(head + &String::from_utf8(body).unwrap());
             stream.write_all(answer.as_bytes()).unwrap();
         }
         requests
     });
-    let address = Address::new(&address).unwrap();
+    let address = ServerAddress::new(&address).unwrap();
     (Client::new(address, Duration::from_secs(60), None), serving)
 }
 
@@ -89,10 +77,8 @@ fn every_failure_is_a_sentence_that_says_what_to_do() {
 
 #[test]
 fn nobody_listening_is_said_without_the_password() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
-    let address = Address::new(&format!("http://u:secret@{address}")).unwrap();
+    let nobody = stub_server::nobody();
+    let address = ServerAddress::new(&format!("http://u:secret@{nobody}")).unwrap();
     let client = Client::new(address, Duration::from_secs(60), None);
     let error = client.range("up", once()).unwrap_err().to_string();
     assert!(error.contains("cannot reach Prometheus"), "{error}");
@@ -102,7 +88,8 @@ fn nobody_listening_is_said_without_the_password() {
 #[test]
 fn a_silent_server_is_not_waited_for_without_end() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = Address::new(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let address =
+        ServerAddress::new(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
     let client = Client::new(address, Duration::from_secs(1), None);
     let error = client.range("up", once()).unwrap_err().to_string();
     assert!(error.contains("not answered within 1 s"), "{error}");

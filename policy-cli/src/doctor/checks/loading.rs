@@ -1,20 +1,13 @@
 //! Checks whether the agent is loaded, enabled and readable.
 
+use policy_config::AGENT_OPTIONS;
+
 use super::super::finding::{Finding, Severity, findings};
 use super::super::inputs::Inputs;
 use crate::process::printable;
 
-/// The agent's options; `test-refuse` is for its own tests.
-const OPTIONS: [&str; 8] = [
-    "config",
-    "listen",
-    "listen-strict",
-    "run-file",
-    "enabled",
-    "log",
-    "tlab-refill",
-    "test-refuse",
-];
+/// An option for the agent's own tests.
+const TEST_OPTION: &str = "test-refuse";
 
 /// The process is not a JVM.
 pub(super) fn no_jvm(inputs: &Inputs) -> Vec<Finding> {
@@ -91,6 +84,12 @@ pub(super) fn inert(inputs: &Inputs) -> Vec<Finding> {
 
 /// Typing errors in the agent's options.
 pub(super) fn unknown_options(inputs: &Inputs) -> Vec<Finding> {
+    let keys = AGENT_OPTIONS.map(|option| option.key);
+    let [others @ .., last] = &keys;
+    let remedy = format!(
+        "write key=value with {} or {last}; a path must not contain a comma",
+        others.join(", ")
+    );
     let info = inputs.info.iter();
     let options = info.filter_map(|info| info.arguments.heapwarden());
     options
@@ -99,14 +98,14 @@ pub(super) fn unknown_options(inputs: &Inputs) -> Vec<Finding> {
         .filter(|pair| !pair.is_empty())
         .filter(|pair| {
             let key = pair.split_once('=').map(|(key, _)| key.trim());
-            key.is_none_or(|key| !OPTIONS.contains(&key))
+            key.is_none_or(|key| key != TEST_OPTION && !keys.contains(&key))
         })
         .map(|pair| {
             Finding::new(
                 &findings::UNKNOWN_OPTION,
                 "the agent ignores an option that it does not know",
                 printable(pair),
-                "write key=value with config, listen, listen-strict, run-file, enabled, log or tlab-refill; a path must not contain a comma",
+                remedy.as_str(),
             )
         })
         .collect()
@@ -328,6 +327,11 @@ mod tests {
         let found = unknown_options(&inputs);
         let evidence: Vec<&str> = found.iter().map(|one| one.evidence.as_str()).collect();
         assert_eq!(evidence, ["confg=/a", "x"]);
+        assert_eq!(
+            found[0].remedy,
+            "write key=value with config, listen, listen-strict, run-file, enabled, log or tlab-refill; a path must \
+             not contain a comma"
+        );
         let fine = jvm(
             &[JVM, AGENT],
             &["-agentpath:/libheapwarden.so=config=/a,listen=off", "Main"],

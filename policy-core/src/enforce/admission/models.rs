@@ -7,14 +7,10 @@ use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::ledger::ObjectTag;
 use loom::thread;
 
+/// In duress, so that a thread waits at the stop.
 const OPEN: Word = Word {
-    limited: true,
-    over: false,
-    enforced: true,
-    naive: false,
-    shut: false,
-    // So that a thread waits at the stop.
     duress: true,
+    ..Word::OPEN
 };
 const OVER: Word = Word { over: true, ..OPEN };
 const PLACE: PlaceKey = PlaceKey {
@@ -111,14 +107,7 @@ fn explore(model: impl Fn() + Sync + Send + 'static) {
 }
 
 fn core() -> Core {
-    Core::with_purses(
-        Setup {
-            max_tracked: 4,
-            samples_are_taken: true,
-            test_refuse: None,
-        },
-        4,
-    )
+    Core::with_purses(Setup::of_test(4), 4)
 }
 
 fn publish(core: &Core, purse: PurseId, account: &str) {

@@ -8,17 +8,10 @@ use crate::enforce::grace::Grace;
 use crate::enforce::grace::{WAIT_MS, allowance_bytes};
 use crate::enforce::place_counts::{PlaceCounts, PlaceKey};
 use crate::enforce::refusal_details::MethodDoors;
-use crate::ledger::{ObjectTag, Sample, SiteId, UNKNOWN_CLASS};
+use crate::ledger::{ObjectTag, Sample};
 
 const PAYER: PurseId = PurseId::new(1);
-const OPEN: Word = Word {
-    limited: true,
-    over: false,
-    enforced: true,
-    naive: false,
-    shut: false,
-    duress: false,
-};
+const OPEN: Word = Word::OPEN;
 
 const DURESS: Word = Word {
     duress: true,
@@ -113,11 +106,7 @@ impl CallingThread for Spared {
 
 /// An account with this word and a stop at 20 bytes.
 fn core(word: Word) -> Core {
-    let core = Core::new(Setup {
-        max_tracked: 4,
-        samples_are_taken: true,
-        test_refuse: None,
-    });
+    let core = Core::new(Setup::of_test(4));
     let gates = &core.enforcement.gates;
     let gate = gates.make(u32::from(PAYER.get())).expect("memory");
     gate.set_word(word);
@@ -232,15 +221,7 @@ fn a_thread_without_a_unit_of_work_that_keeps_nothing_is_not_slowed() {
         thread.reason = Reason::NoUnit;
         let mut made = Vec::new();
         for _ in 0..4 {
-            let sample = Sample {
-                payer,
-                agent_account: payer,
-                principal: payer,
-                class: UNKNOWN_CLASS,
-                size_bytes: 16,
-                interval: core.ledger.intervals().current(),
-                site: SiteId::NONE,
-            };
+            let sample = Sample::of(payer, 16, core.ledger.intervals().current());
             thread.record = core.ledger.charge(&sample).ok();
             made.extend(thread.record);
             assert_eq!(waits_ms(&core, &mut thread, 1 << 16), Some(16), "not known");

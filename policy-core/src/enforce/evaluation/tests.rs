@@ -9,7 +9,7 @@ use crate::enforce::door::{Answer, DoorRules, LIGHT_SHARE};
 use crate::enforce::duress::Figures;
 use crate::enforce::gate::{Due, Gate};
 use crate::ledger::watched::during_scans;
-use crate::ledger::{Capacity, ObjectTag, Sample, SiteId, UNKNOWN_CLASS};
+use crate::ledger::{Capacity, ObjectTag, Sample};
 use crate::ports::CollectorKind;
 use crate::sum_against_heap::{Judged, Reading};
 use crate::uncertainty::Survivors;
@@ -21,16 +21,7 @@ fn the_statuses_are_not_locked_while_records_are_passed_over() {
         purses: 10,
     });
     let purse = ledger.open_purse().expect("room");
-    let sample = Sample {
-        payer: purse,
-        agent_account: purse,
-        principal: purse,
-        class: UNKNOWN_CLASS,
-        size_bytes: 1 << 20,
-        interval: ledger.intervals().current(),
-        site: SiteId::NONE,
-    };
-    ledger.charge(&sample).expect("room");
+    ledger.charge_to(purse, 1 << 20);
     let epochs = ledger.epochs();
     let epoch = epochs.current();
     epochs.gc_finished();
@@ -202,16 +193,7 @@ impl Doored {
     fn keep(&self, mib: u64) -> Option<Due> {
         let mut due = None;
         for _ in 0..mib {
-            let sample = Sample {
-                payer: self.purse,
-                agent_account: self.purse,
-                principal: self.purse,
-                class: UNKNOWN_CLASS,
-                size_bytes: MIB,
-                interval: self.ledger.intervals().current(),
-                site: SiteId::NONE,
-            };
-            let tag = self.ledger.charge(&sample).expect("room");
+            let tag = self.ledger.charge_to(self.purse, MIB);
             self.kept.borrow_mut().push(tag);
             due = self.gate().pass(MIB, MIB).due;
         }
@@ -369,15 +351,7 @@ fn a_verdict_has_the_error_that_reports_state() {
             .ledger
             .thin(account.purse, MIB, (drawn, wider), at % 10 == 0);
         if at % 10 == 0 {
-            let sample = Sample {
-                payer: account.purse,
-                agent_account: account.purse,
-                principal: account.purse,
-                class: UNKNOWN_CLASS,
-                size_bytes: MIB,
-                interval: wider,
-                site: SiteId::NONE,
-            };
+            let sample = Sample::of(account.purse, MIB, wider);
             account.ledger.charge(&sample).expect("room");
         }
     }

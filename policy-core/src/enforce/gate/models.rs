@@ -4,14 +4,10 @@ use super::*;
 use loom::thread;
 use std::sync::Arc;
 
+/// In duress, so that a thread waits at the stop.
 const OPEN: Word = Word {
-    limited: true,
-    over: false,
-    enforced: true,
-    naive: false,
-    shut: false,
-    // So that a thread waits at the stop.
     duress: true,
+    ..Word::OPEN
 };
 
 /// Rule 2: of a thread that charges and the enforcer that sets a mark, one sees the crossing.

@@ -1,13 +1,6 @@
 use super::*;
 
-const OPEN: Word = Word {
-    limited: true,
-    over: false,
-    enforced: true,
-    naive: false,
-    shut: false,
-    duress: false,
-};
+const OPEN: Word = Word::OPEN;
 
 #[test]
 fn without_a_limit_nothing_is_counted() {

@@ -33,6 +33,19 @@ pub struct Word {
     pub duress: bool,
 }
 
+#[cfg(test)]
+impl Word {
+    /// Of an account with a limit that is enforced, without a verdict.
+    pub(crate) const OPEN: Word = Word {
+        limited: true,
+        over: false,
+        enforced: true,
+        naive: false,
+        shut: false,
+        duress: false,
+    };
+}
+
 impl Word {
     pub(super) fn bits(self) -> u32 {
         let bit = |set: bool, bit: u32| if set { bit } else { 0 };

@@ -100,12 +100,7 @@ impl Simulation {
         seed: u64,
         fault: Option<Fault>,
     ) -> Simulation {
-        let setup = Setup {
-            max_tracked: 1 << 16,
-            samples_are_taken: true,
-            test_refuse: None,
-        };
-        let core = Core::with_purses(setup, MAX_PURSES);
+        let core = Core::with_purses(Setup::of_test(1 << 16), MAX_PURSES);
         (core.ledger.intervals())
             .set(interval_bytes)
             .expect("an interval");

@@ -27,12 +27,7 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new() -> World {
-        let setup = Setup {
-            max_tracked: 1 << 18,
-            samples_are_taken: true,
-            test_refuse: None,
-        };
-        let core = Core::with_purses(setup, 1 << 10);
+        let core = Core::with_purses(Setup::of_test(1 << 18), 1 << 10);
         core.ledger.intervals().set(INTERVAL).expect("in range");
         let (service, loader) = deploy(&core, "/shop");
         let gate = core.enforcement.gates.make(service.get().into());

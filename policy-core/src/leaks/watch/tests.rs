@@ -4,7 +4,7 @@ use super::*;
 use crate::core::Setup;
 use crate::identity::classes::ClassId;
 use crate::identity::loaders::LoaderId;
-use crate::ledger::{Epoch, Sample, SiteId};
+use crate::ledger::{Epoch, Sample};
 
 struct World {
     core: Core,
@@ -14,12 +14,7 @@ struct World {
 
 impl World {
     fn new() -> World {
-        let setup = Setup {
-            max_tracked: 200_000,
-            samples_are_taken: true,
-            test_refuse: None,
-        };
-        let core = Core::with_purses(setup, 10);
+        let core = Core::with_purses(Setup::of_test(200_000), 10);
         core.ledger.intervals().set(0).expect("room");
         core.heap.set_max_bytes(1 << 30);
         World {
@@ -44,13 +39,8 @@ impl World {
 
     fn charge(&self, payer: PurseId, class: u32, size_bytes: u64) {
         let sample = Sample {
-            payer,
-            agent_account: payer,
-            principal: payer,
             class,
-            size_bytes,
-            interval: self.core.ledger.intervals().current(),
-            site: SiteId::NONE,
+            ..Sample::of(payer, size_bytes, self.core.ledger.intervals().current())
         };
         self.core.ledger.charge(&sample).expect("room");
     }

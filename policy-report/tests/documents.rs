@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use policy_report::{
     Account, AccountSites, Accounts, AccountsSum, Class, ClassSites, Costs, Counts, Door,
     Enforcement, Evidence, Exact, Heap, Ineffective, Jvm, Place, Policy, Principal, Route, RunFile,
-    Sampling, Site, Sites, State, Tree, metric_names,
+    Sampling, Site, Sites, State, Tree,
 };
 use proptest::prelude::*;
 
@@ -354,15 +354,6 @@ fn the_run_file_is_one_small_object() {
     for text in [r#"{"pid":1}"#, r#"{"listen":"127.0.0.1:1"}"#] {
         assert!(serde_json::from_str::<RunFile>(text).is_err(), "{text}");
     }
-}
-
-#[test]
-fn metric_names_are_unique_and_ours() {
-    let mut names = metric_names::ALL.to_vec();
-    assert!(names.iter().all(|name| name.starts_with("heapwarden_")));
-    names.sort_unstable();
-    names.dedup();
-    assert_eq!(names.len(), metric_names::ALL.len());
 }
 
 fn text() -> impl Strategy<Value = Cow<'static, str>> {

@@ -1,9 +1,9 @@
 //! Turns a snapshot into samples: the values of each metric of the catalogue.
 
-use super::catalog::{self, Metric};
 use super::fold::{Folded, clip};
 use super::{Account, Mode, OTHER, Route, Snapshot, State};
 use policy_core::exact::ContextOverflow;
+use policy_report::catalog::{self, Metric};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

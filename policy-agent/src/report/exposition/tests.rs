@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::catalog;
 use super::super::fold::Folder;
 use super::super::recorder::BUCKETS;
 use super::super::{
@@ -25,6 +24,7 @@ use super::super::{
 use super::*;
 use crate::events;
 use crate::ledger::Exact;
+use policy_report::catalog;
 
 fn rendered(format: Format, snapshot: &Snapshot) -> String {
     let folded = Folder::new(200).fold(&snapshot.accounts);

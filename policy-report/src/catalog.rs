@@ -84,20 +84,43 @@ macro_rules! catalog {
 
 /// The whole catalogue, in the order in which it is published.
 pub fn all() -> impl Iterator<Item = &'static Metric> {
-    HELD.iter().chain(RECORDED).copied()
+    FIGURES.iter().chain(HELD).chain(RECORDED).copied()
 }
 
+macro_rules! kind {
+    (counter) => {
+        Type::Counter
+    };
+    ($gauge:ident) => {
+        Type::Gauge
+    };
+}
+
+macro_rules! figures {
+    ($(fields $fields:tt figures {$(
+        $(#[$serde:meta])* $key:ident: $type:ty
+        [$fold:ident $($metric:ident $name:literal $unit:ident $(/ $divisor:literal)?)?] $help:literal;
+    )*})*) => {
+        $($($(
+            #[doc = $help]
+            pub const $metric: Metric = Metric {
+                name: $name,
+                kind: kind!($fold),
+                unit: Unit::$unit,
+                labels: &["account"],
+                help: $help,
+            };
+        )?)*)*
+        /// The figures of an account ([`crate::account_figures`]).
+        pub static FIGURES: &[&Metric] = &[$($($(&$metric,)?)*)*];
+    };
+}
+
+crate::account_figures!(figures!);
+
 catalog! {
-    /// Metrics whose values are in a snapshot, in the order in which they are published.
+    /// Other metrics whose values are in a snapshot; published after the figures.
     HELD:
-    ACCOUNT_LIVE_BYTES = "heapwarden_account_live_bytes" Gauge Bytes ["account"]
-        "Estimated bytes charged to the account that had survived the latest collection.";
-    ACCOUNT_LIVE_STANDARD_ERROR_BYTES = "heapwarden_account_live_standard_error_bytes" Gauge Bytes ["account"]
-        "Standard error of the account's live bytes.";
-    ACCOUNT_CHARGED_BYTES = "heapwarden_account_charged_bytes" Gauge Bytes ["account"]
-        "Estimated bytes charged to the account less refunds so far; includes garbage that no collection has found yet.";
-    ACCOUNT_STANDARD_ERROR_BYTES = "heapwarden_account_standard_error_bytes" Gauge Bytes ["account"]
-        "Standard error of the account's charged bytes.";
     ACCOUNT_TREE_LIVE_BYTES = "heapwarden_account_tree_live_bytes" Gauge Bytes ["account"]
         "Live bytes of an account together with the scopes inside it; absent where there are none.";
     ACCOUNT_TREE_LIVE_STANDARD_ERROR_BYTES = "heapwarden_account_tree_live_standard_error_bytes" Gauge Bytes ["account"]
@@ -106,36 +129,14 @@ catalog! {
         "Charged bytes of an account together with the scopes inside it; absent where there are none.";
     ACCOUNT_TREE_STANDARD_ERROR_BYTES = "heapwarden_account_tree_standard_error_bytes" Gauge Bytes ["account"]
         "Standard error of heapwarden_account_tree_charged_bytes.";
-    ACCOUNT_LIVE_OBJECTS = "heapwarden_account_live_objects" Gauge None ["account"]
-        "Estimated number of objects in the account's live bytes.";
-    ACCOUNT_ALLOCATED_BYTES = "heapwarden_account_allocated_bytes_total" Counter Bytes ["account"]
-        "Estimated bytes ever charged to the account.";
-    ACCOUNT_ALLOCATED_OBJECTS = "heapwarden_account_allocated_objects_total" Counter None ["account"]
-        "Estimated number of objects ever charged to the account.";
-    ACCOUNT_EXACT_ALLOCATED_BYTES = "heapwarden_account_exact_allocated_bytes_total" Counter Bytes ["account"]
-        "Bytes allocated for the account as inserted code has counted them; absent without exact accounts.";
-    ACCOUNT_EXACT_ALLOCATED_OBJECTS = "heapwarden_account_exact_allocated_objects_total" Counter None ["account"]
-        "Objects allocated for the account as inserted code has counted them; absent without exact accounts.";
     ACCOUNT_LIVE_BY_RATIO_BYTES = "heapwarden_account_live_by_ratio_bytes" Gauge Bytes ["account"]
         "Estimated live bytes: what inserted code has counted, times the share of it that samples see alive, and what lives of before; absent without exact accounts, and of few samples.";
     ACCOUNT_LIVE_BY_RATIO_STANDARD_ERROR_BYTES = "heapwarden_account_live_by_ratio_standard_error_bytes" Gauge Bytes ["account"]
         "Standard error of the live bytes by ratio.";
-    ACCOUNT_SOFT_LIMIT_BYTES = "heapwarden_account_soft_limit_bytes" Gauge Bytes ["account"]
-        "Soft limit of the account; absent when it has none.";
-    ACCOUNT_LIMIT_BYTES = "heapwarden_account_limit_bytes" Gauge Bytes ["account"]
-        "Limit of the account; absent when it has none.";
-    ACCOUNT_SOFT_LIMIT_EVENTS = "heapwarden_account_soft_limit_events_total" Counter None ["account"]
-        "Times that the account's live bytes rose above its soft limit.";
-    ACCOUNT_REFUSALS = "heapwarden_account_refusals_total" Counter None ["account"]
-        "Refusals thrown into allocating threads of the account.";
-    ACCOUNT_WOULD_REFUSE = "heapwarden_account_would_refuse_total" Counter None ["account"]
-        "Refusals that were due but not thrown, because the policy only observes.";
-    ACCOUNT_ADMISSION_REFUSALS = "heapwarden_account_admission_refusals_total" Counter None ["account"]
-        "Requests and calls turned away at a door while the account was over its limit.";
-    ACCOUNT_THREADS_KILLED = "heapwarden_account_threads_killed_total" Counter None ["account"]
-        "Threads that ended with an uncaught refusal.";
-    ACCOUNT_WAIT = "heapwarden_account_wait_seconds_total" Counter Seconds ["account"]
-        "What enforcement made the account's threads and requests wait, in seconds.";
+    ACCOUNT_OVER_LIMIT = "heapwarden_account_over_limit" Gauge None ["account"]
+        "1 while the account is over its limit (in _other: while any account folded into it is), else 0.";
+    ACCOUNT_INEFFECTIVE = "heapwarden_account_ineffective" Gauge None ["account"]
+        "1 while the account stays over its limit and refusals do not stop it (in _other: any account folded into it), else 0.";
     ROUTE_LIVE_BYTES = "heapwarden_route_live_bytes" Gauge Bytes ["account", "route"]
         "Estimated bytes allocated by the requests of one route of the account that had survived the latest collection; at most 1,000 routes.";
     ROUTE_CALLS = "heapwarden_route_calls_total" Counter None ["account", "route"]
@@ -144,14 +145,6 @@ catalog! {
         "Requests of the route that were turned away at the door, since its service was deployed.";
     ACCOUNT_DEFERRED_REFUSALS = "heapwarden_account_deferred_refusals_total" Counter None ["account", "reason"]
         "Refusals due where throwing was not safe, by reason.";
-    ACCOUNT_OVER_LIMIT = "heapwarden_account_over_limit" Gauge None ["account"]
-        "1 while the account is over its limit (in _other: while any account folded into it is), else 0.";
-    ACCOUNT_INEFFECTIVE = "heapwarden_account_ineffective" Gauge None ["account"]
-        "1 while the account stays over its limit and refusals do not stop it (in _other: any account folded into it), else 0.";
-    ACCOUNT_RETIRED_LOADERS = "heapwarden_account_retired_loaders" Gauge None ["account"]
-        "Undeployed services of the account whose class loader still lives and holds bytes.";
-    ACCOUNT_LEFT_BEHIND_BYTES = "heapwarden_account_left_behind_bytes" Gauge Bytes ["account"]
-        "Live bytes that undeployed versions of the account have left; their class loader is gone.";
     ACCOUNT_INFO = "heapwarden_account_info" Info None ["account", "kind", "service"]
         "What the account stands for; `parent` is the account of the service around a scope.";
     ACCOUNTS_FOLDED = "heapwarden_accounts_folded" Gauge None []

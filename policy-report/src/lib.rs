@@ -29,6 +29,7 @@ mod accounts;
 pub mod catalog;
 mod contexts;
 mod counts;
+mod figures;
 pub mod findings;
 mod held;
 mod history;

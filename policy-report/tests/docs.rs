@@ -1,8 +1,9 @@
 //! The catalogue against `docs/metrics.md`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use policy_report::catalog::{self, Type};
+use policy_report::{Account, account_figures};
 
 const DOCUMENT: &str = include_str!("../../docs/metrics.md");
 
@@ -40,4 +41,40 @@ fn every_metric_has_a_row() {
             );
         }
     }
+}
+
+macro_rules! keys {
+    ($(fields $fields:tt figures {$(
+        $(#[$serde:meta])* $key:ident: $type:ty [$($row:tt)*] $help:literal;
+    )*})*) => {
+        [$($(stringify!($key),)*)*]
+    };
+}
+
+/// A row for every key of an account, and none for another.
+#[test]
+fn every_key_of_an_account_has_a_row() {
+    let (_, table) = DOCUMENT
+        .split_once("Each account has:\n")
+        .expect("it begins");
+    let (table, _) = table.split_once("\nAll amounts").expect("it ends");
+    let described: BTreeSet<&str> = (table.lines())
+        .filter_map(|line| line.strip_prefix("| ")?.split(" | ").next())
+        .flat_map(quoted)
+        .map(|key| key.trim_end_matches("[]"))
+        .collect();
+    let account = Account {
+        live_by_ratio_bytes: Some(1),
+        live_by_ratio_standard_error_bytes: Some(1),
+        ..Account::default()
+    };
+    let fields = serde_json::to_value(account).expect("it can be written");
+    let known: BTreeSet<&str> = (fields
+        .as_object()
+        .into_iter()
+        .flat_map(|fields| fields.keys()))
+    .map(String::as_str)
+    .chain(account_figures!(keys!))
+    .collect();
+    assert_eq!(described, known);
 }

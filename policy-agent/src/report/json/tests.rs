@@ -80,7 +80,7 @@ fn the_document_is_the_contract_s() {
             door: DoorState::Shut,
             admission_refusals_total: 9,
             threads_killed_total: 8,
-            waited_ms_total: 1_500,
+            wait_milliseconds_total: 1_500,
             refusals_total: 5,
             would_refuse_total: 6,
             deferred: vec![("clinit", 7), ("lock", 1)],

@@ -340,6 +340,11 @@ macro_rules! account {
                 pub $key: $type,
             )*
         )*}
+
+        impl Account<'_> {
+            /// The keys of its figures, in the order of the JSON.
+            pub const FIGURES: &'static [&'static str] = &[$($(stringify!($key),)*)*];
+        }
     };
 }
 

@@ -347,7 +347,9 @@ fn look<G>(
             (departed.allocated_objects).wrapping_add(totals.allocated_objects);
         let mut exact = departed.exact;
         exact += totals.exact;
-        account.exact = core.exact.counts_accounts().then_some(exact);
+        let exact = core.exact.counts_accounts().then_some(exact);
+        account.exact_allocated_bytes_total = exact.map(|exact| exact.bytes);
+        account.exact_allocated_objects_total = exact.map(|exact| exact.objects);
         account.retired_loaders =
             directory.retired_loaders(entry, |purse| core.ledger.totals(purse).charged.bytes > 0);
         account.routes = routes(core, &purses, &counted.survivors);
@@ -467,44 +469,66 @@ fn row(
     of_purses: &mut OfPurses,
     names: &HashMap<u32, Arc<str>>,
 ) -> Account {
-    let mut account = seen.account;
-    // The steps do not see the same instant, so live bytes could exceed the charge.
-    account.live_bytes = found.bytes.min(account.charged_bytes);
-    account.live_objects = whole_objects(found.objects);
-    account.principals = (found.principals.into_iter())
+    let account = seen.account;
+    let mut principals: Vec<Principal> = (found.principals.into_iter())
         .map(|(name, live_bytes)| Principal {
             name: name.to_string(),
             live_bytes,
         })
         .collect();
-    (account.principals).sort_by_key(|p| std::cmp::Reverse(p.live_bytes));
-    account.classes = of_purses.take(&seen.purses, names);
+    principals.sort_by_key(|p| std::cmp::Reverse(p.live_bytes));
     let status = enforcement.status(&seen.name);
-    // After a reload the limit may be gone before the enforcer's next pass.
-    account.state = match account.limit_bytes {
-        Some(_) => status.state,
-        None => State::Open,
-    };
-    account.soft_limit_events_total = status.soft_events;
-    account.refusals_total = status.counts.refusals;
-    account.would_refuse_total = status.counts.would_refuse;
-    account.admission_refusals_total = status.counts.admission_refusals;
-    account.threads_killed_total = status.counts.threads_killed;
-    account.waited_ms_total = status.counts.waited_ms;
-    account.door = status.door;
-    account.reserve_bytes = status.reserve_bytes;
-    account.ineffective = status.ineffective.map(|found| Ineffective {
-        reason: found.reason.name(),
-        frame: found.frame.map(|frame| frame.to_string()),
-    });
-    account.places = status.places.into_iter().map(place).collect();
-    account.places_elsewhere = status.places_elsewhere;
-    account.deferred = Reason::ALL
-        .iter()
-        .map(|reason| (reason.name(), status.counts.deferred[*reason as usize]))
-        .filter(|(_, count)| *count > 0)
-        .collect();
-    account
+    // In full: a figure that nothing fills is a compile error.
+    Account {
+        name: account.name,
+        kind: account.kind,
+        service: account.service,
+        parent: account.parent,
+        tree: account.tree,
+        // The steps do not see the same instant, so live bytes could exceed the charge.
+        live_bytes: found.bytes.min(account.charged_bytes),
+        live_standard_error_bytes: account.live_standard_error_bytes,
+        live_at_most_bytes: account.live_at_most_bytes,
+        charged_bytes: account.charged_bytes,
+        standard_error_bytes: account.standard_error_bytes,
+        live_objects: whole_objects(found.objects),
+        allocated_bytes_total: account.allocated_bytes_total,
+        allocated_objects_total: account.allocated_objects_total,
+        exact_allocated_bytes_total: account.exact_allocated_bytes_total,
+        exact_allocated_objects_total: account.exact_allocated_objects_total,
+        live_by_ratio: account.live_by_ratio,
+        soft_limit_bytes: account.soft_limit_bytes,
+        limit_bytes: account.limit_bytes,
+        reserve_bytes: status.reserve_bytes,
+        // After a reload the limit may be gone before the enforcer's next pass.
+        state: match account.limit_bytes {
+            Some(_) => status.state,
+            None => State::Open,
+        },
+        door: status.door,
+        soft_limit_events_total: status.soft_events,
+        refusals_total: status.counts.refusals,
+        would_refuse_total: status.counts.would_refuse,
+        admission_refusals_total: status.counts.admission_refusals,
+        threads_killed_total: status.counts.threads_killed,
+        wait_milliseconds_total: status.counts.waited_ms,
+        deferred: Reason::ALL
+            .iter()
+            .map(|reason| (reason.name(), status.counts.deferred[*reason as usize]))
+            .filter(|(_, count)| *count > 0)
+            .collect(),
+        ineffective: status.ineffective.map(|found| Ineffective {
+            reason: found.reason.name(),
+            frame: found.frame.map(|frame| frame.to_string()),
+        }),
+        places: status.places.into_iter().map(place).collect(),
+        places_elsewhere: status.places_elsewhere,
+        routes: account.routes,
+        retired_loaders: account.retired_loaders,
+        left_behind_bytes: account.left_behind_bytes,
+        principals,
+        classes: of_purses.take(&seen.purses, names),
+    }
 }
 
 fn place(found: RefusedPlace) -> Place {

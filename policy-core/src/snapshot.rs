@@ -245,7 +245,8 @@ impl DoorState {
     }
 }
 
-/// One account.
+/// One account. Its figures are rows of `policy_report::account_figures` under the same names: from these the agent
+/// makes all that is shown of them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Account {
     /// The account's name.
@@ -276,8 +277,10 @@ pub struct Account {
     pub allocated_bytes_total: u64,
     /// All objects ever charged to it.
     pub allocated_objects_total: u64,
-    /// The exact count of it by inserted code; `None` if exact accounts have not been on.
-    pub exact: Option<Exact>,
+    /// The exact count of its bytes by inserted code; `None` if exact accounts have not been on.
+    pub exact_allocated_bytes_total: Option<u64>,
+    /// The exact count of its objects.
+    pub exact_allocated_objects_total: Option<u64>,
     /// Live bytes by what was counted and the share of it that samples see alive; `None` while nothing is
     /// counted, or of few samples.
     pub live_by_ratio: Option<LiveByRatio>,
@@ -302,7 +305,7 @@ pub struct Account {
     /// Threads that ended with an uncaught refusal.
     pub threads_killed_total: u64,
     /// The time for which enforcement made its threads and requests wait, in milliseconds.
-    pub waited_ms_total: u64,
+    pub wait_milliseconds_total: u64,
     /// Refusals that were due where a throw is not safe, by reason.
     pub deferred: Vec<(&'static str, u64)>,
     /// The obstacle to its refusals, if it stays over its limit and they do not stop it.

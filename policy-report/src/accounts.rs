@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Counts;
 use crate::Held;
-use crate::number::{optional, whole};
+use crate::number::{either, optional, whole};
 
 /// The whole answer. Only `accounts` must be there: without it the answer is another server's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -323,124 +323,32 @@ pub struct Route<'a> {
     pub peak_bytes_per_call: u64,
 }
 
-/// One account. All amounts but those of [`Account::tree`] are without the scopes inside it, so
-/// that a sum over accounts counts nothing twice; its limits and its state are about the tree.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Account<'a> {
-    /// Its name, which a tenant may have chosen.
-    pub name: Cow<'a, str>,
-    /// `service`, `package`, `library`, `scope` or `reserved`.
-    pub kind: Cow<'a, str>,
-    /// The service it was recognised as (context path or deployment name); empty for other kinds.
-    pub service: Cow<'a, str>,
-    /// The account of the service around a scope, if there is one.
-    pub parent: Option<Cow<'a, str>>,
-    /// The bytes that it holds together with the scopes inside it; `None` where there are none.
-    pub tree: Option<Tree>,
-    /// Bytes of its charges that had survived the latest collection.
-    #[serde(deserialize_with = "whole")]
-    pub live_bytes: u64,
-    /// Standard error of `live_bytes`. `None`: the agent does not say (an older one).
-    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
-    pub live_standard_error_bytes: Option<u64>,
-    /// How much it may hold at most (95 %) although no sample of it is live. `None`: a sample is
-    /// live, or the agent does not say.
-    #[serde(deserialize_with = "optional")]
-    pub live_at_most_bytes: Option<u64>,
-    /// Charges less refunds so far: includes garbage that no collection has found yet.
-    #[serde(deserialize_with = "whole")]
-    pub charged_bytes: u64,
-    /// Standard error of `charged_bytes`.
-    #[serde(deserialize_with = "whole")]
-    pub standard_error_bytes: u64,
-    /// Estimated number of objects in `live_bytes`.
-    #[serde(deserialize_with = "whole")]
-    pub live_objects: u64,
-    /// All bytes ever charged to it.
-    #[serde(deserialize_with = "whole")]
-    pub allocated_bytes_total: u64,
-    /// All objects ever charged to it.
-    #[serde(deserialize_with = "whole")]
-    pub allocated_objects_total: u64,
-    /// All bytes that inserted code has counted for it. `None`: exact accounts have not been on.
-    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
-    pub exact_allocated_bytes_total: Option<u64>,
-    /// Their objects.
-    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
-    pub exact_allocated_objects_total: Option<u64>,
-    /// Live bytes by what inserted code has counted and the share of it that samples see alive: an estimate. `None`
-    /// while nothing is counted, and of few samples.
-    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
-    pub live_by_ratio_bytes: Option<u64>,
-    /// Its standard error.
-    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
-    pub live_by_ratio_standard_error_bytes: Option<u64>,
-    /// Soft limit, if there is one.
-    #[serde(deserialize_with = "optional")]
-    pub soft_limit_bytes: Option<u64>,
-    /// Limit, if there is one.
-    #[serde(deserialize_with = "optional")]
-    pub limit_bytes: Option<u64>,
-    /// The bytes that it may be charged beyond its limit before errors are thrown. `None`: it has no door, or the agent
-    /// does not say (an older one).
-    #[serde(deserialize_with = "optional")]
-    pub reserve_bytes: Option<u64>,
-    /// Where it stands against its limit.
-    pub state: State,
-    /// Whether new requests are turned away.
-    pub door: Door,
-    /// Refusals thrown.
-    #[serde(deserialize_with = "whole")]
-    pub refusals_total: u64,
-    /// Refusals that `observe` did not throw.
-    #[serde(deserialize_with = "whole")]
-    pub would_refuse_total: u64,
-    /// Requests and calls turned away at a door.
-    #[serde(deserialize_with = "whole")]
-    pub admission_refusals_total: u64,
-    /// Threads that ended with an uncaught refusal.
-    #[serde(deserialize_with = "whole")]
-    pub threads_killed_total: u64,
-    /// The time for which enforcement made its threads and requests wait, in milliseconds.
-    #[serde(deserialize_with = "whole")]
-    pub wait_milliseconds_total: u64,
-    /// Times that its live bytes rose above its soft limit.
-    #[serde(deserialize_with = "whole")]
-    pub soft_limit_events_total: u64,
-    /// Refusals due where a throw was not safe.
-    #[serde(deserialize_with = "whole")]
-    pub deferred_total: u64,
-    /// The same by reason.
-    pub deferred_by_reason: Counts<'a>,
-    /// The obstacle to its refusals, if it stays over its limit and they do not stop it.
-    pub ineffective: Option<Ineffective<'a>>,
-    /// Where errors were thrown in it, or in mode `observe` would have been, most frequent first. Since the mode
-    /// of the policy last changed.
-    pub places: Vec<Place<'a>>,
-    /// How many errors were, or would have been, thrown at places that are not listed.
-    #[serde(deserialize_with = "whole")]
-    pub places_other: u64,
-    /// By what its work begins, largest live bytes first: at most 64 routes, and one for the rest. Empty: it has no
-    /// door, or the agent does not know routes (an older one).
-    pub routes: Vec<Route<'a>>,
-    /// Undeployed services of this account whose class loader still lives and holds bytes.
-    #[serde(deserialize_with = "whole")]
-    pub retired_loaders: u64,
-    /// The part of its live bytes that undeployed versions have left: their class loader is gone.
-    #[serde(deserialize_with = "whole")]
-    pub left_behind_bytes: u64,
-    /// On whose behalf its live bytes were allocated, largest first.
-    pub principals: Vec<Principal<'a>>,
-    /// Principals that the agent left out.
-    #[serde(deserialize_with = "whole")]
-    pub principals_omitted: u64,
-    /// The objects that it holds by class, largest live bytes first.
-    pub classes: Vec<Class<'a>>,
-    /// Classes that were not asked for, or that the agent left out.
-    #[serde(deserialize_with = "whole")]
-    pub classes_omitted: u64,
+macro_rules! account {
+    ($(fields {$($field:tt)*} figures {$(
+        $(#[$serde:meta])* $key:ident: $type:ty [$($row:tt)*] $help:literal;
+    )*})*) => {
+        /// One account. All amounts but those of [`Account::tree`] are without the scopes inside it, so
+        /// that a sum over accounts counts nothing twice; its limits and its state are about the tree.
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(default)]
+        pub struct Account<'a> {$(
+            $($field)*
+            $(
+                #[doc = $help]
+                #[serde(deserialize_with = "either")]
+                $(#[$serde])*
+                pub $key: $type,
+            )*
+        )*}
+
+        impl Account<'_> {
+            /// The keys of its figures, in the order of the JSON.
+            pub const FIGURES: &'static [&'static str] = &[$($(stringify!($key),)*)*];
+        }
+    };
 }
+
+crate::account_figures!(account!);
 
 /// The bytes that an account and the scopes inside it hold together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

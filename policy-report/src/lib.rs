@@ -11,7 +11,7 @@
 //! - [`Contexts`]: the JSON of `GET /api/v1/contexts`;
 //! - [`RunFile`]: the file that the agent's option `run-file` names;
 //! - [`findings`]: what can be wrong with any of it, for doctor and the page;
-//! - [`metric_names`]: the names of the metrics of `GET /metrics`; [`Metrics`]: its text, read.
+//! - [`catalog`]: the metrics of `GET /metrics`; [`Metrics`]: its text, read.
 //!
 //! Field names, their order and the metric names are a contract with users and dashboards: extend
 //! them, do not rename them.
@@ -26,14 +26,15 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
+pub mod catalog;
 mod contexts;
 mod counts;
+mod figures;
 pub mod findings;
 mod held;
 mod history;
 mod instances;
 mod leaks;
-pub mod metric_names;
 mod metrics_text;
 mod number;
 mod run_file;

@@ -29,3 +29,26 @@ pub(crate) fn optional<'de, D: Deserializer<'de>>(
 pub(crate) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     optional(deserializer).map(Option::unwrap_or_default)
 }
+
+/// A field of the JSON that is a number.
+pub(crate) trait Field {
+    /// The field for a number, or for `null`.
+    fn of(number: Option<u64>) -> Self;
+}
+
+impl Field for Option<u64> {
+    fn of(number: Option<u64>) -> Self {
+        number
+    }
+}
+
+impl Field for u64 {
+    fn of(number: Option<u64>) -> Self {
+        number.unwrap_or_default()
+    }
+}
+
+/// Reads a number for a field that must have one, or may.
+pub(crate) fn either<'de, D: Deserializer<'de>, F: Field>(deserializer: D) -> Result<F, D::Error> {
+    optional(deserializer).map(F::of)
+}

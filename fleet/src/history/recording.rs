@@ -5,7 +5,7 @@ mod fleet;
 mod queries;
 mod request;
 
-use policy_report::metric_names;
+use policy_report::catalog;
 
 use crate::prometheus::Client;
 use heapwarden_terminal::clock;
@@ -64,7 +64,7 @@ fn nothing(client: &Client, request: &Request) -> Error {
         from: clock::format_time(first),
         to: clock::format_time(last),
         selector: request.selector.clause(),
-        metric: queries::name(metric_names::ACCOUNT_LIVE_BYTES, request.rollups),
+        metric: queries::name(catalog::ACCOUNT_LIVE_BYTES.name, request.rollups),
     }
 }
 
@@ -72,14 +72,14 @@ fn nothing(client: &Client, request: &Request) -> Error {
 fn read_accounts(queries: &Queries<'_>, reading: &mut Assembly<'_>) -> Result<(), Error> {
     reading.kinds(&queries.kinds(KIND_POINTS)?)?;
     let live = queries.whole(
-        metric_names::ACCOUNT_TREE_LIVE_BYTES,
-        metric_names::ACCOUNT_LIVE_BYTES,
+        catalog::ACCOUNT_TREE_LIVE_BYTES.name,
+        catalog::ACCOUNT_LIVE_BYTES.name,
     )?;
     reading.accounts(&live, |account| &mut account.live_bytes)?;
     drop(live);
     let errors = queries.whole(
-        metric_names::ACCOUNT_TREE_LIVE_STANDARD_ERROR_BYTES,
-        metric_names::ACCOUNT_LIVE_STANDARD_ERROR_BYTES,
+        catalog::ACCOUNT_TREE_LIVE_STANDARD_ERROR_BYTES.name,
+        catalog::ACCOUNT_LIVE_STANDARD_ERROR_BYTES.name,
     )?;
     if queries.rollups() {
         // The agents whose errors have to be derived are older than the rules.
@@ -88,41 +88,41 @@ fn read_accounts(queries: &Queries<'_>, reading: &mut Assembly<'_>) -> Result<()
         reading.accounts(&errors, |account| &mut account.live_standard_error_bytes)?;
         drop(errors);
         let errors = queries.whole(
-            metric_names::ACCOUNT_TREE_STANDARD_ERROR_BYTES,
-            metric_names::ACCOUNT_STANDARD_ERROR_BYTES,
+            catalog::ACCOUNT_TREE_STANDARD_ERROR_BYTES.name,
+            catalog::ACCOUNT_STANDARD_ERROR_BYTES.name,
         )?;
         reading.accounts(&errors, |account| &mut account.standard_error_bytes)?;
         drop(errors);
         let charged = queries.whole(
-            metric_names::ACCOUNT_TREE_CHARGED_BYTES,
-            metric_names::ACCOUNT_CHARGED_BYTES,
+            catalog::ACCOUNT_TREE_CHARGED_BYTES.name,
+            catalog::ACCOUNT_CHARGED_BYTES.name,
         )?;
         reading.accounts(&charged, |account| &mut account.charged_bytes)?;
         drop(charged);
         reading.scale_errors();
     }
 
-    let limits = queries.last_of_accounts(metric_names::ACCOUNT_LIMIT_BYTES)?;
+    let limits = queries.last_of_accounts(catalog::ACCOUNT_LIMIT_BYTES.name)?;
     reading.accounts(&limits, |account| &mut account.limit_bytes)?;
-    let limits = queries.last_of_accounts(metric_names::ACCOUNT_SOFT_LIMIT_BYTES)?;
+    let limits = queries.last_of_accounts(catalog::ACCOUNT_SOFT_LIMIT_BYTES.name)?;
     reading.accounts(&limits, |account| &mut account.soft_limit_bytes)?;
-    let counted = queries.counted(metric_names::ACCOUNT_REFUSALS)?;
+    let counted = queries.counted(catalog::ACCOUNT_REFUSALS.name)?;
     reading.counted(&counted, |account| &mut account.refusals)?;
-    let counted = queries.counted(metric_names::ACCOUNT_WOULD_REFUSE)?;
+    let counted = queries.counted(catalog::ACCOUNT_WOULD_REFUSE.name)?;
     reading.counted(&counted, |account| &mut account.would_refuse)
 }
 
 /// Reads what the JVMs that the queries are about have as a whole.
 fn read_heaps(queries: &Queries<'_>, reading: &mut Assembly<'_>) -> Result<(), Error> {
-    let heap = queries.of_jvms("last_over_time", metric_names::HEAP_MAX_BYTES)?;
+    let heap = queries.of_jvms("last_over_time", catalog::HEAP_MAX_BYTES.name)?;
     reading.jvms(&heap, |jvm| &mut jvm.heap_max_bytes)?;
-    let heap = queries.of_jvms("max_over_time", metric_names::HEAP_USED_AFTER_GC_BYTES)?;
+    let heap = queries.of_jvms("max_over_time", catalog::HEAP_USED_AFTER_GC_BYTES.name)?;
     reading.jvms(&heap, |jvm| &mut jvm.heap_used_after_gc_bytes)?;
-    let interval = queries.of_jvms("last_over_time", metric_names::SAMPLING_INTERVAL_BYTES)?;
+    let interval = queries.of_jvms("last_over_time", catalog::SAMPLING_INTERVAL_BYTES.name)?;
     reading.jvms(&interval, |jvm| &mut jvm.sampling_interval_bytes)?;
     // A restart within a step, and one between two of them.
     reading.jvms(&queries.resets()?, |jvm| &mut jvm.resets)?;
-    let samples = queries.of_jvms("last_over_time", metric_names::SAMPLES)?;
+    let samples = queries.of_jvms("last_over_time", catalog::SAMPLES.name)?;
     reading.jvms(&samples, |jvm| &mut jvm.samples)
 }
 

@@ -9,7 +9,8 @@
 
 use std::fmt::Write as _;
 
-use super::catalog::{Metric, RECORDED, Type, Unit};
+use policy_report::catalog::{Metric, RECORDED, Type, Unit};
+
 use super::families::{Sample, Value, families};
 use super::fold::Folded;
 use super::{EventRecorder, Snapshot};

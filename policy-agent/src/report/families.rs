@@ -1,9 +1,10 @@
 //! Turns a snapshot into samples: the values of each metric of the catalogue.
 
-use super::catalog::{self, Metric};
 use super::fold::{Folded, clip};
 use super::{Account, Mode, OTHER, Route, Snapshot, State};
 use policy_core::exact::ContextOverflow;
+use policy_report::account_figures;
+use policy_report::catalog::{self, Metric};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -55,9 +56,49 @@ impl From<f64> for Value {
     }
 }
 
+impl Value {
+    /// The same in a unit that is so many times as large.
+    fn over(self, factor: f64) -> Value {
+        Value::Real(match self {
+            Value::Integer(value) => value as f64 / factor,
+            Value::Real(value) => value / factor,
+        })
+    }
+}
+
+/// A figure of an account; `None`: it has no sample.
+trait Figure {
+    fn value(self) -> Option<Value>;
+}
+
+impl<N: Into<Value>> Figure for N {
+    fn value(self) -> Option<Value> {
+        Some(self.into())
+    }
+}
+
+impl Figure for Option<u64> {
+    fn value(self) -> Option<Value> {
+        self.map(Value::from)
+    }
+}
+
+macro_rules! figures {
+    ($each:ident $(fields $fields:tt figures {$(
+        $(#[$serde:meta])* $key:ident: $type:ty
+        [$fold:ident $($metric:ident $name:literal $unit:ident $(/ $factor:literal)?)?] $help:literal;
+    )*})*) => {
+        $($($(
+            $each(&catalog::$metric, |a| a.$key.value()$(.map(|value| value.over($factor)))?);
+        )?)*)*
+    };
+}
+
 /// Everything that is in a snapshot, in the catalogue's order.
 pub(super) fn families<'a>(snapshot: &'a Snapshot, folded: &'a Folded<'a>) -> Vec<Family<'a>> {
-    let mut list = List(Vec::with_capacity(catalog::HELD.len()));
+    let mut list = List(Vec::with_capacity(
+        catalog::FIGURES.len() + catalog::HELD.len(),
+    ));
     accounts(&mut list, &folded.accounts);
     list.one(&catalog::ACCOUNTS_FOLDED, folded.accounts_folded);
     list.many(
@@ -98,16 +139,7 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
             }),
         );
     };
-    each(&catalog::ACCOUNT_LIVE_BYTES, |a| Some(a.live_bytes.into()));
-    each(&catalog::ACCOUNT_LIVE_STANDARD_ERROR_BYTES, |a| {
-        Some(a.live_standard_error_bytes.into())
-    });
-    each(&catalog::ACCOUNT_CHARGED_BYTES, |a| {
-        Some(a.charged_bytes.into())
-    });
-    each(&catalog::ACCOUNT_STANDARD_ERROR_BYTES, |a| {
-        Some(a.standard_error_bytes.into())
-    });
+    account_figures!(figures! each);
     each(&catalog::ACCOUNT_TREE_LIVE_BYTES, |a| {
         a.tree.map(|tree| tree.live_bytes.into())
     });
@@ -120,50 +152,17 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
     each(&catalog::ACCOUNT_TREE_STANDARD_ERROR_BYTES, |a| {
         a.tree.map(|tree| tree.standard_error_bytes.into())
     });
-    each(&catalog::ACCOUNT_LIVE_OBJECTS, |a| {
-        Some(a.live_objects.into())
-    });
-    each(&catalog::ACCOUNT_ALLOCATED_BYTES, |a| {
-        Some(a.allocated_bytes_total.into())
-    });
-    each(&catalog::ACCOUNT_ALLOCATED_OBJECTS, |a| {
-        Some(a.allocated_objects_total.into())
-    });
-    each(&catalog::ACCOUNT_EXACT_ALLOCATED_BYTES, |a| {
-        a.exact.map(|exact| exact.bytes.into())
-    });
-    each(&catalog::ACCOUNT_EXACT_ALLOCATED_OBJECTS, |a| {
-        a.exact.map(|exact| exact.objects.into())
-    });
     each(&catalog::ACCOUNT_LIVE_BY_RATIO_BYTES, |a| {
         a.live_by_ratio.map(|live| live.bytes.into())
     });
     each(&catalog::ACCOUNT_LIVE_BY_RATIO_STANDARD_ERROR_BYTES, |a| {
         (a.live_by_ratio).map(|live| live.standard_error_bytes.into())
     });
-    each(&catalog::ACCOUNT_SOFT_LIMIT_BYTES, |a| {
-        a.soft_limit_bytes.map(Value::from)
+    each(&catalog::ACCOUNT_OVER_LIMIT, |a| {
+        Some((a.state == State::Over).into())
     });
-    each(&catalog::ACCOUNT_LIMIT_BYTES, |a| {
-        a.limit_bytes.map(Value::from)
-    });
-    each(&catalog::ACCOUNT_SOFT_LIMIT_EVENTS, |a| {
-        Some(a.soft_limit_events_total.into())
-    });
-    each(&catalog::ACCOUNT_REFUSALS, |a| {
-        Some(a.refusals_total.into())
-    });
-    each(&catalog::ACCOUNT_WOULD_REFUSE, |a| {
-        Some(a.would_refuse_total.into())
-    });
-    each(&catalog::ACCOUNT_ADMISSION_REFUSALS, |a| {
-        Some(a.admission_refusals_total.into())
-    });
-    each(&catalog::ACCOUNT_THREADS_KILLED, |a| {
-        Some(a.threads_killed_total.into())
-    });
-    each(&catalog::ACCOUNT_WAIT, |a| {
-        Some(Value::from(a.waited_ms_total as f64 / 1e3))
+    each(&catalog::ACCOUNT_INEFFECTIVE, |a| {
+        Some(a.ineffective.is_some().into())
     });
     routes(list, accounts);
     list.many(
@@ -175,27 +174,6 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
             })
         }),
     );
-    let mut each = |metric, value: fn(&Account) -> Value| {
-        list.many(
-            metric,
-            accounts.iter().map(|account| Sample {
-                labels: vec![account_label(account)],
-                value: value(account),
-            }),
-        );
-    };
-    each(&catalog::ACCOUNT_OVER_LIMIT, |a| {
-        (a.state == State::Over).into()
-    });
-    each(&catalog::ACCOUNT_INEFFECTIVE, |a| {
-        a.ineffective.is_some().into()
-    });
-    each(&catalog::ACCOUNT_RETIRED_LOADERS, |a| {
-        a.retired_loaders.into()
-    });
-    each(&catalog::ACCOUNT_LEFT_BEHIND_BYTES, |a| {
-        a.left_behind_bytes.into()
-    });
     list.many(
         &catalog::ACCOUNT_INFO,
         accounts.iter().map(|account| {

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
 use std::hash::BuildHasher;
 
-use policy_core::ledger::Exact;
+use policy_report::account_figures;
 
 use super::{Account, DoorState, Kind, OTHER, State};
 
@@ -49,7 +49,7 @@ pub struct Pair<'a> {
     pub live_bytes: u64,
 }
 
-/// Folds one snapshot after the other. It remembers a hash and six numbers for each account of the latest
+/// Folds one snapshot after the other. It remembers a hash and the counters of each account of the latest
 /// snapshot; the module says why.
 #[derive(Debug)]
 pub struct Folder {
@@ -65,15 +65,8 @@ pub struct Folder {
 /// The counters of an account.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Counters {
-    allocated_bytes: u64,
-    allocated_objects: u64,
-    exact: Option<Exact>,
-    refusals: u64,
-    would_refuse: u64,
-    admission_refusals: u64,
-    threads_killed: u64,
-    waited_ms: u64,
-    soft_limit_events: u64,
+    /// Those of its figures, in the table's order; `None`: it is not counted.
+    figures: Vec<Option<u64>>,
     deferred: Vec<(&'static str, u64)>,
 }
 
@@ -84,7 +77,7 @@ impl Folder {
             max_accounts: max_accounts.max(1),
             hasher: RandomState::new(),
             seen: HashMap::new(),
-            carried: Counters::default(),
+            carried: Counters::of(&Account::default()),
         }
     }
 
@@ -94,7 +87,7 @@ impl Folder {
         let mut kept = distinct(accounts);
         kept.sort_unstable_by(|a, b| rank(a).cmp(&rank(b)));
 
-        let carries = self.carried != Counters::default();
+        let carries = self.carried != Counters::of(&Account::default());
         let has_other = kept.iter().any(|account| account.name == OTHER);
         let room = self.max_accounts.saturating_sub(usize::from(
             !has_other && (carries || kept.len() > self.max_accounts),
@@ -132,9 +125,7 @@ impl Folder {
             for account in &folded {
                 absorb_gauges(other, account);
             }
-            let mut counters = Counters::of(other);
-            counters.add(&self.carried);
-            counters.put(other);
+            self.carried.add_to(other);
         }
         kept.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Folded {
@@ -176,9 +167,7 @@ fn distinct(accounts: &[Account]) -> Vec<Cow<'_, Account>> {
             Entry::Occupied(mut occupied) => {
                 let mut merged = without_details(occupied.get());
                 absorb_gauges(&mut merged, account);
-                let mut counters = Counters::of(&merged);
-                counters.add(&Counters::of(account));
-                counters.put(&mut merged);
+                Counters::of(account).add_to(&mut merged);
                 occupied.insert(Cow::Owned(merged));
             }
         }
@@ -202,71 +191,68 @@ fn without_details(account: &Account) -> Account {
     }
 }
 
-/// Adds the gauges of `from`. Limits and reserves are not added: a sum of limits limits nothing.
-///
-/// It names every field, so that one that is added cannot be forgotten in `_other`: a gauge is added here, a
-/// counter in [`Counters`].
-fn absorb_gauges(into: &mut Account, from: &Account) {
-    let Account {
-        live_bytes,
-        live_standard_error_bytes,
-        live_at_most_bytes,
-        charged_bytes,
-        standard_error_bytes,
-        live_objects,
-        state,
-        door,
-        ineffective,
-        retired_loaders,
-        left_behind_bytes,
-        // Properties of one account. Scopes inside it may be folded too: sums over trees would count them twice.
-        name: _,
-        kind: _,
-        service: _,
-        parent: _,
-        tree: _,
-        live_by_ratio: _,
-        soft_limit_bytes: _,
-        limit_bytes: _,
-        reserve_bytes: _,
-        // Details.
-        places: _,
-        places_elsewhere: _,
-        routes: _,
-        principals: _,
-        classes: _,
-        // Counters.
-        allocated_bytes_total: _,
-        allocated_objects_total: _,
-        exact: _,
-        soft_limit_events_total: _,
-        refusals_total: _,
-        would_refuse_total: _,
-        admission_refusals_total: _,
-        threads_killed_total: _,
-        waited_ms_total: _,
-        deferred: _,
-    } = from;
-    let add = |a: &mut u64, b: u64| *a = a.saturating_add(b);
-    add(&mut into.live_bytes, *live_bytes);
-    add(&mut into.charged_bytes, *charged_bytes);
-    add(&mut into.live_objects, *live_objects);
-    add(&mut into.retired_loaders, *retired_loaders);
-    add(&mut into.left_behind_bytes, *left_behind_bytes);
+/// Reads and adds counters, absorbs gauges.
+macro_rules! figure {
+    (counter $key:ident read $figures:ident $account:ident) => {
+        $figures.push($account.$key.into());
+    };
+    (counter $key:ident add $account:ident $figures:ident) => {
+        $account.$key.add($figures.next().flatten());
+    };
+    (sum $key:ident absorb $into:ident $from:ident) => {
+        $into.$key = $into.$key.saturating_add($from.$key);
+    };
     // Variances of independent estimates add.
-    into.standard_error_bytes = into.standard_error_bytes.hypot(*standard_error_bytes);
-    into.live_standard_error_bytes =
-        (into.live_standard_error_bytes).hypot(*live_standard_error_bytes);
+    (error $key:ident absorb $into:ident $from:ident) => {
+        $into.$key = $into.$key.hypot($from.$key);
+    };
     // One bound holds for the unseen bytes of two accounts as for those of one.
-    into.live_at_most_bytes =
-        (into.live_at_most_bytes.zip(*live_at_most_bytes)).map(|(a, b)| a.max(b));
-    into.ineffective = into.ineffective.take().or_else(|| ineffective.clone());
-    into.state = match (into.state, *state) {
+    (bound $key:ident absorb $into:ident $from:ident) => {
+        $into.$key = ($into.$key.zip($from.$key)).map(|(a, b)| a.max(b));
+    };
+    (counter $key:ident absorb $into:ident $from:ident) => {};
+    (own $key:ident absorb $into:ident $from:ident) => {};
+    ($gauge:ident $key:ident read $figures:ident $account:ident) => {};
+    ($gauge:ident $key:ident add $account:ident $figures:ident) => {};
+}
+
+macro_rules! each_figure {
+    ($action:ident $a:ident $b:ident $(fields $fields:tt figures {$(
+        $(#[$serde:meta])* $key:ident: $type:ty [$fold:ident $($row:tt)*] $help:literal;
+    )*})*) => {
+        $($(figure!($fold $key $action $a $b);)*)*
+    };
+}
+
+macro_rules! in_full {
+    ($account:ident {$($other:ident,)*} $(fields $fields:tt figures {$(
+        $(#[$serde:meta])* $key:ident: $type:ty [$($row:tt)*] $help:literal;
+    )*})*) => {
+        let Account { $($($key: _,)*)* $($other: _,)* } = $account;
+    };
+}
+
+/// Adds the gauges of `from`. Limits and reserves are not added: a sum of limits limits nothing.
+fn absorb_gauges(into: &mut Account, from: &Account) {
+    // In full, so that a field that is no figure of the table is not forgotten here.
+    account_figures!(in_full! from {
+        // Below.
+        ineffective, state, door,
+        // With the counters.
+        deferred,
+        // Properties of one account. Scopes inside it may be folded too: sums over trees would count them twice.
+        name, kind, service, parent, tree, live_by_ratio,
+        // Details.
+        places, places_elsewhere, routes, principals, classes,
+    });
+    account_figures!(each_figure! absorb into from);
+    into.ineffective = (into.ineffective.take()).or_else(|| from.ineffective.clone());
+    into.state = match (into.state, from.state) {
         (State::Over, _) | (_, State::Over) => State::Over,
         (State::Suspect, _) | (_, State::Suspect) => State::Suspect,
         (State::Open, State::Open) => State::Open,
     };
-    into.door = match (into.door, *door) {
+    into.door = match (into.door, from.door) {
         (DoorState::Shut, _) | (_, DoorState::Shut) => DoorState::Shut,
         (DoorState::Open, _) | (_, DoorState::Open) => DoorState::Open,
         (DoorState::None, DoorState::None) => DoorState::None,
@@ -344,99 +330,65 @@ pub fn clip(name: &str) -> Cow<'_, str> {
     Cow::Owned(clipped)
 }
 
+/// A counter of an account that more is added to.
+trait Counter {
+    fn add(&mut self, more: Option<u64>);
+}
+
+impl Counter for u64 {
+    fn add(&mut self, more: Option<u64>) {
+        *self = self.saturating_add(more.unwrap_or_default());
+    }
+}
+
+impl Counter for Option<u64> {
+    fn add(&mut self, more: Option<u64>) {
+        if more.is_some() {
+            self.get_or_insert_default().add(more);
+        }
+    }
+}
+
+fn add_deferred(sums: &mut Vec<(&'static str, u64)>, more: &[(&'static str, u64)]) {
+    for &(reason, count) in more {
+        match sums.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, sum)) => sum.add(Some(count)),
+            None => sums.push((reason, count)),
+        }
+    }
+}
+
 impl Counters {
     fn of(account: &Account) -> Counters {
+        let mut figures = Vec::new();
+        account_figures!(each_figure! read figures account);
         Counters {
-            allocated_bytes: account.allocated_bytes_total,
-            allocated_objects: account.allocated_objects_total,
-            exact: account.exact,
-            refusals: account.refusals_total,
-            would_refuse: account.would_refuse_total,
-            admission_refusals: account.admission_refusals_total,
-            threads_killed: account.threads_killed_total,
-            waited_ms: account.waited_ms_total,
-            soft_limit_events: account.soft_limit_events_total,
+            figures,
             deferred: account.deferred.clone(),
         }
     }
 
-    fn put(self, account: &mut Account) {
-        let Counters {
-            allocated_bytes,
-            allocated_objects,
-            exact,
-            refusals,
-            would_refuse,
-            admission_refusals,
-            threads_killed,
-            waited_ms,
-            soft_limit_events,
-            deferred,
-        } = self;
-        account.allocated_bytes_total = allocated_bytes;
-        account.allocated_objects_total = allocated_objects;
-        account.exact = exact;
-        account.refusals_total = refusals;
-        account.would_refuse_total = would_refuse;
-        account.admission_refusals_total = admission_refusals;
-        account.threads_killed_total = threads_killed;
-        account.waited_ms_total = waited_ms;
-        account.soft_limit_events_total = soft_limit_events;
-        account.deferred = deferred;
+    fn add_to(&self, account: &mut Account) {
+        let mut figures = self.figures.iter().copied();
+        account_figures!(each_figure! add account figures);
+        add_deferred(&mut account.deferred, &self.deferred);
     }
 
     fn add(&mut self, other: &Counters) {
-        let Counters {
-            allocated_bytes,
-            allocated_objects,
-            exact,
-            refusals,
-            would_refuse,
-            admission_refusals,
-            threads_killed,
-            waited_ms,
-            soft_limit_events,
-            deferred,
-        } = other;
-        let add = |a: &mut u64, b: u64| *a = a.saturating_add(b);
-        add(&mut self.allocated_bytes, *allocated_bytes);
-        add(&mut self.allocated_objects, *allocated_objects);
-        add(&mut self.refusals, *refusals);
-        add(&mut self.would_refuse, *would_refuse);
-        add(&mut self.admission_refusals, *admission_refusals);
-        add(&mut self.threads_killed, *threads_killed);
-        add(&mut self.waited_ms, *waited_ms);
-        add(&mut self.soft_limit_events, *soft_limit_events);
-        if let Some(exact) = exact {
-            *self.exact.get_or_insert_default() += *exact;
+        for (figure, more) in self.figures.iter_mut().zip(&other.figures) {
+            figure.add(*more);
         }
-        for &(reason, count) in deferred {
-            match self.deferred.iter_mut().find(|(known, _)| *known == reason) {
-                Some((_, sum)) => add(sum, count),
-                None => self.deferred.push((reason, count)),
-            }
-        }
+        add_deferred(&mut self.deferred, &other.deferred);
     }
 
     /// The gain since `before`; a counter that fell has restarted at zero.
     fn since(&self, before: &Counters) -> Counters {
         let gained = |now: u64, before: u64| now.checked_sub(before).unwrap_or(now);
+        let figures = self.figures.iter().zip(&before.figures);
         Counters {
-            allocated_bytes: gained(self.allocated_bytes, before.allocated_bytes),
-            allocated_objects: gained(self.allocated_objects, before.allocated_objects),
-            exact: self.exact.map(|now| {
-                let before = before.exact.unwrap_or_default();
-                Exact {
-                    bytes: gained(now.bytes, before.bytes),
-                    objects: gained(now.objects, before.objects),
-                }
-            }),
-            refusals: gained(self.refusals, before.refusals),
-            would_refuse: gained(self.would_refuse, before.would_refuse),
-            admission_refusals: gained(self.admission_refusals, before.admission_refusals),
-            threads_killed: gained(self.threads_killed, before.threads_killed),
-            waited_ms: gained(self.waited_ms, before.waited_ms),
-            soft_limit_events: gained(self.soft_limit_events, before.soft_limit_events),
+            figures: figures
+                .map(|(now, before)| now.map(|now| gained(now, before.unwrap_or(0))))
+                .collect(),
             deferred: self
                 .deferred
                 .iter()

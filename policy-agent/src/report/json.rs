@@ -6,7 +6,7 @@
 //! places in all, largest accounts first. The document says how many are left out
 //! (`accounts_omitted`, and `classes_omitted`, `principals_omitted`, `places_other` in the account).
 
-use policy_report::{self as document, Accounts, Counts};
+use policy_report::{self as document, Accounts, Counts, account_figures};
 
 use policy_core::exact::{Compared, ExactStatus};
 use policy_core::holdings::Bin;
@@ -131,6 +131,26 @@ fn exact(exact: &ExactStatus) -> document::Exact<'_> {
     }
 }
 
+macro_rules! figure {
+    (error $error:expr) => {
+        whole_bytes($error).into()
+    };
+    ($fold:ident $figure:expr) => {
+        $figure
+    };
+}
+
+macro_rules! account {
+    ($account:ident; {$($by_hand:tt)*} $(fields $fields:tt figures {$(
+        $(#[$serde:meta])* $key:ident: $type:ty [$fold:ident $($row:tt)*] $help:literal;
+    )*})*) => {
+        document::Account {
+            $($($key: figure!($fold $account.$key),)*)*
+            $($by_hand)*
+        }
+    };
+}
+
 fn account<'a>(
     account: &'a Account,
     classes: Classes,
@@ -159,36 +179,17 @@ fn account<'a>(
         most_classes,
         rows_left,
     );
-    document::Account {
+    account_figures!(account! account; {
         name: clip(&account.name),
         kind: account.kind.as_str().into(),
         service: clip(&account.service),
         parent: (!account.parent.is_empty()).then(|| clip(&account.parent)),
         tree: account.tree.as_ref().map(tree),
-        live_bytes: account.live_bytes,
-        live_standard_error_bytes: Some(whole_bytes(account.live_standard_error_bytes)),
-        live_at_most_bytes: account.live_at_most_bytes,
-        charged_bytes: account.charged_bytes,
-        standard_error_bytes: whole_bytes(account.standard_error_bytes),
-        live_objects: account.live_objects,
-        allocated_bytes_total: account.allocated_bytes_total,
-        allocated_objects_total: account.allocated_objects_total,
-        exact_allocated_bytes_total: account.exact.map(|exact| exact.bytes),
-        exact_allocated_objects_total: account.exact.map(|exact| exact.objects),
         live_by_ratio_bytes: account.live_by_ratio.map(|live| live.bytes.round() as u64),
         live_by_ratio_standard_error_bytes: (account.live_by_ratio)
             .map(|live| whole_bytes(live.standard_error_bytes)),
-        soft_limit_bytes: account.soft_limit_bytes,
-        limit_bytes: account.limit_bytes,
-        reserve_bytes: account.reserve_bytes,
         state: state(account.state),
         door: door(account.door),
-        refusals_total: account.refusals_total,
-        would_refuse_total: account.would_refuse_total,
-        admission_refusals_total: account.admission_refusals_total,
-        threads_killed_total: account.threads_killed_total,
-        wait_milliseconds_total: account.waited_ms_total,
-        soft_limit_events_total: account.soft_limit_events_total,
         deferred_total: deferred_by_reason.sum(),
         deferred_by_reason,
         ineffective: (account.ineffective.as_ref()).map(|found| document::Ineffective {
@@ -199,13 +200,11 @@ fn account<'a>(
             .fold(account.places_elsewhere, |sum, place| sum + place.count),
         places: places.iter().map(place).collect(),
         routes: routes.iter().map(route).collect(),
-        retired_loaders: account.retired_loaders,
-        left_behind_bytes: account.left_behind_bytes,
         principals_omitted: (account.principals.len() - principals.len()) as u64,
         principals: principals.into_iter().map(principal).collect(),
         classes_omitted: (account.classes.len() - classes.len()) as u64,
         classes: classes.into_iter().map(class).collect(),
-    }
+    })
 }
 
 fn accounts_sum(sum: &AccountsSum) -> document::AccountsSum {

@@ -1,10 +1,9 @@
-//! The agent's reports: the metric catalogue, and renderers for a [`Snapshot`] and for the events that
+//! The agent's reports: renderers for a [`Snapshot`] and for the events that
 //! an [`EventRecorder`] received.
 //!
 //! Invariant: nothing here sees more of the agent than these two, so a scrape can neither change nor
 //! delay the charging of samples. Nothing here knows HTTP.
 
-pub mod catalog;
 pub mod exposition;
 mod families;
 pub mod fold;

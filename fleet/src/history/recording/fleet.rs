@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use policy_report::metric_names;
+use policy_report::catalog;
 
 use crate::history::{Error, History, Jvm};
 use crate::prometheus::{Client, Span};
@@ -33,10 +33,10 @@ const MAX_ACCOUNT_NAMES: usize = 500;
 /// See [`Error`].
 pub(in super::super) fn is_large(client: &Client, request: &Request) -> Result<Option<u64>, Error> {
     let queries = Queries::new(client, request);
-    if queries.count(metric_names::ACCOUNT_LIVE_BYTES)? <= MAX_ACCOUNTS {
+    if queries.count(catalog::ACCOUNT_LIVE_BYTES.name)? <= MAX_ACCOUNTS {
         return Ok(None);
     }
-    let jvms = queries.count(metric_names::HEAP_MAX_BYTES)?.max(1);
+    let jvms = queries.count(catalog::HEAP_MAX_BYTES.name)?.max(1);
     Ok(Some((MAX_HEAP_READINGS / jvms as u64).max(FEWEST_STEPS)))
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use policy_report::metric_names;
+use policy_report::catalog;
 
 use crate::history::Error;
 use crate::history::selector::Selector;
@@ -101,7 +101,7 @@ impl<'a> Queries<'a> {
     /// How often JVMs were restarted within a step.
     pub(super) fn resets(&self) -> Result<Vec<Series>, Error> {
         if !self.request.rollups {
-            return self.of_jvms("resets", metric_names::SAMPLES);
+            return self.of_jvms("resets", catalog::SAMPLES.name);
         }
         let step = self.request.span.step_seconds();
         let query = format!("max_over_time({}[{step}s])", self.jvms.of(RESETS));
@@ -143,7 +143,7 @@ impl<'a> Queries<'a> {
             span.seconds(),
             step,
         );
-        let metric = name(metric_names::ACCOUNT_INFO, self.request.rollups);
+        let metric = name(catalog::ACCOUNT_INFO.name, self.request.rollups);
         let metric = self.accounts.of(&metric);
         self.ask(&format!("last_over_time({metric}[{step}s])"), coarse)
     }
@@ -151,9 +151,10 @@ impl<'a> Queries<'a> {
     /// How many series a metric has in the last step.
     pub(super) fn count(&self, metric: &str) -> Result<usize, Error> {
         let span = self.request.span;
-        let selector = match metric {
-            metric_names::HEAP_MAX_BYTES => &self.jvms,
-            _ => &self.accounts,
+        let selector = if metric == catalog::HEAP_MAX_BYTES.name {
+            &self.jvms
+        } else {
+            &self.accounts
         };
         let query = format!("count({})", self.over("last_over_time", selector, metric));
         let now = Span::covering(span.end_seconds(), 1, span.step_seconds());
@@ -164,7 +165,7 @@ impl<'a> Queries<'a> {
 
     /// The accounts with one of these names, wherever they are, by their labels.
     pub(super) fn named(&self, names: &[&str]) -> Result<Vec<Series>, Error> {
-        let metric = name(metric_names::ACCOUNT_INFO, self.request.rollups);
+        let metric = name(catalog::ACCOUNT_INFO.name, self.request.rollups);
         let selectors = ["account", "exported_account"].map(|label| {
             let selector = self.jvms.among(label, names.iter().copied());
             selector.of(&metric)

@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::catalog;
 use super::super::fold::Folder;
 use super::super::recorder::BUCKETS;
 use super::super::{
@@ -24,7 +23,7 @@ use super::super::{
 };
 use super::*;
 use crate::events;
-use crate::ledger::Exact;
+use policy_report::catalog;
 
 fn rendered(format: Format, snapshot: &Snapshot) -> String {
     let folded = Folder::new(200).fold(&snapshot.accounts);
@@ -57,10 +56,8 @@ fn full() -> Snapshot {
         charged_bytes: u64::MAX,
         standard_error_bytes: 0.25,
         live_standard_error_bytes: 0.125,
-        exact: Some(Exact {
-            bytes: 7,
-            objects: 1,
-        }),
+        exact_allocated_bytes_total: Some(7),
+        exact_allocated_objects_total: Some(1),
         live_by_ratio: Some(LiveByRatio {
             bytes: 4.0,
             standard_error_bytes: 0.5,
@@ -352,7 +349,11 @@ fn every_metric_of_the_catalogue_is_published_with_its_labels() {
     let folded = Folder::new(200).fold(&snapshot.accounts);
     let families = families(&snapshot, &folded);
     let published: Vec<_> = families.iter().map(|family| family.metric.name).collect();
-    let catalogue: Vec<_> = catalog::HELD.iter().map(|m| m.name).collect();
+    let catalogue: Vec<_> = catalog::FIGURES
+        .iter()
+        .chain(catalog::HELD)
+        .map(|m| m.name)
+        .collect();
     assert_eq!(published, catalogue);
     let text = rendered(Format::Prometheus, &snapshot);
     let heads = text.lines().filter_map(|line| line.strip_prefix("# HELP "));

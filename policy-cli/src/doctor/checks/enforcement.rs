@@ -1,6 +1,6 @@
 //! Checks whether limits can be enforced, and are.
 
-use policy_report::metric_names;
+use policy_report::catalog;
 
 use super::super::finding::{Finding, findings};
 use super::super::inputs::Inputs;
@@ -76,19 +76,19 @@ pub(super) fn budget_spent(inputs: &Inputs) -> Vec<Finding> {
         )];
     }
     let value = |name| inputs.metrics.value(name, &[]);
-    let Some(budget) = value(metric_names::EVIDENCE_BUDGET).filter(|budget| *budget > 0.0) else {
+    let Some(budget) = value(catalog::EVIDENCE_BUDGET.name).filter(|budget| *budget > 0.0) else {
         return Vec::new();
     };
     // The first policy was accepted when the agent was loaded; after a reload its age is not known.
-    let generation = value(metric_names::POLICY_GENERATION);
-    let since = value(metric_names::POLICY_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS);
+    let generation = value(catalog::POLICY_GENERATION.name);
+    let since = value(catalog::POLICY_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS.name);
     let (Some(1.0), Some(since)) = (generation, since) else {
         return Vec::new();
     };
     let age = inputs.now_seconds - since;
     let spent: f64 = inputs
         .metrics
-        .by_label(metric_names::EVIDENCE_SECONDS, "kind")
+        .by_label(catalog::EVIDENCE_SECONDS.name, "kind")
         .map(|(_, seconds)| seconds)
         .sum();
     let share = spent / age;
@@ -145,7 +145,7 @@ pub(super) fn left_behind(inputs: &Inputs) -> Vec<Finding> {
 
 /// Accounts without series of their own.
 pub(super) fn folded(inputs: &Inputs) -> Vec<Finding> {
-    let folded = inputs.metrics.value(metric_names::ACCOUNTS_FOLDED, &[]);
+    let folded = inputs.metrics.value(catalog::ACCOUNTS_FOLDED.name, &[]);
     let folded = folded.filter(|count| *count > 0.0).into_iter();
     folded
         .map(|count| {

@@ -5,7 +5,7 @@ use policy_config::{
     Principals, Sampling, format_bytes,
 };
 
-use policy_report::metric_names;
+use policy_report::catalog;
 
 use heapwarden_client::live;
 use heapwarden_terminal::deployment;
@@ -20,7 +20,7 @@ const UNOWNED_SHARE: f64 = 0.5;
 pub(super) fn reload_failed(inputs: &Inputs) -> Vec<Finding> {
     if inputs
         .metrics
-        .value(metric_names::POLICY_LAST_RELOAD_SUCCESSFUL, &[])
+        .value(catalog::POLICY_LAST_RELOAD_SUCCESSFUL.name, &[])
         != Some(0.0)
     {
         return Vec::new();

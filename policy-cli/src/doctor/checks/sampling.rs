@@ -2,7 +2,7 @@
 
 use policy_config::format_bytes;
 
-use policy_report::metric_names;
+use policy_report::catalog;
 
 use super::super::finding::{Finding, Severity, findings};
 use super::super::inputs::Inputs;
@@ -19,7 +19,7 @@ const MIN_ERROR_FACTOR: f64 = 1.5;
 /// The first JDK whose virtual threads are not a preview feature.
 const FIRST_WITH_VIRTUAL_THREADS: u32 = 21;
 
-const CAPABILITY: &str = metric_names::CAPABILITY_ENABLED;
+const CAPABILITY: &str = catalog::CAPABILITY_ENABLED.name;
 const SAMPLING: &str = "sampled_object_alloc";
 
 fn is_missing(inputs: &Inputs, capability: &str) -> bool {
@@ -165,7 +165,7 @@ fn buffers_not_refilled(inputs: &Inputs) -> Finding {
 
 /// Sampling is on, but nothing was sampled.
 pub(super) fn no_samples(inputs: &Inputs) -> Vec<Finding> {
-    let is_none = inputs.metrics.value(metric_names::SAMPLES, &[]) == Some(0.0);
+    let is_none = inputs.metrics.value(catalog::SAMPLES.name, &[]) == Some(0.0);
     if !is_none || is_missing(inputs, SAMPLING) || is_missing(inputs, "object_free") {
         return Vec::new();
     }
@@ -179,7 +179,7 @@ pub(super) fn no_samples(inputs: &Inputs) -> Vec<Finding> {
 pub(super) fn repeated_samples(inputs: &Inputs) -> Vec<Finding> {
     let factor = inputs
         .metrics
-        .value(metric_names::SAMPLING_ERROR_FACTOR, &[]);
+        .value(catalog::SAMPLING_ERROR_FACTOR.name, &[]);
     let Some(factor) = factor.filter(|factor| *factor >= MIN_ERROR_FACTOR) else {
         return Vec::new();
     };
@@ -187,7 +187,7 @@ pub(super) fn repeated_samples(inputs: &Inputs) -> Vec<Finding> {
         &findings::REPEATED_SAMPLES,
         "the stated errors are too small: many short threads are sampled at the same places again and again, because the \
          JVM seeds their random numbers with their addresses",
-        format!("{} = {factor:.1}", metric_names::SAMPLING_ERROR_FACTOR),
+        format!("{} = {factor:.1}", catalog::SAMPLING_ERROR_FACTOR.name),
         "run requests on a pool of threads or on virtual threads, or set a smaller [sampling] interval, so that a \
          thread gets several samples",
     )]
@@ -250,7 +250,7 @@ pub(super) fn no_collection(inputs: &Inputs) -> Vec<Finding> {
 
 /// Fewer large arrays are sampled, because a sample keeps them alive: their accounts are less precise.
 pub(super) fn thinned(inputs: &Inputs) -> Vec<Finding> {
-    const THINNED: &str = metric_names::SAMPLES_THINNED;
+    const THINNED: &str = catalog::SAMPLES_THINNED.name;
     let thinned = inputs.metrics.value(THINNED, &[]).unwrap_or(0.0);
     if thinned == 0.0 {
         return Vec::new();
@@ -268,10 +268,10 @@ pub(super) fn thinned(inputs: &Inputs) -> Vec<Finding> {
 
 /// Samples that were dropped, by reason.
 pub(super) fn dropped(inputs: &Inputs) -> Vec<Finding> {
-    const DROPPED: &str = metric_names::SAMPLES_DROPPED;
+    const DROPPED: &str = catalog::SAMPLES_DROPPED.name;
     let taken = inputs
         .metrics
-        .value(metric_names::SAMPLES, &[])
+        .value(catalog::SAMPLES.name, &[])
         .unwrap_or(0.0);
     let dropped = inputs.metrics.by_label(DROPPED, "reason");
     dropped

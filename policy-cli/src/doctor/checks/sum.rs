@@ -1,6 +1,6 @@
 //! The check of the figures by themselves: whether the accounts sum up to more than the heap holds.
 
-use policy_report::metric_names;
+use policy_report::catalog;
 
 use super::super::finding::{Finding, findings};
 use super::super::inputs::Inputs;
@@ -20,7 +20,7 @@ pub(super) fn exceeds_the_heap(inputs: &Inputs) -> Vec<Finding> {
                 ),
                 format!(
                     "{} = {:.3}: {} ± {} where the heap had {} after a collection of all memory",
-                    metric_names::ACCOUNTS_OVER_HEAP_RATIO,
+                    catalog::ACCOUNTS_OVER_HEAP_RATIO.name,
                     sum.over_heap_ratio,
                     size::shown(sum.live_bytes as f64),
                     size::shown(sum.standard_error_bytes as f64),
@@ -33,7 +33,7 @@ pub(super) fn exceeds_the_heap(inputs: &Inputs) -> Vec<Finding> {
 }
 
 fn remedy(inputs: &Inputs) -> &'static str {
-    let capabilities = (inputs.metrics).by_label(metric_names::CAPABILITY_ENABLED, "capability");
+    let capabilities = (inputs.metrics).by_label(catalog::CAPABILITY_ENABLED.name, "capability");
     let mut refill = capabilities.filter(|(name, _)| *name == "tlab_refill");
     if refill.any(|(_, value)| value == 0.0) {
         "start the JVM with -XX:TLABRefillWasteFraction=1, or use JDK 25: before it the JVM samples arrays of 0.5 to 4 KiB too \

@@ -109,12 +109,21 @@ pub struct Counts {
 impl Counts {
     /// Adds other counts.
     pub fn add(&mut self, other: &Counts) {
-        self.refusals += other.refusals;
-        self.would_refuse += other.would_refuse;
-        self.admission_refusals += other.admission_refusals;
-        self.threads_killed += other.threads_killed;
-        self.waited_ms += other.waited_ms;
-        for (sum, more) in self.deferred.iter_mut().zip(other.deferred) {
+        // In full, so that none is forgotten.
+        let Counts {
+            refusals,
+            would_refuse,
+            deferred,
+            admission_refusals,
+            threads_killed,
+            waited_ms,
+        } = other;
+        self.refusals += refusals;
+        self.would_refuse += would_refuse;
+        self.admission_refusals += admission_refusals;
+        self.threads_killed += threads_killed;
+        self.waited_ms += waited_ms;
+        for (sum, more) in self.deferred.iter_mut().zip(deferred) {
             *sum += more;
         }
     }
@@ -126,9 +135,6 @@ impl Counts {
 
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
-        self.due() == 0
-            && self.admission_refusals == 0
-            && self.threads_killed == 0
-            && self.waited_ms == 0
+        *self == Counts::default()
     }
 }

@@ -1,9 +1,7 @@
-//! Every metric once: name, type, unit, labels, help.
+//! The metrics of `GET /metrics`, each once: name, type, unit, labels, help.
 //!
-//! The names come from [`policy_report::metric_names`], which the command uses too. They are the
-//! contract with dashboards and alert rules.
-
-use policy_report::metric_names;
+//! The agent publishes them, and the command reads them. Their names are the contract with dashboards and alert
+//! rules.
 
 /// The type of a metric family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,11 +66,11 @@ impl Metric {
 }
 
 macro_rules! catalog {
-    ($(#[$about:meta])* $list:ident: $($ident:ident = $kind:ident $unit:ident [$($label:literal),*] $help:literal;)*) => {
+    ($(#[$about:meta])* $list:ident: $($ident:ident = $name:literal $kind:ident $unit:ident [$($label:literal),*] $help:literal;)*) => {
         $(
             #[doc = $help]
-            pub static $ident: Metric = Metric {
-                name: metric_names::$ident,
+            pub const $ident: Metric = Metric {
+                name: $name,
                 kind: Type::$kind,
                 unit: Unit::$unit,
                 labels: &[$($label),*],
@@ -86,184 +84,177 @@ macro_rules! catalog {
 
 /// The whole catalogue, in the order in which it is published.
 pub fn all() -> impl Iterator<Item = &'static Metric> {
-    HELD.iter().chain(RECORDED).copied()
+    FIGURES.iter().chain(HELD).chain(RECORDED).copied()
 }
 
+macro_rules! kind {
+    (counter) => {
+        Type::Counter
+    };
+    ($gauge:ident) => {
+        Type::Gauge
+    };
+}
+
+macro_rules! figures {
+    ($(fields $fields:tt figures {$(
+        $(#[$serde:meta])* $key:ident: $type:ty
+        [$fold:ident $($metric:ident $name:literal $unit:ident $(/ $divisor:literal)?)?] $help:literal;
+    )*})*) => {
+        $($($(
+            #[doc = $help]
+            pub const $metric: Metric = Metric {
+                name: $name,
+                kind: kind!($fold),
+                unit: Unit::$unit,
+                labels: &["account"],
+                help: $help,
+            };
+        )?)*)*
+        /// The figures of an account ([`crate::account_figures`]).
+        pub static FIGURES: &[&Metric] = &[$($($(&$metric,)?)*)*];
+    };
+}
+
+crate::account_figures!(figures!);
+
 catalog! {
-    /// Metrics whose values are in a snapshot, in the order in which they are published.
+    /// Other metrics whose values are in a snapshot; published after the figures.
     HELD:
-    ACCOUNT_LIVE_BYTES = Gauge Bytes ["account"]
-        "Estimated bytes charged to the account that had survived the latest collection.";
-    ACCOUNT_LIVE_STANDARD_ERROR_BYTES = Gauge Bytes ["account"]
-        "Standard error of the account's live bytes.";
-    ACCOUNT_CHARGED_BYTES = Gauge Bytes ["account"]
-        "Estimated bytes charged to the account less refunds so far; includes garbage that no collection has found yet.";
-    ACCOUNT_STANDARD_ERROR_BYTES = Gauge Bytes ["account"]
-        "Standard error of the account's charged bytes.";
-    ACCOUNT_TREE_LIVE_BYTES = Gauge Bytes ["account"]
+    ACCOUNT_TREE_LIVE_BYTES = "heapwarden_account_tree_live_bytes" Gauge Bytes ["account"]
         "Live bytes of an account together with the scopes inside it; absent where there are none.";
-    ACCOUNT_TREE_LIVE_STANDARD_ERROR_BYTES = Gauge Bytes ["account"]
+    ACCOUNT_TREE_LIVE_STANDARD_ERROR_BYTES = "heapwarden_account_tree_live_standard_error_bytes" Gauge Bytes ["account"]
         "Standard error of heapwarden_account_tree_live_bytes.";
-    ACCOUNT_TREE_CHARGED_BYTES = Gauge Bytes ["account"]
+    ACCOUNT_TREE_CHARGED_BYTES = "heapwarden_account_tree_charged_bytes" Gauge Bytes ["account"]
         "Charged bytes of an account together with the scopes inside it; absent where there are none.";
-    ACCOUNT_TREE_STANDARD_ERROR_BYTES = Gauge Bytes ["account"]
+    ACCOUNT_TREE_STANDARD_ERROR_BYTES = "heapwarden_account_tree_standard_error_bytes" Gauge Bytes ["account"]
         "Standard error of heapwarden_account_tree_charged_bytes.";
-    ACCOUNT_LIVE_OBJECTS = Gauge None ["account"]
-        "Estimated number of objects in the account's live bytes.";
-    ACCOUNT_ALLOCATED_BYTES = Counter Bytes ["account"]
-        "Estimated bytes ever charged to the account.";
-    ACCOUNT_ALLOCATED_OBJECTS = Counter None ["account"]
-        "Estimated number of objects ever charged to the account.";
-    ACCOUNT_EXACT_ALLOCATED_BYTES = Counter Bytes ["account"]
-        "Bytes allocated for the account as inserted code has counted them; absent without exact accounts.";
-    ACCOUNT_EXACT_ALLOCATED_OBJECTS = Counter None ["account"]
-        "Objects allocated for the account as inserted code has counted them; absent without exact accounts.";
-    ACCOUNT_LIVE_BY_RATIO_BYTES = Gauge Bytes ["account"]
+    ACCOUNT_LIVE_BY_RATIO_BYTES = "heapwarden_account_live_by_ratio_bytes" Gauge Bytes ["account"]
         "Estimated live bytes: what inserted code has counted, times the share of it that samples see alive, and what lives of before; absent without exact accounts, and of few samples.";
-    ACCOUNT_LIVE_BY_RATIO_STANDARD_ERROR_BYTES = Gauge Bytes ["account"]
+    ACCOUNT_LIVE_BY_RATIO_STANDARD_ERROR_BYTES = "heapwarden_account_live_by_ratio_standard_error_bytes" Gauge Bytes ["account"]
         "Standard error of the live bytes by ratio.";
-    ACCOUNT_SOFT_LIMIT_BYTES = Gauge Bytes ["account"]
-        "Soft limit of the account; absent when it has none.";
-    ACCOUNT_LIMIT_BYTES = Gauge Bytes ["account"]
-        "Limit of the account; absent when it has none.";
-    ACCOUNT_SOFT_LIMIT_EVENTS = Counter None ["account"]
-        "Times that the account's live bytes rose above its soft limit.";
-    ACCOUNT_REFUSALS = Counter None ["account"]
-        "Refusals thrown into allocating threads of the account.";
-    ACCOUNT_WOULD_REFUSE = Counter None ["account"]
-        "Refusals that were due but not thrown, because the policy only observes.";
-    ACCOUNT_ADMISSION_REFUSALS = Counter None ["account"]
-        "Requests and calls turned away at a door while the account was over its limit.";
-    ACCOUNT_THREADS_KILLED = Counter None ["account"]
-        "Threads that ended with an uncaught refusal.";
-    ACCOUNT_WAIT = Counter Seconds ["account"]
-        "What enforcement made the account's threads and requests wait, in seconds.";
-    ROUTE_LIVE_BYTES = Gauge Bytes ["account", "route"]
-        "Estimated bytes allocated by the requests of one route of the account that had survived the latest collection; at most 1,000 routes.";
-    ROUTE_CALLS = Counter None ["account", "route"]
-        "Requests of the route that came in, since its service was deployed.";
-    ROUTE_REFUSALS = Counter None ["account", "route"]
-        "Requests of the route that were turned away at the door, since its service was deployed.";
-    ACCOUNT_DEFERRED_REFUSALS = Counter None ["account", "reason"]
-        "Refusals due where throwing was not safe, by reason.";
-    ACCOUNT_OVER_LIMIT = Gauge None ["account"]
+    ACCOUNT_OVER_LIMIT = "heapwarden_account_over_limit" Gauge None ["account"]
         "1 while the account is over its limit (in _other: while any account folded into it is), else 0.";
-    ACCOUNT_INEFFECTIVE = Gauge None ["account"]
+    ACCOUNT_INEFFECTIVE = "heapwarden_account_ineffective" Gauge None ["account"]
         "1 while the account stays over its limit and refusals do not stop it (in _other: any account folded into it), else 0.";
-    ACCOUNT_RETIRED_LOADERS = Gauge None ["account"]
-        "Undeployed services of the account whose class loader still lives and holds bytes.";
-    ACCOUNT_LEFT_BEHIND_BYTES = Gauge Bytes ["account"]
-        "Live bytes that undeployed versions of the account have left; their class loader is gone.";
-    ACCOUNT_INFO = Info None ["account", "kind", "service"]
+    ROUTE_LIVE_BYTES = "heapwarden_route_live_bytes" Gauge Bytes ["account", "route"]
+        "Estimated bytes allocated by the requests of one route of the account that had survived the latest collection; at most 1,000 routes.";
+    ROUTE_CALLS = "heapwarden_route_calls_total" Counter None ["account", "route"]
+        "Requests of the route that came in, since its service was deployed.";
+    ROUTE_REFUSALS = "heapwarden_route_refusals_total" Counter None ["account", "route"]
+        "Requests of the route that were turned away at the door, since its service was deployed.";
+    ACCOUNT_DEFERRED_REFUSALS = "heapwarden_account_deferred_refusals_total" Counter None ["account", "reason"]
+        "Refusals due where throwing was not safe, by reason.";
+    ACCOUNT_INFO = "heapwarden_account_info" Info None ["account", "kind", "service"]
         "What the account stands for; `parent` is the account of the service around a scope.";
-    ACCOUNTS_FOLDED = Gauge None []
+    ACCOUNTS_FOLDED = "heapwarden_accounts_folded" Gauge None []
         "Accounts that are beyond the cardinality cap and published as _other.";
-    PRINCIPAL_LIVE_BYTES = Gauge Bytes ["principal", "agent"]
+    PRINCIPAL_LIVE_BYTES = "heapwarden_principal_live_bytes" Gauge Bytes ["principal", "agent"]
         "Estimated live bytes that the agent account allocated on the principal's behalf.";
-    LEAK_SUSPECTS = Gauge None ["account"]
+    LEAK_SUSPECTS = "heapwarden_leak_suspects" Gauge None ["account"]
         "Classes of the account that are suspected of leaking; those that the policy acknowledges are not counted.";
-    LEAK_GROWTH_BYTES_PER_SECOND = Gauge None ["account", "class"]
+    LEAK_GROWTH_BYTES_PER_SECOND = "heapwarden_leak_growth_bytes_per_second" Gauge None ["account", "class"]
         "Bytes a second by which a class that is suspected of leaking grows; suspects only.";
-    LEAK_KEPT_BY_INFO = Info None ["account", "class", "chain"]
+    LEAK_KEPT_BY_INFO = "heapwarden_leak_kept_by_info" Info None ["account", "class", "chain"]
         "What keeps the objects of a suspect alive: the chain of references that keeps most of them; only where the policy has the agent find out.";
-    HEAP_USED_AFTER_GC_BYTES = Gauge Bytes []
+    HEAP_USED_AFTER_GC_BYTES = "heapwarden_heap_used_after_gc_bytes" Gauge Bytes []
         "Used heap as read just after the latest collection.";
-    HEAP_MAX_BYTES = Gauge Bytes []
+    HEAP_MAX_BYTES = "heapwarden_heap_max_bytes" Gauge Bytes []
         "Maximum heap.";
-    GC_EPOCH = Gauge None []
+    GC_EPOCH = "heapwarden_gc_epoch" Gauge None []
         "Collection pauses seen since the agent was loaded.";
-    LIVE_AGE_SECONDS = Gauge Seconds []
+    LIVE_AGE_SECONDS = "heapwarden_live_age_seconds" Gauge Seconds []
         "Time since the collection that live bytes are of was known to be complete; absent before the first.";
-    ACCOUNTS_OVER_HEAP_RATIO = Gauge None []
+    ACCOUNTS_OVER_HEAP_RATIO = "heapwarden_accounts_over_heap_ratio" Gauge None []
         "What all accounts together held at the latest recognised collection of all memory, as a multiple of what the heap had in use; absent before the first.";
-    ACCOUNTS_EXCEED_HEAP = Gauge None []
+    ACCOUNTS_EXCEED_HEAP = "heapwarden_accounts_exceed_heap" Gauge None []
         "1 while the accounts sum up to more than the heap holds, by more than three standard errors: the figures are wrong, and nobody is refused; else 0.";
-    SAMPLES = Counter None []
+    SAMPLES = "heapwarden_samples_total" Counter None []
         "Allocation samples charged to an account.";
-    SAMPLING_ERROR_FACTOR = Gauge None []
+    SAMPLING_ERROR_FACTOR = "heapwarden_sampling_error_factor" Gauge None []
         "How many times larger than published the standard errors are, because short threads were sampled at the same places; 1 if they are as published.";
-    SAMPLES_DROPPED = Counter None ["reason"]
+    SAMPLES_DROPPED = "heapwarden_samples_dropped_total" Counter None ["reason"]
         "Allocation samples that could not be charged, by reason.";
-    SAMPLES_THINNED = Counter None []
+    SAMPLES_THINNED = "heapwarden_samples_thinned_total" Counter None []
         "Samples of arrays larger than half a G1 region that were passed over because a sample keeps such an array until a concurrent cycle; those that were kept weigh more for it.";
-    SAMPLES_THINNED_BY_CLASS = Counter None []
+    SAMPLES_THINNED_BY_CLASS = "heapwarden_samples_thinned_by_class_total" Counter None []
         "Samples of classes that the policy thins ([[sampling.thin]]) that were passed over; those that were kept weigh more for it.";
-    SITE_STACKS = Counter None []
+    SITE_STACKS = "heapwarden_site_stacks_total" Counter None []
         "Stacks of samples taken for sites: of leak suspects, and of the accounts that the policy names.";
-    SITE_STACKS_SKIPPED = Counter None ["reason"]
+    SITE_STACKS_SKIPPED = "heapwarden_site_stacks_skipped_total" Counter None ["reason"]
         "Samples that were to have a stack and got none, or a shorter one, by reason; those of `budget` are made up for by the weight of the others.";
-    EXACT_CLASSES_REWRITTEN = Counter None []
+    EXACT_CLASSES_REWRITTEN = "heapwarden_exact_classes_rewritten_total" Counter None []
         "Class files into which code that counts allocations was inserted; absent without exact accounts.";
-    EXACT_CLASSES_SKIPPED = Counter None ["reason"]
+    EXACT_CLASSES_SKIPPED = "heapwarden_exact_classes_skipped_total" Counter None ["reason"]
         "Class files of which all or a part got no code that counts allocations, by reason.";
-    EXACT_JVM_ALLOCATED_BYTES = Counter Bytes []
+    EXACT_JVM_ALLOCATED_BYTES = "heapwarden_exact_jvm_allocated_bytes_total" Counter Bytes []
         "Bytes that the JVM itself says its threads allocated, over the time in which all classes counted; absent if the JVM does not say.";
-    EXACT_COUNTED_BYTES = Counter Bytes []
+    EXACT_COUNTED_BYTES = "heapwarden_exact_counted_bytes_total" Counter Bytes []
         "Bytes that inserted code counted over the same time, for all accounts together.";
-    EXACT_REMAINDER_BYTES = Gauge Bytes []
+    EXACT_REMAINDER_BYTES = "heapwarden_exact_remainder_bytes" Gauge Bytes []
         "The JVM's figure less what was counted: what the JVM, native code and hidden classes allocate; negative where the compiler removed more objects than that, which are counted and never made.";
-    EXACT_LOST_OBJECTS = Counter None []
+    EXACT_LOST_OBJECTS = "heapwarden_exact_lost_objects_total" Counter None []
         "Objects that no thread could count because it was just being made.";
-    EXACT_CONTEXTS = Gauge None []
+    EXACT_CONTEXTS = "heapwarden_exact_contexts" Gauge None []
         "Calling contexts in the tree of counted allocations; absent if there were never any.";
-    EXACT_CONTEXT_OVERFLOW_CALLS = Counter None ["reason"]
+    EXACT_CONTEXT_OVERFLOW_CALLS = "heapwarden_exact_context_overflow_calls_total" Counter None ["reason"]
         "Calls that found no room for a calling context, not those beneath them, by reason; what they allocate counts for the one above.";
-    EXACT_CONTEXT_OVERFLOW_OBJECTS = Counter None ["reason"]
+    EXACT_CONTEXT_OVERFLOW_OBJECTS = "heapwarden_exact_context_overflow_objects_total" Counter None ["reason"]
         "Objects that were counted for a calling context above their own, by reason; for `types`, not at all.";
-    EXACT_CONTEXT_LOST_OBJECTS = Counter None []
+    EXACT_CONTEXT_LOST_OBJECTS = "heapwarden_exact_context_lost_objects_total" Counter None []
         "Objects of calling contexts that no thread could count: it was just being made, or the heap was full.";
-    SCOPE_MISUSE = Counter None ["kind"]
+    SCOPE_MISUSE = "heapwarden_scope_misuse_total" Counter None ["kind"]
         "Uses of the Java API that had no or another effect than meant, by kind.";
-    SAMPLING_INTERVAL_BYTES = Gauge Bytes []
+    SAMPLING_INTERVAL_BYTES = "heapwarden_sampling_interval_bytes" Gauge Bytes []
         "Mean bytes between samples; 0 when every allocation is sampled.";
-    CAPABILITY_ENABLED = Gauge None ["capability"]
+    CAPABILITY_ENABLED = "heapwarden_capability_enabled" Gauge None ["capability"]
         "1 if the JVM granted the capability to the agent, else 0.";
-    DURESS = Gauge None []
+    DURESS = "heapwarden_duress" Gauge None []
         "1 if the heap is short: suspects wait, and the accounts furthest beyond their limits are refused; else 0.";
-    HEAP_FREE_BYTES = Gauge Bytes []
+    HEAP_FREE_BYTES = "heapwarden_heap_free_bytes" Gauge Bytes []
         "Bytes of the heap that count as free for duress; 0 while no account has a limit.";
-    HEAP_SHORT_BELOW_BYTES = Gauge Bytes []
+    HEAP_SHORT_BELOW_BYTES = "heapwarden_heap_short_below_bytes" Gauge Bytes []
         "Below so many free bytes the heap is short; 0 while no account has a limit.";
-    EVIDENCE_COLLECTIONS = Counter None ["kind"]
+    EVIDENCE_COLLECTIONS = "heapwarden_evidence_collections_total" Counter None ["kind"]
         "Collections that the agent asked for, by kind.";
-    EVIDENCE_SECONDS = Counter Seconds ["kind"]
+    EVIDENCE_SECONDS = "heapwarden_evidence_seconds_total" Counter Seconds ["kind"]
         "Wall time spent waiting for collections that the agent asked for, by kind.";
-    EVIDENCE_BUDGET = Gauge None []
+    EVIDENCE_BUDGET = "heapwarden_evidence_budget_ratio" Gauge None []
         "Share of wall time, of 0 to 1, that collections which the agent asks for may take.";
-    POLICY_ENFORCING = Gauge None []
+    POLICY_ENFORCING = "heapwarden_policy_enforcing" Gauge None []
         "1 if the policy in force refuses, 0 if it only observes.";
-    POLICY_GENERATION = Gauge None []
+    POLICY_GENERATION = "heapwarden_policy_generation" Gauge None []
         "Number of the policy in force; the first is 1.";
-    POLICY_LAST_RELOAD_SUCCESSFUL = Gauge None []
+    POLICY_LAST_RELOAD_SUCCESSFUL = "heapwarden_policy_last_reload_successful" Gauge None []
         "1 if the latest policy file was accepted, 0 if it was rejected and the one before it stays in force.";
-    POLICY_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS = Gauge Seconds []
+    POLICY_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS = "heapwarden_policy_last_reload_success_timestamp_seconds" Gauge Seconds []
         "When the policy in force was accepted, in seconds since the Unix epoch.";
-    AGENT_CPU_SECONDS = Counter Seconds ["part"]
+    AGENT_CPU_SECONDS = "heapwarden_agent_cpu_seconds_total" Counter Seconds ["part"]
         "CPU time used by Heapwarden itself, by part.";
-    AGENT_MEMORY_BYTES = Gauge Bytes ["part"]
+    AGENT_MEMORY_BYTES = "heapwarden_agent_memory_bytes" Gauge Bytes ["part"]
         "Native memory held by Heapwarden itself, by part.";
-    BUILD_INFO = Info None ["version"]
+    BUILD_INFO = "heapwarden_build_info" Info None ["version"]
         "Version of the agent, and what it runs on.";
 }
 
 catalog! {
     /// Metrics of events, which the agent's threads record; published after the others.
     RECORDED:
-    HTTP_RESPONSES = Counter None ["code"]
+    HTTP_RESPONSES = "heapwarden_http_responses_total" Counter None ["code"]
         "Responses that Heapwarden's own HTTP listener began to send, by status code.";
-    SNAPSHOTS = Counter None ["outcome"]
+    SNAPSHOTS = "heapwarden_snapshots_total" Counter None ["outcome"]
         "Files of snapshots that were written, or lost because the folder could not be written.";
-    HTTP_REQUEST_DURATION_SECONDS = Histogram Seconds ["path"]
+    HTTP_REQUEST_DURATION_SECONDS = "heapwarden_http_request_duration_seconds" Histogram Seconds ["path"]
         "Time from a complete request to Heapwarden's own HTTP listener until its response was ready to be sent, by path.";
-    READING_DURATION_SECONDS = Histogram Seconds ["purpose"]
+    READING_DURATION_SECONDS = "heapwarden_reading_duration_seconds" Histogram Seconds ["purpose"]
         "Time of one pass over the records of all sampled objects: for a report (a scrape, the Java API) or for verdicts.";
-    VERDICT_DELAY_SECONDS = Histogram Seconds ["outcome"]
+    VERDICT_DELAY_SECONDS = "heapwarden_verdict_delay_seconds" Histogram Seconds ["outcome"]
         "Time from an account's charge crossing its limit to the verdict: over its limit, or open again.";
-    EVIDENCE_COLLECTION_DURATION_SECONDS = Histogram Seconds ["kind"]
+    EVIDENCE_COLLECTION_DURATION_SECONDS = "heapwarden_evidence_collection_duration_seconds" Histogram Seconds ["kind"]
         "Time that each collection which the agent asked for took, by kind.";
-    EVIDENCE_WAIT_DURATION_SECONDS = Histogram Seconds ["reason"]
+    EVIDENCE_WAIT_DURATION_SECONDS = "heapwarden_evidence_wait_duration_seconds" Histogram Seconds ["reason"]
         "Time that an agent thread waited after a collection until the JVM had reported all freed objects: of any collection, or of one that covers old memory.";
-    POLICY_RELOAD_DURATION_SECONDS = Histogram Seconds ["outcome"]
+    POLICY_RELOAD_DURATION_SECONDS = "heapwarden_policy_reload_duration_seconds" Histogram Seconds ["outcome"]
         "Time from reading a changed policy file until it was in force, or until it was rejected.";
 }
 
@@ -277,13 +268,6 @@ mod tests {
     fn names_are_unique_also_without_their_suffixes() {
         let names: BTreeSet<_> = all().map(Metric::open_metrics_family).collect();
         assert_eq!(names.len(), all().count());
-    }
-
-    #[test]
-    fn every_name_of_the_list_is_published() {
-        let published: BTreeSet<_> = all().map(|metric| metric.name).collect();
-        let listed: BTreeSet<_> = metric_names::ALL.iter().copied().collect();
-        assert_eq!(published, listed);
     }
 
     #[test]

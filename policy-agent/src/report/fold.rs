@@ -360,12 +360,13 @@ fn add_deferred(sums: &mut Vec<(&'static str, u64)>, more: &[(&'static str, u64)
 
 impl Counters {
     fn of(account: &Account) -> Counters {
-        let mut figures = Vec::new();
-        account_figures!(each_figure! read figures account);
-        Counters {
-            figures,
+        let mut counters = Counters {
+            figures: Vec::new(),
             deferred: account.deferred.clone(),
-        }
+        };
+        let figures = &mut counters.figures;
+        account_figures!(each_figure! read figures account);
+        counters
     }
 
     fn add_to(&self, account: &mut Account) {

@@ -6,7 +6,7 @@
 //! of one request before the next request may ask for any. One collection is in flight at a time.
 //!
 //! A full collection costs its duration. Any other costs the time that all processors together would
-//! have worked for it, if the kernel shows that, without what collections take anyway ([`NaturalWork`]), and never
+//! have worked for it, if the kernel shows that, without what collections take anyway (`natural_work`), and never
 //! more than its duration: a concurrent cycle, and the garbage that provokes a young collection, use a part of the
 //! machine, and on a busy machine they last several times as long as their work. A budget of wall time would be used
 //! up by waiting. The duration of a cycle that G1 runs for a changed flag is from its beginning to the proof; the time until
@@ -128,7 +128,7 @@ pub struct Done {
 pub struct CollectionPlanner {
     /// The time that collections may still take.
     pub budget: Budget,
-    /// What the collectors do without being asked.
+    /// The work of the collectors that nobody asked for.
     natural: NaturalWork,
     request: Option<Request>,
     in_flight: Option<InFlight>,

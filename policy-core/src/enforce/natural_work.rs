@@ -12,7 +12,7 @@
 //! - A program may become calm at the very moment a collection is asked for. So at least a [`LEAST_PART`] of what was
 //!   measured is charged, whatever the share was.
 //!
-//! What is charged never exceeds what the clock shows.
+//! The charge never exceeds the time by the clock.
 
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,7 @@ impl NaturalWork {
         self.last = None;
     }
 
-    /// What to charge for a collection of the agent's that took `took`, while the collectors worked for `work`.
+    /// The charge for a collection of the agent's that took `took`, while the collectors worked for `work`.
     pub(super) fn beyond(&self, took: Duration, work: Duration) -> Duration {
         let share = match self.wall >= ENOUGH.as_secs_f64() {
             true => (self.work / self.wall).min(1.0),

@@ -478,7 +478,7 @@ fn a_full_tree_counts_all_bytecodes() {
 
 #[test]
 fn checked_by_the_jvm_itself_they_are_clean() {
-    on_each(&one_jdk_with(Collector::G1, 1), |vm| {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
         let mut jvm = program(vm, BYTECODES)
             .flag("-Xcheck:jni")
             .flag("-XX:+UnlockDiagnosticVMOptions")

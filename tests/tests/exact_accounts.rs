@@ -369,7 +369,7 @@ fn while_switching<T>(file: &Path, work: impl FnOnce() -> T) -> (T, u32) {
 #[test]
 fn an_interrupt_wakes_a_thread_while_counters_come_and_go() {
     const ROUNDS: u32 = 4_000;
-    on_each(&one_jdk_with(Collector::G1, 2), |vm| {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
         let builder = victim(vm, "victim.Interrupts").policy(&policy(false));
         let file = builder.policy_path();
         let mut jvm = builder.start();

@@ -281,6 +281,16 @@ impl CollectionPlanner {
         }
     }
 
+    /// The agent has memory collected beside the requests, or counts other threads from now on.
+    pub(super) fn interrupt_natural_work(&mut self) {
+        self.natural.interrupt();
+    }
+
+    /// The charge for a collection beside the requests that took `took`, while the collectors worked for `work`.
+    pub(super) fn beside_cost(&self, took: Duration, work: Duration) -> Duration {
+        self.natural.beyond(took, work)
+    }
+
     /// The VM refused this means: it is not tried for a while.
     pub fn refused(&mut self, means: Means, now: Instant) {
         self.in_flight = None;
@@ -609,6 +619,7 @@ impl CollectionPlanner {
         }
         if young_is_next {
             request.allowed = true;
+            self.natural.interrupt();
             self.in_flight = Some(InFlight {
                 collection: Collection::Young,
                 epoch: status.epoch,

@@ -38,7 +38,6 @@ use super::evidence::{Evidence, EvidenceNeed, Reason};
 use super::heap_check::HeapCheck;
 use super::limited_accounts::LimitedAccounts;
 use super::ports::Jvm;
-use super::second_look::SecondLook;
 
 /// The longest sleep; a collection wakes the enforcer earlier.
 const LONGEST_SLEEP: Duration = Duration::from_millis(500);
@@ -79,7 +78,6 @@ pub struct Enforcer {
     /// When the log told of duress.
     told_duress: Option<Instant>,
     heap_check: HeapCheck,
-    second_look: SecondLook,
     /// The epoch in which the heap's use was last read as after a pause.
     used_read_in: Option<Epoch>,
 }
@@ -100,7 +98,6 @@ impl Enforcer {
             read_in: None,
             told_duress: None,
             heap_check: HeapCheck::default(),
-            second_look: SecondLook::default(),
             used_read_in: None,
         }
     }
@@ -122,7 +119,7 @@ impl Enforcer {
     }
 
     /// One turn. Returns how long the thread may sleep until the next. On an attached thread of the
-    /// agent; blocks while refunds arrive.
+    /// agent; blocks while refunds arrive, and where no other thread could be had for collections, for these too.
     pub fn turn(&mut self, core: &Core, jvm: &dyn Jvm) -> Duration {
         let epochs = core.ledger.epochs();
         let epoch = epochs.current();
@@ -166,13 +163,11 @@ impl Enforcer {
             tracing::warn!("{line}");
         }
         self.evidence.prepare(core, jvm, now);
-        let is_above = self.limited_accounts.is_any_above(&core.ledger);
-        let looks_again = (self.second_look).turn(is_above, epoch, epochs.covered(), now);
         let asked = if need == Need::None && interval_control::wants_decision(core, jvm) {
             // Only a statistic waits, no thread: it is not worth a pause.
             EvidenceNeed::gently(Need::Covering)
         } else if need == Need::None
-            && (looks_again || core.leaks.wants_cover() || self.heap_check.wants_cover(now))
+            && (core.leaks.wants_cover() || self.heap_check.wants_cover(now))
         {
             EvidenceNeed::concurrently(Need::Covering)
         } else {

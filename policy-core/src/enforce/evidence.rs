@@ -10,7 +10,7 @@ use crate::core::Core;
 use crate::ledger::Epoch;
 use crate::ports::{CollectorInfo, CollectorKind, Ended, Means, Offer};
 
-use super::budget::Budget;
+use super::budget::{Budget, SHORTEST_PAUSE};
 use super::canaries::{Arrays, OldCanaries, PlantedFor};
 use super::collection_planner::{CollectionPlanner, CollectorStatus, Need, Step};
 use super::ports::Jvm;
@@ -27,8 +27,8 @@ const LOOK: Duration = Duration::from_millis(2);
 const IDLE: Duration = Duration::from_millis(500);
 /// If the VM refused to restore its flag, the pause before the next try.
 const FLAG_AGAIN: Duration = Duration::from_secs(1);
-/// If the VM refused a collection beside the planner's, the pause before the next: it would not help to ask again soon.
-const BESIDE_REFUSED: Duration = Duration::from_secs(60);
+/// If the VM refused a collection for refunds, the pause before the next: it would not help to ask again soon.
+const REFUNDS_REFUSED: Duration = Duration::from_secs(60);
 /// The time between two canaries planted ahead of any need, while few of them are out.
 const PREPARED_AGAIN: Duration = Duration::from_secs(5);
 /// No canary is planted ahead before the agent is so old.
@@ -261,28 +261,36 @@ impl Evidence {
     /// is asked for meanwhile. To be called if nothing is [waited for](Evidence::is_waited_for).
     pub fn collect_beside(&mut self, jvm: &dyn Jvm, reason: Reason) {
         jvm.find_collector_threads();
+        self.planner.interrupt_natural_work();
         self.called = Some(Called::Beside(Beside {
             reason,
             asked: jvm.now(),
             collector_time: jvm.collector_time(),
         }));
-        jvm.begin_collection(Means::Forced);
+        // By any collector, also one that stops the world for it.
+        jvm.begin_collection(Means::Full);
     }
 
     fn beside_has_ended(&mut self, core: &Core, jvm: &dyn Jvm, beside: Beside, ended: Ended) {
         let Beside { reason, asked, .. } = beside;
         if !ended.has_run {
-            let rest = BESIDE_REFUSED;
+            let rest = match reason {
+                Reason::Refunds => REFUNDS_REFUSED,
+                Reason::FullHeap => SHORTEST_PAUSE,
+            };
             (self.planner.budget).spent_resting(ended.at, Duration::ZERO, rest);
-            tracing::warn!("the VM refused a collection; charges stay too high until the next");
+            tracing::warn!(
+                "the VM refused a collection ({}); charges stay too high until the next",
+                reason.label()
+            );
             return;
         }
         let took = ended.at.saturating_duration_since(asked);
         let work = beside.collector_time.zip(jvm.collector_time());
         let cost = match work {
-            // Nothing else can go on meanwhile.
+            // Whoever allocates waits for it.
             _ if reason == Reason::FullHeap => took,
-            Some((before, after)) => after.saturating_sub(before).min(took),
+            Some((before, after)) => (self.planner).beside_cost(took, after.saturating_sub(before)),
             None => took,
         };
         self.planner.budget.spent(ended.at, cost);

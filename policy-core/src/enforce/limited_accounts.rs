@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use policy_config::{Door, Mode, Reserve, When};
 
 use crate::core::Core;
-use crate::ledger::{Epoch, Ledger, PurseId};
+use crate::ledger::{Epoch, PurseId};
 use crate::ports::{CollectorKind, References};
 use crate::sampling::governor::Wants;
 use crate::snapshot::Kind;
@@ -142,17 +142,6 @@ impl LimitedAccounts {
     pub fn smallest_limit_bytes(&self) -> Option<u64> {
         let limits = self.evaluation.limited().iter();
         limits.filter_map(|limited| limited.limit_bytes).min()
-    }
-
-    /// Whether the charge of any account is above its limit, be it garbage or within its error.
-    pub fn is_any_above(&self, ledger: &Ledger) -> bool {
-        self.limited().iter().any(|limited| {
-            let purses = limited.purses.iter();
-            let charged = purses.map(|purse| ledger.totals(*purse).charged.bytes);
-            limited
-                .limit_bytes
-                .is_some_and(|limit| charged.fold(0, u64::saturating_add) > limit)
-        })
     }
 
     /// Whether the gate of any account says that it is over its limit.

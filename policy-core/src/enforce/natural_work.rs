@@ -8,6 +8,7 @@
 //! Rules:
 //! - The share is that of the latest [`MEMORY`] or so without a collection of the agent's: older ones fade by half for
 //!   each [`MEMORY`] of such time.
+//! - It is looked at while evidence is wanted alone: the first collection after a rest is charged in full.
 //! - Less than [`ENOUGH`] of it says nothing; then the whole work is charged.
 //! - A program may become calm at the very moment a collection is asked for. So at least a [`LEAST_PART`] of what was
 //!   measured is charged, whatever the share was.
@@ -44,7 +45,8 @@ impl NaturalWork {
             let wall = now.saturating_duration_since(then).as_secs_f64();
             let faded = (-wall / MEMORY.as_secs_f64()).exp2();
             self.wall = self.wall * faded + wall;
-            self.work = self.work * faded + time.saturating_sub(before).as_secs_f64();
+            let work = time.saturating_sub(before).as_secs_f64();
+            self.work = self.work * faded + work.min(wall);
         }
         self.last = Some((now, time));
     }
@@ -122,6 +124,16 @@ mod tests {
         count += SECOND * 4;
         idle(&mut natural, &mut now, &mut count, 0.0, 5);
         assert_eq!(natural.beyond(SECOND * 4, SECOND), SECOND);
+    }
+
+    #[test]
+    fn a_stretch_is_never_more_than_natural_work_throughout() {
+        let (mut natural, now) = (NaturalWork::default(), Instant::now());
+        natural.look(now, Some(SECOND));
+        natural.look(now + SECOND * 2, Some(SECOND * 1000));
+        natural.look(now + SECOND * 12, Some(SECOND * 1000));
+        let beyond = natural.beyond(SECOND * 4, SECOND * 4).as_secs_f64();
+        assert!(beyond > 3.0, "{beyond}");
     }
 
     proptest! {

@@ -142,7 +142,9 @@ mod tests {
             let go_on = go_on;
             scope.spawn(move || {
                 let collect = |means| means == Means::Forced && waits.recv() == Ok(true);
-                let rest = || drop(rests.send(()));
+                let rest = || {
+                    let _ = rests.send(());
+                };
                 called.serve(|| stops.load(Ordering::Relaxed), collect, rest);
             });
             rested.recv().expect("it has begun");

@@ -154,11 +154,16 @@ impl Collections {
     }
 
     /// Asks for a collection in a way that waits for its end. False when the VM refuses.
-    pub(crate) fn collect(means: Means, jni: &Jni, jvmti: &JvmTi, runtime: &Global) -> bool {
+    pub(crate) fn collect(
+        means: Means,
+        jni: &Jni,
+        jvmti: &JvmTi,
+        runtime: Option<&Global>,
+    ) -> bool {
         match means {
             Means::Periodic => false,
             Means::Explicit => runtime
-                .local(jni)
+                .and_then(|runtime| runtime.local(jni))
                 .is_some_and(|runtime| jni.call_void(&runtime, "gc")),
             Means::Forced | Means::Full => jvmti.collect().is_ok(),
         }

@@ -43,5 +43,5 @@ impl Collecting {
 /// Asks for a collection and waits for its end. False if the VM refuses. On an attached thread of the agent's own.
 pub(crate) fn collect(ground: &Ground, means: Means, jni: &Jni) -> bool {
     let runtime = ground.java().and_then(|java| java.runtime.as_ref());
-    runtime.is_some_and(|runtime| Collections::collect(means, jni, &ground.jvmti, runtime))
+    Collections::collect(means, jni, &ground.jvmti, runtime)
 }

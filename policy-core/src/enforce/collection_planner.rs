@@ -281,13 +281,13 @@ impl CollectionPlanner {
         }
     }
 
-    /// The agent has memory collected beside the requests, or counts other threads from now on.
+    /// The agent has memory collected without a request, or counts other threads from now on.
     pub(super) fn interrupt_natural_work(&mut self) {
         self.natural.interrupt();
     }
 
-    /// The charge for a collection beside the requests that took `took`, while the collectors worked for `work`.
-    pub(super) fn beside_cost(&self, took: Duration, work: Duration) -> Duration {
+    /// The charge for a collection without a request that took `took`, while the collectors worked for `work`.
+    pub(super) fn unplanned_cost(&self, took: Duration, work: Duration) -> Duration {
         self.natural.beyond(took, work)
     }
 

@@ -347,7 +347,7 @@ impl Enforcer {
             charged_bytes = charged,
             "charges exceed the heap: a collection is asked for"
         );
-        self.evidence.collect_beside(jvm, Reason::Refunds);
+        self.evidence.collect_unplanned(jvm, Reason::Refunds);
     }
 
     /// Whether many pauses have ended without the death of a canary. This is never so if the

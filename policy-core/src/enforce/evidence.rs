@@ -86,8 +86,8 @@ impl EvidenceNeed {
 enum Called {
     /// Answers the planner's request, by these means.
     Planned(Means),
-    /// Comes beside the planner's requests, for a reason of its own.
-    Beside(Beside),
+    /// Answers no request of the planner's, but has a reason of its own.
+    Unplanned(Unplanned),
 }
 
 /// Why memory is to be collected, if not for a verdict.
@@ -109,9 +109,9 @@ impl Reason {
     }
 }
 
-/// See [`Evidence::collect_beside`].
+/// See [`Evidence::collect_unplanned`].
 #[derive(Debug, Clone, Copy)]
-struct Beside {
+struct Unplanned {
     reason: Reason,
     asked: Instant,
     collector_time: Option<Duration>,
@@ -254,15 +254,15 @@ impl Evidence {
         }
         self.full_since = None;
         tracing::debug!("the heap is full: a collection is asked for");
-        self.collect_beside(jvm, Reason::FullHeap);
+        self.collect_unplanned(jvm, Reason::FullHeap);
     }
 
-    /// Has another thread collect all memory, beside the planner's requests. The budget pays for it, and nothing else
+    /// Has another thread collect all memory, without a request of the planner's. The budget pays for it, and nothing else
     /// is asked for meanwhile. To be called if nothing is [waited for](Evidence::is_waited_for).
-    pub fn collect_beside(&mut self, jvm: &dyn Jvm, reason: Reason) {
+    pub fn collect_unplanned(&mut self, jvm: &dyn Jvm, reason: Reason) {
         jvm.find_collector_threads();
         self.planner.interrupt_natural_work();
-        self.called = Some(Called::Beside(Beside {
+        self.called = Some(Called::Unplanned(Unplanned {
             reason,
             asked: jvm.now(),
             collector_time: jvm.collector_time(),
@@ -271,8 +271,14 @@ impl Evidence {
         jvm.begin_collection(Means::Full);
     }
 
-    fn beside_has_ended(&mut self, core: &Core, jvm: &dyn Jvm, beside: Beside, ended: Ended) {
-        let Beside { reason, asked, .. } = beside;
+    fn unplanned_has_ended(
+        &mut self,
+        core: &Core,
+        jvm: &dyn Jvm,
+        unplanned: Unplanned,
+        ended: Ended,
+    ) {
+        let Unplanned { reason, asked, .. } = unplanned;
         if !ended.has_run {
             let rest = match reason {
                 Reason::Refunds => REFUNDS_REFUSED,
@@ -286,11 +292,13 @@ impl Evidence {
             return;
         }
         let took = ended.at.saturating_duration_since(asked);
-        let work = beside.collector_time.zip(jvm.collector_time());
+        let work = unplanned.collector_time.zip(jvm.collector_time());
         let cost = match work {
             // Whoever allocates waits for it.
             _ if reason == Reason::FullHeap => took,
-            Some((before, after)) => (self.planner).beside_cost(took, after.saturating_sub(before)),
+            Some((before, after)) => {
+                (self.planner).unplanned_cost(took, after.saturating_sub(before))
+            }
             None => took,
         };
         self.planner.budget.spent(ended.at, cost);
@@ -544,7 +552,7 @@ impl Evidence {
         };
         self.called = None;
         match called {
-            Called::Beside(beside) => self.beside_has_ended(core, jvm, beside, ended),
+            Called::Unplanned(unplanned) => self.unplanned_has_ended(core, jvm, unplanned, ended),
             // Later turns may have come first: what they took is no cost of the collection.
             Called::Planned(_) if ended.has_run => {
                 self.planner.returned(ended.at, jvm.collector_time());

@@ -28,6 +28,8 @@ struct Host {
     /// The share of the machine that a concurrent cycle takes while it runs, in percent; `None` if the
     /// kernel does not show it.
     cycle_percent: Option<u64>,
+    /// The share of the machine that collections take which nobody asks for, in percent, at all times.
+    natural_percent: u64,
     /// The means that are offered, the best first.
     offer: Vec<Means>,
     /// Means that the VM refuses although it offers them.
@@ -69,6 +71,7 @@ fn host(offer: impl Strategy<Value = Vec<Means>>) -> impl Strategy<Value = Host>
                     canary_lives,
                     g1_marking,
                     cycle_percent,
+                    natural_percent: 0,
                     offer,
                     refuses: Vec::new(),
                     late_ms,
@@ -176,7 +179,8 @@ impl World {
     }
 
     fn collector_time(&self) -> Option<Duration> {
-        (self.host.cycle_percent).map(|_| Duration::from_millis(self.collector_ms))
+        let natural_ms = self.now_ms * self.host.natural_percent / 100;
+        (self.host.cycle_percent).map(|_| Duration::from_millis(self.collector_ms + natural_ms))
     }
 
     fn begin_cycle(&mut self, asked_for: bool) {
@@ -440,6 +444,7 @@ fn quiet_host(offer: &[Means]) -> Host {
         refunds_ms: 0,
         g1_marking: true,
         cycle_percent: None,
+        natural_percent: 0,
         offer: offer.to_vec(),
         refuses: Vec::new(),
         late_ms: 0,
@@ -690,6 +695,33 @@ fn quick_collections_beside_the_program_follow_each_other() {
     assert!(slow > ms(4 * 1000) && slow < ms(6000), "{slow:?}");
     let full = answers(&[Means::Full], 10);
     assert!(full > ms(4 * 1000), "{full:?}");
+}
+
+/// On generational ZGC the program's young collections go on beside the one that was asked for.
+#[test]
+fn a_collection_is_charged_without_those_that_come_anyway() {
+    let charges = |natural_percent: u64| {
+        let host = Host {
+            covering_ms: 2000,
+            cycle_percent: Some(10),
+            natural_percent,
+            ..quiet_host(&[Means::Forced])
+        };
+        let mut world = World::new(&host);
+        let mut charges = Vec::new();
+        for _ in 0..8 {
+            assert!(world.until_answered(Need::Covering, 60_000).is_some());
+            charges.push(world.planner.take_done().expect("it is paid for").cost);
+            world.pause();
+        }
+        charges
+    };
+    let ms = Duration::from_millis;
+    assert!(charges(0).iter().all(|&cost| cost == ms(200)));
+    let with = charges(40);
+    assert_eq!(with[0], ms(1000), "nothing is known at first");
+    let last = with[7];
+    assert!(last >= ms(200) && last < ms(300), "{with:?}");
 }
 
 #[test]

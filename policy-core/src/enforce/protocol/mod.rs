@@ -32,9 +32,9 @@ use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
 use crate::ports::CollectorKind;
 
 use deployments::Edit;
-use simulation::Fault;
+use simulation::{Fault, MAX_HEAP_BYTES};
 use threads::Conduct;
-use world::{Event, Setup, World, event, setup};
+use world::{Allocation, Event, Setup, World, event, setup};
 
 /// At least so many cases; `PROPTEST_CASES` asks for more.
 fn config(cases: u32) -> ProptestConfig {
@@ -90,6 +90,49 @@ fn a_scope_that_opens_late_has_the_exceptions_of_its_account() {
     let reload = Event::Reload(Edit::ScopeLimit(Some(100)));
     // Each turn looks at the exceptions of all purses.
     play(&setup, &[reload, turn.clone(), scope, turn]);
+}
+
+/// On generational ZGC deaths are told by collections of old memory alone. Where none comes, and charges exceed the heap,
+/// one is asked for; the enforcer has turns while it runs.
+#[test]
+fn deaths_that_go_untold_are_asked_for_while_the_enforcer_goes_on() {
+    const COVERING_MS: u64 = 3000;
+    let setup = Setup {
+        collector: CollectorKind::GenerationalZgc,
+        interval_bytes: 0,
+        threads: vec![(0, Conduct::Catch, false)],
+        covering_ms: COVERING_MS,
+        seed: 1,
+        fault: None,
+    };
+    let garbage = Event::Allocate(Allocation {
+        thread: 0,
+        objects: 8,
+        bytes: (MAX_HEAP_BYTES / 8) as u32,
+        kept: 0,
+    });
+    let turn = Event::Turn {
+        meanwhile: None,
+        pause: false,
+    };
+    let second = [garbage, Event::Young, turn, Event::Pass { ms: 500 }];
+    let mut world = World::new(&setup);
+    let told = |world: &World| {
+        let log = world.jvm.core.evidence.read();
+        let refunds = log.iter().find(|row| row.kind == "refunds");
+        refunds.map_or(0, |row| row.collections)
+    };
+    let mut turns_while_it_ran = 0;
+    for _ in 0..200 {
+        if told(&world) > 0 {
+            break;
+        }
+        second.iter().for_each(|event| world.play(event));
+        turns_while_it_ran += u32::from(world.jvm.is_collecting());
+    }
+    assert!(told(&world) > 0, "nothing was asked for");
+    assert!(turns_while_it_ran >= 3, "{turns_while_it_ran}");
+    world.end();
 }
 
 /// The oracle notices each rule that is broken around the core, within `MAX_HISTORIES` histories.

@@ -69,6 +69,8 @@ pub(super) struct Simulation {
 
 /// The part of the simulation that changes.
 pub(super) struct State {
+    /// When the clock began.
+    start: Instant,
     pub(super) now_ms: u64,
     pub(super) heap: Heap,
     pub(super) threads: Vec<Thread>,
@@ -76,7 +78,8 @@ pub(super) struct State {
     pub(super) oracle: Oracle,
     /// The VM refuses what the agent asks for.
     pub(super) refuses: bool,
-    /// The end of the collection that was begun.
+    /// The collection that another thread waits for, and how one has ended.
+    called: Option<Called>,
     ended: Option<Ended>,
     /// The heap is short: others hold nearly all of it.
     pub(super) is_pressed: bool,
@@ -90,6 +93,15 @@ pub(super) struct State {
     stock: (usize, bool),
     /// Places that are not named yet.
     pub(super) new_places: Vec<(Arc<PlaceCounts>, u32, PlaceKey)>,
+}
+
+/// A collection that was called for and lasts over turns of the enforcer.
+#[derive(Debug, Clone, Copy)]
+enum Called {
+    /// It ends with the concurrent cycle.
+    Cycle,
+    /// It stops the world at that time.
+    Full { at_ms: u64 },
 }
 
 impl Simulation {
@@ -106,13 +118,16 @@ impl Simulation {
             .expect("an interval");
         core.heap.set_max_bytes(MAX_HEAP_BYTES);
         let deployments = Deployments::new(&core);
+        let start = Instant::now();
         let state = State {
+            start,
             now_ms: 0,
             heap: Heap::new(collector, seed, fault),
             threads: Vec::new(),
             deployments,
             oracle: Oracle::default(),
             refuses: false,
+            called: None,
             ended: None,
             is_pressed: false,
             covering_ms,
@@ -127,7 +142,7 @@ impl Simulation {
             state: RefCell::new(state),
             fault,
             meanwhile: Cell::new(None),
-            start: Instant::now(),
+            start,
         }
     }
 
@@ -144,6 +159,11 @@ impl Simulation {
                 self.core.identity.set_representative(purse, first);
             }
         }
+    }
+
+    /// Whether another thread waits for a collection.
+    pub(super) fn is_collecting(&self) -> bool {
+        self.state.borrow().called.is_some()
     }
 
     pub(super) fn pass(&self, ms: u64) {
@@ -182,6 +202,7 @@ impl State {
         if (self.heap.cycle_ends_ms()).is_some_and(|ends_ms| self.now_ms >= ends_ms) {
             self.heap.end_cycle(core);
         }
+        self.end_call(core);
         if self.heap.collector == Collector::G1 && self.now_ms >= self.service_at_ms {
             if self.flag {
                 self.begin_cycle(core);
@@ -189,6 +210,26 @@ impl State {
             let (soon, late) = SERVICE_MS;
             self.service_at_ms = self.now_ms + if self.flag { soon } else { late };
         }
+    }
+
+    /// Ends the collection that another thread waits for, once it is over.
+    fn end_call(&mut self, core: &Core) {
+        let is_over = match self.called {
+            None => false,
+            Some(Called::Cycle) => self.heap.cycle_ends_ms().is_none(),
+            Some(Called::Full { at_ms }) => self.now_ms >= at_ms,
+        };
+        if is_over {
+            if let Some(Called::Full { .. }) = self.called.take() {
+                self.heap.full(core);
+            }
+            self.ended = Some(self.ended(true));
+        }
+    }
+
+    fn ended(&self, has_run: bool) -> Ended {
+        let at = self.start + Duration::from_millis(self.now_ms);
+        Ended { has_run, at }
     }
 
     pub(super) fn begin_cycle(&mut self, core: &Core) {
@@ -211,19 +252,6 @@ impl State {
         if self.is_concurrent() {
             self.begin_cycle(core);
         } else {
-            self.heap.full(core);
-        }
-    }
-
-    /// The same, for a caller that waits for it. The tenants go on where it is concurrent.
-    fn collect(&mut self, core: &Core) {
-        if self.is_concurrent() {
-            self.begin_cycle(core);
-            while self.heap.cycle_ends_ms().is_some() {
-                self.pass(core, TICK_MS);
-            }
-        } else {
-            self.pass(core, self.covering_ms);
             self.heap.full(core);
         }
     }
@@ -304,13 +332,16 @@ impl ports::Collector for Simulation {
     }
 
     fn begin_collection(&self, _: Means) {
-        let at = ports::Clock::now(self);
         let state = &mut *self.state.borrow_mut();
-        let has_run = !state.refuses;
-        if has_run {
-            state.collect(&self.core);
+        if state.refuses {
+            state.ended = Some(state.ended(false));
+        } else if state.is_concurrent() {
+            state.begin_cycle(&self.core);
+            state.called = Some(Called::Cycle);
+        } else {
+            let at_ms = state.now_ms + state.covering_ms;
+            state.called = Some(Called::Full { at_ms });
         }
-        state.ended = Some(Ended { has_run, at });
     }
 
     fn collection_ended(&self) -> Option<Ended> {

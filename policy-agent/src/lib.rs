@@ -31,6 +31,7 @@ pub mod report;
 mod rounds;
 mod run_file;
 mod snapshots;
+mod thread_census;
 mod threads;
 mod uncaught;
 mod walks;

@@ -24,6 +24,7 @@ use crate::sampling::new_threads::NewThreads;
 use crate::sampling::thinning::Thinning;
 use crate::sites::Sites;
 use crate::sum_against_heap::SumAgainstHeap;
+use crate::usage::Usages;
 use crate::wakeup::Wakeup;
 
 /// The largest number of purses, the reserved one included: as many as there are purse ids.
@@ -69,6 +70,8 @@ pub struct Core {
     pub heap: HeapUse,
     /// Whether the accounts sum up to more than the heap holds.
     pub accounts_sum: SumAgainstHeap,
+    /// What accounts use beside the heap.
+    pub usages: Usages,
     /// Wakes the thread that enforces limits.
     pub enforcer: Wakeup,
     /// For tests only: refuse without evidence.
@@ -131,6 +134,7 @@ impl Core {
             counted_since: CountedSince::default(),
             heap: HeapUse::default(),
             accounts_sum: SumAgainstHeap::default(),
+            usages: Usages::default(),
             enforcer: Wakeup::default(),
             test_refuse: setup.test_refuse,
             samples_are_taken: setup.samples_are_taken,

@@ -50,6 +50,7 @@ pub mod snapshot;
 pub mod sum_against_heap;
 mod sync;
 pub mod uncertainty;
+pub mod usage;
 pub mod wakeup;
 
 pub use crate::core::Core;

@@ -306,6 +306,7 @@ fn look<G>(
         .filter(|&c| c != UNKNOWN_CLASS);
     let classes = known.filter_map(class_name).collect();
     let policy = directory.policy().clone();
+    let usage = core.usages.read();
     let accounts = directory.accounts().map(|(name, entry)| {
         let mut account = Account {
             name: name.to_string(),
@@ -352,6 +353,11 @@ fn look<G>(
         account.exact_allocated_objects_total = exact.map(|exact| exact.objects);
         account.retired_loaders =
             directory.retired_loaders(entry, |purse| core.ledger.totals(purse).charged.bytes > 0);
+        if !matches!(entry.kind, Kind::Scope | Kind::Library) {
+            account.usage = usage.of(&purses);
+        }
+        account.threads_left_behind = usage.count_left_behind(&purses);
+        account.left_threads = usage.left_threads(&purses);
         account.routes = routes(core, &purses, &counted.survivors);
         let rule = entry.rule.and_then(|index| policy.accounts.get(index));
         // A library has no charges of its own to limit.
@@ -526,6 +532,9 @@ fn row(
         routes: account.routes,
         retired_loaders: account.retired_loaders,
         left_behind_bytes: account.left_behind_bytes,
+        threads_left_behind: account.threads_left_behind,
+        left_threads: account.left_threads,
+        usage: account.usage,
         principals,
         classes: of_purses.take(&seen.purses, names),
     }

@@ -16,6 +16,7 @@ use crate::ledger::{Epoch, Exact};
 use crate::live_by_ratio::LiveByRatio;
 use crate::sites::listing::SitesReading;
 use crate::sum_against_heap::Reading;
+use crate::usage::{LeftThread, Usage};
 
 /// The reserved account of all charges that belong to no other account.
 pub const UNACCOUNTED: &str = "_unaccounted";
@@ -321,6 +322,12 @@ pub struct Account {
     pub retired_loaders: u64,
     /// The part of `live_bytes` that undeployed versions have left: their class loader is gone.
     pub left_behind_bytes: u64,
+    /// Live threads of undeployed versions of this service.
+    pub threads_left_behind: u64,
+    /// Some of them.
+    pub left_threads: Vec<LeftThread>,
+    /// What it uses beside the heap. Empty for scopes and libraries, and before the first count.
+    pub usage: Vec<Usage>,
     /// The live bytes that its code allocated, by principal.
     pub principals: Vec<Principal>,
     /// Its holdings by class, largest live bytes first.

@@ -24,7 +24,7 @@ pub trait Events: Sync {
     /// The VM shuts down.
     fn vm_death(&self);
     /// A platform thread begins: none of its code has run. On that thread, as [`Events::class_prepared`].
-    fn thread_started(&self, jni: &Jni);
+    fn thread_started(&self, jni: &Jni, started: &StartedThread<'_>);
     /// A class was prepared: none of its code has run. On the thread that needs it; not on one of the
     /// agent's, and not while the agent works on the thread.
     fn class_prepared(&self, jni: &Jni, class: &Ref<'_, Class>);
@@ -35,6 +35,15 @@ pub trait Events: Sync {
     /// An allocation was sampled. On the allocating thread, as [`Events::class_prepared`]; an exception
     /// that is left pending is thrown where the object is allocated.
     fn object_sampled(&self, jni: &Jni, allocation: &SampledAllocation<'_>);
+}
+
+/// A thread that has just started.
+#[derive(Debug)]
+pub struct StartedThread<'e> {
+    /// The thread, which is the calling one.
+    pub thread: Option<Ref<'e, Thread>>,
+    /// It is one of the agent's own.
+    pub is_agents: bool,
 }
 
 /// A sampled allocation as the event describes it.
@@ -147,13 +156,22 @@ unsafe extern "system" fn vm_death(_: *mut jvmti::jvmtiEnv, _: *mut jni::JNIEnv)
 unsafe extern "system" fn thread_start(
     _: *mut jvmti::jvmtiEnv,
     env: *mut jni::JNIEnv,
-    _: jni::jthread,
+    thread: jni::jthread,
 ) {
     guard::contain(|| {
-        if let (Some(handler), Some(_latch)) = (HANDLER.get(), Latch::enter()) {
-            // SAFETY: as in `vm_init`.
-            handler.thread_started(&unsafe { Jni::from_raw(env) });
-        }
+        let latch = Latch::enter();
+        let is_agents = guard::is_agents();
+        let (Some(handler), true) = (HANDLER.get(), latch.is_some() || is_agents) else {
+            return;
+        };
+        // SAFETY: as in `vm_init`.
+        let jni = unsafe { Jni::from_raw(env) };
+        let started = StartedThread {
+            // SAFETY: the event's reference is to a thread and valid in this call.
+            thread: unsafe { Ref::<Thread>::borrow(&jni, thread) },
+            is_agents,
+        };
+        handler.thread_started(&jni, &started);
     });
 }
 

@@ -43,6 +43,11 @@ pub(crate) fn is_hosts_event() -> bool {
     BUSY.try_with(is).unwrap_or(true) && !OURS.try_with(is).unwrap_or(false)
 }
 
+/// Whether the calling thread is one of the agent's own. Any thread.
+pub(crate) fn is_agents() -> bool {
+    OURS.try_with(Cell::get).unwrap_or(false)
+}
+
 /// Proof that this thread is not already inside the agent. Released on drop.
 pub struct Latch(());
 

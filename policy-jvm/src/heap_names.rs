@@ -1,11 +1,12 @@
 //! Names for what a walk of the heap finds: fields by the index that JVM TI gives them, threads, and methods on
 //! the stacks of other threads.
 
-use jvmti_bindings::sys::jni as sys;
+use jvmti_bindings::sys::{jni as sys, jvmti::jvmtiFrameInfo};
 
 use crate::env::Jni;
 use crate::jvmti::JvmTi;
 use crate::kinds::{Anything, Class, Thread};
+use crate::methods::{LiveMethod, MethodId};
 use crate::refs::{Handle, Local, Ref};
 
 /// Frames of a stack that are looked through for a method.
@@ -33,6 +34,17 @@ pub struct HeapThread<'j> {
     pub name: String,
     /// Its id, as `Thread.getId()` gives it; 0 if it cannot be read.
     pub id: i64,
+    /// Whether it lets the VM end.
+    pub is_daemon: bool,
+}
+
+/// A frame on the stack of another thread, a moment ago.
+#[derive(Debug)]
+pub struct SeenFrame<'j> {
+    /// Its method.
+    pub method: LiveMethod<'j>,
+    /// The index of the bytecode that it executed; `None` in native code.
+    pub bci: Option<u32>,
 }
 
 impl JvmTi {
@@ -123,7 +135,9 @@ impl JvmTi {
                     env.get_field(object, "tid", "J")?.j()
                 });
                 let mut name = String::new();
+                let mut is_daemon = false;
                 if let Ok(info) = info {
+                    is_daemon = info.is_daemon;
                     name = info.name.unwrap_or_default();
                     // SAFETY: JVM TI returns fresh local references of this thread, or null.
                     drop(unsafe { Local::<Anything>::adopt(jni, info.thread_group) });
@@ -134,10 +148,38 @@ impl JvmTi {
                     thread,
                     name,
                     id: id.unwrap_or(0),
+                    is_daemon,
                 };
                 look(jni, &found);
             }
         });
+    }
+
+    /// The uppermost frames of a thread's stack, at most so many and [`MAX_FRAMES`]. The thread is stopped for as long
+    /// as its stack is read. Not for allocating threads.
+    pub fn frames_of<'j>(
+        &self,
+        jni: &'j Jni,
+        thread: &Ref<'_, Thread>,
+        most: i32,
+    ) -> Vec<SeenFrame<'j>> {
+        let most = most.min(MAX_FRAMES);
+        // SAFETY: `thread` is a live reference to a thread.
+        let frames = unsafe { self.wrapper().get_stack_trace(thread.raw().0, 0, most) };
+        let seen = |frame: jvmtiFrameInfo| {
+            // SAFETY: the method was on a stack a moment ago, so its class is loaded; HotSpot answers with an error for
+            // the id of a method that has been unloaded since.
+            let class = unsafe { self.wrapper().get_method_declaring_class(frame.method) }.ok()?;
+            // SAFETY: JVM TI returns a fresh local reference of this thread, to a class.
+            let class = unsafe { Local::<Class>::adopt(jni, class) }?;
+            Some(SeenFrame {
+                method: LiveMethod::new(*self, MethodId(frame.method as usize), class),
+                bci: u32::try_from(frame.location).ok(),
+            })
+        };
+        (frames.unwrap_or_default().into_iter())
+            .filter_map(seen)
+            .collect()
     }
 
     /// Class and name of a method, by its number, if it is on the stack of this thread now. The number may be that

@@ -82,10 +82,14 @@ kinds! {
     Class = "java/lang/Class",
     /// `java.lang.ClassLoader`.
     ClassLoader = "java/lang/ClassLoader",
+    /// `java.lang.Runnable`.
+    Runnable = "java/lang/Runnable",
     /// `java.lang.String`.
     JavaString = "java/lang/String",
     /// `java.lang.Thread`.
     Thread = "java/lang/Thread",
+    /// The part of a platform thread, from JDK 19 on: `java.lang.Thread$FieldHolder`.
+    ThreadFieldHolder = "java/lang/Thread$FieldHolder",
     /// `java.lang.Throwable`.
     Throwable = "java/lang/Throwable",
 }

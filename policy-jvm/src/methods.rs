@@ -43,11 +43,7 @@ impl HeldMethod {
 
     /// The method, if its class is still loaded. Any attached thread.
     pub fn upgrade<'j>(&self, tools: &JvmTi, jni: &'j Jni) -> Option<LiveMethod<'j>> {
-        Some(LiveMethod {
-            tools: *tools,
-            id: self.id,
-            class: self.class.upgrade(jni)?,
-        })
+        Some(LiveMethod::new(*tools, self.id, self.class.upgrade(jni)?))
     }
 }
 
@@ -60,6 +56,10 @@ pub struct LiveMethod<'j> {
 }
 
 impl<'j> LiveMethod<'j> {
+    pub(crate) fn new(tools: JvmTi, id: MethodId, class: Local<'j, Class>) -> LiveMethod<'j> {
+        LiveMethod { tools, id, class }
+    }
+
     /// The method's id.
     pub fn id(&self) -> MethodId {
         self.id

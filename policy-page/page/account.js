@@ -62,6 +62,9 @@ function classColumns(context) {
   ];
 }
 
+/** Resources beside the heap, as they are shown. */
+const RESOURCES = { threads: "Threads" };
+
 function accountFigures(account, rate) {
   const whole = account.tree;
   const deferred = Object.entries(account.deferred_by_reason ?? {}).filter(([, times]) => times > 0);
@@ -87,6 +90,8 @@ function accountFigures(account, rate) {
     ["Waited", durationText((account.wait_milliseconds_total ?? 0) / 1000)],
     ["Errors not thrown, as it was not safe", count(account.deferred_total), deferred.length > 0 ? ` (${deferred.map(([why, times]) => `${why} ${times}`).join(", ")})` : null],
     account.retired_loaders > 0 ? ["Undeployed, still holding bytes", count(account.retired_loaders)] : null,
+    ...(account.usage ?? []).filter((usage) => usage.resource !== "heap").map((usage) => [RESOURCES[usage.resource] ?? usage.resource, count(usage.used)]),
+    account.threads_left_behind > 0 ? ["Threads left by undeployed versions", count(account.threads_left_behind)] : null,
     account.left_behind_bytes > 0 ? ["Left behind by undeployed versions", exactBytes(account.left_behind_bytes)] : null,
     account.ineffective ? ["Refusals do not work", account.ineffective.reason, account.ineffective.frame ? [" at ", nameNode(account.ineffective.frame)] : null] : null,
   ]);

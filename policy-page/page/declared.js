@@ -61,6 +61,11 @@ export const DECLARED = {
     sentence: "the class loader of an undeployed version of {account} still lives",
     advice: "run a collection (jcmd PID GC.run); if this stays, the class loader leaks: a thread, a thread local, a driver or a listener keeps it alive",
   },
+  "threads-left": {
+    severities: ["warning"],
+    sentence: "threads of an undeployed version of {account} still run",
+    advice: "have the application end them when it stops: shut its executors down, cancel its timers, interrupt its threads; until then each keeps the old class loader and all that it refers to",
+  },
   "left-behind": {
     severities: ["note"],
     sentence: "{account} holds memory that was left by an undeployed version; its class loader is gone",

@@ -175,6 +175,10 @@ function ofAccounts({ accounts }) {
     if (account.retired_loaders > 0) {
       found.push(declared("retired-loader", account.name, `${countText(account.retired_loaders)} class loaders`));
     }
+    if (account.threads_left_behind > 0) {
+      const threads = (account.left_threads ?? []).map((thread) => thread.runs ? `"${thread.name}" in ${thread.runs}` : `"${thread.name}"`);
+      found.push(declared("threads-left", account.name, `${countText(account.threads_left_behind)} threads: ${threads.slice(0, 3).join(", ")}`));
+    }
     if (account.left_behind_bytes >= LEFT_BEHIND_BYTES) {
       found.push(declared("left-behind", account.name, bytesText(account.left_behind_bytes)));
     }

@@ -293,6 +293,35 @@ pub struct Place<'a> {
     pub never_interrupt: Option<Cow<'a, str>>,
 }
 
+/// What an account uses of a resource.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage<'a> {
+    /// `heap` (bytes) or `threads` (live platform threads).
+    pub resource: Cow<'a, str>,
+    /// How much; of the heap the live bytes, with those of the scopes inside.
+    #[serde(deserialize_with = "whole")]
+    pub used: u64,
+    /// The most that it may use. `None`: it has no limit.
+    #[serde(deserialize_with = "optional")]
+    pub limit: Option<u64>,
+    /// What was refused for the limit's sake, errors and turned away requests together.
+    #[serde(deserialize_with = "whole")]
+    pub refusals_total: u64,
+}
+
+/// A live thread of an undeployed version of a service.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LeftThread<'a> {
+    /// Its name, which a tenant has chosen.
+    pub name: Cow<'a, str>,
+    /// Whether it lets the JVM end.
+    pub daemon: bool,
+    /// The method that it is in: the uppermost one that is not the JDK's, if there is one. `None`: it shows none.
+    pub runs: Option<Cow<'a, str>>,
+}
+
 /// A route of an account: what begins a unit of its work, and what such units allocate and keep.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -137,6 +137,8 @@ catalog! {
         "1 while the account is over its limit (in _other: while any account folded into it is), else 0.";
     ACCOUNT_INEFFECTIVE = "heapwarden_account_ineffective" Gauge None ["account"]
         "1 while the account stays over its limit and refusals do not stop it (in _other: any account folded into it), else 0.";
+    ACCOUNT_THREADS = "heapwarden_account_threads" Gauge None ["account"]
+        "Live platform threads of the account: of its code, or started with its context class loader; absent for scopes and libraries.";
     ROUTE_LIVE_BYTES = "heapwarden_route_live_bytes" Gauge Bytes ["account", "route"]
         "Estimated bytes allocated by the requests of one route of the account that had survived the latest collection; at most 1,000 routes.";
     ROUTE_CALLS = "heapwarden_route_calls_total" Counter None ["account", "route"]

@@ -120,8 +120,14 @@ macro_rules! account_figures {
                     "Undeployed services of the account whose class loader still lives and holds bytes.";
                 left_behind_bytes: u64 [sum ACCOUNT_LEFT_BEHIND_BYTES "heapwarden_account_left_behind_bytes" Bytes]
                     "Live bytes that undeployed versions of the account have left; their class loader is gone.";
+                threads_left_behind: u64 [sum ACCOUNT_THREADS_LEFT_BEHIND "heapwarden_account_threads_left_behind" None]
+                    "Live platform threads of undeployed versions of the account.";
             }
             fields {
+                /// Some of the threads that undeployed versions have left: at most 16.
+                pub left_threads: Vec<LeftThread<'a>>,
+                /// What it uses of each resource, the heap first. Empty: the agent does not say (an older one).
+                pub usage: Vec<Usage<'a>>,
                 /// On whose behalf its live bytes were allocated, largest first.
                 pub principals: Vec<Principal<'a>>,
                 /// Principals that the agent left out.

@@ -103,6 +103,9 @@ declare! {
     RETIRED_LOADER "retired-loader" Warning InDocuments:
         "the class loader of an undeployed version of {account} still lives"
         => "run a collection (jcmd PID GC.run); if this stays, the class loader leaks: a thread, a thread local, a driver or a listener keeps it alive";
+    THREADS_LEFT "threads-left" Warning InDocuments:
+        "threads of an undeployed version of {account} still run"
+        => "have the application end them when it stops: shut its executors down, cancel its timers, interrupt its threads; until then each keeps the old class loader and all that it refers to";
     LEFT_BEHIND "left-behind" Note InDocuments:
         "{account} holds memory that was left by an undeployed version; its class loader is gone"
         => "other code keeps objects that this version made, such as a shared cache or session store; they go when it drops them, and count for the account until then";

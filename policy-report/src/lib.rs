@@ -44,7 +44,7 @@ mod walks;
 
 pub use accounts::{
     Account, Accounts, AccountsSum, Bin, Class, Costs, Door, Enforcement, Evidence, Exact, Heap,
-    Ineffective, Jvm, Place, Policy, Principal, Route, Sampling, State, Tree,
+    Ineffective, Jvm, LeftThread, Place, Policy, Principal, Route, Sampling, State, Tree, Usage,
 };
 pub use contexts::{Arrays, Context, Contexts, Objects, Overflow};
 pub use counts::Counts;

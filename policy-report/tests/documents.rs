@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use policy_report::{
     Account, AccountSites, Accounts, AccountsSum, Class, ClassSites, Costs, Counts, Door,
-    Enforcement, Evidence, Exact, Heap, Ineffective, Jvm, Place, Policy, Principal, Route, RunFile,
-    Sampling, Site, Sites, State, Tree, account_figures,
+    Enforcement, Evidence, Exact, Heap, Ineffective, Jvm, LeftThread, Place, Policy, Principal,
+    Route, RunFile, Sampling, Site, Sites, State, Tree, Usage, account_figures,
 };
 use proptest::prelude::*;
 
@@ -108,6 +108,18 @@ fn the_document_is_written_as_the_contract_says() {
                 allocated_bytes_per_call: 4,
                 peak_bytes_per_call: 3,
             }],
+            threads_left_behind: 2,
+            left_threads: vec![LeftThread {
+                name: "poller".into(),
+                daemon: true,
+                runs: Some("a.Poller.run(Poller.java:3)".into()),
+            }],
+            usage: vec![Usage {
+                resource: "heap".into(),
+                used: 10,
+                limit: Some(268_435_456),
+                refusals_total: 4,
+            }],
             principals: vec![Principal {
                 name: "_unaccounted".into(),
                 live_bytes: 10,
@@ -155,7 +167,9 @@ fn the_document_is_written_as_the_contract_says() {
         r#""routes":[{"route":"POST /statements","calls_total":9,"refused_total":8,"live_bytes":7,"#,
         r#""standard_error_bytes":6,"kept_bytes_per_call":5,"allocated_bytes_per_call":4,"#,
         r#""peak_bytes_per_call":3}],"retired_loaders":0,"#,
-        r#""left_behind_bytes":0,"#,
+        r#""left_behind_bytes":0,"threads_left_behind":2,"#,
+        r#""left_threads":[{"name":"poller","daemon":true,"runs":"a.Poller.run(Poller.java:3)"}],"#,
+        r#""usage":[{"resource":"heap","used":10,"limit":268435456,"refusals_total":4}],"#,
         r#""principals":[{"name":"_unaccounted","live_bytes":10}],"principals_omitted":0,"#,
         r#""classes":[{"class":"byte[]","live_bytes":10,"live_objects":1,"#,
         r#""allocated_bytes_total":30}],"classes_omitted":0}],"#,
@@ -448,6 +462,24 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn left_thread()(
+        name in text(), daemon in any::<bool>(), runs in prop::option::of(text()),
+    ) -> LeftThread<'static> {
+        LeftThread { name, daemon, runs }
+    }
+}
+
+prop_compose! {
+    fn usage()(
+        resource in text(),
+        amounts in any::<[u64; 2]>(),
+        limit in any::<Option<u64>>(),
+    ) -> Usage<'static> {
+        Usage { resource, used: amounts[0], limit, refusals_total: amounts[1] }
+    }
+}
+
 /// A figure of an account, from any number.
 trait Drawn {
     fn of(number: Option<u64>) -> Self;
@@ -494,6 +526,10 @@ prop_compose! {
         )),
         places in prop::collection::vec(place(), 0..3),
         routes in prop::collection::vec(route(), 0..3),
+        resources in (
+            prop::collection::vec(left_thread(), 0..3),
+            prop::collection::vec(usage(), 0..3),
+        ),
     ) -> Account<'static> {
         let [name, kind, service] = names;
         let mut numbers = figures.into_iter().cycle();
@@ -513,6 +549,8 @@ prop_compose! {
             places,
             places_other: amounts[1],
             routes,
+            left_threads: resources.0,
+            usage: resources.1,
             principals,
             principals_omitted: amounts[2],
             classes,

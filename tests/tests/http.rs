@@ -40,6 +40,8 @@ const CONTRACT: [&str; 43] = [
     "heapwarden_account_info",
     "heapwarden_account_retired_loaders",
     "heapwarden_account_left_behind_bytes",
+    "heapwarden_account_threads_left_behind",
+    "heapwarden_account_threads",
     "heapwarden_heap_used_after_gc_bytes",
     "heapwarden_heap_max_bytes",
     "heapwarden_gc_epoch",
@@ -242,6 +244,7 @@ fn the_json_is_as_the_contract_says() {
             "deferred_total",
             "retired_loaders",
             "left_behind_bytes",
+            "threads_left_behind",
         ] {
             whole(account, &format!("/{key}"));
         }

@@ -97,11 +97,7 @@ impl AllocatingThread for JavaThread<'_> {
             return Context::Nobody;
         };
         let id = self.recognizer.loader(loader.any());
-        match ground.core.identity.loaders.owner(id) {
-            LoaderOwner::Pending(purse) | LoaderOwner::Service(purse) => Context::Service(purse),
-            LoaderOwner::Program(purse) => Context::Program(purse),
-            LoaderOwner::Nobody => Context::Nobody,
-        }
+        Context::of(ground.core.identity.loaders.owner(id))
     }
 
     #[inline]
@@ -118,7 +114,12 @@ impl AllocatingThread for JavaThread<'_> {
 /// Which account, if any, claims the code of a frame of the calling thread.
 #[inline]
 pub(super) fn claim(recognizer: Recognizer<'_>, side: Side, frame: Frame<'_>) -> Claim {
-    let class = class_of(recognizer, frame);
+    claim_on(recognizer, side, class_of(recognizer, frame))
+}
+
+/// Which account, if any, claims the code of a class.
+#[inline]
+pub(crate) fn claim_on(recognizer: Recognizer<'_>, side: Side, class: ClassId) -> Claim {
     let identity = &recognizer.ground.core.identity;
     match identity.classes.claim(class, side) {
         Claim::Nobody => match identity.loaders.owner(identity.classes.loader(class)) {

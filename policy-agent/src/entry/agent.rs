@@ -40,6 +40,7 @@ use crate::policy::watch::{self, Observation};
 use crate::run_file;
 use crate::snapshots::reader::Reader;
 use crate::snapshots::thread::{self as snapshot_thread, SnapshotMaker};
+use crate::thread_census::ThreadCensus;
 use crate::threads;
 use crate::walks::{self, Walks};
 
@@ -71,6 +72,7 @@ pub(super) struct Agent {
     /// Doors that the policy has put at methods.
     pub(super) method_doors: MethodDoors,
     pub(super) collecting: Collecting,
+    pub(super) census: ThreadCensus,
     threads: Mutex<Vec<Kept>>,
 }
 
@@ -81,7 +83,11 @@ impl Agent {
     }
 
     /// Makes the agent, whose Java half calls `natives`. `None` when there is one already.
-    pub(super) fn make(ground: &'static Ground, natives: Natives) -> Option<&'static Agent> {
+    pub(super) fn make(
+        ground: &'static Ground,
+        natives: Natives,
+        census: ThreadCensus,
+    ) -> Option<&'static Agent> {
         let agent = Agent {
             ground,
             natives,
@@ -90,6 +96,7 @@ impl Agent {
             walks: Walks::default(),
             method_doors: MethodDoors::new(),
             collecting: Collecting::default(),
+            census,
             threads: Mutex::new(Vec::new()),
         };
         AGENT.set(agent).ok()?;
@@ -119,8 +126,8 @@ impl Agent {
         }
         if ground.core.samples_are_taken() {
             events.push(Event::SampledObjectAlloc);
-            events.push(Event::ThreadStart);
         }
+        events.push(Event::ThreadStart);
         self.switch_events(&events);
         if live {
             ground.vm().here(|jni| self.start(jni));
@@ -269,7 +276,7 @@ impl Agent {
         self.keep(
             "loaders",
             ground.vm().spawn("heapwarden-loaders", move |jni| {
-                let mut followers = LoaderFollowers::new(ground, &self.method_doors);
+                let mut followers = LoaderFollowers::new(ground, &self.method_doors, &self.census);
                 ground.run_or_fail_open("loaders", || {
                     loader_thread::run(ground, jni, &mut followers);
                 });

@@ -1,7 +1,7 @@
 //! The agent's action at each event of the VM.
 
 use policy_jvm::kinds::Class;
-use policy_jvm::{Events, Jni, Ref, SampledAllocation};
+use policy_jvm::{Events, Jni, Ref, SampledAllocation, StartedThread};
 
 use crate::allocation::recognizer::Recognizer;
 use crate::allocation::sample;
@@ -26,9 +26,12 @@ impl Events for Callbacks {
         }
     }
 
-    fn thread_started(&self, jni: &Jni) {
-        if let Some(ground) = Ground::get() {
-            sample::thread_started(ground, jni);
+    fn thread_started(&self, jni: &Jni, started: &StartedThread<'_>) {
+        if let Some(agent) = Agent::get() {
+            agent.census.started(agent.ground, jni, started);
+            if !started.is_agents && agent.ground.core.samples_are_taken() {
+                sample::thread_started(agent.ground, jni);
+            }
         }
     }
 

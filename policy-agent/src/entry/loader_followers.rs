@@ -1,4 +1,5 @@
-//! Who works on the loader thread beside naming: both fitters of doors, and the watch for threads that a refusal ended.
+//! Who works on the loader thread beside naming: both fitters of doors, the watch for threads that a refusal ended,
+//! and the census of threads.
 
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use crate::door::{Fitter, MethodDoors, MethodFitter};
 use crate::ground::Ground;
 use crate::identity::names::Server;
 use crate::naming::loader_thread::Follower;
+use crate::thread_census::{CensusTurns, ThreadCensus};
 use crate::uncaught::UncaughtWatch;
 
 /// See the module. The loader thread owns it.
@@ -16,16 +18,22 @@ pub(super) struct LoaderFollowers {
     fitter: Fitter,
     method_fitter: MethodFitter,
     uncaught: UncaughtWatch,
+    census: CensusTurns,
 }
 
 impl LoaderFollowers {
     /// They have looked at nothing yet.
-    pub(super) fn new(ground: &'static Ground, method_doors: &'static MethodDoors) -> Self {
+    pub(super) fn new(
+        ground: &'static Ground,
+        method_doors: &'static MethodDoors,
+        census: &'static ThreadCensus,
+    ) -> Self {
         Self {
             ground,
             fitter: Fitter::new(method_doors),
             method_fitter: MethodFitter::new(method_doors),
             uncaught: UncaughtWatch::new(),
+            census: CensusTurns::new(census),
         }
     }
 }
@@ -39,6 +47,6 @@ impl Follower for LoaderFollowers {
         let next = self.fitter.turn(self.ground, jni);
         let next = next.min(self.method_fitter.turn(self.ground, jni));
         self.uncaught.turn(self.ground, jni);
-        next
+        next.min(self.census.turn(self.ground, jni))
     }
 }

@@ -11,7 +11,7 @@ mod published;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use policy_jvm::{JvmTi, Start};
+use policy_jvm::{Capability, JvmTi, Start};
 
 use crate::capabilities::Capabilities;
 use crate::ground::{Found, Ground};
@@ -20,6 +20,7 @@ use crate::jvm::tlab_refill;
 use crate::log;
 use crate::options::Options;
 use crate::policy::store::PolicyStore;
+use crate::thread_census::ThreadCensus;
 use crate::walks;
 
 use agent::Agent;
@@ -80,8 +81,21 @@ fn load(start: Start) {
         release,
     };
     let ground = Ground::make(found, options, policy);
-    if let Some(agent) = ground.and_then(|ground| Agent::make(ground, natives::bind)) {
+    let census = ThreadCensus::new(tags_of_census(&start));
+    if let Some(agent) = ground.and_then(|ground| Agent::make(ground, natives::bind, census)) {
         agent.begin(start.live);
+    }
+}
+
+/// An environment whose tags are the census's.
+fn tags_of_census(start: &Start) -> Option<JvmTi> {
+    let tags = start.tools().ok()?;
+    match tags.acquire(&[Capability::TagObjects]) {
+        Ok(()) => Some(tags),
+        Err(failure) => {
+            tracing::warn!("the JVM refuses object tags ({failure}); threads are not counted");
+            None
+        }
     }
 }
 

@@ -1,15 +1,47 @@
 //! References into the JDK's own classes, looked up once at the start.
 
-use policy_jvm::kinds::{Class, ClassLoader, JavaString, Thread};
-use policy_jvm::{Field, Global, Jni, KnownClass, Local, StaticField};
+use policy_jvm::kinds::{Class, ClassLoader, JavaString, Runnable, Thread, ThreadFieldHolder};
+use policy_jvm::{Field, Global, Jni, KnownClass, Local, Ref, StaticField};
 
 /// The field of `java.lang.Thread` that holds the context class loader.
 pub(crate) type ContextLoader = Field<Thread, ClassLoader>;
+
+/// Where `java.lang.Thread` keeps its task.
+#[derive(Clone, Copy)]
+enum TaskField {
+    /// From JDK 19 on.
+    Held {
+        holder: Field<Thread, ThreadFieldHolder>,
+        task: Field<ThreadFieldHolder, Runnable>,
+    },
+    Own(Field<Thread, Runnable>),
+    Unknown,
+}
+
+impl TaskField {
+    fn find(jni: &Jni) -> TaskField {
+        let Some(thread) = jni.java_class::<Thread>() else {
+            return TaskField::Unknown;
+        };
+        if let Some(task) = thread.field(jni, "target") {
+            return TaskField::Own(task);
+        }
+        let held = jni.java_class::<ThreadFieldHolder>();
+        match (
+            thread.field(jni, "holder"),
+            held.and_then(|held| held.field(jni, "task")),
+        ) {
+            (Some(holder), Some(task)) => TaskField::Held { holder, task },
+            _ => TaskField::Unknown,
+        }
+    }
+}
 
 /// See the module. A field that is `None` was not found; what needs it does without.
 pub(crate) struct JavaHandles {
     /// The field of the loader that `Thread`'s own getter returns, for platform and virtual threads.
     pub(crate) context_loader: Option<ContextLoader>,
+    task: TaskField,
     loader_class: Option<KnownClass<ClassLoader>>,
     /// The fields `name` and `parent` of `java.lang.ClassLoader` itself: a loader may have
     /// fields of its own by those names.
@@ -35,6 +67,7 @@ impl JavaHandles {
             loader_class,
             context_loader: (jni.java_class::<Thread>())
                 .and_then(|class| class.field(jni, "contextClassLoader")),
+            task: TaskField::find(jni),
             object_class: jni
                 .boot_class("java/lang/Object")
                 .and_then(|class| class.global()),
@@ -45,6 +78,15 @@ impl JavaHandles {
                 .boot_class("java/lang/Runtime")
                 .and_then(|class| jni.static_object(&class, "getRuntime", "()Ljava/lang/Runtime;"))
                 .and_then(|runtime| runtime.global()),
+        }
+    }
+
+    /// The task that a thread was made with, until it ends; `None` for a thread that is its own.
+    pub(crate) fn task_of<'j>(&self, thread: &Ref<'j, Thread>) -> Option<Local<'j, Runnable>> {
+        match self.task {
+            TaskField::Held { holder, task } => thread.get(holder)?.get(task),
+            TaskField::Own(task) => thread.get(task),
+            TaskField::Unknown => None,
         }
     }
 

@@ -3,6 +3,7 @@
 use super::fold::{Folded, clip};
 use super::{Account, Mode, OTHER, Route, Snapshot, State};
 use policy_core::exact::ContextOverflow;
+use policy_core::usage::Resource;
 use policy_report::account_figures;
 use policy_report::catalog::{self, Metric};
 use std::borrow::Cow;
@@ -164,6 +165,18 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
     each(&catalog::ACCOUNT_INEFFECTIVE, |a| {
         Some(a.ineffective.is_some().into())
     });
+    for resource in Resource::ALL {
+        list.many(
+            metric_of(resource),
+            accounts.iter().filter_map(|account| {
+                let mut usages = account.usage.iter();
+                Some(Sample {
+                    labels: vec![account_label(account)],
+                    value: usages.find(|usage| usage.resource == resource)?.used.into(),
+                })
+            }),
+        );
+    }
     routes(list, accounts);
     list.many(
         &catalog::ACCOUNT_DEFERRED_REFUSALS,
@@ -192,6 +205,12 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
             }
         }),
     );
+}
+
+fn metric_of(resource: Resource) -> &'static Metric {
+    match resource {
+        Resource::Threads => &catalog::ACCOUNT_THREADS,
+    }
 }
 
 /// Routes that are published, over all accounts.

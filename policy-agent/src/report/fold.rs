@@ -184,6 +184,8 @@ fn without_details(account: &Account) -> Account {
         ineffective: account.ineffective.clone(),
         deferred: account.deferred.clone(),
         places: Vec::new(),
+        left_threads: Vec::new(),
+        usage: account.usage.clone(),
         routes: Vec::new(),
         principals: Vec::new(),
         classes: Vec::new(),
@@ -243,9 +245,17 @@ fn absorb_gauges(into: &mut Account, from: &Account) {
         // Properties of one account. Scopes inside it may be folded too: sums over trees would count them twice.
         name, kind, service, parent, tree, live_by_ratio,
         // Details.
-        places, places_elsewhere, routes, principals, classes,
+        places, places_elsewhere, routes, left_threads, principals, classes,
+        // Below.
+        usage,
     });
     account_figures!(each_figure! absorb into from);
+    for more in &from.usage {
+        match (into.usage.iter_mut()).find(|usage| usage.resource == more.resource) {
+            Some(usage) => usage.used = usage.used.saturating_add(more.used),
+            None => into.usage.push(*more),
+        }
+    }
     into.ineffective = (into.ineffective.take()).or_else(|| from.ineffective.clone());
     into.state = match (into.state, from.state) {
         (State::Over, _) | (_, State::Over) => State::Over,

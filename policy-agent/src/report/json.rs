@@ -14,7 +14,9 @@ use policy_core::sampling::weight::OBJECT_UNIT;
 use policy_core::snapshot::{AccountsSum, Held};
 
 use super::fold::clip;
-use super::{Account, Class, DoorState, Place, Principal, Route, Snapshot, State, Tree};
+use super::{
+    Account, Class, DoorState, LeftThread, Place, Principal, Route, Snapshot, State, Tree,
+};
 
 /// Most accounts in one document.
 pub const MAX_ACCOUNTS: usize = 10_000;
@@ -24,6 +26,8 @@ pub const MAX_PRINCIPALS: usize = 200;
 pub const MAX_ROUTES: usize = 64;
 /// Most classes, principals, routes and places in one document, over all accounts.
 pub const MAX_DETAIL_ROWS: usize = 100_000;
+/// The heap as a resource.
+const HEAP: &str = "heap";
 /// Classes of one account unless all are asked for.
 pub const TOP_CLASSES: usize = 20;
 
@@ -200,6 +204,8 @@ fn account<'a>(
             .fold(account.places_elsewhere, |sum, place| sum + place.count),
         places: places.iter().map(place).collect(),
         routes: routes.iter().map(route).collect(),
+        left_threads: account.left_threads.iter().map(left_thread).collect(),
+        usage: usage(account),
         principals_omitted: (account.principals.len() - principals.len()) as u64,
         principals: principals.into_iter().map(principal).collect(),
         classes_omitted: (account.classes.len() - classes.len()) as u64,
@@ -241,6 +247,33 @@ fn door(door: DoorState) -> document::Door {
         DoorState::None => document::Door::None,
         DoorState::Open => document::Door::Open,
         DoorState::Shut => document::Door::Shut,
+    }
+}
+
+/// The heap first: what its limit is about, and all that was refused for it.
+fn usage(account: &Account) -> Vec<document::Usage<'_>> {
+    let heap = document::Usage {
+        resource: HEAP.into(),
+        used: account
+            .tree
+            .map_or(account.live_bytes, |tree| tree.live_bytes),
+        limit: account.limit_bytes,
+        refusals_total: (account.refusals_total).saturating_add(account.admission_refusals_total),
+    };
+    let others = account.usage.iter().map(|usage| document::Usage {
+        resource: usage.resource.name().into(),
+        used: usage.used,
+        limit: None,
+        refusals_total: 0,
+    });
+    [heap].into_iter().chain(others).collect()
+}
+
+fn left_thread(thread: &LeftThread) -> document::LeftThread<'_> {
+    document::LeftThread {
+        name: clip(&thread.name),
+        daemon: thread.is_daemon,
+        runs: thread.runs.as_deref().map(clip),
     }
 }
 

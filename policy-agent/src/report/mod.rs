@@ -20,6 +20,7 @@ pub use policy_core::snapshot::{
     Principal, Process, Requested, Route, Sampling, Snapshot, Source, State, Tree, UNACCOUNTED,
     Wanted,
 };
+pub use policy_core::usage::LeftThread;
 pub use recorder::EventRecorder;
 
 /// A sum that exceeds the heap, for golden texts.

@@ -23,6 +23,8 @@
 
 use crate::ledger::PurseId;
 
+use super::loaders::LoaderOwner;
+
 /// How many frames are looked at per sample, at most. A deeper stack is recursion.
 pub const MAX_FRAMES: usize = 1024;
 
@@ -53,6 +55,16 @@ pub enum Context {
 }
 
 impl Context {
+    /// Whom a context class loader with this owner names.
+    #[inline]
+    pub fn of(owner: LoaderOwner) -> Context {
+        match owner {
+            LoaderOwner::Pending(purse) | LoaderOwner::Service(purse) => Context::Service(purse),
+            LoaderOwner::Program(purse) => Context::Program(purse),
+            LoaderOwner::Nobody => Context::Nobody,
+        }
+    }
+
     fn service(self) -> Option<PurseId> {
         match self {
             Context::Service(purse) => Some(purse),

@@ -671,19 +671,21 @@ impl Directory {
     /// How many undeployed loaders of the account still exist and hold bytes; `holds` tells that of a
     /// purse.
     pub fn retired_loaders(&self, account: &Account, holds: impl Fn(PurseId) -> bool) -> u64 {
-        let is_leak = |loader: &Loader| {
-            loader.retired && !loader.gone && matches!(loader.identity, LoaderIdentity::Service(_))
-        };
         let mut retired = BTreeSet::new();
         for &purse in &account.purses {
             if let Some(id) = self.loader_id_of(purse)
-                && self.loaders.get(&id).is_some_and(is_leak)
+                && self.loaders.get(&id).is_some_and(is_retired_service)
                 && holds(purse)
             {
                 retired.insert(id);
             }
         }
         retired.len() as u64
+    }
+
+    /// Whether the purse is that of a service which was undeployed, and whose loader still lives.
+    pub fn is_undeployed(&self, purse: PurseId) -> bool {
+        self.loader_of(purse).is_some_and(is_retired_service)
     }
 
     /// The purses of the account whose loader is gone: what they hold was left by undeployed versions.
@@ -754,6 +756,11 @@ impl Directory {
 }
 
 /// Name and patterns of a package account.
+/// Whether it is a leak: of a service that is undeployed, and alive.
+fn is_retired_service(loader: &Loader) -> bool {
+    loader.retired && !loader.gone && matches!(loader.identity, LoaderIdentity::Service(_))
+}
+
 fn package_rule(policy: &Policy, rule: usize) -> Option<(String, Vec<String>)> {
     let rule = policy.accounts.get(rule)?;
     match &rule.matcher {

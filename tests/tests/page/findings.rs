@@ -10,7 +10,9 @@ use heapwarden_harness::stub_server;
 use heapwarden_tests::browser::Browser;
 use heapwarden_tests::{artifacts, command};
 use policy_report::findings::{self, Seen};
-use policy_report::{Account, Accounts, AccountsSum, Door, Ineffective, Leaks, State, Suspect};
+use policy_report::{
+    Account, Accounts, AccountsSum, Door, Ineffective, Leaks, LeftThread, State, Suspect,
+};
 use serde_json::{Value, json};
 
 use crate::show;
@@ -148,6 +150,14 @@ fn states() -> Vec<Told> {
             one.soft_limit_bytes = Some(40 * MIB);
         }),
         of(|one| one.retired_loaders = 2),
+        of(|one| {
+            one.threads_left_behind = 5;
+            one.left_threads = vec![LeftThread {
+                name: "poller".into(),
+                daemon: true,
+                runs: Some("com.acme.Poller.run(Poller.java:31)".into()),
+            }];
+        }),
         of(|one| one.left_behind_bytes = MIB),
         of(|one| one.left_behind_bytes = MIB - 1),
         of(|one| one.limit_bytes = Some(2048 * MIB)),

@@ -23,6 +23,7 @@ use super::super::{
 };
 use super::*;
 use crate::events;
+use policy_core::usage::{Resource, Usage};
 use policy_report::catalog;
 
 fn rendered(format: Format, snapshot: &Snapshot) -> String {
@@ -70,6 +71,9 @@ fn full() -> Snapshot {
             name: "_unaccounted".to_owned(),
             live_bytes: 1,
         }],
+        usage: (Resource::ALL.into_iter())
+            .map(|resource| Usage { resource, used: 3 })
+            .collect(),
         routes: vec![Route {
             route: format!("GET /{name}"),
             ..Route::default()

@@ -1,6 +1,7 @@
 //! The contract's document, and its bounds.
 
 use policy_core::enforce::duress::Figures;
+use policy_core::usage::{Resource, Usage};
 use serde_json::{Value, json};
 
 use super::super::{
@@ -99,6 +100,16 @@ fn the_document_is_the_contract_s() {
             places_elsewhere: 2,
             retired_loaders: 1,
             left_behind_bytes: 9,
+            threads_left_behind: 3,
+            left_threads: vec![LeftThread {
+                name: "poller".to_owned(),
+                is_daemon: true,
+                runs: Some("a.Poller.run(Poller.java:3)".to_owned()),
+            }],
+            usage: vec![Usage {
+                resource: Resource::Threads,
+                used: 12,
+            }],
             principals: vec![Principal {
                 name: "_unaccounted".to_owned(),
                 live_bytes: 10,
@@ -155,6 +166,12 @@ fn the_document_is_the_contract_s() {
         "allocated_objects_total": 0, "freed_bytes_total": 0, "freed_objects_total": 0,
         "generations": 0});
     expected["costs"] = json!({"cpu_milliseconds": {"http": 1500}, "memory_bytes": {"sites": 7}});
+    expected["accounts"][0]["threads_left_behind"] = json!(3);
+    expected["accounts"][0]["left_threads"] =
+        json!([{"name": "poller", "daemon": true, "runs": "a.Poller.run(Poller.java:3)"}]);
+    expected["accounts"][0]["usage"] = json!([
+        {"resource": "heap", "used": 10, "limit": 268_435_456, "refusals_total": 14},
+        {"resource": "threads", "used": 12, "limit": null, "refusals_total": 0}]);
     // Other fields are those of an empty account.
     let mut account = json!(document::Account::default());
     for (key, value) in expected["accounts"][0].as_object_mut().unwrap() {

@@ -1,6 +1,6 @@
 //! Checks whether limits can be enforced, and are.
 
-use policy_report::catalog;
+use policy_report::{LeftThread, catalog};
 
 use super::super::finding::{Finding, findings};
 use super::super::inputs::Inputs;
@@ -15,6 +15,8 @@ const SPENT: f64 = 0.9;
 const YOUNGEST_SECONDS: f64 = 60.0;
 /// Less than this, left by undeployed versions, is not worth a line.
 const LEFT_BEHIND_BYTES: u64 = 1 << 20;
+/// Threads of an undeployed version that a line names.
+const MAX_NAMED_THREADS: usize = 3;
 
 /// Flags with which the agent cannot prove that memory is held.
 pub(super) fn cannot_be_proved(inputs: &Inputs) -> Vec<Finding> {
@@ -117,6 +119,33 @@ pub(super) fn retired(inputs: &Inputs) -> Vec<Finding> {
                 format!(
                     "heapwarden_account_retired_loaders = {}",
                     account.retired_loaders
+                ),
+            )
+        })
+        .collect()
+}
+
+/// Threads of undeployed services that still run.
+pub(super) fn threads_left(inputs: &Inputs) -> Vec<Finding> {
+    let accounts = inputs.accounts.iter().flat_map(|all| &all.accounts);
+    accounts
+        .filter(|account| account.threads_left_behind > 0)
+        .map(|account| {
+            let named = |thread: &LeftThread<'_>| match &thread.runs {
+                Some(runs) => format!("\"{}\" in {runs}", thread.name),
+                None => format!("\"{}\"", thread.name),
+            };
+            let threads: Vec<String> = (account.left_threads.iter())
+                .take(MAX_NAMED_THREADS)
+                .map(named)
+                .collect();
+            Finding::of_account(
+                &findings::THREADS_LEFT,
+                &account.name,
+                format!(
+                    "heapwarden_account_threads_left_behind = {}: {}",
+                    account.threads_left_behind,
+                    threads.join(", ")
                 ),
             )
         })

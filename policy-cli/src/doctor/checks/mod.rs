@@ -24,7 +24,7 @@ const FIRST: [Check; 4] = [
 ];
 
 /// The other checks, in the order in which their findings are listed.
-const CHECKS: [Check; 31] = [
+const CHECKS: [Check; 32] = [
     loading::no_jvm,
     loading::not_loaded,
     loading::inert,
@@ -54,6 +54,7 @@ const CHECKS: [Check; 31] = [
     enforcement::cannot_be_proved,
     enforcement::budget_spent,
     enforcement::retired,
+    enforcement::threads_left,
     enforcement::left_behind,
     enforcement::folded,
 ];

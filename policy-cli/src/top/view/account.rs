@@ -105,6 +105,13 @@ fn numbers(row: &Row<'_>, evidence: &Evidence, palette: Palette) -> Vec<Line<'st
         0 => String::new(),
         bytes => format!("  left by undeployed versions {}", amount::bytes(bytes)),
     };
+    let threads = match account.threads_left_behind {
+        0 => String::new(),
+        threads => format!(
+            "  threads of undeployed versions {}",
+            amount::count(threads)
+        ),
+    };
     let door = match account.door {
         Door::Shut => "  door shut",
         Door::None | Door::Open | Door::Unknown => "",
@@ -150,7 +157,7 @@ fn numbers(row: &Row<'_>, evidence: &Evidence, palette: Palette) -> Vec<Line<'st
             amount::bytes(account.allocated_bytes_total),
         )),
         Line::raw(format!(
-            "refused {}  would have been {}  deferred {}  turned away {}  waited {}{why_waited}{retired}{left}{own}",
+            "refused {}  would have been {}  deferred {}  turned away {}  waited {}{why_waited}{retired}{threads}{left}{own}",
             cell(Column::Refused),
             cell(Column::WouldRefuse),
             cell(Column::Deferred),

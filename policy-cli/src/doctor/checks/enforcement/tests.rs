@@ -96,6 +96,28 @@ fn bytes_of_a_loader_that_is_gone_are_no_leak() {
 }
 
 #[test]
+fn threads_of_an_undeployed_version_are_named() {
+    let mut shop = account("service", "/shop");
+    assert_eq!(threads_left(&agent("", vec![shop.clone()])), []);
+    shop.threads_left_behind = 5;
+    let poller = LeftThread {
+        name: "poller".into(),
+        daemon: true,
+        runs: Some("com.acme.Poller.run(Poller.java:31)".into()),
+    };
+    shop.left_threads = vec![poller; 4];
+    shop.left_threads[1].runs = None;
+    let found = threads_left(&agent("", vec![shop]));
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].severity, Severity::Warning);
+    let runs = "\"poller\" in com.acme.Poller.run(Poller.java:31)";
+    assert_eq!(
+        found[0].evidence,
+        format!("heapwarden_account_threads_left_behind = 5: {runs}, \"poller\", {runs}")
+    );
+}
+
+#[test]
 fn retired_loaders_and_folded_accounts_are_said() {
     let mut shop = account("service", "/shop");
     shop.retired_loaders = 2;

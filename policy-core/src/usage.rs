@@ -1,0 +1,193 @@
+//! What accounts use beside the heap: each resource counted by purse, by a room of the agent.
+//!
+//! A room counts anew from time to time and leaves the whole count here; a reading sums it up by account, as it does
+//! with charges. So nothing has to be forgotten when a purse ends, and a count is as old as its room's last look.
+//!
+//! A further resource is a variant of [`Resource`], a room that counts it, and its metric in `policy-report`'s
+//! catalogue: the compiler asks for the rest.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::ledger::PurseId;
+
+/// A resource that accounts use beside the heap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// Live platform threads.
+    Threads,
+}
+
+impl Resource {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Resource; 1] = [Resource::Threads];
+
+    /// Its name in the JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Resource::Threads => "threads",
+        }
+    }
+}
+
+/// What an account uses of a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Of which.
+    pub resource: Resource,
+    /// How much, in the resource's unit.
+    pub used: u64,
+}
+
+/// A live thread of an undeployed version of a service.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftThread {
+    /// Its name, which a tenant has chosen.
+    pub name: String,
+    /// Whether it lets the JVM end.
+    pub is_daemon: bool,
+    /// The method that it is in: the uppermost one that is not the JDK's, if there is one. `None`: it shows none.
+    pub runs: Option<String>,
+}
+
+/// Amounts by purse.
+pub type ByPurse = HashMap<PurseId, u64>;
+
+/// The latest count of each resource. Agent threads.
+#[derive(Debug, Default)]
+pub struct Usages {
+    latest: Mutex<Latest>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Latest {
+    counts: [Option<Arc<ByPurse>>; Resource::ALL.len()],
+    left: Arc<LeftBehind>,
+}
+
+/// The threads of undeployed versions of services.
+#[derive(Debug, Default)]
+pub struct LeftBehind {
+    /// How many there are.
+    pub count: ByPurse,
+    /// Those that are shown.
+    pub threads: Vec<(PurseId, LeftThread)>,
+}
+
+impl Usages {
+    /// Leaves the count of a resource, which replaces the one before.
+    pub fn counted(&self, resource: Resource, count: ByPurse) {
+        self.latest().counts[resource as usize] = Some(Arc::new(count));
+    }
+
+    /// Leaves the threads of undeployed versions, which replace those of before.
+    pub fn found_left(&self, left: LeftBehind) {
+        self.latest().left = Arc::new(left);
+    }
+
+    /// All counts as they are now.
+    pub fn read(&self) -> Reading {
+        Reading(self.latest().clone())
+    }
+
+    fn latest(&self) -> MutexGuard<'_, Latest> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The counts of one moment.
+#[derive(Debug)]
+pub struct Reading(Latest);
+
+impl Reading {
+    /// What these purses use together, of each resource that was ever counted.
+    pub fn of(&self, purses: &[PurseId]) -> Vec<Usage> {
+        let counts = Resource::ALL.into_iter().zip(&self.0.counts);
+        counts
+            .filter_map(|(resource, count)| {
+                Some(Usage {
+                    resource,
+                    used: sum(count.as_ref()?, purses),
+                })
+            })
+            .collect()
+    }
+
+    /// How many threads undeployed versions with these purses have.
+    pub fn count_left_behind(&self, purses: &[PurseId]) -> u64 {
+        sum(&self.0.left.count, purses)
+    }
+
+    /// Those of them that are shown.
+    pub fn left_threads(&self, purses: &[PurseId]) -> Vec<LeftThread> {
+        let of_purses = |(purse, _): &&(PurseId, LeftThread)| purses.contains(purse);
+        let threads = self.0.left.threads.iter().filter(of_purses);
+        threads.map(|(_, thread)| thread.clone()).collect()
+    }
+}
+
+fn sum(count: &ByPurse, purses: &[PurseId]) -> u64 {
+    let used = purses.iter().filter_map(|purse| count.get(purse));
+    used.fold(0, |sum, used| sum.saturating_add(*used))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHOP: PurseId = PurseId::new(1);
+    const ROUTE: PurseId = PurseId::new(2);
+    const ORDERS: PurseId = PurseId::new(3);
+
+    fn threads(used: u64) -> Vec<Usage> {
+        vec![Usage {
+            resource: Resource::Threads,
+            used,
+        }]
+    }
+
+    #[test]
+    fn an_account_uses_what_its_purses_do_and_the_latest_count_holds() {
+        let usages = Usages::default();
+        assert_eq!(usages.read().of(&[SHOP]), [], "nobody has counted");
+        usages.counted(
+            Resource::Threads,
+            [(SHOP, 3), (ROUTE, 2), (ORDERS, 7)].into(),
+        );
+        let before = usages.read();
+        usages.counted(Resource::Threads, [(SHOP, 4)].into());
+        assert_eq!(before.of(&[SHOP, ROUTE]), threads(5));
+        assert_eq!(usages.read().of(&[SHOP, ROUTE]), threads(4));
+        assert_eq!(usages.read().of(&[ORDERS]), threads(0), "none any more");
+    }
+
+    #[test]
+    fn threads_that_were_left_are_those_of_the_purses() {
+        let usages = Usages::default();
+        let poller = LeftThread {
+            name: "poller".to_owned(),
+            ..LeftThread::default()
+        };
+        usages.found_left(LeftBehind {
+            count: [(SHOP, 2), (ORDERS, 1)].into(),
+            threads: vec![(SHOP, poller.clone())],
+        });
+        assert_eq!(usages.read().left_threads(&[ROUTE, SHOP]), [poller]);
+        assert_eq!(usages.read().left_threads(&[ORDERS]), []);
+        assert_eq!(usages.read().count_left_behind(&[ROUTE, SHOP]), 2);
+        usages.found_left(LeftBehind::default());
+        assert_eq!(usages.read().left_threads(&[SHOP]), []);
+        assert_eq!(usages.read().count_left_behind(&[SHOP]), 0);
+    }
+
+    #[test]
+    fn each_resource_has_its_place_and_a_name_of_its_own() {
+        for (place, resource) in Resource::ALL.into_iter().enumerate() {
+            assert_eq!(resource as usize, place);
+            let same = Resource::ALL
+                .iter()
+                .filter(|one| one.name() == resource.name());
+            assert_eq!(same.count(), 1);
+        }
+    }
+}

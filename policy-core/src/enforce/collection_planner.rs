@@ -14,6 +14,13 @@
 //!
 //! A need that has waited for the budget for `OVERDUE` may overdraw it, by the budget's own rule
 //! ([`Budget::allows_overdue`]): otherwise a suspicion could last for a minute.
+//!
+//! A request is *patient* if no verdict waits for its answer, but a statistic or a figure in a report:
+//! - It never overdraws the budget.
+//! - It may be minutes old when a verdict needs evidence. So neither continues the other: the later one is a new request,
+//!   with an age and an epoch of its own.
+//! - Where the collector offers no collection that it accepts, and none is in flight, it is not kept: its answer would only
+//!   come by chance.
 
 use std::time::{Duration, Instant};
 
@@ -144,6 +151,8 @@ pub struct CollectionPlanner {
 #[derive(Debug, Clone, Copy)]
 struct Request {
     need: Need,
+    /// No verdict waits for the answer: see the module.
+    is_patient: bool,
     /// The answer must reach this epoch.
     epoch: Epoch,
     since: Instant,
@@ -222,8 +231,20 @@ fn rest_after(means: Means, took: Duration) -> Duration {
 }
 
 impl CollectionPlanner {
-    /// Returns the action to take now. `offer`: the means that the collector offers now.
-    pub fn step(&mut self, need: Need, offer: &Offer, status: &CollectorStatus) -> Step {
+    /// Returns the action to take now. `is_patient`: no verdict waits for the answer. `offer`: the means that the
+    /// collector offers now, as far as the need accepts them.
+    pub fn step(
+        &mut self,
+        need: Need,
+        is_patient: bool,
+        offer: &Offer,
+        status: &CollectorStatus,
+    ) -> Step {
+        let is_hopeless = offer.covering().next().is_none() && self.in_flight.is_none();
+        let need = match is_patient && is_hopeless {
+            true => Need::None,
+            false => need,
+        };
         self.follow_in_flight(need, status);
         match self.in_flight {
             None => self.natural.look(status.now, status.collector_time),
@@ -233,7 +254,7 @@ impl CollectionPlanner {
         {
             return Step::PutBack;
         }
-        self.update_request(need, offer, status);
+        self.update_request(need, is_patient, offer, status);
         match &self.in_flight {
             Some(in_flight) => match (in_flight.collection, in_flight.stage) {
                 (Collection::Young, Stage::Asked { .. }) => Step::ProvokeYoung,
@@ -546,7 +567,13 @@ impl CollectionPlanner {
     }
 
     /// Begins, changes or ends the request.
-    fn update_request(&mut self, need: Need, offer: &Offer, status: &CollectorStatus) {
+    fn update_request(
+        &mut self,
+        need: Need,
+        is_patient: bool,
+        offer: &Offer,
+        status: &CollectorStatus,
+    ) {
         let need = match need {
             // Without young collections one of old memory must do.
             Need::Young if !offer.young => Need::Covering,
@@ -567,9 +594,12 @@ impl CollectionPlanner {
             // Perhaps late, if a cycle takes minutes; but the means works.
             self.setbacks = 0;
         }
-        if self.request.is_none() || answered {
+        let continues =
+            (self.request).is_some_and(|request| request.is_patient == is_patient && !answered);
+        if !continues {
             self.request = Some(Request {
                 need,
+                is_patient,
                 epoch: status.epoch,
                 since: status.now,
                 allowed: false,
@@ -611,8 +641,11 @@ impl CollectionPlanner {
             return Step::Wait(then - now);
         }
         let overdue = request.since + OVERDUE;
-        let may_overdraw = now >= overdue && self.budget.allows_overdue(now);
+        let may_overdraw = !request.is_patient && now >= overdue && self.budget.allows_overdue(now);
         if !request.allowed && !self.budget.allows(now) && !may_overdraw {
+            if request.is_patient {
+                return Step::Wait(self.budget.wait(now));
+            }
             let until_overdue = overdue.saturating_duration_since(now);
             let overdue = until_overdue.max(self.budget.overdue_wait(now));
             return Step::Wait(self.budget.wait(now).min(overdue));

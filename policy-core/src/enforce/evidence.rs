@@ -67,17 +67,25 @@ impl EvidenceNeed {
         EvidenceNeed { need, by }
     }
 
-    /// Only by a concurrent cycle that nobody waits for. If the collector offers none, nothing happens.
+    /// Only by a concurrent cycle that nobody waits for. If the collector offers none, nothing happens. Patient.
     pub fn gently(need: Need) -> EvidenceNeed {
         let by = By::UnattendedCycle;
         EvidenceNeed { need, by }
     }
 
     /// Only by a concurrent cycle, for which the enforcer may have to wait. If the collector offers none,
-    /// nothing happens.
+    /// nothing happens. Patient.
     pub fn concurrently(need: Need) -> EvidenceNeed {
         let by = By::ConcurrentCycle;
         EvidenceNeed { need, by }
+    }
+
+    /// Whether no verdict waits for the answer: see [`super::collection_planner`].
+    fn is_patient(self) -> bool {
+        match self.by {
+            By::Any => false,
+            By::UnattendedCycle | By::ConcurrentCycle => true,
+        }
     }
 }
 
@@ -166,9 +174,10 @@ impl Evidence {
         &mut self,
         core: &Core,
         jvm: &dyn Jvm,
-        EvidenceNeed { need, by }: EvidenceNeed,
+        asked: EvidenceNeed,
         now: Instant,
     ) -> Duration {
+        let (EvidenceNeed { need, by }, is_patient) = (asked, asked.is_patient());
         let covered = core.ledger.epochs().covered();
         let refund_wait = self.confirm_refunds(core, jvm, now);
         // If there is a new proof, the need is older than it and may have its answer.
@@ -204,11 +213,13 @@ impl Evidence {
                 By::ConcurrentCycle => jvm.offer().concurrent(),
             }
         };
-        if need != Need::None && self.planner.is_at_rest() {
+        let status = self.status(core, jvm, now);
+        let was_at_rest = self.planner.is_at_rest();
+        let step = self.planner.step(need, is_patient, &offer, &status);
+        if was_at_rest && !self.planner.is_at_rest() {
+            // Before their time is first read.
             jvm.find_collector_threads();
         }
-        let status = self.status(core, jvm, now);
-        let step = self.planner.step(need, &offer, &status);
         if !has_new_proof {
             self.plant_for_need(core, jvm);
             self.plant_again(core, jvm);

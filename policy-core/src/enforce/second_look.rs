@@ -163,6 +163,12 @@ mod tests {
         };
         // A look at 5 and at 16 s, and 20 s later at the earliest: above for 5 s it is at 84 s.
         assert_eq!(wanted_at(dips, 130), [5, 16, 84, 125]);
+        // Dips do not add up.
+        let dips = |second| match second {
+            20..60 | 70..110 => OPEN_BELOW,
+            _ => OPEN_ABOVE,
+        };
+        assert_eq!(wanted_at(dips, 190), [5, 16, 65, 115]);
         let suspect = |second| match second {
             20..200 => JUDGED_ABOVE,
             _ => OPEN_ABOVE,
@@ -207,7 +213,11 @@ mod tests {
         let (start, mut look) = (Instant::now(), SecondLook::default());
         look.turn(seen(start, 0, 6));
         for second in 5..20 {
-            assert!(look.turn(seen(start, second, 6)), "{second}");
+            let later = Seen {
+                epoch: Epoch::new(second + 2),
+                ..seen(start, second, 6)
+            };
+            assert!(look.turn(later), "{second}");
         }
         assert!(!look.turn(seen(start, 20, 7)));
         assert!(!look.turn(seen(start, 29, 7)));

@@ -393,7 +393,7 @@ proptest! {
             while world.now_ms < until {
                 world.turn_of(need, is_patient);
             }
-            may_overdraw |= need != Need::None && !is_patient && ms >= OVERDUE.as_millis() as u64;
+            may_overdraw |= need != Need::None && ms >= OVERDUE.as_millis() as u64;
             // The budget has not paid for the last collection yet, and a request has two collections.
             let share = SHARE * if may_overdraw { OVERDUE_SHARES } else { 1.0 };
             let allowed = share * world.now_ms as f64 + SHARE * CREDIT.as_millis() as f64;
@@ -727,6 +727,39 @@ fn a_collection_is_charged_without_those_that_come_anyway() {
     assert_eq!(with[0], ms(1000), "nothing is known at first");
     let last = with[7];
     assert!(last >= ms(200) && last < ms(300), "{with:?}");
+}
+
+/// The enforcer takes turns while a cycle of G1 runs; its work is not what comes anyway.
+#[test]
+fn the_work_of_a_collection_in_flight_is_charged() {
+    let (mut planner, start) = (CollectionPlanner::default(), Instant::now());
+    let mut step_at = |ms: u64, covered: Option<Epoch>| {
+        let status = CollectorStatus {
+            now: start + Duration::from_millis(ms),
+            epoch: Epoch::new(8),
+            boundary: None,
+            covered,
+            proof: covered,
+            cycle_ran: Some(true),
+            collector_time: Some(Duration::from_millis(ms / 2)),
+        };
+        if ms == 0 {
+            let nothing = Some(Duration::ZERO);
+            planner.started(Means::Periodic, Epoch::new(7), start, nothing);
+        }
+        match planner.step(Need::Covering, false, &Offer::default(), &status) {
+            Step::PutBack => planner.was_put_back(),
+            Step::AskAgain => planner.asked_again(status.now),
+            _ => {}
+        }
+        planner.take_done()
+    };
+    for ms in (0..2000).step_by(100) {
+        assert_eq!(step_at(ms, None), None);
+    }
+    let done = step_at(2000, Some(Epoch::new(7))).expect("it is paid for");
+    let ms = Duration::from_millis;
+    assert_eq!((done.took, done.cost), (ms(2000), ms(1000)));
 }
 
 #[test]

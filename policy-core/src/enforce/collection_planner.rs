@@ -22,6 +22,9 @@
 //! - Where the collector offers no collection that it accepts, and none is in flight, it is not kept: its answer would only
 //!   come by chance.
 
+mod in_flight;
+mod step;
+
 use std::time::{Duration, Instant};
 
 use crate::ledger::Epoch;
@@ -29,6 +32,9 @@ use crate::ports::{Means, Offer};
 
 use super::budget::{Budget, SHORTEST_PAUSE};
 use super::natural_work::NaturalWork;
+
+use in_flight::{Collection, InFlight, Stage};
+pub use step::{CollectorStatus, Done, Need, Step};
 
 /// How long a need waits for a collection that comes anyway: longer if young ones may answer it.
 const NATURAL: Duration = Duration::from_millis(100);
@@ -69,67 +75,6 @@ const FRUITLESS: Duration = Duration::from_secs(600);
 const SETBACK_REST: Duration = Duration::from_secs(5);
 const SETBACK_DOUBLINGS: u32 = 6;
 
-/// The evidence that the enforcer lacks, the least first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Need {
-    /// Nothing.
-    None,
-    /// Which objects survive a collection of young memory: moves [`crate::ledger::Epochs::boundary`]. If the collector
-    /// offers no young collections, one of old memory answers it too.
-    Young,
-    /// Which objects survive a collection of old memory: moves [`crate::ledger::Epochs::covered`]. A young collection
-    /// comes first if the collector offers one, because it may be enough.
-    Covering,
-}
-
-/// The action that the enforcer is to take now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// Nothing until an event wakes the enforcer, or for so long.
-    Wait(Duration),
-    /// Allocate for a moment, then [`CollectionPlanner::gave_up`] if there is no room.
-    ProvokeYoung,
-    /// Plant an old canary and ask for a collection: then [`CollectionPlanner::started`], and
-    /// [`CollectionPlanner::returned`] if this means waits; [`CollectionPlanner::refused`] if it fails.
-    Start(Means),
-    /// Ask G1 once more for the collection in flight; then [`CollectionPlanner::asked_again`].
-    AskAgain,
-    /// Restore G1's flag; then [`CollectionPlanner::was_put_back`].
-    PutBack,
-}
-
-/// The facts about collections at the time of a step.
-#[derive(Debug, Clone, Copy)]
-pub struct CollectorStatus {
-    /// The time of the step.
-    pub now: Instant,
-    /// The current epoch.
-    pub epoch: Epoch,
-    /// The youngest epoch of which any collection has proved the survivors.
-    pub boundary: Option<Epoch>,
-    /// The youngest epoch of which a collection of old memory has proved the survivors.
-    pub covered: Option<Epoch>,
-    /// The value that `covered` will have once all refunds have arrived; never less than `covered`.
-    pub proof: Option<Epoch>,
-    /// Whether a concurrent cycle has run since the last request; `None` if the kernel does not
-    /// show it.
-    pub cycle_ran: Option<bool>,
-    /// How long all processors together would have worked on collections so far; `None` if the kernel
-    /// does not show it.
-    pub collector_time: Option<Duration>,
-}
-
-/// A collection that the budget has paid for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Done {
-    /// `young`, `concurrent` or `full`, the label in the metrics.
-    pub kind: &'static str,
-    /// How long it took, by the clock.
-    pub took: Duration,
-    /// The time that was taken from the budget: see the module.
-    pub cost: Duration,
-}
-
 /// Decides which collection to ask for next. See the module. On the enforcer's thread.
 #[derive(Debug, Default)]
 pub struct CollectionPlanner {
@@ -162,57 +107,6 @@ struct Request {
     no_young_before: Option<Instant>,
     /// When young memory was first seen collected.
     young_at: Option<Instant>,
-}
-
-/// The collection in flight.
-#[derive(Debug, Clone, Copy)]
-struct InFlight {
-    collection: Collection,
-    /// The epoch in which it was asked for; the proof must reach it.
-    epoch: Epoch,
-    asked: Instant,
-    /// [`CollectorStatus::collector_time`] when it was asked for.
-    collector_time: Option<Duration>,
-    stage: Stage,
-    /// When the death that proves it was first seen; its refunds arrive from then on.
-    proved: Option<Instant>,
-}
-
-/// Which memory to collect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Collection {
-    Young,
-    Covering(Means),
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Stage {
-    /// Asked for. At `looked` it had not begun yet; or, if the kernel does not show cycles, no
-    /// pause had ended yet.
-    Asked { looked: Instant },
-    /// G1's cycle is running; `again` is when the planner last asked for it once more.
-    Running {
-        began: Instant,
-        again: Option<Instant>,
-    },
-    /// Paid for; its refunds are awaited.
-    Over { at: Instant },
-}
-
-impl InFlight {
-    /// Returns the time that the budget is charged for it, if it took so long by the clock.
-    fn cost(
-        &self,
-        natural: &NaturalWork,
-        took: Duration,
-        collector_time: Option<Duration>,
-    ) -> Duration {
-        match (self.collection, self.collector_time, collector_time) {
-            (Collection::Covering(Means::Full), ..) => took,
-            (_, Some(before), Some(after)) => natural.beyond(took, after.saturating_sub(before)),
-            _ => took,
-        }
-    }
 }
 
 fn reaches(proof: Option<Epoch>, epoch: Epoch) -> bool {

@@ -220,9 +220,9 @@ catalog! {
     EVIDENCE_COLLECTIONS = "heapwarden_evidence_collections_total" Counter None ["kind"]
         "Collections that the agent asked for, by kind.";
     EVIDENCE_SECONDS = "heapwarden_evidence_seconds_total" Counter Seconds ["kind"]
-        "Wall time spent waiting for collections that the agent asked for, by kind.";
+        "Cost of collections that the agent asked for, as charged to the evidence budget, by kind.";
     EVIDENCE_BUDGET = "heapwarden_evidence_budget_ratio" Gauge None []
-        "Share of wall time, of 0 to 1, that collections which the agent asks for may take.";
+        "Share of the machine's time, of 0 to 1, that collections which the agent asks for may cost.";
     POLICY_ENFORCING = "heapwarden_policy_enforcing" Gauge None []
         "1 if the policy in force refuses, 0 if it only observes.";
     POLICY_GENERATION = "heapwarden_policy_generation" Gauge None []

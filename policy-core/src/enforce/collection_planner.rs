@@ -14,6 +14,16 @@
 //!
 //! A need that has waited for the budget for `OVERDUE` may overdraw it, by the budget's own rule
 //! ([`Budget::allows_overdue`]): otherwise a suspicion could last for a minute.
+//!
+//! A request is *patient* if no verdict waits for its answer, but a statistic or a figure in a report:
+//! - It never overdraws the budget.
+//! - It may be minutes old when a verdict needs evidence. So neither continues the other: the later one is a new request,
+//!   with an age and an epoch of its own.
+//! - Where the collector offers no collection that it accepts, and none is in flight, it is not kept: its answer would only
+//!   come by chance.
+
+mod in_flight;
+mod step;
 
 use std::time::{Duration, Instant};
 
@@ -22,6 +32,9 @@ use crate::ports::{Means, Offer};
 
 use super::budget::{Budget, SHORTEST_PAUSE};
 use super::natural_work::NaturalWork;
+
+use in_flight::{Collection, InFlight, Stage};
+pub use step::{CollectorStatus, Done, Need, Step};
 
 /// How long a need waits for a collection that comes anyway: longer if young ones may answer it.
 const NATURAL: Duration = Duration::from_millis(100);
@@ -62,67 +75,6 @@ const FRUITLESS: Duration = Duration::from_secs(600);
 const SETBACK_REST: Duration = Duration::from_secs(5);
 const SETBACK_DOUBLINGS: u32 = 6;
 
-/// The evidence that the enforcer lacks, the least first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Need {
-    /// Nothing.
-    None,
-    /// Which objects survive a collection of young memory: moves [`crate::ledger::Epochs::boundary`]. If the collector
-    /// offers no young collections, one of old memory answers it too.
-    Young,
-    /// Which objects survive a collection of old memory: moves [`crate::ledger::Epochs::covered`]. A young collection
-    /// comes first if the collector offers one, because it may be enough.
-    Covering,
-}
-
-/// The action that the enforcer is to take now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// Nothing until an event wakes the enforcer, or for so long.
-    Wait(Duration),
-    /// Allocate for a moment, then [`CollectionPlanner::gave_up`] if there is no room.
-    ProvokeYoung,
-    /// Plant an old canary and ask for a collection: then [`CollectionPlanner::started`], and
-    /// [`CollectionPlanner::returned`] if this means waits; [`CollectionPlanner::refused`] if it fails.
-    Start(Means),
-    /// Ask G1 once more for the collection in flight; then [`CollectionPlanner::asked_again`].
-    AskAgain,
-    /// Restore G1's flag; then [`CollectionPlanner::was_put_back`].
-    PutBack,
-}
-
-/// The facts about collections at the time of a step.
-#[derive(Debug, Clone, Copy)]
-pub struct CollectorStatus {
-    /// The time of the step.
-    pub now: Instant,
-    /// The current epoch.
-    pub epoch: Epoch,
-    /// The youngest epoch of which any collection has proved the survivors.
-    pub boundary: Option<Epoch>,
-    /// The youngest epoch of which a collection of old memory has proved the survivors.
-    pub covered: Option<Epoch>,
-    /// The value that `covered` will have once all refunds have arrived; never less than `covered`.
-    pub proof: Option<Epoch>,
-    /// Whether a concurrent cycle has run since the last request; `None` if the kernel does not
-    /// show it.
-    pub cycle_ran: Option<bool>,
-    /// How long all processors together would have worked on collections so far; `None` if the kernel
-    /// does not show it.
-    pub collector_time: Option<Duration>,
-}
-
-/// A collection that the budget has paid for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Done {
-    /// `young`, `concurrent` or `full`, the label in the metrics.
-    pub kind: &'static str,
-    /// How long it took, by the clock.
-    pub took: Duration,
-    /// The time that was taken from the budget: see the module.
-    pub cost: Duration,
-}
-
 /// Decides which collection to ask for next. See the module. On the enforcer's thread.
 #[derive(Debug, Default)]
 pub struct CollectionPlanner {
@@ -144,6 +96,8 @@ pub struct CollectionPlanner {
 #[derive(Debug, Clone, Copy)]
 struct Request {
     need: Need,
+    /// No verdict waits for the answer: see the module.
+    is_patient: bool,
     /// The answer must reach this epoch.
     epoch: Epoch,
     since: Instant,
@@ -153,57 +107,6 @@ struct Request {
     no_young_before: Option<Instant>,
     /// When young memory was first seen collected.
     young_at: Option<Instant>,
-}
-
-/// The collection in flight.
-#[derive(Debug, Clone, Copy)]
-struct InFlight {
-    collection: Collection,
-    /// The epoch in which it was asked for; the proof must reach it.
-    epoch: Epoch,
-    asked: Instant,
-    /// [`CollectorStatus::collector_time`] when it was asked for.
-    collector_time: Option<Duration>,
-    stage: Stage,
-    /// When the death that proves it was first seen; its refunds arrive from then on.
-    proved: Option<Instant>,
-}
-
-/// Which memory to collect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Collection {
-    Young,
-    Covering(Means),
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Stage {
-    /// Asked for. At `looked` it had not begun yet; or, if the kernel does not show cycles, no
-    /// pause had ended yet.
-    Asked { looked: Instant },
-    /// G1's cycle is running; `again` is when the planner last asked for it once more.
-    Running {
-        began: Instant,
-        again: Option<Instant>,
-    },
-    /// Paid for; its refunds are awaited.
-    Over { at: Instant },
-}
-
-impl InFlight {
-    /// Returns the time that the budget is charged for it, if it took so long by the clock.
-    fn cost(
-        &self,
-        natural: &NaturalWork,
-        took: Duration,
-        collector_time: Option<Duration>,
-    ) -> Duration {
-        match (self.collection, self.collector_time, collector_time) {
-            (Collection::Covering(Means::Full), ..) => took,
-            (_, Some(before), Some(after)) => natural.beyond(took, after.saturating_sub(before)),
-            _ => took,
-        }
-    }
 }
 
 fn reaches(proof: Option<Epoch>, epoch: Epoch) -> bool {
@@ -222,8 +125,20 @@ fn rest_after(means: Means, took: Duration) -> Duration {
 }
 
 impl CollectionPlanner {
-    /// Returns the action to take now. `offer`: the means that the collector offers now.
-    pub fn step(&mut self, need: Need, offer: &Offer, status: &CollectorStatus) -> Step {
+    /// Returns the action to take now. `is_patient`: no verdict waits for the answer. `offer`: the means that the
+    /// collector offers now, as far as the need accepts them.
+    pub fn step(
+        &mut self,
+        need: Need,
+        is_patient: bool,
+        offer: &Offer,
+        status: &CollectorStatus,
+    ) -> Step {
+        let is_hopeless = offer.covering().next().is_none() && self.in_flight.is_none();
+        let need = match is_patient && is_hopeless {
+            true => Need::None,
+            false => need,
+        };
         self.follow_in_flight(need, status);
         match self.in_flight {
             None => self.natural.look(status.now, status.collector_time),
@@ -233,7 +148,7 @@ impl CollectionPlanner {
         {
             return Step::PutBack;
         }
-        self.update_request(need, offer, status);
+        self.update_request(need, is_patient, offer, status);
         match &self.in_flight {
             Some(in_flight) => match (in_flight.collection, in_flight.stage) {
                 (Collection::Young, Stage::Asked { .. }) => Step::ProvokeYoung,
@@ -546,7 +461,13 @@ impl CollectionPlanner {
     }
 
     /// Begins, changes or ends the request.
-    fn update_request(&mut self, need: Need, offer: &Offer, status: &CollectorStatus) {
+    fn update_request(
+        &mut self,
+        need: Need,
+        is_patient: bool,
+        offer: &Offer,
+        status: &CollectorStatus,
+    ) {
         let need = match need {
             // Without young collections one of old memory must do.
             Need::Young if !offer.young => Need::Covering,
@@ -567,9 +488,12 @@ impl CollectionPlanner {
             // Perhaps late, if a cycle takes minutes; but the means works.
             self.setbacks = 0;
         }
-        if self.request.is_none() || answered {
+        let continues =
+            (self.request).is_some_and(|request| request.is_patient == is_patient && !answered);
+        if !continues {
             self.request = Some(Request {
                 need,
+                is_patient,
                 epoch: status.epoch,
                 since: status.now,
                 allowed: false,
@@ -611,8 +535,11 @@ impl CollectionPlanner {
             return Step::Wait(then - now);
         }
         let overdue = request.since + OVERDUE;
-        let may_overdraw = now >= overdue && self.budget.allows_overdue(now);
+        let may_overdraw = !request.is_patient && now >= overdue && self.budget.allows_overdue(now);
         if !request.allowed && !self.budget.allows(now) && !may_overdraw {
+            if request.is_patient {
+                return Step::Wait(self.budget.wait(now));
+            }
             let until_overdue = overdue.saturating_duration_since(now);
             let overdue = until_overdue.max(self.budget.overdue_wait(now));
             return Step::Wait(self.budget.wait(now).min(overdue));

@@ -167,7 +167,9 @@ impl Enforcer {
             // Only a statistic waits, no thread: it is not worth a pause.
             EvidenceNeed::gently(Need::Covering)
         } else if need == Need::None
-            && (core.leaks.wants_cover() || self.heap_check.wants_cover(now))
+            && (core.leaks.wants_cover()
+                || self.heap_check.wants_cover(now)
+                || self.limited_accounts.looks_again())
         {
             EvidenceNeed::concurrently(Need::Covering)
         } else {

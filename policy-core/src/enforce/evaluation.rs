@@ -23,6 +23,7 @@ use super::enforcement::Enforcement;
 use super::enforcement_log::EnforcementLog;
 use super::gate::Gates;
 use super::limit_status::{Assigned, LimitStatus, LimitStatuses};
+use super::second_look::Seen;
 use super::state::{Estimate, Phase, Proof};
 
 /// A record is read in about 50 ns.
@@ -67,6 +68,8 @@ pub struct Evaluation {
     pressed: Option<(Option<Epoch>, usize)>,
     /// The bytes that the suspects can take until the next evidence.
     wanted_bytes: u64,
+    /// Whether the figure of an open account is to be looked at again.
+    looks_again: bool,
     /// The log's rate limits.
     pub log: EnforcementLog,
 }
@@ -86,6 +89,11 @@ impl Evaluation {
     /// evidence, as of the latest turn.
     pub fn wanted_bytes(&self) -> u64 {
         self.wanted_bytes
+    }
+
+    /// Whether a covering collection is wanted for the figure of an account that is not suspect, as of the latest turn.
+    pub fn looks_again(&self) -> bool {
+        self.looks_again
     }
 
     /// Chooses whom duress refuses first, by what each was found to hold.
@@ -214,7 +222,7 @@ impl Evaluation {
         let mut need = Need::None;
         let mut again = if waits { pause } else { Duration::from_secs(1) };
         let (mut is_any_asked, mut wants) = (false, Wants::default());
-        let mut wanted_bytes = 0_u64;
+        let (mut wanted_bytes, mut looks_again) = (0_u64, false);
         access.with(|statuses| {
             if let Some(sums) = sums {
                 self.prove(context, statuses, &checks, boundaries, sums);
@@ -226,6 +234,14 @@ impl Evaluation {
                     check.judge(context, epoch, limited, status, &mut self.log, publish);
                 need = need.max(needed);
                 again = again.min(soon);
+                looks_again |= status.second_look.turn(Seen {
+                    is_open: status.phase == Phase::Open,
+                    is_above: (limited.limit_bytes)
+                        .is_some_and(|limit| check.charged.bytes > limit),
+                    epoch,
+                    covered: boundaries.1,
+                    now: context.now,
+                });
                 if let Some(limit_bytes) = limited.limit_bytes {
                     let gate = context.gates.get(limited.gate);
                     if is_collected
@@ -245,6 +261,7 @@ impl Evaluation {
         context.gates.set_any_asked(is_any_asked);
         self.wants = wants;
         self.wanted_bytes = wanted_bytes;
+        self.looks_again = looks_again;
         (need, again)
     }
 

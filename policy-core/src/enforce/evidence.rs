@@ -4,6 +4,8 @@
 //! [`CollectionPlanner`]. Where the VM offers a collection as a blocking call alone, another thread waits in it, and no
 //! step is taken meanwhile: the enforcer goes on looking at the heap, which a leak can fill in that time.
 
+mod need;
+
 use std::time::{Duration, Instant};
 
 use crate::core::Core;
@@ -15,6 +17,9 @@ use super::canaries::{Arrays, OldCanaries, PlantedFor};
 use super::collection_planner::{CollectionPlanner, CollectorStatus, Need, Step};
 use super::ports::Jvm;
 use super::refund_wait::RefundWait;
+
+use need::By;
+pub use need::{EvidenceNeed, Reason};
 
 /// With fewer free bytes the agent allocates nothing, not even the names of flags: at a full heap
 /// that allocation could fail (see [`super::enforcer`]).
@@ -42,45 +47,6 @@ const PROVOCATION: Duration = Duration::from_millis(30);
 /// The size of each array allocated for that.
 const PROVOCATION_BYTES: usize = 64 << 10;
 
-/// A need, and what it may cost the program.
-#[derive(Debug, Clone, Copy)]
-pub struct EvidenceNeed {
-    need: Need,
-    by: By,
-}
-
-/// The collections that may answer a need.
-#[derive(Debug, Clone, Copy)]
-enum By {
-    /// Any.
-    Any,
-    /// A concurrent cycle that nobody waits for.
-    UnattendedCycle,
-    /// A concurrent cycle.
-    ConcurrentCycle,
-}
-
-impl EvidenceNeed {
-    /// By any collection.
-    pub fn for_verdicts(need: Need) -> EvidenceNeed {
-        let by = By::Any;
-        EvidenceNeed { need, by }
-    }
-
-    /// Only by a concurrent cycle that nobody waits for. If the collector offers none, nothing happens.
-    pub fn gently(need: Need) -> EvidenceNeed {
-        let by = By::UnattendedCycle;
-        EvidenceNeed { need, by }
-    }
-
-    /// Only by a concurrent cycle, for which the enforcer may have to wait. If the collector offers none,
-    /// nothing happens.
-    pub fn concurrently(need: Need) -> EvidenceNeed {
-        let by = By::ConcurrentCycle;
-        EvidenceNeed { need, by }
-    }
-}
-
 /// A collection in whose call another thread waits.
 #[derive(Debug, Clone, Copy)]
 enum Called {
@@ -88,25 +54,6 @@ enum Called {
     Planned(Means),
     /// Answers no request of the planner's, but has a reason of its own.
     Unplanned(Unplanned),
-}
-
-/// Why memory is to be collected, if not for a verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
-    /// Charges exceed the heap: deaths must be told.
-    Refunds,
-    /// The heap is full, and nothing can be allocated that would prove a collection.
-    FullHeap,
-}
-
-impl Reason {
-    /// The label in the metrics.
-    fn label(self) -> &'static str {
-        match self {
-            Reason::Refunds => "refunds",
-            Reason::FullHeap => "full",
-        }
-    }
 }
 
 /// See [`Evidence::collect_unplanned`].
@@ -166,9 +113,10 @@ impl Evidence {
         &mut self,
         core: &Core,
         jvm: &dyn Jvm,
-        EvidenceNeed { need, by }: EvidenceNeed,
+        asked: EvidenceNeed,
         now: Instant,
     ) -> Duration {
+        let (EvidenceNeed { need, by }, is_patient) = (asked, asked.is_patient());
         let covered = core.ledger.epochs().covered();
         let refund_wait = self.confirm_refunds(core, jvm, now);
         // If there is a new proof, the need is older than it and may have its answer.
@@ -204,11 +152,13 @@ impl Evidence {
                 By::ConcurrentCycle => jvm.offer().concurrent(),
             }
         };
-        if need != Need::None && self.planner.is_at_rest() {
+        let status = self.status(core, jvm, now);
+        let was_at_rest = self.planner.is_at_rest();
+        let step = self.planner.step(need, is_patient, &offer, &status);
+        if was_at_rest && !self.planner.is_at_rest() {
+            // Before their time is first read.
             jvm.find_collector_threads();
         }
-        let status = self.status(core, jvm, now);
-        let step = self.planner.step(need, &offer, &status);
         if !has_new_proof {
             self.plant_for_need(core, jvm);
             self.plant_again(core, jvm);

@@ -22,6 +22,7 @@ use super::filling::Filling;
 use super::gate::{Counts, Gate, Gates};
 use super::overdraft::Survival;
 use super::refused_places::RefusedPlaces;
+use super::second_look::SecondLook;
 use super::state::{Estimate, Phase, Proof};
 
 /// Over how long a pace is measured.
@@ -69,6 +70,8 @@ pub struct LimitStatus {
     pub back_off: BackOff,
     /// Whether it grows towards its limit.
     pub filling: Filling,
+    /// Whether its figure is to be looked at although nothing is suspected.
+    pub second_look: SecondLook,
     /// The state of its reserve, if it has a door.
     pub reserve: Option<ReserveStatus>,
     /// When the latest proof by a collection of old memory was seen.

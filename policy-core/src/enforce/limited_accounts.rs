@@ -127,6 +127,11 @@ impl LimitedAccounts {
         self.evaluation.wanted_bytes()
     }
 
+    /// Whether a covering collection is wanted for the figure of an account that is not suspect, as of the latest turn.
+    pub fn looks_again(&self) -> bool {
+        self.evaluation.looks_again()
+    }
+
     /// Returns the bytes that accounts near their limits were charged since the latest pause ended.
     pub fn charged_since_pause_bytes(&self, core: &Core) -> u64 {
         let latest = core.ledger.epochs().current().get().checked_sub(1);

@@ -67,6 +67,7 @@ pub mod refund_wait;
 pub mod refusal_details;
 pub mod refused_places;
 pub mod routes;
+mod second_look;
 pub mod state;
 pub mod throw_points;
 

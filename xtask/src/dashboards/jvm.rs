@@ -519,10 +519,10 @@ fn costs() -> Vec<Panel> {
         )
         .query(of("sum by (part) (heapwarden_agent_memory_bytes{@jvm})"), "{{part}}"),
         Panel::areas(
-            "Waiting for evidence",
+            "Cost of evidence",
             "percentunit",
-            "Share of wall time in which a collection was under way that Heapwarden had asked for. \
-             `evidence-budget` in the policy bounds it (red).",
+            "Cost of the collections that Heapwarden asked for, as a share of the machine's time: the duration of full ones, \
+             of others what the collector worked beyond what comes anyway. `evidence-budget` in the policy bounds it (red).",
         )
         .query(
             of("sum by (kind) (rate(heapwarden_evidence_seconds_total{@jvm}[$__rate_interval]))"),

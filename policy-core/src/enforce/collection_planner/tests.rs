@@ -267,6 +267,10 @@ impl World {
     }
 
     fn turn(&mut self, need: Need) -> Step {
+        self.turn_of(need, false)
+    }
+
+    fn turn_of(&mut self, need: Need, is_patient: bool) -> Step {
         let status = CollectorStatus {
             now: self.now(),
             epoch: Epoch::new(self.epoch),
@@ -281,7 +285,7 @@ impl World {
         };
         let in_flight = self.planner.is_in_flight();
         let offer = self.offer();
-        let step = self.planner.step(need, &offer, &status);
+        let step = (self.planner).step(need, is_patient, &offer, &status);
         match step {
             Step::Wait(wait) => {
                 let wait_ms = u64::try_from(wait.as_millis()).expect("short");
@@ -369,9 +373,10 @@ impl World {
     }
 }
 
-fn needs() -> impl Strategy<Value = Vec<(Need, u64)>> {
+/// Needs, whether each is patient, and for how many milliseconds.
+fn needs() -> impl Strategy<Value = Vec<(Need, bool, u64)>> {
     let need = prop_oneof![Just(Need::None), Just(Need::Young), Just(Need::Covering)];
-    prop::collection::vec((need, 1u64..60_000), 1..20)
+    prop::collection::vec((need, any::<bool>(), 1u64..60_000), 1..20)
 }
 
 proptest! {
@@ -383,10 +388,10 @@ proptest! {
     ) {
         let mut world = World::new(&host);
         let mut may_overdraw = false;
-        for (need, ms) in needs {
+        for (need, is_patient, ms) in needs {
             let until = world.now_ms + ms;
             while world.now_ms < until {
-                world.turn(need);
+                world.turn_of(need, is_patient);
             }
             may_overdraw |= need != Need::None && ms >= OVERDUE.as_millis() as u64;
             // The budget has not paid for the last collection yet, and a request has two collections.
@@ -724,6 +729,39 @@ fn a_collection_is_charged_without_those_that_come_anyway() {
     assert!(last >= ms(200) && last < ms(300), "{with:?}");
 }
 
+/// The enforcer takes turns while a cycle of G1 runs; its work is not what comes anyway.
+#[test]
+fn the_work_of_a_collection_in_flight_is_charged() {
+    let (mut planner, start) = (CollectionPlanner::default(), Instant::now());
+    let mut step_at = |ms: u64, covered: Option<Epoch>| {
+        let status = CollectorStatus {
+            now: start + Duration::from_millis(ms),
+            epoch: Epoch::new(8),
+            boundary: None,
+            covered,
+            proof: covered,
+            cycle_ran: Some(true),
+            collector_time: Some(Duration::from_millis(ms / 2)),
+        };
+        if ms == 0 {
+            let nothing = Some(Duration::ZERO);
+            planner.started(Means::Periodic, Epoch::new(7), start, nothing);
+        }
+        match planner.step(Need::Covering, false, &Offer::default(), &status) {
+            Step::PutBack => planner.was_put_back(),
+            Step::AskAgain => planner.asked_again(status.now),
+            _ => {}
+        }
+        planner.take_done()
+    };
+    for ms in (0..2000).step_by(100) {
+        assert_eq!(step_at(ms, None), None);
+    }
+    let done = step_at(2000, Some(Epoch::new(7))).expect("it is paid for");
+    let ms = Duration::from_millis;
+    assert_eq!((done.took, done.cost), (ms(2000), ms(1000)));
+}
+
 #[test]
 fn a_provocation_without_room_does_not_bar_the_way_up() {
     for need in [Need::Young, Need::Covering] {
@@ -740,7 +778,7 @@ fn a_provocation_without_room_does_not_bar_the_way_up() {
                 cycle_ran: None,
                 collector_time: None,
             };
-            match world.planner.step(need, &world.offer(), &status) {
+            match world.planner.step(need, false, &world.offer(), &status) {
                 Step::ProvokeYoung => {
                     gave_up += 1;
                     world.planner.gave_up(now, None);
@@ -751,4 +789,74 @@ fn a_provocation_without_room_does_not_bar_the_way_up() {
         }
         assert_eq!((gave_up, world.asked.len()), (1, 1), "{need:?}");
     }
+}
+
+/// A world whose budget is used up for minutes.
+fn indebted(offer: &[Means]) -> World {
+    let mut world = World::new(&quiet_host(offer));
+    let now = world.now();
+    world.planner.budget.spent(now, Duration::from_secs(12));
+    world
+}
+
+#[test]
+fn a_patient_request_never_overdraws_the_budget() {
+    let mut world = indebted(&[Means::Forced]);
+    let until_earned = world.planner.budget.wait(world.now());
+    assert!(world.planner.budget.overdue_wait(world.now()) < until_earned / 2);
+    while world.asked.is_empty() {
+        world.turn_of(Need::Covering, true);
+    }
+    let waited = Duration::from_millis(world.now_ms - world.host.covering_ms);
+    assert!(waited >= until_earned, "{waited:?}");
+    assert!(waited < until_earned + 2 * IDLE, "{waited:?}");
+}
+
+/// A verdict waited for what had been asked for long before its suspicion arose, and overdrew the budget at once.
+#[test]
+fn a_verdict_and_a_patient_request_do_not_continue_each_other() {
+    for is_patient_first in [true, false] {
+        let mut world = indebted(&[Means::Forced]);
+        // Shorter than what makes a request overdue.
+        for _ in 0..3 {
+            world.turn_of(Need::Covering, is_patient_first);
+        }
+        assert!(world.now_ms >= 1_000 && world.asked.is_empty());
+        world.pause();
+        let (now, epoch) = (world.now(), world.epoch);
+        world.turn_of(Need::Covering, !is_patient_first);
+        let request = world.planner.request.expect("it is wanted");
+        assert_eq!((request.since, request.epoch), (now, Epoch::new(epoch)));
+        world.turn_of(Need::Covering, !is_patient_first);
+        let after = world.planner.request.expect("it is wanted");
+        assert_eq!(after.since, now, "it begins once");
+    }
+}
+
+#[test]
+fn a_patient_request_is_not_kept_where_the_collector_offers_nothing_for_it() {
+    let mut world = World::new(&quiet_host(&[]));
+    world.turn_of(Need::Covering, true);
+    assert!(world.planner.is_at_rest());
+    // A verdict's is: another means may be offered later.
+    world.turn(Need::Covering);
+    assert!(!world.planner.is_at_rest());
+    world.turn_of(Need::Covering, true);
+    assert!(world.planner.is_at_rest());
+}
+
+/// The offer is not looked at while a collection is in flight.
+#[test]
+fn a_patient_request_stays_while_its_collection_is_in_flight() {
+    let mut world = World::new(&quiet_host(&[Means::Periodic]));
+    while !world.flag {
+        world.turn_of(Need::Covering, true);
+    }
+    world.host.offer.clear();
+    while world.covered.is_none() && world.now_ms < 5_000 {
+        world.turn_of(Need::Covering, true);
+        assert!(world.covered.is_some() || world.planner.is_in_flight());
+    }
+    assert_eq!(world.asked, [Means::Periodic]);
+    assert!(world.covered.is_some());
 }

@@ -29,10 +29,11 @@ mod world;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
 
+use crate::enforce::state::Phase;
 use crate::ports::CollectorKind;
 
-use deployments::Edit;
-use simulation::{Fault, MAX_HEAP_BYTES};
+use deployments::{Edit, LIMIT_BYTES};
+use simulation::{Fault, MAX_HEAP_BYTES, charged};
 use threads::Conduct;
 use world::{Allocation, Event, Setup, World, event, setup};
 
@@ -133,6 +134,77 @@ fn deaths_that_go_untold_are_asked_for_while_the_enforcer_goes_on() {
     assert!(told(&world) > 0, "nothing was asked for");
     assert!(turns_while_it_ran >= 3, "{turns_while_it_ran}");
     world.end();
+}
+
+/// An account a little above its limit is not suspect. If it lets go of everything, and nobody allocates any more, a
+/// concurrent collection is asked for; where only a full one would free it, nothing is, and the request is not kept.
+#[test]
+fn an_idle_account_that_has_let_go_is_looked_at_where_no_pause_is_needed() {
+    const ACCOUNT: &str = "account 0";
+    const INTERVAL_BYTES: u64 = 4096;
+    let keep_one = Event::Allocate(Allocation {
+        thread: 0,
+        objects: 1,
+        bytes: 512,
+        kept: 4,
+    });
+    let let_go = Event::Drop {
+        thread: 0,
+        quarters: 4,
+    };
+    let turn = Event::Turn {
+        meanwhile: None,
+        pause: false,
+    };
+    for collector in [
+        CollectorKind::G1,
+        CollectorKind::Whole,
+        CollectorKind::StopTheWorld,
+    ] {
+        let mut world = World::new(&Setup {
+            collector,
+            interval_bytes: INTERVAL_BYTES,
+            threads: vec![(0, Conduct::Catch, false)],
+            covering_ms: 50,
+            seed: 1,
+            fault: None,
+        });
+        let figures = |world: &World| {
+            let statuses = world.jvm.core.enforcement.statuses();
+            let status = statuses.status(ACCOUNT).expect("it has a limit");
+            (status.charged.bytes, status.phase)
+        };
+        world.play(&turn);
+        // The first turn has set an interval of its own.
+        let ledger = &world.jvm.core.ledger;
+        ledger.intervals().set(INTERVAL_BYTES).expect("an interval");
+        let purse = world.jvm.state.borrow().deployments.purse(0);
+        while charged(&world.jvm.core, &[purse]) <= LIMIT_BYTES {
+            world.play(&keep_one);
+        }
+        world.play(&let_go);
+        let mut seen_empty_s = None;
+        for second in 0..120 {
+            for _ in 0..2 {
+                world.play(&turn);
+                world.play(&Event::Pass { ms: 500 });
+            }
+            if figures(&world).0 > LIMIT_BYTES {
+                assert_eq!(figures(&world).1, Phase::Open, "{collector:?}");
+            } else {
+                seen_empty_s = seen_empty_s.or(Some(second));
+            }
+        }
+        let requests = world.jvm.requests_begun();
+        if collector == CollectorKind::StopTheWorld {
+            assert_eq!((seen_empty_s, requests), (None, 0));
+        } else {
+            let seen_empty_s = seen_empty_s.expect("it is looked at");
+            assert!((4..12).contains(&seen_empty_s), "{seen_empty_s} s");
+            assert_eq!((figures(&world).0, requests), (0, 1), "{collector:?}");
+        }
+        world.end();
+    }
 }
 
 /// The oracle notices each rule that is broken around the core, within `MAX_HISTORIES` histories.

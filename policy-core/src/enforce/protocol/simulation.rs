@@ -64,6 +64,8 @@ pub(super) struct Simulation {
     pub(super) fault: Option<Fault>,
     /// The acts that are due in the middle of the next turn.
     pub(super) meanwhile: Cell<Option<Meanwhile>>,
+    /// How often the collector's threads were looked for: once for each request after a rest.
+    requests_begun: Cell<u32>,
     start: Instant,
 }
 
@@ -142,6 +144,7 @@ impl Simulation {
             state: RefCell::new(state),
             fault,
             meanwhile: Cell::new(None),
+            requests_begun: Cell::new(0),
             start,
         }
     }
@@ -149,6 +152,11 @@ impl Simulation {
     /// When the clock began.
     pub(super) fn start(&self) -> Instant {
         self.start
+    }
+
+    /// How many requests for evidence have begun, each after a rest.
+    pub(super) fn requests_begun(&self) -> u32 {
+        self.requests_begun.get()
     }
 
     /// Gates change hands when the policy is read, where that is the fault.
@@ -325,7 +333,9 @@ impl ports::Collector for Simulation {
         Some(2 * state.cycles_begun - running)
     }
 
-    fn find_collector_threads(&self) {}
+    fn find_collector_threads(&self) {
+        self.requests_begun.set(self.requests_begun.get() + 1);
+    }
 
     fn collector_time(&self) -> Option<Duration> {
         None

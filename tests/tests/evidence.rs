@@ -18,7 +18,7 @@ const LIMIT_BYTES: f64 = 100.0 * 1024.0 * 1024.0;
 /// Longest that a verdict may take on a busy machine: the budget makes it wait as well.
 const VERDICT: Duration = Duration::from_secs(90);
 /// A figure above its limit is looked at after five seconds; a cycle and its refunds take some more.
-const SECOND_LOOK: Duration = Duration::from_secs(30);
+const SECOND_LOOK: Duration = Duration::from_secs(60);
 /// Until then an answer has what was charged before it was asked for.
 const STEP: Duration = Duration::from_secs(1);
 

@@ -643,3 +643,19 @@ fn the_reserve_follows_what_collections_of_all_memory_leave_free() {
     account.decide();
     assert_eq!(account.word(), (true, false), "it was garbage");
 }
+
+/// Its evidence is the verdict's: a look of its own would be asked for beside it.
+#[test]
+fn the_figure_of_a_suspect_is_not_looked_at_again() {
+    let mut account = Doored::without_door();
+    account.turn();
+    account.keep(LIMIT_BYTES / MIB + 4);
+    for _ in 0..20 {
+        account.now += Duration::from_secs(1);
+        account.turn();
+        assert!(!account.evaluation.looks_again());
+    }
+    let statuses = account.enforcement.statuses();
+    let status = statuses.status("a").expect("it has a limit");
+    assert!(matches!(status.phase, Phase::Suspect { .. }));
+}

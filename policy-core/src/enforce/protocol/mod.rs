@@ -94,7 +94,7 @@ fn a_scope_that_opens_late_has_the_exceptions_of_its_account() {
 }
 
 /// On generational ZGC deaths are told by collections of old memory alone. Where none comes, and charges exceed the heap,
-/// one is asked for; the enforcer has turns while it runs.
+/// one is asked for; the enforcer has turns while it runs, and asks for no second one.
 #[test]
 fn deaths_that_go_untold_are_asked_for_while_the_enforcer_goes_on() {
     const COVERING_MS: u64 = 3000;
@@ -116,7 +116,7 @@ fn deaths_that_go_untold_are_asked_for_while_the_enforcer_goes_on() {
         meanwhile: None,
         pause: false,
     };
-    let second = [garbage, Event::Young, turn, Event::Pass { ms: 500 }];
+    let second = [garbage, Event::Young, turn.clone(), Event::Pass { ms: 500 }];
     let mut world = World::new(&setup);
     let told = |world: &World| {
         let log = world.jvm.core.evidence.read();
@@ -133,6 +133,11 @@ fn deaths_that_go_untold_are_asked_for_while_the_enforcer_goes_on() {
     }
     assert!(told(&world) > 0, "nothing was asked for");
     assert!(turns_while_it_ran >= 3, "{turns_while_it_ran}");
+    // It was asked for when the budget allowed it, which has paid for it now.
+    world.play(&turn);
+    let allowed_ms = world.jvm.core.enforcement.evidence_allowed_ms();
+    let now_ms = world.jvm.state.borrow().now_ms;
+    assert!(allowed_ms > now_ms, "at {now_ms} ms: {allowed_ms} ms");
     world.end();
 }
 

@@ -343,6 +343,8 @@ impl ports::Collector for Simulation {
 
     fn begin_collection(&self, _: Means) {
         let state = &mut *self.state.borrow_mut();
+        let is_one = state.called.is_none() && state.ended.is_none();
+        assert!(is_one, "the one before has not ended, or was not asked for");
         if state.refuses {
             state.ended = Some(state.ended(false));
         } else if state.is_concurrent() {

@@ -155,7 +155,7 @@ impl JvmTi {
         });
     }
 
-    /// The uppermost frames of a thread's stack, at most so many and [`MAX_FRAMES`]. The thread is stopped for as long
+    /// The uppermost frames of a thread's stack, at most so many 512. The thread is stopped for as long
     /// as its stack is read. Not for allocating threads.
     pub fn frames_of<'j>(
         &self,

@@ -147,7 +147,7 @@ fn pause_after(took: Duration) -> Duration {
     took.saturating_mul(SHARE).max(PAUSE)
 }
 
-/// What a thread starts with, as a tag: the number of its context class loader.
+/// The start of a thread as a tag: the number of its context class loader.
 fn context_of(recognizer: Recognizer<'_>, thread: &Ref<'_, Thread>) -> i64 {
     let ground = recognizer.ground;
     let loader = (ground.context_loader_field()).and_then(|field| thread.get(field));

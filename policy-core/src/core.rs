@@ -70,7 +70,7 @@ pub struct Core {
     pub heap: HeapUse,
     /// Whether the accounts sum up to more than the heap holds.
     pub accounts_sum: SumAgainstHeap,
-    /// What accounts use beside the heap.
+    /// Resources that accounts use beside the heap.
     pub usages: Usages,
     /// Wakes the thread that enforces limits.
     pub enforcer: Wakeup,

@@ -326,7 +326,7 @@ pub struct Account {
     pub threads_left_behind: u64,
     /// Some of them.
     pub left_threads: Vec<LeftThread>,
-    /// What it uses beside the heap. Empty for scopes and libraries, and before the first count.
+    /// Its use of resources beside the heap. Empty for scopes and libraries, and before the first count.
     pub usage: Vec<Usage>,
     /// The live bytes that its code allocated, by principal.
     pub principals: Vec<Principal>,

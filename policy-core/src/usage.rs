@@ -1,4 +1,4 @@
-//! What accounts use beside the heap: each resource counted by purse, by a room of the agent.
+//! Resources that accounts use beside the heap, each counted by purse, by a room of the agent.
 //!
 //! A room counts anew from time to time and leaves the whole count here; a reading sums it up by account, as it does
 //! with charges. So nothing has to be forgotten when a purse ends, and a count is as old as its room's last look.
@@ -30,7 +30,7 @@ impl Resource {
     }
 }
 
-/// What an account uses of a resource.
+/// An amount that an account uses of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// Of which.
@@ -100,7 +100,7 @@ impl Usages {
 pub struct Reading(Latest);
 
 impl Reading {
-    /// What these purses use together, of each resource that was ever counted.
+    /// The amounts that these purses use together, of each resource that was ever counted.
     pub fn of(&self, purses: &[PurseId]) -> Vec<Usage> {
         let counts = Resource::ALL.into_iter().zip(&self.0.counts);
         counts

@@ -293,7 +293,7 @@ pub struct Place<'a> {
     pub never_interrupt: Option<Cow<'a, str>>,
 }
 
-/// What an account uses of a resource.
+/// The use that an account makes of a resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage<'a> {
@@ -305,7 +305,7 @@ pub struct Usage<'a> {
     /// The most that it may use. `None`: it has no limit.
     #[serde(deserialize_with = "optional")]
     pub limit: Option<u64>,
-    /// What was refused for the limit's sake, errors and turned away requests together.
+    /// Refusals for the limit's sake, errors and turned away requests together.
     #[serde(deserialize_with = "whole")]
     pub refusals_total: u64,
 }

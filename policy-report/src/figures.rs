@@ -126,7 +126,7 @@ macro_rules! account_figures {
             fields {
                 /// Some of the threads that undeployed versions have left: at most 16.
                 pub left_threads: Vec<LeftThread<'a>>,
-                /// What it uses of each resource, the heap first. Empty: the agent does not say (an older one).
+                /// Its use of each resource, the heap first. Empty: the agent does not say (an older one).
                 pub usage: Vec<Usage<'a>>,
                 /// On whose behalf its live bytes were allocated, largest first.
                 pub principals: Vec<Principal<'a>>,

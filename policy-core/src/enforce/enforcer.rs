@@ -163,17 +163,18 @@ impl Enforcer {
             tracing::warn!("{line}");
         }
         self.evidence.prepare(core, jvm, now);
-        let asked = if need == Need::None && interval_control::wants_decision(core, jvm) {
-            // Only a statistic waits, no thread: it is not worth a pause.
-            EvidenceNeed::gently(Need::Covering)
-        } else if need == Need::None
-            && (core.leaks.wants_cover()
-                || self.heap_check.wants_cover(now)
-                || self.limited_accounts.looks_again())
+        let asked = if need != Need::None {
+            EvidenceNeed::for_verdicts(need)
+        } else if core.leaks.wants_cover()
+            || self.heap_check.wants_cover(now)
+            || self.limited_accounts.looks_again()
         {
             EvidenceNeed::concurrently(Need::Covering)
+        } else if interval_control::wants_decision(core, jvm) {
+            // Only a statistic waits, no thread: it is not worth a pause. The last, as many collectors never offer it.
+            EvidenceNeed::gently(Need::Covering)
         } else {
-            EvidenceNeed::for_verdicts(need)
+            EvidenceNeed::for_verdicts(Need::None)
         };
         let sooner = self.evidence.advance(core, jvm, asked, jvm.now());
         self.check_sum(core, jvm);

@@ -67,3 +67,16 @@ impl Reason {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A verdict's may overdraw the budget.
+    #[test]
+    fn only_what_no_verdict_waits_for_is_patient() {
+        assert!(!EvidenceNeed::for_verdicts(Need::Covering).is_patient());
+        assert!(EvidenceNeed::gently(Need::Covering).is_patient());
+        assert!(EvidenceNeed::concurrently(Need::Covering).is_patient());
+    }
+}

@@ -116,7 +116,8 @@ impl JvmTi {
         }
     }
 
-    /// Looks at every live platform thread. Not for allocating threads.
+    /// Looks at every live platform thread. Not for allocating threads. `look` works in a frame of its own, as that of
+    /// [`JvmTi::each_loaded_class`].
     pub fn each_thread(&self, jni: &Jni, mut look: impl FnMut(&Jni, &HeapThread<'_>)) {
         jni.in_frame(|jni| {
             let threads = self.wrapper().get_all_threads().unwrap_or_default();
@@ -124,34 +125,36 @@ impl JvmTi {
                 // SAFETY: JVM TI returns fresh local references of this thread, to threads.
                 .filter_map(|thread| unsafe { Local::adopt(jni, thread) })
                 .collect();
-            for thread in threads.into_iter().take(MAX_THREADS) {
-                // SAFETY: `thread` is a live reference to a thread. The references in the answer are local ones
-                // of this thread, which are adopted below.
-                let info = unsafe { self.wrapper().get_thread_info(thread.raw().0) };
-                let raw = thread.raw().0;
-                let id = jni.with(|env| {
-                    // SAFETY: this is a live reference to a thread; the object does not own it.
-                    let object = unsafe { jni::objects::JObject::from_raw(raw.cast()) };
-                    env.get_field(object, "tid", "J")?.j()
-                });
-                let mut name = String::new();
-                let mut is_daemon = false;
-                if let Ok(info) = info {
-                    is_daemon = info.is_daemon;
-                    name = info.name.unwrap_or_default();
-                    // SAFETY: JVM TI returns fresh local references of this thread, or null.
-                    drop(unsafe { Local::<Anything>::adopt(jni, info.thread_group) });
-                    // SAFETY: as above.
-                    drop(unsafe { Local::<Anything>::adopt(jni, info.context_class_loader) });
+            jni.in_frame(|jni| {
+                for thread in threads.into_iter().take(MAX_THREADS) {
+                    // SAFETY: `thread` is a live reference to a thread. The references in the answer are local ones
+                    // of this thread, which are adopted below.
+                    let info = unsafe { self.wrapper().get_thread_info(thread.raw().0) };
+                    let raw = thread.raw().0;
+                    let id = jni.with(|env| {
+                        // SAFETY: this is a live reference to a thread; the object does not own it.
+                        let object = unsafe { jni::objects::JObject::from_raw(raw.cast()) };
+                        env.get_field(object, "tid", "J")?.j()
+                    });
+                    let mut name = String::new();
+                    let mut is_daemon = false;
+                    if let Ok(info) = info {
+                        is_daemon = info.is_daemon;
+                        name = info.name.unwrap_or_default();
+                        // SAFETY: JVM TI returns fresh local references of this thread, or null.
+                        drop(unsafe { Local::<Anything>::adopt(jni, info.thread_group) });
+                        // SAFETY: as above.
+                        drop(unsafe { Local::<Anything>::adopt(jni, info.context_class_loader) });
+                    }
+                    let found = HeapThread {
+                        thread,
+                        name,
+                        id: id.unwrap_or(0),
+                        is_daemon,
+                    };
+                    look(jni, &found);
                 }
-                let found = HeapThread {
-                    thread,
-                    name,
-                    id: id.unwrap_or(0),
-                    is_daemon,
-                };
-                look(jni, &found);
-            }
+            });
         });
     }
 

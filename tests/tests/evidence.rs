@@ -68,6 +68,12 @@ fn assert_gently(jvm: &Jvm, metrics: &Metrics) {
     assert!(!log.contains("Pause Full"), "{log}");
 }
 
+/// Asserts that the flag which asks for cycles is as it was. It may be set for another look just now.
+fn assert_put_back(jvm: &mut Jvm) {
+    let is_back = poll(VERDICT, || (flag(jvm, PERIODIC) == "flag 0").then_some(()));
+    assert!(is_back.is_some(), "{}", jvm.log());
+}
+
 fn flag(jvm: &mut Jvm, name: &str) -> String {
     jvm.ask(&format!("flag {name}")).join(" ")
 }
@@ -76,14 +82,19 @@ fn flag(jvm: &mut Jvm, name: &str) -> String {
 fn garbage_in_old_memory_is_refunded_and_never_convicts() {
     on_each(every_vm(), |vm| {
         let mut jvm = start(vm, &[]);
-        // One batch may stay for ever, for it is within the limit. Two are so far beyond it that no
-        // estimate of them can seem to be within: the agent must look.
+        // One batch may stay for ever, for it is within the limit.
         for _ in 0..5 {
             hold_old(&mut jvm, 65);
             jvm.ask("drop");
         }
         jvm.until(VERDICT, "the garbage is refunded", |accounts| {
-            accounts.holding("orders").charged_bytes < LIMIT_BYTES
+            let orders = accounts.holding("orders");
+            // Where there is no concurrent collection, nobody looks at what may be within its error.
+            let may_stay = match vm.collector {
+                Collector::Serial | Collector::Parallel => 3.0 * orders.standard_error_bytes,
+                _ => 0.0,
+            };
+            orders.charged_bytes < LIMIT_BYTES + may_stay
         });
         // Counted when its refunds are known to be in, which is later than when they are.
         let metrics = poll(VERDICT, || {
@@ -97,7 +108,7 @@ fn garbage_in_old_memory_is_refunded_and_never_convicts() {
         assert!(!jvm.log().contains("over its limit"), "{}", jvm.log());
         if vm.collector == Collector::G1 {
             assert_gently(&jvm, &metrics);
-            assert_eq!(flag(&mut jvm, PERIODIC), "flag 0");
+            assert_put_back(&mut jvm);
         }
         jvm.finish();
     });
@@ -128,7 +139,7 @@ fn what_is_held_in_old_memory_convicts_until_it_is_let_go() {
         assert_eq!(metrics.sum(SECONDS) > 0.0, asked, "evidence takes time");
         if vm.collector == Collector::G1 {
             assert_gently(&jvm, &metrics);
-            assert_eq!(flag(&mut jvm, PERIODIC), "flag 0");
+            assert_put_back(&mut jvm);
         }
         jvm.finish();
     });

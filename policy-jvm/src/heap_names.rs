@@ -29,7 +29,7 @@ pub struct HeapField {
 #[derive(Debug)]
 pub struct HeapThread<'j> {
     /// The thread object.
-    pub thread: Local<'j, Thread>,
+    pub thread: Ref<'j, Thread>,
     /// Its name.
     pub name: String,
     /// Its id, as `Thread.getId()` gives it; 0 if it cannot be read.
@@ -126,7 +126,12 @@ impl JvmTi {
                 .filter_map(|thread| unsafe { Local::adopt(jni, thread) })
                 .collect();
             jni.in_frame(|jni| {
-                for thread in threads.into_iter().take(MAX_THREADS) {
+                for owned in threads.into_iter().take(MAX_THREADS) {
+                    // SAFETY: the reference is live until `owned` is dropped, after `look`.
+                    let Some(thread) = (unsafe { Ref::<Thread>::borrow(jni, owned.raw().0) })
+                    else {
+                        continue;
+                    };
                     // SAFETY: `thread` is a live reference to a thread. The references in the answer are local ones
                     // of this thread, which are adopted below.
                     let info = unsafe { self.wrapper().get_thread_info(thread.raw().0) };

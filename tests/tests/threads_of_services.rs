@@ -88,7 +88,8 @@ fn threads_of_packages_follow_the_policy_in_force() {
     });
 }
 
-/// A page that starts what applications forget: a thread of their own, a pool and a timer.
+/// A page that starts what applications forget: a thread of their own, a pool and a timer. The JDK ends the thread of
+/// `newSingleThreadExecutor` once nobody refers to it, and that of a timer without tasks.
 const FORGETFUL: &str = r#"<%@ page session="false" %><%!
   static final class Poller implements Runnable {
     public void run() {
@@ -101,8 +102,9 @@ const FORGETFUL: &str = r#"<%@ page session="false" %><%!
   Thread poller = new Thread(new Poller(), "poller");
   poller.setDaemon(true);
   poller.start();
-  java.util.concurrent.Executors.newSingleThreadExecutor().submit(() -> { });
-  new java.util.Timer("reminders", true);
+  java.util.concurrent.Executors.newFixedThreadPool(1).submit(() -> { });
+  new java.util.Timer("reminders", true).schedule(
+      new java.util.TimerTask() { public void run() { } }, 100_000_000L);
 %>done"#;
 
 #[test]

@@ -5,8 +5,8 @@
 //! - a pool of the JDK that a web application makes is the application's, as its threads inherit the context loader;
 //! - a worker of the server is nobody's, or the program's, although it carries the loader of the application whose
 //!   request it serves at the moment;
-//! - threads that the JDK shares (its common pool, cleaners, timers of its HTTP client) are nobody's or the program's,
-//!   whoever happened to need them first: the JDK gives them no context loader of an application.
+//! - a thread of the JDK's common pool is nobody's or the program's, whoever used the pool first: the JDK gives it the
+//!   application class loader.
 //!
 //! Rules:
 //! 1. A thread's context loader is noted when it starts, on the thread, as the tag of its `Thread` in a JVM TI
@@ -61,7 +61,7 @@ impl ThreadCensus {
         ThreadCensus { tags }
     }
 
-    /// Notes a thread that has just started, which is the calling one. Two calls of JVM TI; takes no lock of ours.
+    /// Notes a thread that has just started, which is the calling one. A field and two tags; takes no lock of ours.
     pub(crate) fn started(&self, ground: &Ground, jni: &Jni, started: &StartedThread<'_>) {
         if let (Some(tags), Some(thread), true) =
             (&self.tags, &started.thread, ground.java().is_some())

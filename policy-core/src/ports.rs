@@ -194,9 +194,14 @@ pub trait Collector {
     fn info(&self) -> CollectorInfo;
     /// Returns the collections that can be asked for now; they depend on flags that may change while the VM runs.
     fn offer(&self) -> Offer;
-    /// Makes G1 start a concurrent cycle within about a second. False if the VM refuses.
+    /// Keeps G1 ready to start a cycle at once when it is requested; `wanted`: false ends that. To be called in each
+    /// turn while it is wanted. Nothing happens where the operator's settings or the kernel do not allow it. Like
+    /// [`Collector::info`] not at a full heap.
+    fn stay_ready(&self, wanted: bool);
+    /// Makes G1 start a concurrent cycle within about a second, or at once if it is kept ready. False if the VM
+    /// refuses.
     fn request_cycle(&self) -> bool;
-    /// Restores G1's flag, unless somebody else has changed it since. False if the VM refuses; then try
+    /// Restores G1's flags, unless somebody else has changed them since. False if the VM refuses; then try
     /// again later.
     fn put_flag_back(&self) -> bool;
     /// A number that grows when a cycle of G1 begins and while it runs, and is constant otherwise;

@@ -15,9 +15,17 @@ use std::io::Write as _;
 /// Runs of each application and collector in `--long`.
 const RUNS: usize = 3;
 /// The promise, at 10 MiB/s: what is held beyond the limit at the first 503, as shares of the limit. Three standard
-/// errors are 6 to 9 % of it, and G1 takes up to a second to notice that a cycle is wanted.
+/// errors are 6 to 9 % of it; the rest is what goes in while collections are in coming.
 const MEDIAN: f64 = 0.1;
 const MOST: f64 = 0.25;
+const THREE_ERRORS: f64 = 0.09;
+
+/// Held at the first 503, of the limit, less what three errors are more than promised: a slow machine gets fewer
+/// samples for the same budget, and the account's stated error says so.
+fn judged_ratio(outcome: &Outcome) -> f64 {
+    let errors = 3.0 * outcome.standard_error_bytes / outcome.limit_bytes as f64;
+    outcome.ratio() - (errors - THREE_ERRORS).max(0.0)
+}
 
 /// G1 on the oldest JDK, and the generational ZGC, which the newest has.
 fn vms() -> Vec<Vm> {
@@ -65,7 +73,9 @@ fn on_each_vm(subject: &Subject, runs: usize, courses: &[Course]) -> Vec<Outcome
                             failures.join("; ")
                         ));
                     }
-                    if outcome.ratio() > 1.0 + MOST {
+                    let errors = 3.0 * outcome.standard_error_bytes / outcome.limit_bytes as f64;
+                    lines.push(format!("    three errors are {errors:.3} of the limit"));
+                    if judged_ratio(&outcome) > 1.0 + MOST {
                         say(&log);
                     }
                     outcomes.push(outcome);
@@ -90,7 +100,7 @@ fn stops_at_its_door(name: &str) {
     let subject = subject(name).expect("it is listed");
     let measured = |runs| {
         let outcomes = on_each_vm(subject, runs, &[subject.course()]);
-        let mut ratios: Vec<f64> = outcomes.iter().map(Outcome::ratio).collect();
+        let mut ratios: Vec<f64> = outcomes.iter().map(judged_ratio).collect();
         ratios.sort_by(f64::total_cmp);
         ratios
     };

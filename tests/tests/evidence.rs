@@ -25,6 +25,7 @@ const STEP: Duration = Duration::from_secs(1);
 const COLLECTIONS: &str = "heapwarden_evidence_collections_total";
 const SECONDS: &str = "heapwarden_evidence_seconds_total";
 const PERIODIC: &str = "G1PeriodicGCInterval";
+const LOAD: &str = "G1PeriodicGCSystemLoadThreshold";
 
 /// A small young generation and early promotion, so that old garbage is soon made; a heap from
 /// the start so large that the collector has no reason of its own to collect old memory.
@@ -200,6 +201,50 @@ fn a_flag_that_the_operator_changes_meanwhile_stays_as_he_made_it() {
         assert_eq!(flag(&mut jvm, PERIODIC), THEIRS);
         jvm.finish();
     });
+}
+
+/// G1 looks for a request once a second by itself.
+#[test]
+fn near_its_limit_a_growing_account_finds_g1_ready_and_no_cycle_comes_before_its_time() {
+    let is_zero = |told: &str| told.trim_start_matches("flag ").parse() == Ok(0.0);
+    let cases: [(&[&str], bool); 3] = [
+        (&[], true),
+        (&["-XX:G1PeriodicGCSystemLoadThreshold=1000"], false),
+        (&["-XX:-G1PeriodicGCInvokesConcurrent"], false),
+    ];
+    for (flags, is_kept_ready) in cases {
+        let vms = every_jdk_with(Collector::G1);
+        let vms = if is_kept_ready { &vms[..] } else { &vms[..1] };
+        on_each(vms, |vm| {
+            let mut jvm = start(vm, flags);
+            let load = flag(&mut jvm, LOAD);
+            let mut was_ready = false;
+            // It grows from one collection to the next, up to nine tenths of its limit, and is never suspect.
+            for _ in 0..18 {
+                jvm.ask("hold com.acme.orders bytes:1000*5000");
+                jvm.ask("churn - bytes:60000*1500");
+                std::thread::sleep(Duration::from_millis(200));
+                was_ready |= flag(&mut jvm, LOAD) != load;
+            }
+            if is_kept_ready {
+                // On a busy machine the enforcer learns of it late.
+                let is_ready = |jvm: &mut Jvm| (flag(jvm, LOAD) != load).then_some(());
+                was_ready = was_ready || poll(VERDICT, || is_ready(&mut jvm)).is_some();
+            }
+            assert_eq!(was_ready, is_kept_ready, "{flags:?}: {}", jvm.log());
+            let log = std::fs::read_to_string(jvm.folder().join("gc.log")).expect("a log");
+            assert!(!log.contains("(G1 Periodic Collection)"), "{log}");
+            // What does not grow any more needs no verdict soon.
+            assert_put_back(&mut jvm);
+            let is_back = poll(VERDICT, || (flag(&mut jvm, LOAD) == load).then_some(()));
+            assert!(is_back.is_some(), "{}: {}", flag(&mut jvm, LOAD), jvm.log());
+            assert_eq!(
+                is_zero(&load),
+                !flags.iter().any(|flag| flag.contains(LOAD))
+            );
+            jvm.finish();
+        });
+    }
 }
 
 #[test]

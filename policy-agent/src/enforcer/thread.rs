@@ -167,6 +167,10 @@ impl Collector for AttachedJvm<'_> {
         self.collections().borrow().offer(self.jni)
     }
 
+    fn stay_ready(&self, wanted: bool) {
+        (self.collections().borrow_mut()).stay_ready(self.jni, wanted);
+    }
+
     fn request_cycle(&self) -> bool {
         self.collections().borrow_mut().request_cycle(self.jni)
     }

@@ -258,6 +258,11 @@ impl CollectionPlanner {
         self.flag_changed && self.in_flight.is_some()
     }
 
+    /// Whether G1's flag differs from the operator's setting for a request.
+    pub fn is_flag_changed(&self) -> bool {
+        self.flag_changed
+    }
+
     /// Whether a collection is in flight.
     pub fn is_in_flight(&self) -> bool {
         self.in_flight.is_some()

@@ -163,6 +163,7 @@ impl Enforcer {
             tracing::warn!("{line}");
         }
         self.evidence.prepare(core, jvm, now);
+        (self.evidence).stay_ready(core, jvm, self.limited_accounts.is_any_close());
         let asked = if need != Need::None {
             EvidenceNeed::for_verdicts(need)
         } else if core.leaks.wants_cover()

@@ -30,6 +30,9 @@ use super::state::{Estimate, Phase, Proof};
 const PAUSE_PER_RECORD: Duration = Duration::from_micros(20);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// An account that grows is close to its limit from this share of it on: at a tenth of a limit in a second there is time
+/// for two looks of G1's at its flags.
+const CLOSE: f64 = 0.75;
 
 /// Access to the statuses, one short step at a time: so that no reader waits while the enforcer
 /// passes over the records.
@@ -70,6 +73,8 @@ pub struct Evaluation {
     wanted_bytes: u64,
     /// Whether the figure of an open account is to be looked at again.
     looks_again: bool,
+    /// Whether an account grows and has not far to go to its limit.
+    is_any_close: bool,
     /// The log's rate limits.
     pub log: EnforcementLog,
 }
@@ -94,6 +99,12 @@ impl Evaluation {
     /// Whether a covering collection is wanted for the figure of an account that is not suspect, as of the latest turn.
     pub fn looks_again(&self) -> bool {
         self.looks_again
+    }
+
+    /// Whether an account grows towards its limit and is close to it, as of the latest turn: its verdict will need a
+    /// covering collection soon, and the account grows on for as long as that is in coming.
+    pub fn is_any_close(&self) -> bool {
+        self.is_any_close
     }
 
     /// Chooses whom duress refuses first, by what each was found to hold.
@@ -222,7 +233,7 @@ impl Evaluation {
         let mut need = Need::None;
         let mut again = if waits { pause } else { Duration::from_secs(1) };
         let (mut is_any_asked, mut wants) = (false, Wants::default());
-        let (mut wanted_bytes, mut looks_again) = (0_u64, false);
+        let (mut wanted_bytes, mut looks_again, mut is_any_close) = (0_u64, false, false);
         access.with(|statuses| {
             if let Some(sums) = sums {
                 self.prove(context, statuses, &checks, boundaries, sums);
@@ -250,8 +261,11 @@ impl Evaluation {
                     {
                         (status.filling).collected(left, limit_bytes, context.now);
                     }
-                    wants.is_any_filling |= !matches!(status.phase, Phase::Over { .. })
+                    let fills = !matches!(status.phase, Phase::Over { .. })
                         && status.filling.is_seen(context.now);
+                    wants.is_any_filling |= fills;
+                    is_any_close |=
+                        fills && check.charged.bytes as f64 >= limit_bytes as f64 * CLOSE;
                 }
                 is_any_asked |= context.enforced && status.is_shut();
                 wants.is_any_refused |= context.enforced && status.is_refused();
@@ -262,6 +276,7 @@ impl Evaluation {
         self.wants = wants;
         self.wanted_bytes = wanted_bytes;
         self.looks_again = looks_again;
+        self.is_any_close = is_any_close;
         (need, again)
     }
 

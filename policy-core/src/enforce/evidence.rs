@@ -87,6 +87,8 @@ pub struct Evidence {
     full_since: Option<Instant>,
     /// The VM refused to restore its flag; the next try is at this time.
     flag_again_at: Option<Instant>,
+    /// G1 was last asked to stay ready.
+    is_ready: bool,
     said: [bool; Means::ALL.len()],
     said_full: bool,
 }
@@ -284,6 +286,21 @@ impl Evidence {
                 // No arrays: allocating them could itself cause such a collection.
                 self.canaries.plant_class_ahead(jvm, epoch);
             }
+        }
+    }
+
+    /// Has a cycle begin at once when it is asked for, while `wanted`: a verdict will need one soon, and whoever it is about
+    /// grows meanwhile. In each turn.
+    pub fn stay_ready(&mut self, core: &Core, jvm: &dyn Jvm, wanted: bool) {
+        let is_due = (wanted || self.is_ready) && !self.planner.is_flag_changed();
+        if !is_due || core.heap.free_bytes(jvm) < ROOM {
+            return;
+        }
+        let is_g1 =
+            (self.collector(core, jvm)).is_some_and(|found| found.kind == CollectorKind::G1);
+        if is_g1 {
+            jvm.stay_ready(wanted);
+            self.is_ready = wanted;
         }
     }
 

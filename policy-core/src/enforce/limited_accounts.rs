@@ -132,6 +132,11 @@ impl LimitedAccounts {
         self.evaluation.looks_again()
     }
 
+    /// Whether an account grows towards its limit and is close to it, as of the latest turn.
+    pub fn is_any_close(&self) -> bool {
+        self.evaluation.is_any_close()
+    }
+
     /// Returns the bytes that accounts near their limits were charged since the latest pause ended.
     pub fn charged_since_pause_bytes(&self, core: &Core) -> u64 {
         let latest = core.ledger.epochs().current().get().checked_sub(1);

@@ -14,6 +14,15 @@ const PERIODIC: &str = "G1PeriodicGCInterval";
 /// lets a cycle be while the last collection was less than that ago: with 100 a service that
 /// churns, a young collection every 15 to 50, held the verdict up for seconds.
 const PERIODIC_MS: &str = "10";
+/// The manageable flag of the system's load above which G1 lets a periodic cycle be, 0 for none.
+const LOAD: &str = "G1PeriodicGCSystemLoadThreshold";
+/// Whether periodic collections are concurrent cycles; otherwise they are full ones.
+const INVOKES_CONCURRENT: &str = "G1PeriodicGCInvokesConcurrent";
+/// A threshold that any load is above: the kernel states loads with two decimals.
+const ANY_LOAD: &str = "0.001";
+const ANY_LOAD_NUMBER: f64 = 0.001;
+/// With so much load, which is a mean over a minute, there will be some at the next turn of the enforcer as well.
+const LEAST_LOAD: f64 = 0.05;
 /// A periodic collection of the operator's own that comes less often is not waited for: the
 /// service thread does not look at the flag in between.
 const LONGEST_PERIOD_MS: f64 = 2000.0;
@@ -26,6 +35,8 @@ pub(crate) struct Collections {
     info: CollectorInfo,
     /// The value of the periodic flag before it was changed.
     to_put_back: Option<String>,
+    /// While G1 is kept ready: the value of the load's threshold before it was changed.
+    load_to_put_back: Option<String>,
 }
 
 impl Collections {
@@ -70,6 +81,7 @@ impl Collections {
                 unloads_classes: flags.is_none() || on("ClassUnloading"),
             },
             to_put_back: None,
+            load_to_put_back: None,
             flags,
         }
     }
@@ -115,16 +127,77 @@ impl Collections {
             || flags
                 .number(jni, PERIODIC)
                 .is_some_and(|ms| ms <= LONGEST_PERIOD_MS);
-        let threshold = flags
-            .number(jni, "G1PeriodicGCSystemLoadThreshold")
-            .unwrap_or(0.0);
+        // G1 is kept ready only where the operator has no threshold.
+        let threshold = match self.load_to_put_back {
+            Some(_) => 0.0,
+            None => flags.number(jni, LOAD).unwrap_or(0.0),
+        };
         in_reach
-            && flags.is_on(jni, "G1PeriodicGCInvokesConcurrent")
+            && flags.is_on(jni, INVOKES_CONCURRENT)
             && (threshold <= 0.0 || load_average().is_some_and(|load| load <= threshold))
     }
 
-    /// Has G1 start a concurrent cycle, within about a second. False when the VM refuses.
+    /// Keeps G1 ready to begin a cycle within `PERIODIC_MS` of a request, instead of within a second: its service thread
+    /// looks at the flags so often, and the load's threshold has it let every cycle be until
+    /// [`Collections::request_cycle`] takes it away. `wanted`: false ends that. To be called in each turn while it is
+    /// wanted: if the load falls to nothing, the threshold would hold no cycle back.
+    ///
+    /// It is left out where the operator has a value of one of the two flags, or has G1's periodic collections stop the
+    /// program.
+    pub(crate) fn stay_ready(&mut self, jni: &Jni, wanted: bool) {
+        if self.info.kind != Collector::G1 {
+            return;
+        }
+        let is_loaded = || load_average().is_some_and(|load| load >= LEAST_LOAD);
+        match (self.load_to_put_back.is_some(), wanted) {
+            (false, true) if self.to_put_back.is_none() && is_loaded() => self.get_ready(jni),
+            (true, wanted) if !wanted || !is_loaded() => {
+                self.put_back(jni);
+            }
+            _ => {}
+        }
+    }
+
+    fn get_ready(&mut self, jni: &Jni) {
+        let Some(flags) = &self.flags else { return };
+        let is_zero = |name| flags.number(jni, name) == Some(0.0);
+        if !is_zero(PERIODIC) || !is_zero(LOAD) || !flags.is_on(jni, INVOKES_CONCURRENT) {
+            return;
+        }
+        let (Some(periodic), Some(load)) = (flags.read(jni, PERIODIC), flags.read(jni, LOAD))
+        else {
+            return;
+        };
+        // In this order: no cycle may begin in between.
+        if flags.write(jni, LOAD, ANY_LOAD) {
+            self.load_to_put_back = Some(load);
+            if flags.write(jni, PERIODIC, PERIODIC_MS) {
+                self.to_put_back = Some(periodic);
+            } else {
+                self.put_load_back(jni);
+            }
+        }
+    }
+
+    /// Takes the threshold away, unless somebody else has changed it since. False when the VM refuses.
+    fn put_load_back(&mut self, jni: &Jni) -> bool {
+        let (Some(flags), Some(before)) = (&self.flags, &self.load_to_put_back) else {
+            return true;
+        };
+        let still_ours = flags.number(jni, LOAD) == Some(ANY_LOAD_NUMBER);
+        if still_ours && !flags.write(jni, LOAD, before) {
+            return false;
+        }
+        self.load_to_put_back = None;
+        true
+    }
+
+    /// Has G1 start a concurrent cycle, at once if it is [ready](Collections::stay_ready) and otherwise within about a
+    /// second. False when the VM refuses.
     pub(crate) fn request_cycle(&mut self, jni: &Jni) -> bool {
+        if !self.put_load_back(jni) {
+            return false;
+        }
         let Some(flags) = &self.flags else {
             return false;
         };
@@ -139,18 +212,18 @@ impl Collections {
         true
     }
 
-    /// Puts the flag back, unless somebody else has changed it since. False when the VM
+    /// Puts the flags back, unless somebody else has changed them since. False when the VM
     /// refuses: to be tried again.
     pub(crate) fn put_back(&mut self, jni: &Jni) -> bool {
-        let (Some(flags), Some(before)) = (&self.flags, &self.to_put_back) else {
-            return true;
-        };
-        let still_ours = flags.read(jni, PERIODIC).as_deref() == Some(PERIODIC_MS);
-        if still_ours && !flags.write(jni, PERIODIC, before) {
-            return false;
+        if let (Some(flags), Some(before)) = (&self.flags, &self.to_put_back) {
+            let still_ours = flags.read(jni, PERIODIC).as_deref() == Some(PERIODIC_MS);
+            if still_ours && !flags.write(jni, PERIODIC, before) {
+                return false;
+            }
+            self.to_put_back = None;
         }
-        self.to_put_back = None;
-        true
+        // After the other: no cycle may begin in between.
+        self.put_load_back(jni)
     }
 
     /// Asks for a collection in a way that waits for its end. False when the VM refuses.

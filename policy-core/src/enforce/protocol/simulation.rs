@@ -315,6 +315,8 @@ impl ports::Collector for Simulation {
         }
     }
 
+    fn stay_ready(&self, _wanted: bool) {}
+
     fn request_cycle(&self) -> bool {
         let state = &mut *self.state.borrow_mut();
         state.flag |= !state.refuses;

@@ -234,7 +234,7 @@ fn near_its_limit_a_growing_account_finds_g1_ready_and_no_cycle_comes_before_its
             assert_eq!(was_ready, is_kept_ready, "{flags:?}: {}", jvm.log());
             let log = std::fs::read_to_string(jvm.folder().join("gc.log")).expect("a log");
             assert!(!log.contains("(G1 Periodic Collection)"), "{log}");
-            // What does not grow any more needs no verdict soon.
+            // An account that stands needs no verdict soon.
             assert_put_back(&mut jvm);
             let is_back = poll(VERDICT, || (flag(&mut jvm, LOAD) == load).then_some(()));
             assert!(is_back.is_some(), "{}: {}", flag(&mut jvm, LOAD), jvm.log());

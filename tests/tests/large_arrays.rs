@@ -19,7 +19,7 @@ const BYTES: usize = 1_100_000;
 const VERDICT: Duration = Duration::from_secs(90);
 /// After so long an answer tells of all that was.
 const UP_TO_DATE: Duration = Duration::from_millis(1_100);
-/// What the log says of a full collection that the program has asked for.
+/// The log of a full collection that the program has asked for.
 const SETTLED: &str = "(System.gc())";
 /// How often a JVM is started until the agent leaves it a second without a cycle.
 const TRIES: u32 = 5;

@@ -659,3 +659,23 @@ fn the_figure_of_a_suspect_is_not_looked_at_again() {
     let status = statuses.status("a").expect("it has a limit");
     assert!(matches!(status.phase, Phase::Suspect { .. }));
 }
+
+/// Only who grows and has not far to go needs a covering collection soon.
+#[test]
+fn an_account_is_close_to_its_limit_while_it_grows_there() {
+    let mut account = Doored::new();
+    account.turn();
+    account.keep(LIMIT_BYTES / MIB / 8);
+    let mut grown_by = |mib: u64, after: u64| {
+        account.keep(mib);
+        account.pause();
+        account.collect();
+        account.now += Duration::from_secs(after);
+        account.turn();
+        account.evaluation.is_any_close()
+    };
+    assert!(!grown_by(0, 1) && !grown_by(16, 1), "it has far to go");
+    assert!(!grown_by(23, 1), "a little less");
+    assert!(grown_by(8, 1));
+    assert!(!grown_by(0, 60), "it stands");
+}

@@ -12,9 +12,10 @@
 //! 1. A thread's context loader is noted when it starts, on the thread, as the tag of its `Thread` in a JVM TI
 //!    environment of the census's own: the tags of samples stay as they are, and nothing has to be forgotten.
 //! 2. A thread that runs before the agent has started is noted at the first count, with the loader that it has then.
-//! 3. A count looks at all platform threads, at most once in [`PAUSE`], and for at most one part in [`SHARE`] of the time.
+//! 3. A count looks at all platform threads, at most once in [`PAUSE`], and for at most one part in [`SHARE`] of the time
+//!    if that lets it come once in [`LONGEST_PAUSE`].
 //!    Owners are found anew at each, so a name that comes late and a new policy count for threads that run already.
-//! 4. A thread of a retired loader that lives is left behind. Of some it is told what they run: the uppermost frame
+//! 4. A thread that lives and is a retired loader's, or started with one, is left behind. Of some it is told what they run: the uppermost frame
 //!    that is not the JDK's.
 //! 5. The agent's own threads are nobody's. Virtual threads are not counted.
 
@@ -23,21 +24,22 @@ use std::time::{Duration, Instant};
 
 use policy_core::usage::{ByPurse, LeftBehind, LeftThread, Resource};
 use policy_jvm::kinds::Thread;
-use policy_jvm::{HeapThread, Jni, JvmTi, Ref, SeenFrame, StartedThread};
+use policy_jvm::{Jni, JvmTi, Ref, SeenFrame, StartedThread};
 
 use crate::allocation::recognizer::Recognizer;
 use crate::allocation::stack::claim_on;
 use crate::ground::Ground;
 use crate::identity::attribution::{AllocatingThread, Claim, Context, Scope, attribute};
 use crate::identity::classes::Side;
-use crate::identity::loaders::LoaderId;
+use crate::identity::loaders::{LoaderId, LoaderOwner};
 use crate::identity::names::{java_name, printable};
 use crate::ledger::{PurseId, Tag};
 
 /// Between two counts at the least.
 const PAUSE: Duration = Duration::from_secs(2);
-/// A count may take one part in so many of the time.
+/// A count may take one part in so many of the time, but figures are never older than this by it.
 const SHARE: u32 = 1_000;
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Threads left behind that are shown, of one purse and in all.
 const MAX_SHOWN: (usize, usize) = (16, 256);
 /// Frames of a stack that are searched for the application's own.
@@ -78,35 +80,62 @@ impl ThreadCensus {
     /// Counts all threads. On an attached thread of the agent.
     fn count(&self, tags: &JvmTi, ground: &Ground, jni: &Jni) {
         let mut count = ByPurse::new();
-        let mut left: HashMap<PurseId, u64> = HashMap::new();
-        let mut shown = Vec::new();
-        ground.jvmti.each_thread(jni, |jni, found| {
+        let mut left = Left {
+            ground,
+            are_undeployed: HashMap::new(),
+            found: LeftBehind::default(),
+        };
+        let has_looked = ground.jvmti.each_thread(jni, |jni, thread| {
             let recognizer = Recognizer { ground, jni };
-            let origin = match tags.tag(&found.thread) {
+            let origin = match tags.tag(thread) {
                 Ok(OF_AGENT) | Err(_) => return,
                 Ok(0) => {
-                    let origin = context_of(recognizer, &found.thread);
-                    let _ = tags.set_tag(&found.thread, origin);
+                    let origin = context_of(recognizer, thread);
+                    // It may have started just now, and noted itself.
+                    if tags.tag(thread) == Ok(0) {
+                        let _ = tags.set_tag(thread, origin);
+                    }
                     origin
                 }
                 Ok(origin) => origin,
             };
-            let purse = owner_of(recognizer, &found.thread, origin);
-            *count.entry(purse).or_default() += 1;
-            if !ground.core.directory().is_undeployed(purse) {
-                return;
-            }
-            let of_purse = left.entry(purse).or_default();
-            *of_purse += 1;
-            if *of_purse <= MAX_SHOWN.0 as u64 && shown.len() < MAX_SHOWN.1 {
-                shown.push((purse, described(recognizer, found)));
-            }
+            let owners = owners_of(recognizer, thread, origin);
+            *count.entry(owners.payer).or_default() += 1;
+            left.look(recognizer, thread, owners);
         });
-        ground.core.usages.counted(Resource::Threads, count);
-        ground.core.usages.found_left(LeftBehind {
-            count: left,
-            threads: shown,
-        });
+        // Otherwise the last count stands.
+        if has_looked {
+            ground.core.usages.counted(Resource::Threads, count);
+            ground.core.usages.found_left(left.found);
+        }
+    }
+}
+
+/// Collects the threads of undeployed versions in one count.
+struct Left<'a> {
+    ground: &'a Ground,
+    /// The directory is asked once about each purse: it is locked for that.
+    are_undeployed: HashMap<PurseId, bool>,
+    found: LeftBehind,
+}
+
+impl Left<'_> {
+    fn look(&mut self, recognizer: Recognizer<'_>, thread: &Ref<'_, Thread>, owners: Owners) {
+        // Where packages pay, the loader that the thread started with tells.
+        let mut purses = [Some(owners.payer), owners.context].into_iter().flatten();
+        let undeployed = purses.find(|purse| self.is_undeployed(*purse));
+        let Some(purse) = undeployed else { return };
+        let of_purse = self.found.count.entry(purse).or_default();
+        *of_purse += 1;
+        if *of_purse <= MAX_SHOWN.0 as u64 && self.found.threads.len() < MAX_SHOWN.1 {
+            (self.found.threads).push((purse, described(recognizer, thread)));
+        }
+    }
+
+    fn is_undeployed(&mut self, purse: PurseId) -> bool {
+        let ground = self.ground;
+        let known = self.are_undeployed.entry(purse);
+        *known.or_insert_with(|| ground.core.directory().is_undeployed(purse))
     }
 }
 
@@ -142,9 +171,9 @@ impl CensusTurns {
     }
 }
 
-/// How long the next count waits for after one that took so long. Pure.
+/// How long the next count waits for after one that took so long. A pause of the VM within a count lengthens it, too. Pure.
 fn pause_after(took: Duration) -> Duration {
-    took.saturating_mul(SHARE).max(PAUSE)
+    took.saturating_mul(SHARE).clamp(PAUSE, LONGEST_PAUSE)
 }
 
 /// The start of a thread as a tag: the number of its context class loader.
@@ -155,22 +184,34 @@ fn context_of(recognizer: Recognizer<'_>, thread: &Ref<'_, Thread>) -> i64 {
     (ground.core.identity.loaders.tag(id)).unwrap_or(WITHOUT_LOADER)
 }
 
-/// The purse that pays for what the thread is.
-fn owner_of(recognizer: Recognizer<'_>, thread: &Ref<'_, Thread>, origin: i64) -> PurseId {
+/// Whose a thread is.
+#[derive(Debug, Clone, Copy)]
+struct Owners {
+    /// The purse that pays for what it is.
+    payer: PurseId,
+    /// The purse of the loader that it started with, if that has one.
+    context: Option<PurseId>,
+}
+
+fn owners_of(recognizer: Recognizer<'_>, thread: &Ref<'_, Thread>, origin: i64) -> Owners {
     let ground = recognizer.ground;
     let loaders = &ground.core.identity.loaders;
     let context = match Tag::decode(origin) {
         Some(Tag::Loader(handle)) => loaders.of_tag(handle),
         _ => None,
     };
+    let owner = context.map(|id| loaders.owner(id));
     let (needs, side) = ground.core.identity.view();
     let mut made = Made {
         recognizer,
         side,
         thread,
-        context: context.map_or(Context::Nobody, |id| Context::of(loaders.owner(id))),
+        context: owner.map_or(Context::Nobody, Context::of),
     };
-    attribute(needs, &mut made).payer
+    Owners {
+        payer: attribute(needs, &mut made).payer,
+        context: owner.and_then(LoaderOwner::any_purse),
+    }
 }
 
 /// A thread as that which an allocation is made by.
@@ -209,9 +250,9 @@ impl AllocatingThread for Made<'_, '_> {
 }
 
 /// A thread that was left behind, with what it runs.
-fn described(recognizer: Recognizer<'_>, found: &HeapThread<'_>) -> LeftThread {
+fn described(recognizer: Recognizer<'_>, thread: &Ref<'_, Thread>) -> LeftThread {
     let (ground, jni) = (recognizer.ground, recognizer.jni);
-    let frames = ground.jvmti.frames_of(jni, &found.thread, MAX_FRAMES);
+    let frames = ground.jvmti.frames_of(jni, thread, MAX_FRAMES);
     let is_own = |frame: &&SeenFrame<'_>| {
         let loader = ground.jvmti.loader_of(jni, frame.method.class());
         let id = loader
@@ -221,9 +262,10 @@ fn described(recognizer: Recognizer<'_>, found: &HeapThread<'_>) -> LeftThread {
         id.is_some_and(|id| !ground.core.identity.loaders.is_of_jdk(id))
     };
     let own = frames.iter().find(is_own).or(frames.first());
+    let java = ground.java();
     LeftThread {
-        name: printable(&found.name),
-        is_daemon: found.is_daemon,
+        name: java.map_or_else(String::new, |java| printable(&java.thread_name(thread))),
+        is_daemon: java.is_some_and(|java| java.is_daemon(thread)),
         runs: own.and_then(|frame| shown(&ground.jvmti, frame)),
     }
 }
@@ -252,6 +294,7 @@ mod tests {
         assert_eq!(pause_after(ms(0)), ms(2_000));
         assert_eq!(pause_after(ms(2)), ms(2_000));
         assert_eq!(pause_after(ms(40)), ms(40_000));
-        assert_eq!(pause_after(Duration::MAX), Duration::MAX);
+        assert_eq!(pause_after(ms(5_000)), ms(60_000), "the VM stood still");
+        assert_eq!(pause_after(Duration::MAX), ms(60_000));
     }
 }

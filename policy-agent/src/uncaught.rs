@@ -205,10 +205,10 @@ pub(crate) fn ended(
     let Some(left_out) = (ground.core.enforcement.killed_threads).admit(Instant::now()) else {
         return;
     };
-    let name = thread.get_named("name", "Ljava/lang/String;");
+    let name = ground.java().map(|java| java.thread_name(thread));
     let killed = KilledThread {
         account: account.map(|account| printable(&account)),
-        thread: printable(&name.and_then(|name| name.text()).unwrap_or_default()),
+        thread: printable(&name.unwrap_or_default()),
         place: place(jni, error),
         left_out,
     };

@@ -194,10 +194,11 @@ pub trait Collector {
     fn info(&self) -> CollectorInfo;
     /// Returns the collections that can be asked for now; they depend on flags that may change while the VM runs.
     fn offer(&self) -> Offer;
-    /// Keeps G1 ready to start a cycle at once when it is requested; `wanted`: false ends that. To be called in each
-    /// turn while it is wanted. Nothing happens where the operator's settings or the kernel do not allow it. Like
-    /// [`Collector::info`] not at a full heap.
-    fn stay_ready(&self, wanted: bool);
+    /// Keeps G1 ready to start a cycle at once when it is requested; `wanted`: false ends that. Returns whether a flag of
+    /// its differs from the operator's setting; to be called in each turn while it does, or while it is wanted, but not
+    /// while a requested cycle is awaited. Nothing happens where the operator's settings or the kernel do not allow it.
+    /// Like [`Collector::info`] not at a full heap.
+    fn stay_ready(&self, wanted: bool) -> bool;
     /// Makes G1 start a concurrent cycle within about a second, or at once if it is kept ready. False if the VM
     /// refuses.
     fn request_cycle(&self) -> bool;

@@ -1,7 +1,8 @@
 //! Resources that accounts use beside the heap, each counted by purse, by a room of the agent.
 //!
 //! A room counts anew from time to time and leaves the whole count here; a reading sums it up by account, as it does
-//! with charges. So nothing has to be forgotten when a purse ends, and a count is as old as its room's last look.
+//! with charges. A count is as old as its room's last look. When a purse ends its amounts are forgotten: the next owner
+//! of the number must not find them.
 //!
 //! A further resource is a variant of [`Resource`], a room that counts it, and its metric in `policy-report`'s
 //! catalogue: the compiler asks for the rest.
@@ -50,6 +51,9 @@ pub struct LeftThread {
     pub runs: Option<String>,
 }
 
+/// Threads of undeployed versions that are shown of one account.
+const MAX_SHOWN: usize = 16;
+
 /// Amounts by purse.
 pub type ByPurse = HashMap<PurseId, u64>;
 
@@ -66,7 +70,7 @@ struct Latest {
 }
 
 /// The threads of undeployed versions of services.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct LeftBehind {
     /// How many there are.
     pub count: ByPurse,
@@ -83,6 +87,21 @@ impl Usages {
     /// Leaves the threads of undeployed versions, which replace those of before.
     pub fn found_left(&self, left: LeftBehind) {
         self.latest().left = Arc::new(left);
+    }
+
+    /// A purse has ended.
+    pub fn closed(&self, purse: PurseId) {
+        let latest = &mut *self.latest();
+        for count in latest.counts.iter_mut().flatten() {
+            if count.contains_key(&purse) {
+                Arc::make_mut(count).remove(&purse);
+            }
+        }
+        if latest.left.count.contains_key(&purse) {
+            let left = Arc::make_mut(&mut latest.left);
+            left.count.remove(&purse);
+            left.threads.retain(|(of, _)| *of != purse);
+        }
     }
 
     /// All counts as they are now.
@@ -118,11 +137,12 @@ impl Reading {
         sum(&self.0.left.count, purses)
     }
 
-    /// Those of them that are shown.
+    /// Those of them that are shown, at most `MAX_SHOWN`.
     pub fn left_threads(&self, purses: &[PurseId]) -> Vec<LeftThread> {
         let of_purses = |(purse, _): &&(PurseId, LeftThread)| purses.contains(purse);
         let threads = self.0.left.threads.iter().filter(of_purses);
-        threads.map(|(_, thread)| thread.clone()).collect()
+        let threads = threads.map(|(_, thread)| thread.clone());
+        threads.take(MAX_SHOWN).collect()
     }
 }
 
@@ -178,6 +198,39 @@ mod tests {
         usages.found_left(LeftBehind::default());
         assert_eq!(usages.read().left_threads(&[SHOP]), []);
         assert_eq!(usages.read().count_left_behind(&[SHOP]), 0);
+    }
+
+    #[test]
+    fn several_versions_of_an_account_show_no_more_than_one() {
+        let usages = Usages::default();
+        let of = |purse| (0..10).map(move |_| (purse, LeftThread::default()));
+        usages.found_left(LeftBehind {
+            count: [(SHOP, 10), (ROUTE, 10)].into(),
+            threads: of(SHOP).chain(of(ROUTE)).collect(),
+        });
+        let shown = usages.read().left_threads(&[SHOP, ROUTE]);
+        assert_eq!(shown.len(), MAX_SHOWN);
+    }
+
+    /// Its number is soon another account's.
+    #[test]
+    fn a_purse_that_has_ended_uses_nothing() {
+        let usages = Usages::default();
+        usages.counted(Resource::Threads, [(SHOP, 3), (ORDERS, 7)].into());
+        let left = |purse| (purse, LeftThread::default());
+        usages.found_left(LeftBehind {
+            count: [(SHOP, 2), (ORDERS, 1)].into(),
+            threads: vec![left(SHOP), left(ORDERS)],
+        });
+        let before = usages.read();
+        usages.closed(SHOP);
+        assert_eq!(before.of(&[SHOP]), threads(3), "a reading is of its moment");
+        let now = usages.read();
+        assert_eq!(now.of(&[SHOP]), threads(0));
+        assert_eq!(now.of(&[ORDERS]), threads(7));
+        assert_eq!(now.count_left_behind(&[SHOP, ORDERS]), 1);
+        assert_eq!(now.left_threads(&[SHOP]), []);
+        assert_eq!(now.left_threads(&[ORDERS]).len(), 1);
     }
 
     #[test]

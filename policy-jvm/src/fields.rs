@@ -71,11 +71,24 @@ impl<C: JavaClass> KnownClass<C> {
 
     /// An instance field of type `int`; `None` if the class has none of this name.
     pub fn int_field(&self, jni: &Jni, name: &str) -> Option<IntField<C>> {
-        let class = self.class.local(jni)?;
-        field_id(&class, name, "I").map(|id| IntField {
-            id,
-            kind: PhantomData,
-        })
+        let (id, kind) = (self.primitive_id(jni, name, "I")?, PhantomData);
+        Some(IntField { id, kind })
+    }
+
+    /// An instance field of type `long`; `None` if the class has none of this name.
+    pub fn long_field(&self, jni: &Jni, name: &str) -> Option<LongField<C>> {
+        let (id, kind) = (self.primitive_id(jni, name, "J")?, PhantomData);
+        Some(LongField { id, kind })
+    }
+
+    /// An instance field of type `boolean`; `None` if the class has none of this name.
+    pub fn boolean_field(&self, jni: &Jni, name: &str) -> Option<BooleanField<C>> {
+        let (id, kind) = (self.primitive_id(jni, name, "Z")?, PhantomData);
+        Some(BooleanField { id, kind })
+    }
+
+    fn primitive_id(&self, jni: &Jni, name: &str, descriptor: &str) -> Option<usize> {
+        field_id(&*self.class.local(jni)?, name, descriptor)
     }
 }
 
@@ -103,19 +116,28 @@ impl<C, V> Clone for Field<C, V> {
 
 impl<C, V> Copy for Field<C, V> {}
 
-/// An `int` field of `C`.
-pub struct IntField<C> {
-    id: usize,
-    kind: PhantomData<fn(C)>,
+/// Declares the fields of a primitive type.
+macro_rules! primitive_field {
+    ($name:ident, $words:literal) => {
+        #[doc = $words]
+        pub struct $name<C> {
+            id: usize,
+            kind: PhantomData<fn(C)>,
+        }
+
+        impl<C> Clone for $name<C> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<C> Copy for $name<C> {}
+    };
 }
 
-impl<C> Clone for IntField<C> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<C> Copy for IntField<C> {}
+primitive_field!(IntField, "An `int` field of `C`.");
+primitive_field!(LongField, "A `long` field of `C`.");
+primitive_field!(BooleanField, "A `boolean` field of `C`.");
 
 impl<'j, C> Ref<'j, C> {
     /// The object in a field of this object; `None` for null. One call; any thread.
@@ -140,6 +162,27 @@ impl<'j, C> Ref<'j, C> {
             self.raw().0,
             field.id as sys::jfieldID
         )
+    }
+
+    /// The number in a `long` field of this object. One call; any thread.
+    pub fn long(&self, field: LongField<C>) -> i64 {
+        call!(
+            self.jni(),
+            GetLongField,
+            self.raw().0,
+            field.id as sys::jfieldID
+        )
+    }
+
+    /// The value of a `boolean` field of this object. One call; any thread.
+    pub fn boolean(&self, field: BooleanField<C>) -> bool {
+        let value = call!(
+            self.jni(),
+            GetBooleanField,
+            self.raw().0,
+            field.id as sys::jfieldID
+        );
+        value != 0
     }
 }
 

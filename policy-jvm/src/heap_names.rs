@@ -5,7 +5,7 @@ use jvmti_bindings::sys::{jni as sys, jvmti::jvmtiFrameInfo};
 
 use crate::env::Jni;
 use crate::jvmti::JvmTi;
-use crate::kinds::{Anything, Class, Thread};
+use crate::kinds::{Class, Thread};
 use crate::methods::{LiveMethod, MethodId};
 use crate::refs::{Handle, Local, Ref};
 
@@ -23,19 +23,6 @@ pub struct HeapField {
     pub name: String,
     /// The signature of the class that declares it.
     pub declared_by: String,
-}
-
-/// A live platform thread.
-#[derive(Debug)]
-pub struct HeapThread<'j> {
-    /// The thread object.
-    pub thread: Ref<'j, Thread>,
-    /// Its name.
-    pub name: String,
-    /// Its id, as `Thread.getId()` gives it; 0 if it cannot be read.
-    pub id: i64,
-    /// Whether it lets the VM end.
-    pub is_daemon: bool,
 }
 
 /// A frame on the stack of another thread, a moment ago.
@@ -117,50 +104,31 @@ impl JvmTi {
     }
 
     /// Looks at every live platform thread. Not for allocating threads. `look` works in a frame of its own, as that of
-    /// [`JvmTi::each_loaded_class`].
-    pub fn each_thread(&self, jni: &Jni, mut look: impl FnMut(&Jni, &HeapThread<'_>)) {
+    /// [`JvmTi::each_loaded_class`]. False: the VM does not list them now.
+    ///
+    /// No property of a thread is read: tenants choose names of any length, and to find a field by the class of a thread
+    /// would wait for a static initialiser that has not ended.
+    pub fn each_thread(&self, jni: &Jni, mut look: impl FnMut(&Jni, &Ref<'_, Thread>)) -> bool {
+        let mut has_looked = false;
         jni.in_frame(|jni| {
-            let threads = self.wrapper().get_all_threads().unwrap_or_default();
+            let Ok(threads) = self.wrapper().get_all_threads() else {
+                return;
+            };
             let threads: Vec<Local<'_, Thread>> = (threads.into_iter())
                 // SAFETY: JVM TI returns fresh local references of this thread, to threads.
                 .filter_map(|thread| unsafe { Local::adopt(jni, thread) })
                 .collect();
             jni.in_frame(|jni| {
+                has_looked = true;
                 for owned in threads.into_iter().take(MAX_THREADS) {
                     // SAFETY: the reference is live until `owned` is dropped, after `look`.
-                    let Some(thread) = (unsafe { Ref::<Thread>::borrow(jni, owned.raw().0) })
-                    else {
-                        continue;
-                    };
-                    // SAFETY: `thread` is a live reference to a thread. The references in the answer are local ones
-                    // of this thread, which are adopted below.
-                    let info = unsafe { self.wrapper().get_thread_info(thread.raw().0) };
-                    let raw = thread.raw().0;
-                    let id = jni.with(|env| {
-                        // SAFETY: this is a live reference to a thread; the object does not own it.
-                        let object = unsafe { jni::objects::JObject::from_raw(raw.cast()) };
-                        env.get_field(object, "tid", "J")?.j()
-                    });
-                    let mut name = String::new();
-                    let mut is_daemon = false;
-                    if let Ok(info) = info {
-                        is_daemon = info.is_daemon;
-                        name = info.name.unwrap_or_default();
-                        // SAFETY: JVM TI returns fresh local references of this thread, or null.
-                        drop(unsafe { Local::<Anything>::adopt(jni, info.thread_group) });
-                        // SAFETY: as above.
-                        drop(unsafe { Local::<Anything>::adopt(jni, info.context_class_loader) });
+                    if let Some(thread) = unsafe { Ref::<Thread>::borrow(jni, owned.raw().0) } {
+                        look(jni, &thread);
                     }
-                    let found = HeapThread {
-                        thread,
-                        name,
-                        id: id.unwrap_or(0),
-                        is_daemon,
-                    };
-                    look(jni, &found);
                 }
             });
         });
+        has_looked
     }
 
     /// The uppermost frames of a thread's stack, at most so many 512. The thread is stopped for as long

@@ -522,4 +522,10 @@ impl Account<'_> {
         let limit_bytes = self.limit_bytes.filter(|&bytes| bytes > 0)?;
         Some(self.whole().live_bytes as f64 / limit_bytes as f64 * 100.0)
     }
+
+    /// How much it uses of the resource with this name in [`Usage::resource`]; `None` if the agent does not say.
+    pub fn used(&self, resource: &str) -> Option<u64> {
+        let usage = self.usage.iter().find(|usage| usage.resource == resource)?;
+        Some(usage.used)
+    }
 }

@@ -20,11 +20,14 @@ const MEDIAN: f64 = 0.1;
 const MOST: f64 = 0.25;
 const THREE_ERRORS: f64 = 0.09;
 
-/// Held at the first 503, of the limit, less what three errors are more than promised: a slow machine gets fewer
-/// samples for the same budget, and the account's stated error says so.
+/// How much more three errors may be: a slow machine gets fewer samples for the same budget, and the account's stated
+/// error says so.
+const MORE_ERRORS: f64 = 0.1;
+
+/// Held at the first 503, of the limit, less what three errors are more than promised.
 fn judged_ratio(outcome: &Outcome) -> f64 {
     let errors = 3.0 * outcome.standard_error_bytes / outcome.limit_bytes as f64;
-    outcome.ratio() - (errors - THREE_ERRORS).max(0.0)
+    outcome.ratio() - (errors - THREE_ERRORS).clamp(0.0, MORE_ERRORS)
 }
 
 /// G1 on the oldest JDK, and the generational ZGC, which the newest has.

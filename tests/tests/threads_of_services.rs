@@ -88,6 +88,22 @@ fn threads_of_packages_follow_the_policy_in_force() {
     });
 }
 
+/// To find a field by the class of such a thread would wait for the initialiser of that class.
+#[test]
+fn a_thread_whose_class_is_not_initialised_stops_neither_counts_nor_names() {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = server(vm, "");
+        jvm.ask("unready");
+        jvm.ask("deploy svc-a");
+        jvm.ask("start svc-a plain 2");
+        until_threads(&jvm, "svc-a", 2);
+        jvm.ask("end svc-a");
+        until_threads(&jvm, "svc-a", 0);
+        jvm.ask("ready");
+        jvm.finish();
+    });
+}
+
 /// A page that starts what applications forget: a thread of their own, a pool and a timer. The JDK ends the thread of
 /// `newSingleThreadExecutor` once nobody refers to it, and that of a timer without tasks.
 const FORGETFUL: &str = r#"<%@ page session="false" %><%!

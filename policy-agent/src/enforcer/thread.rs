@@ -167,8 +167,8 @@ impl Collector for AttachedJvm<'_> {
         self.collections().borrow().offer(self.jni)
     }
 
-    fn stay_ready(&self, wanted: bool) {
-        (self.collections().borrow_mut()).stay_ready(self.jni, wanted);
+    fn stay_ready(&self, wanted: bool) -> bool {
+        (self.collections().borrow_mut()).stay_ready(self.jni, wanted)
     }
 
     fn request_cycle(&self) -> bool {
@@ -333,7 +333,7 @@ impl RefusalReports for AttachedJvm<'_> {
         let jni = self.jni;
         let thread = (refused.thread.as_ref())
             .and_then(|thread| thread.upgrade(jni))
-            .and_then(|thread| thread.get_named("name", "Ljava/lang/String;")?.text())
+            .and_then(|thread| Some(self.ground.java()?.thread_name(&thread)))
             .map(|name| names::printable(&name));
         let frame = (refused.frame.as_ref())
             .and_then(|frame| method_inspection::name_of(&self.ground.jvmti, jni, frame))

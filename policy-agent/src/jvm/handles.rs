@@ -1,39 +1,40 @@
 //! References into the JDK's own classes, looked up once at the start.
 
 use policy_jvm::kinds::{Class, ClassLoader, JavaString, Runnable, Thread, ThreadFieldHolder};
-use policy_jvm::{Field, Global, Jni, KnownClass, Local, Ref, StaticField};
+use policy_jvm::{
+    BooleanField, Field, Global, Jni, KnownClass, Local, LongField, Ref, StaticField,
+};
 
 /// The field of `java.lang.Thread` that holds the context class loader.
 pub(crate) type ContextLoader = Field<Thread, ClassLoader>;
 
-/// Where `java.lang.Thread` keeps its task.
+/// Where `java.lang.Thread` keeps its task, and whether it is a daemon.
 #[derive(Clone, Copy)]
-enum TaskField {
+enum TaskFields {
     /// From JDK 19 on.
     Held {
         holder: Field<Thread, ThreadFieldHolder>,
         task: Field<ThreadFieldHolder, Runnable>,
+        daemon: BooleanField<ThreadFieldHolder>,
     },
-    Own(Field<Thread, Runnable>),
-    Unknown,
+    Own {
+        task: Field<Thread, Runnable>,
+        daemon: BooleanField<Thread>,
+    },
 }
 
-impl TaskField {
-    fn find(jni: &Jni) -> TaskField {
-        let Some(thread) = jni.java_class::<Thread>() else {
-            return TaskField::Unknown;
-        };
+impl TaskFields {
+    fn find(jni: &Jni, thread: &KnownClass<Thread>) -> Option<TaskFields> {
         if let Some(task) = thread.field(jni, "target") {
-            return TaskField::Own(task);
+            let daemon = thread.boolean_field(jni, "daemon")?;
+            return Some(TaskFields::Own { task, daemon });
         }
-        let held = jni.java_class::<ThreadFieldHolder>();
-        match (
-            thread.field(jni, "holder"),
-            held.and_then(|held| held.field(jni, "task")),
-        ) {
-            (Some(holder), Some(task)) => TaskField::Held { holder, task },
-            _ => TaskField::Unknown,
-        }
+        let held = jni.java_class::<ThreadFieldHolder>()?;
+        Some(TaskFields::Held {
+            holder: thread.field(jni, "holder")?,
+            task: held.field(jni, "task")?,
+            daemon: held.boolean_field(jni, "daemon")?,
+        })
     }
 }
 
@@ -41,7 +42,11 @@ impl TaskField {
 pub(crate) struct JavaHandles {
     /// The field of the loader that `Thread`'s own getter returns, for platform and virtual threads.
     pub(crate) context_loader: Option<ContextLoader>,
-    task: TaskField,
+    task: Option<TaskFields>,
+    /// The fields `name` and `tid` of `java.lang.Thread` itself: a thread of a class of its own may have others by those
+    /// names, and that class need not be initialised yet.
+    thread_name: Option<Field<Thread, JavaString>>,
+    thread_id: Option<LongField<Thread>>,
     loader_class: Option<KnownClass<ClassLoader>>,
     /// The fields `name` and `parent` of `java.lang.ClassLoader` itself: a loader may have
     /// fields of its own by those names.
@@ -61,13 +66,16 @@ impl JavaHandles {
     pub(crate) fn find(jni: &Jni) -> JavaHandles {
         let loader_class = jni.java_class::<ClassLoader>();
         let loader = loader_class.as_ref();
+        let thread_class = jni.java_class::<Thread>();
+        let thread = thread_class.as_ref();
         JavaHandles {
             loader_name: loader.and_then(|class| class.field(jni, "name")),
             loader_parent: loader.and_then(|class| class.field(jni, "parent")),
             loader_class,
-            context_loader: (jni.java_class::<Thread>())
-                .and_then(|class| class.field(jni, "contextClassLoader")),
-            task: TaskField::find(jni),
+            context_loader: thread.and_then(|class| class.field(jni, "contextClassLoader")),
+            task: thread.and_then(|class| TaskFields::find(jni, class)),
+            thread_name: thread.and_then(|class| class.field(jni, "name")),
+            thread_id: thread.and_then(|class| class.long_field(jni, "tid")),
             object_class: jni
                 .boot_class("java/lang/Object")
                 .and_then(|class| class.global()),
@@ -83,11 +91,32 @@ impl JavaHandles {
 
     /// The task that a thread was made with, until it ends; `None` for a thread that is its own.
     pub(crate) fn task_of<'j>(&self, thread: &Ref<'j, Thread>) -> Option<Local<'j, Runnable>> {
-        match self.task {
-            TaskField::Held { holder, task } => thread.get(holder)?.get(task),
-            TaskField::Own(task) => thread.get(task),
-            TaskField::Unknown => None,
+        match self.task? {
+            TaskFields::Held { holder, task, .. } => thread.get(holder)?.get(task),
+            TaskFields::Own { task, .. } => thread.get(task),
         }
+    }
+
+    /// Whether a thread lets the VM end.
+    pub(crate) fn is_daemon(&self, thread: &Ref<'_, Thread>) -> bool {
+        match self.task {
+            Some(TaskFields::Held { holder, daemon, .. }) => {
+                (thread.get(holder)).is_some_and(|held| held.boolean(daemon))
+            }
+            Some(TaskFields::Own { daemon, .. }) => thread.boolean(daemon),
+            None => false,
+        }
+    }
+
+    /// The name of a thread, at most 1,024 units of it. Not on an allocating thread.
+    pub(crate) fn thread_name(&self, thread: &Ref<'_, Thread>) -> String {
+        let name = (self.thread_name).and_then(|field| thread.get(field)?.text());
+        name.unwrap_or_default()
+    }
+
+    /// The id of a thread, as `Thread.getId()` gives it; 0 if it cannot be read.
+    pub(crate) fn thread_id(&self, thread: &Ref<'_, Thread>) -> i64 {
+        self.thread_id.map_or(0, |field| thread.long(field))
     }
 
     /// The JDK's name of a loader; overridden `getName()` methods mislead.

@@ -195,13 +195,15 @@ impl<'a> Survey<'a> {
 
     fn enter_threads(&mut self, numbers: &Numbers) {
         let (ground, mut next) = (self.ground, 0);
-        ground.jvmti.each_thread(self.jni, |jni, found| {
-            self.threads_by_id.insert(found.id, found.name.clone());
-            let tag = match ground.jvmti.tag(&found.thread) {
+        let Some(java) = ground.java() else { return };
+        ground.jvmti.each_thread(self.jni, |jni, thread| {
+            let name = java.thread_name(thread);
+            (self.threads_by_id).insert(java.thread_id(thread), name.clone());
+            let tag = match ground.jvmti.tag(thread) {
                 Ok(0) => {
                     next += 1;
                     let tag = Tag::Thread(next).encode();
-                    if ground.jvmti.set_tag(&found.thread, tag).is_err() {
+                    if ground.jvmti.set_tag(thread, tag).is_err() {
                         return;
                     }
                     tag
@@ -209,9 +211,8 @@ impl<'a> Survey<'a> {
                 Ok(tag) => tag,
                 Err(_) => return,
             };
-            self.threads.insert(tag, found.name.clone());
-            let field = ground.context_loader_field();
-            let context = field.and_then(|field| found.thread.get(field));
+            self.threads.insert(tag, name);
+            let context = (java.context_loader).and_then(|field| thread.get(field));
             let loader = context.map(|loader| Recognizer { ground, jni }.loader(loader.any()));
             let purse = loader.and_then(|id| ground.core.identity.loaders.owner(id).any_purse());
             self.owned.insert(tag, numbers.of(purse));
@@ -291,11 +292,11 @@ impl<'a> Survey<'a> {
 impl Drop for Survey<'_> {
     fn drop(&mut self) {
         let ground = self.ground;
-        ground.jvmti.each_thread(self.jni, |_, found| {
-            let tag = ground.jvmti.tag(&found.thread).map(Tag::decode);
+        ground.jvmti.each_thread(self.jni, |_, thread| {
+            let tag = ground.jvmti.tag(thread).map(Tag::decode);
             if matches!(tag, Ok(Some(Tag::Thread(_)))) {
                 // If it fails, the next survey finds the tag and takes it.
-                let _ = ground.jvmti.set_tag(&found.thread, 0);
+                let _ = ground.jvmti.set_tag(thread, 0);
             }
         });
     }
@@ -336,12 +337,12 @@ fn methods(ground: &Ground, jni: &Jni, paths: &[Path]) -> HashMap<usize, String>
         }
     }
     let mut methods = HashMap::new();
-    if wanted.is_empty() {
+    let Some(java) = ground.java().filter(|_| !wanted.is_empty()) else {
         return methods;
-    }
-    ground.jvmti.each_thread(jni, |jni, found| {
-        for &method in wanted.get(&found.id).into_iter().flatten() {
-            let named = ground.jvmti.method_on_stack(jni, &found.thread, method);
+    };
+    ground.jvmti.each_thread(jni, |jni, thread| {
+        for &method in wanted.get(&java.thread_id(thread)).into_iter().flatten() {
+            let named = ground.jvmti.method_on_stack(jni, thread, method);
             if let Some((class, name)) = named {
                 methods.insert(method, format!("{}.{name}", java_name(&class)));
             }

@@ -79,7 +79,8 @@ mod tests {
         "accounts":[{"name":"b","live_bytes":1},{"name":"a\u202e","kind":"service",
         "live_bytes":10485760,"standard_error_bytes":1048576,"charged_bytes":12582912,
         "limit_bytes":20971520,"state":"open","would_refuse_total":3,
-        "admission_refusals_total":7,"live_objects":12}],
+        "admission_refusals_total":7,"live_objects":12,
+        "usage":[{"resource":"heap","used":10485760},{"resource":"threads","used":5}]}],
         "accounts_omitted":4}"#;
 
     #[test]
@@ -124,7 +125,8 @@ mod tests {
                 "0",
                 "0",
                 "s",
-                "12"
+                "12",
+                "5"
             ]
         );
         assert!(lines[6].starts_with("  b "), "{out}");

@@ -339,7 +339,6 @@ impl AccountCheck {
                 since,
                 age: status.age(now),
                 back_off: status.back_off,
-                grows: status.grows(now),
                 limit_bytes,
             }
             .need(status.survived, is_urgent(marks), now),
@@ -359,7 +358,6 @@ impl AccountCheck {
             since,
             age: reserve.age(now),
             back_off: reserve.back_off,
-            grows: status.grows(now),
             limit_bytes: limit_bytes + reserve.bytes,
         };
         let (more, sooner) = of_reserve.need(status.survived, is_urgent(inside), now);
@@ -512,7 +510,6 @@ struct Suspicion {
     since: Epoch,
     age: Duration,
     back_off: BackOff,
-    grows: bool,
     limit_bytes: u64,
 }
 
@@ -521,12 +518,10 @@ impl Suspicion {
     fn need(&self, survived: Proof, is_urgent: bool, now: Instant) -> (Need, Duration) {
         let is_proved = survived.upto >= Some(self.since);
         match is_proved && survived.left.clears(self.limit_bytes) {
-            true => after(self.back_off.rest(self.grows, now), Need::Covering),
+            true => after(self.back_off.rest(now), Need::Covering),
             false if is_urgent => after(Duration::ZERO, Need::Young),
             false => after(
-                self.back_off
-                    .pause(self.grows, now)
-                    .saturating_sub(self.age),
+                self.back_off.pause(now).saturating_sub(self.age),
                 Need::Young,
             ),
         }

@@ -8,9 +8,7 @@
 //! 2. A covering collection is asked for when the pause since the latest acquittal is over, or 1.6 s: what has
 //!    survived a collection is beyond the limit by then, and a leak would gain too much.
 //! 3. An account that has grown since the first acquittal of the row may be over at the next look: the row begins anew.
-//!    (With ever longer pauses, a triple store that was being loaded was seen too late.) One that was just seen to grow by
-//!    [`super::filling`] has no longer pauses than the second: its suspicions also end because a cycle frees old garbage, or
-//!    leave a little less than a step between two of them.
+//!    (With ever longer pauses, a triple store that was being loaded was seen too late.)
 //! 4. The end of a suspicion is an acquittal too. A verdict ends the row, and so does a minute without one.
 
 use std::time::{Duration, Instant};
@@ -22,8 +20,6 @@ const FIRST: Duration = Duration::from_millis(100);
 /// How often it is doubled at most: to 6.4 s. A suspicion then ends within 15 s where the collections themselves take
 /// no longer than the rest.
 const MAX_DOUBLINGS: u32 = 6;
-/// The same of an account that grows.
-const MAX_DOUBLINGS_OF_GROWING: u32 = 1;
 /// The longest that a covering collection waits for after an acquittal.
 const LONGEST_REST: Duration = Duration::from_millis(1_600);
 /// An account whose live bytes have grown by this factor since the first acquittal of the row is growing.
@@ -64,22 +60,18 @@ impl BackOff {
     }
 
     /// How long a suspicion is left alone before any collection is asked for.
-    pub fn pause(&self, grows: bool, now: Instant) -> Duration {
-        let most = match grows {
-            true => MAX_DOUBLINGS_OF_GROWING,
-            false => MAX_DOUBLINGS,
-        };
+    pub fn pause(&self, now: Instant) -> Duration {
         let doublings = match self.is_forgotten(now) {
             true => 0,
-            false => self.acquittals.min(most),
+            false => self.acquittals.min(MAX_DOUBLINGS),
         };
         FIRST * (1 << doublings)
     }
 
     /// How long until a covering collection may be asked for.
-    pub fn rest(&self, grows: bool, now: Instant) -> Duration {
+    pub fn rest(&self, now: Instant) -> Duration {
         (self.latest).map_or(Duration::ZERO, |latest| {
-            let rest = self.pause(grows, now).min(LONGEST_REST);
+            let rest = self.pause(now).min(LONGEST_REST);
             (latest + rest).saturating_duration_since(now)
         })
     }
@@ -127,7 +119,7 @@ mod tests {
                     },
                 };
                 back_off.moved(suspect(epoch), suspect(epoch + 1), (covered, covered), now);
-                back_off.rest(false, now).as_millis()
+                back_off.rest(now).as_millis()
             })
             .collect()
     }
@@ -156,16 +148,14 @@ mod tests {
         };
         let mut back_off = BackOff::default();
         let mut now = Instant::now();
-        let (mut pauses, mut growing) = (Vec::new(), Vec::new());
+        let mut pauses = Vec::new();
         for _ in 0..8 {
-            pauses.push(back_off.pause(false, now).as_millis());
-            growing.push(back_off.pause(true, now).as_millis());
+            pauses.push(back_off.pause(now).as_millis());
             back_off.moved(suspect, Phase::Open, <(Proof, Proof)>::default(), now);
             now += Duration::from_secs(1);
         }
         assert_eq!(pauses, [100, 200, 400, 800, 1600, 3200, 6400, 6400]);
-        assert_eq!(growing, [100, 200, 200, 200, 200, 200, 200, 200]);
-        assert_eq!(back_off.pause(false, now + FORGOTTEN), FIRST);
+        assert_eq!(back_off.pause(now + FORGOTTEN), FIRST);
         let over = Phase::Over { limit_bytes: 1 };
         back_off.moved(suspect, over, <(Proof, Proof)>::default(), now);
         assert_eq!(back_off, BackOff::default(), "a verdict ends the row");

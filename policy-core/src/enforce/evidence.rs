@@ -87,7 +87,7 @@ pub struct Evidence {
     full_since: Option<Instant>,
     /// The VM refused to restore its flag; the next try is at this time.
     flag_again_at: Option<Instant>,
-    /// G1 was last asked to stay ready.
+    /// A flag of G1's was last left changed to keep it ready.
     is_ready: bool,
     said: [bool; Means::ALL.len()],
     said_full: bool,
@@ -299,8 +299,7 @@ impl Evidence {
         let is_g1 =
             (self.collector(core, jvm)).is_some_and(|found| found.kind == CollectorKind::G1);
         if is_g1 {
-            jvm.stay_ready(wanted);
-            self.is_ready = wanted;
+            self.is_ready = jvm.stay_ready(wanted);
         }
     }
 

@@ -229,12 +229,7 @@ impl LimitStatus {
     /// Whether hardly anything of what it allocates survives, and it has not grown of late. What survives one collection
     /// is what threads have in their hands, too: at gigabytes a second a percent of it looks like a leak.
     pub fn makes_garbage(&self, now: Instant) -> bool {
-        self.survival.is_of_garbage() && !self.grows(now)
-    }
-
-    /// Whether collections have just left it more than before.
-    pub fn grows(&self, now: Instant) -> bool {
-        self.filling.grew_within(GREW, now)
+        self.survival.is_of_garbage() && !self.filling.grew_within(GREW, now)
     }
 
     /// Returns the bytes that it may take until the next evidence if nothing stops it: 0 of an account that is below

@@ -157,6 +157,7 @@ fn close_purses(core: &Core, dead: &[LoaderId]) -> (usize, bool) {
         core.identity.set_above(purse, None);
         core.counted_since.closed(purse);
         core.enforcement.routes.closed(purse);
+        core.usages.closed(purse);
         closed.push(last);
         true
     };

@@ -116,9 +116,9 @@ impl JvmTi {
                 put(class.raw().0);
             }
         });
-        self.each_thread(jni, |_, found| {
-            if self.tag(&found.thread).is_ok_and(of_thread) {
-                put(found.thread.raw().0);
+        self.each_thread(jni, |_, thread| {
+            if self.tag(thread).is_ok_and(of_thread) {
+                put(thread.raw().0);
             }
         });
         Some(array)

@@ -54,11 +54,16 @@ pub enum Column {
     Waited,
     /// Live objects.
     Objects,
+    /// Live platform threads.
+    Threads,
 }
+
+/// The resource of that column, as the agent calls it.
+const THREADS: &str = "threads";
 
 impl Column {
     /// All, from left to right.
-    pub const ALL: [Column; 16] = [
+    pub const ALL: [Column; 17] = [
         Column::Jvm,
         Column::Account,
         Column::Kind,
@@ -75,10 +80,11 @@ impl Column {
         Column::Deferred,
         Column::Waited,
         Column::Objects,
+        Column::Threads,
     ];
 
     /// The columns that a single reading of one JVM can fill.
-    pub const OF_ONE_READING: [Column; 13] = [
+    pub const OF_ONE_READING: [Column; 14] = [
         Column::Account,
         Column::Kind,
         Column::Live,
@@ -92,6 +98,7 @@ impl Column {
         Column::Deferred,
         Column::Waited,
         Column::Objects,
+        Column::Threads,
     ];
 
     /// Its heading.
@@ -113,6 +120,7 @@ impl Column {
             Column::Deferred => "DEFERRED",
             Column::Waited => "WAITED",
             Column::Objects => "OBJECTS",
+            Column::Threads => "THREADS",
         }
     }
 
@@ -135,6 +143,7 @@ impl Column {
             Column::Deferred => "deferred",
             Column::Waited => "waited",
             Column::Objects => "objects",
+            Column::Threads => "threads",
         }
     }
 
@@ -182,6 +191,7 @@ impl Column {
             Column::Deferred => amount::count(account.deferred_total),
             Column::Waited => amount::wait(account.wait_milliseconds_total),
             Column::Objects => amount::count(account.live_objects),
+            Column::Threads => account.used(THREADS).map_or_else(none, amount::count),
         }
     }
 
@@ -211,6 +221,9 @@ impl Column {
             Column::Percent => optional(|row| row.account.percent_of_limit()),
             Column::Allocated => optional(|row| row.rates.allocated_bytes_per_second),
             Column::Trend => optional(|row| row.rates.live_bytes_per_minute),
+            Column::Threads => {
+                optional(|row| row.account.used(THREADS).map(|threads| threads as f64))
+            }
         };
         // Equal rows have a fixed order, so that they do not swap at each poll.
         order
@@ -223,7 +236,7 @@ impl Column {
 mod tests {
     use super::super::Rates;
     use super::*;
-    use policy_report::{State, Tree};
+    use policy_report::{State, Tree, Usage};
 
     type Account = policy_report::Account<'static>;
 
@@ -326,6 +339,30 @@ mod tests {
         shop.tree = None;
         shop.live_at_most_bytes = None;
         assert_eq!(cell(&shop), "0 ± 0 B", "an older agent's");
+    }
+
+    #[test]
+    fn threads_are_shown_where_the_agent_counts_them() {
+        let used = |threads| {
+            let usage = |resource: &'static str, used| Usage {
+                resource: resource.into(),
+                used,
+                ..Usage::default()
+            };
+            Account {
+                usage: vec![usage("heap", 7), usage("threads", threads)],
+                ..account("shop", 0, None)
+            }
+        };
+        let accounts = [account("old", 0, None), used(3), used(12)];
+        let cells = accounts
+            .each_ref()
+            .map(|one| Column::Threads.cell(&row(one)));
+        assert_eq!(cells, ["-", "3", "12"]);
+        let mut rows: Vec<Row<'_>> = accounts.iter().map(row).collect();
+        rows.sort_by(|a, b| Column::Threads.compare(a, b, false));
+        let cells: Vec<String> = rows.iter().map(|row| Column::Threads.cell(row)).collect();
+        assert_eq!(cells, ["12", "3", "-"]);
     }
 
     #[test]

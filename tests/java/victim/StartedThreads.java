@@ -26,6 +26,8 @@ import java.util.concurrent.ForkJoinPool;
  *                          serving  the server itself; then they have NAME's loader, as in a request
  *                          shared   the JDK's common pool, first used on behalf of NAME
  * end NAME               ends them all
+ * unready                starts a thread of a class whose initialiser does not end, until
+ * ready
  * total                  the live threads, by the JVM itself, without those of the agent
  * </pre>
  */
@@ -34,6 +36,8 @@ public final class StartedThreads {
     private static final Map<String, CountDownLatch> LATCHES = new HashMap<>();
     private static final Map<String, List<Thread>> THREADS = new HashMap<>();
     private static final Map<String, List<ExecutorService>> POOLS = new HashMap<>();
+    private static final CountDownLatch UNREADY = new CountDownLatch(2);
+    private static final CountDownLatch READY = new CountDownLatch(1);
     private static URL[] code;
 
     private StartedThreads() {}
@@ -45,6 +49,8 @@ public final class StartedThreads {
                         "deploy", words -> deploy(words[1]),
                         "start", words -> start(words[1], words[2], Integer.parseInt(words[3])),
                         "end", words -> end(words[1]),
+                        "unready", words -> unready(),
+                        "ready", words -> READY.countDown(),
                         "total", words -> total()));
     }
 
@@ -145,6 +151,24 @@ public final class StartedThreads {
             thread.join();
         }
         THREADS.remove(name);
+    }
+
+    /** A thread of a class whose initialiser has started it, and waits. */
+    private static final class Unready extends Thread {
+        static {
+            new Unready().start();
+            waitFor(UNREADY, READY);
+        }
+
+        @Override
+        public void run() {
+            waitFor(UNREADY, READY);
+        }
+    }
+
+    private static void unready() throws InterruptedException {
+        new Thread(Unready::new, "initialiser").start();
+        UNREADY.await();
     }
 
     private static void total() {

@@ -5,6 +5,8 @@
 
 use crate::ports::{CollectorInfo, CollectorKind as Collector, Means, Offer};
 
+use std::time::{Duration, Instant};
+
 use policy_jvm::{Flags, Global, Jni, JvmTi};
 
 /// The manageable flag that makes G1 start concurrent cycles: milliseconds between them, 0 for
@@ -20,9 +22,10 @@ const LOAD: &str = "G1PeriodicGCSystemLoadThreshold";
 const INVOKES_CONCURRENT: &str = "G1PeriodicGCInvokesConcurrent";
 /// A threshold that any load is above: the kernel states loads with two decimals.
 const ANY_LOAD: &str = "0.001";
-const ANY_LOAD_NUMBER: f64 = 0.001;
 /// With so much load, which is a mean over a minute, there will be some at the next turn of the enforcer as well.
 const LEAST_LOAD: f64 = 0.05;
+/// How often the flags are looked at while G1 is kept ready.
+const LOOK_READY: Duration = Duration::from_millis(100);
 /// A periodic collection of the operator's own that comes less often is not waited for: the
 /// service thread does not look at the flag in between.
 const LONGEST_PERIOD_MS: f64 = 2000.0;
@@ -37,6 +40,8 @@ pub(crate) struct Collections {
     to_put_back: Option<String>,
     /// While G1 is kept ready: the value of the load's threshold before it was changed.
     load_to_put_back: Option<String>,
+    /// When the flags were last looked at to keep it so.
+    looked_ready: Option<Instant>,
 }
 
 impl Collections {
@@ -82,6 +87,7 @@ impl Collections {
             },
             to_put_back: None,
             load_to_put_back: None,
+            looked_ready: None,
             flags,
         }
     }
@@ -123,39 +129,58 @@ impl Collections {
 
     /// Whether G1 would start a *concurrent* cycle if the flag were set now, and soon.
     fn periodic_would_run(&self, jni: &Jni, flags: &Flags) -> bool {
-        let in_reach = self.to_put_back.is_some()
-            || flags
-                .number(jni, PERIODIC)
-                .is_some_and(|ms| ms <= LONGEST_PERIOD_MS);
+        let in_reach = flags
+            .number(jni, PERIODIC)
+            .is_some_and(|ms| ms <= LONGEST_PERIOD_MS);
         // G1 is kept ready only where the operator has no threshold.
-        let threshold = match self.load_to_put_back {
-            Some(_) => 0.0,
-            None => flags.number(jni, LOAD).unwrap_or(0.0),
+        let threshold = match self.is_load_ours(jni, flags) {
+            true => 0.0,
+            false => flags.number(jni, LOAD).unwrap_or(0.0),
         };
         in_reach
             && flags.is_on(jni, INVOKES_CONCURRENT)
             && (threshold <= 0.0 || load_average().is_some_and(|load| load <= threshold))
     }
 
+    fn is_load_ours(&self, jni: &Jni, flags: &Flags) -> bool {
+        self.load_to_put_back.is_some() && flags.read(jni, LOAD).as_deref() == Some(ANY_LOAD)
+    }
+
     /// Keeps G1 ready to begin a cycle within `PERIODIC_MS` of a request, instead of within a second: its service thread
     /// looks at the flags so often, and the load's threshold has it let every cycle be until
     /// [`Collections::request_cycle`] takes it away. `wanted`: false ends that. To be called in each turn while it is
-    /// wanted: if the load falls to nothing, the threshold would hold no cycle back.
+    /// wanted, and while it returns true: a flag differs from the operator's value. If the load falls to nothing, or
+    /// somebody else changes a flag, nothing would hold cycles back, or something would hold back those asked for.
     ///
     /// It is left out where the operator has a value of one of the two flags, or has G1's periodic collections stop the
-    /// program.
-    pub(crate) fn stay_ready(&mut self, jni: &Jni, wanted: bool) {
+    /// program. Not to be called between a request and [`Collections::put_back`].
+    pub(crate) fn stay_ready(&mut self, jni: &Jni, wanted: bool) -> bool {
         if self.info.kind != Collector::G1 {
-            return;
+            return false;
         }
-        let is_loaded = || load_average().is_some_and(|load| load >= LEAST_LOAD);
-        match (self.load_to_put_back.is_some(), wanted) {
-            (false, true) if self.to_put_back.is_none() && is_loaded() => self.get_ready(jni),
-            (true, wanted) if !wanted || !is_loaded() => {
+        let now = Instant::now();
+        let is_ready = self.load_to_put_back.is_some();
+        let is_due = (self.looked_ready).is_none_or(|then| now.duration_since(then) >= LOOK_READY);
+        if is_due || !wanted {
+            self.looked_ready = Some(now);
+            let is_loaded = load_average().is_some_and(|load| load >= LEAST_LOAD);
+            if is_ready && !(wanted && is_loaded && self.is_as_left(jni)) {
                 self.put_back(jni);
+            } else if !is_ready && self.to_put_back.is_some() {
+                // A request's, which could not be put back.
+                self.put_back(jni);
+            } else if !is_ready && wanted && is_loaded {
+                self.get_ready(jni);
             }
-            _ => {}
         }
+        self.to_put_back.is_some() || self.load_to_put_back.is_some()
+    }
+
+    fn is_as_left(&self, jni: &Jni) -> bool {
+        (self.flags.as_ref()).is_some_and(|flags| {
+            self.is_load_ours(jni, flags)
+                && flags.read(jni, PERIODIC).as_deref() == Some(PERIODIC_MS)
+        })
     }
 
     fn get_ready(&mut self, jni: &Jni) {
@@ -174,56 +199,71 @@ impl Collections {
             if flags.write(jni, PERIODIC, PERIODIC_MS) {
                 self.to_put_back = Some(periodic);
             } else {
-                self.put_load_back(jni);
+                self.put_back(jni);
             }
         }
-    }
-
-    /// Takes the threshold away, unless somebody else has changed it since. False when the VM refuses.
-    fn put_load_back(&mut self, jni: &Jni) -> bool {
-        let (Some(flags), Some(before)) = (&self.flags, &self.load_to_put_back) else {
-            return true;
-        };
-        let still_ours = flags.number(jni, LOAD) == Some(ANY_LOAD_NUMBER);
-        if still_ours && !flags.write(jni, LOAD, before) {
-            return false;
-        }
-        self.load_to_put_back = None;
-        true
     }
 
     /// Has G1 start a concurrent cycle, at once if it is [ready](Collections::stay_ready) and otherwise within about a
     /// second. False when the VM refuses.
     pub(crate) fn request_cycle(&mut self, jni: &Jni) -> bool {
-        if !self.put_load_back(jni) {
-            return false;
+        let is_asked = self.ask(jni);
+        if !is_asked {
+            // Cycles would begin one after another with one flag left changed.
+            self.put_back(jni);
         }
+        is_asked
+    }
+
+    fn ask(&mut self, jni: &Jni) -> bool {
         let Some(flags) = &self.flags else {
             return false;
         };
         let Some(before) = flags.read(jni, PERIODIC) else {
             return false;
         };
-        if !flags.write(jni, PERIODIC, PERIODIC_MS) {
-            return false;
+        if before != PERIODIC_MS {
+            if !flags.write(jni, PERIODIC, PERIODIC_MS) {
+                return false;
+            }
+            // The operator's, also if he has changed it while it was ours.
+            self.to_put_back = Some(before);
+        } else if self.to_put_back.is_none() {
+            self.to_put_back = Some(before);
         }
-        // A second request before the first was put back must not take ours for the operator's.
-        self.to_put_back.get_or_insert(before);
-        true
+        Self::restore(flags, jni, LOAD, ANY_LOAD, &mut self.load_to_put_back)
     }
 
     /// Puts the flags back, unless somebody else has changed them since. False when the VM
     /// refuses: to be tried again.
     pub(crate) fn put_back(&mut self, jni: &Jni) -> bool {
-        if let (Some(flags), Some(before)) = (&self.flags, &self.to_put_back) {
-            let still_ours = flags.read(jni, PERIODIC).as_deref() == Some(PERIODIC_MS);
-            if still_ours && !flags.write(jni, PERIODIC, before) {
-                return false;
-            }
-            self.to_put_back = None;
+        let Some(flags) = &self.flags else {
+            return true;
+        };
+        // In this order: no cycle may begin in between.
+        Self::restore(flags, jni, PERIODIC, PERIODIC_MS, &mut self.to_put_back)
+            && Self::restore(flags, jni, LOAD, ANY_LOAD, &mut self.load_to_put_back)
+    }
+
+    /// Gives a flag the value that it had `before` it was set to `ours`. False when the VM refuses, or does not tell it.
+    fn restore(
+        flags: &Flags,
+        jni: &Jni,
+        name: &str,
+        ours: &str,
+        before: &mut Option<String>,
+    ) -> bool {
+        let Some(value) = before.as_deref() else {
+            return true;
+        };
+        let Some(now) = flags.read(jni, name) else {
+            return false;
+        };
+        if now == ours && !flags.write(jni, name, value) {
+            return false;
         }
-        // After the other: no cycle may begin in between.
-        self.put_load_back(jni)
+        *before = None;
+        true
     }
 
     /// Asks for a collection in a way that waits for its end. False when the VM refuses.

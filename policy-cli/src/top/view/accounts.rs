@@ -18,7 +18,7 @@ const MARKS: [&str; 2] = ["> ", "  "];
 const MIN_NAME_COLUMNS: usize = 8;
 
 /// The columns, the most important first: a narrow terminal shows only the first ones.
-const PRIORITY: [Column; 16] = [
+const PRIORITY: [Column; 17] = [
     Column::Account,
     Column::Live,
     Column::Percent,
@@ -35,6 +35,7 @@ const PRIORITY: [Column; 16] = [
     Column::Charged,
     Column::Objects,
     Column::Kind,
+    Column::Threads,
 ];
 
 /// Draws head and rows, and returns how many rows fit.

@@ -169,10 +169,9 @@ fn a_narrow_screen_keeps_what_matters_most() {
     assert!(lines[3].contains('%') && lines[3].contains("STATE"));
     assert!(!lines[3].contains("OBJECTS") && !lines[3].contains("JVM"));
     let mut by_objects = model();
-    by_objects.key(Key::Left);
-    by_objects.key(Key::Left);
-    by_objects.key(Key::Left);
-    by_objects.key(Key::Left);
+    for _ in 0..5 {
+        by_objects.key(Key::Left);
+    }
     let lines = screen(&by_objects, 44, 16);
     assert!(
         lines[3].contains("OBJECTS▼"),

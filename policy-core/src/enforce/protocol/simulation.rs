@@ -315,7 +315,9 @@ impl ports::Collector for Simulation {
         }
     }
 
-    fn stay_ready(&self, _wanted: bool) {}
+    fn stay_ready(&self, _wanted: bool) -> bool {
+        false
+    }
 
     fn request_cycle(&self) -> bool {
         let state = &mut *self.state.borrow_mut();

@@ -15,14 +15,14 @@
 //! 3. A count looks at all platform threads, at most once in [`PAUSE`], and for at most one part in [`SHARE`] of the time
 //!    if that lets it come once in [`LONGEST_PAUSE`].
 //!    Owners are found anew at each, so a name that comes late and a new policy count for threads that run already.
-//! 4. A thread that lives and is a retired loader's, or started with one, is left behind. Of some it is told what they run: the uppermost frame
-//!    that is not the JDK's.
+//! 4. A thread that lives and is a retired loader's, or started with one, is left behind, also where packages pay for it.
+//!    Of some it is told what they run: the uppermost frame that is not the JDK's.
 //! 5. The agent's own threads are nobody's. Virtual threads are not counted.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use policy_core::usage::{ByPurse, LeftBehind, LeftThread, Resource};
+use policy_core::usage::{ByPurse, LeftBehind, LeftThread, MAX_SHOWN_OF_ACCOUNT, Resource};
 use policy_jvm::kinds::Thread;
 use policy_jvm::{Jni, JvmTi, Ref, SeenFrame, StartedThread};
 
@@ -37,11 +37,12 @@ use crate::ledger::{PurseId, Tag};
 
 /// Between two counts at the least.
 const PAUSE: Duration = Duration::from_secs(2);
-/// A count may take one part in so many of the time, but figures are never older than this by it.
+/// A count may take one part in so many of the time.
 const SHARE: u32 = 1_000;
+/// But the next one never waits longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// Threads left behind that are shown, of one purse and in all.
-const MAX_SHOWN: (usize, usize) = (16, 256);
+/// Threads left behind that are shown in all.
+const MAX_SHOWN: usize = 256;
 /// Frames of a stack that are searched for the application's own.
 const MAX_FRAMES: i32 = 64;
 
@@ -127,7 +128,7 @@ impl Left<'_> {
         let Some(purse) = undeployed else { return };
         let of_purse = self.found.count.entry(purse).or_default();
         *of_purse += 1;
-        if *of_purse <= MAX_SHOWN.0 as u64 && self.found.threads.len() < MAX_SHOWN.1 {
+        if *of_purse <= MAX_SHOWN_OF_ACCOUNT as u64 && self.found.threads.len() < MAX_SHOWN {
             (self.found.threads).push((purse, described(recognizer, thread)));
         }
     }
@@ -171,7 +172,8 @@ impl CensusTurns {
     }
 }
 
-/// How long the next count waits for after one that took so long. A pause of the VM within a count lengthens it, too. Pure.
+/// How long the next count waits for after one that took so long: a pause of the VM within a count lengthens it, too.
+/// Pure.
 fn pause_after(took: Duration) -> Duration {
     took.saturating_mul(SHARE).clamp(PAUSE, LONGEST_PAUSE)
 }

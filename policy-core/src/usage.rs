@@ -52,7 +52,7 @@ pub struct LeftThread {
 }
 
 /// Threads of undeployed versions that are shown of one account.
-const MAX_SHOWN: usize = 16;
+pub const MAX_SHOWN_OF_ACCOUNT: usize = 16;
 
 /// Amounts by purse.
 pub type ByPurse = HashMap<PurseId, u64>;
@@ -137,12 +137,12 @@ impl Reading {
         sum(&self.0.left.count, purses)
     }
 
-    /// Those of them that are shown, at most `MAX_SHOWN`.
+    /// Those of them that are shown, at most [`MAX_SHOWN_OF_ACCOUNT`].
     pub fn left_threads(&self, purses: &[PurseId]) -> Vec<LeftThread> {
         let of_purses = |(purse, _): &&(PurseId, LeftThread)| purses.contains(purse);
         let threads = self.0.left.threads.iter().filter(of_purses);
         let threads = threads.map(|(_, thread)| thread.clone());
-        threads.take(MAX_SHOWN).collect()
+        threads.take(MAX_SHOWN_OF_ACCOUNT).collect()
     }
 }
 
@@ -209,7 +209,7 @@ mod tests {
             threads: of(SHOP).chain(of(ROUTE)).collect(),
         });
         let shown = usages.read().left_threads(&[SHOP, ROUTE]);
-        assert_eq!(shown.len(), MAX_SHOWN);
+        assert_eq!(shown.len(), MAX_SHOWN_OF_ACCOUNT);
     }
 
     /// Its number is soon another account's.

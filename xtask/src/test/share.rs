@@ -63,7 +63,7 @@ const TABLE: &[(&str, Share)] = &[
     ("contexts", shared(10, 1, 290)),
     ("example_tenants", shared(4, 4, 60)),
     ("dashboards", shared(3, 2, 60)),
-    ("evidence", shared(8, 2, 50)),
+    ("evidence", shared(8, 2, 100)),
     ("threads", shared(9, 2, 50)),
     ("throw_points", shared(6, 3, 40)),
     ("fleet", shared(8, 2, 30)),

@@ -1,6 +1,6 @@
 //! The JVM TI capabilities that the agent asks for, and what it does without one.
 
-use policy_jvm::{Capability, JvmTi, JvmTiError};
+use policy_jvm::{Capability, Event, JvmTi, JvmTiError};
 
 use crate::jvm::tlab_refill;
 
@@ -19,6 +19,8 @@ pub(crate) struct Capabilities {
     pub(crate) bytecodes: bool,
     /// Rewriting the container classes that a door is fitted to.
     pub(crate) rewriting: bool,
+    /// Blocks of native memory are seen ([`crate::native_memory`]).
+    pub(crate) native_memory: bool,
     /// Samples are not biased by how the JVM refills allocation buffers (`crate::jvm::tlab_refill`).
     pub(crate) tlab_refill: bool,
 }
@@ -72,6 +74,10 @@ impl Capabilities {
         // samples come all the same.
         if !live {
             held.virtual_threads = jvmti.acquire(&[Capability::SupportVirtualThreads]).is_ok();
+            // Later the VM has bound its own methods already.
+            held.native_memory = (jvmti.acquire(&[Capability::GenerateNativeMethodBindEvents]))
+                .and_then(|()| jvmti.enable(Event::NativeMethodBind))
+                .is_ok();
         }
         held
     }

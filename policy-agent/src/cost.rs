@@ -42,6 +42,7 @@ pub(crate) struct Costs {
     empty: Duration,
     callback_ns: AtomicU64,
     refund_ns: AtomicU64,
+    native_memory_ns: AtomicU64,
     durations: Box<[AtomicU64]>,
     threads: Mutex<Vec<(&'static str, f64)>>,
 }
@@ -53,6 +54,7 @@ impl Default for Costs {
             empty: empties.min().unwrap_or_default(),
             callback_ns: AtomicU64::new(0),
             refund_ns: AtomicU64::new(0),
+            native_memory_ns: AtomicU64::new(0),
             durations: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(),
             threads: Mutex::default(),
         }
@@ -76,6 +78,14 @@ impl Costs {
     /// atomic add.
     pub(crate) fn phase_took(&self, one: Duration) {
         add(&self.callback_ns, one, 1);
+    }
+
+    /// It took so long to find out whose a block of native memory is, if the thread was not preempted meanwhile. An
+    /// atomic add.
+    pub(crate) fn block_took(&self, one: Duration) {
+        if one <= LONG {
+            add(&self.native_memory_ns, one, 1);
+        }
     }
 
     /// One of `one_in` refunds took this long. An atomic add.
@@ -158,6 +168,7 @@ impl Costs {
         let mut parts = vec![
             ("callbacks", seconds(&self.callback_ns)),
             ("refunds", seconds(&self.refund_ns)),
+            ("native_memory", seconds(&self.native_memory_ns)),
         ];
         parts.extend(
             self.threads

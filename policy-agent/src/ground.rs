@@ -282,6 +282,7 @@ impl Ground {
         let mut capabilities = self.capabilities.published();
         let sees_scopes = self.bridge().is_some_and(Bridge::sees_scopes);
         capabilities.push(("scopes", sees_scopes));
+        capabilities.push(("native_memory", self.core.native_memory.is_seen()));
         capabilities
     }
 

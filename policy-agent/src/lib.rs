@@ -23,6 +23,7 @@ mod instances;
 mod jvm;
 mod log;
 mod naming;
+mod native_memory;
 pub mod options;
 pub mod policy;
 mod process;

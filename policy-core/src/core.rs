@@ -16,6 +16,7 @@ use crate::identity::directory::Directory;
 use crate::interval_control::IntervalControl;
 use crate::leaks::Leaks;
 use crate::ledger::{Capacity, Ledger, PurseId, Tag};
+use crate::native_memory::{NativeMemory, Way};
 use crate::peaks::Peaks;
 use crate::ports::Heap;
 use crate::sampling::class_thinning::{ClassThinning, widest_bytes};
@@ -24,7 +25,7 @@ use crate::sampling::new_threads::NewThreads;
 use crate::sampling::thinning::Thinning;
 use crate::sites::Sites;
 use crate::sum_against_heap::SumAgainstHeap;
-use crate::usage::Usages;
+use crate::usage::{self, Resource, Usages};
 use crate::wakeup::Wakeup;
 
 /// The largest number of purses, the reserved one included: as many as there are purse ids.
@@ -72,6 +73,8 @@ pub struct Core {
     pub accounts_sum: SumAgainstHeap,
     /// Resources that accounts use beside the heap.
     pub usages: Usages,
+    /// Blocks of native memory, and who pays for them.
+    pub native_memory: NativeMemory,
     /// Wakes the thread that enforces limits.
     pub enforcer: Wakeup,
     /// For tests only: refuse without evidence.
@@ -135,6 +138,7 @@ impl Core {
             heap: HeapUse::default(),
             accounts_sum: SumAgainstHeap::default(),
             usages: Usages::default(),
+            native_memory: NativeMemory::default(),
             enforcer: Wakeup::default(),
             test_refuse: setup.test_refuse,
             samples_are_taken: setup.samples_are_taken,
@@ -181,6 +185,20 @@ impl Core {
         let gates = [Some(account), service.map(|purse| u32::from(purse.get()))];
         let gates = gates.into_iter().flatten();
         widest_bytes(gates.filter_map(|number| self.enforcement.gates.get(number)?.limit_at_rest()))
+    }
+
+    /// The use that accounts make of resources beside the heap, as it is now. Not on an allocating thread.
+    pub fn usage(&self) -> usage::Reading {
+        if self.native_memory.is_seen() {
+            let ways = [
+                (Resource::Direct, Way::Direct),
+                (Resource::Native, Way::Unsafe),
+            ];
+            for (resource, way) in ways {
+                self.usages.counted(resource, self.native_memory.used(way));
+            }
+        }
+        self.usages.read()
     }
 
     /// Whether allocations are sampled at all.

@@ -40,6 +40,7 @@ pub mod interval_control;
 pub mod leaks;
 pub mod ledger;
 pub mod live_by_ratio;
+pub mod native_memory;
 pub mod peaks;
 pub mod ports;
 pub mod pressure;

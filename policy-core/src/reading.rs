@@ -28,6 +28,7 @@ use crate::sampling::class_thinning::widest_bytes;
 use crate::sampling::weight::OBJECT_UNIT;
 use crate::sites::Skip;
 use crate::uncertainty::{Survivors, stated_error_bytes, widened};
+use crate::usage::Resource;
 
 use crate::snapshot::{
     Account, AccountsSum, Class, Heap, Held, Ineffective, Kind, OTHER, Place, PolicyStatus,
@@ -306,7 +307,7 @@ fn look<G>(
         .filter(|&c| c != UNKNOWN_CLASS);
     let classes = known.filter_map(class_name).collect();
     let policy = directory.policy().clone();
-    let usage = core.usages.read();
+    let usage = core.usage();
     let accounts = directory.accounts().map(|(name, entry)| {
         let mut account = Account {
             name: name.to_string(),
@@ -353,9 +354,10 @@ fn look<G>(
         account.exact_allocated_objects_total = exact.map(|exact| exact.objects);
         account.retired_loaders =
             directory.retired_loaders(entry, |purse| core.ledger.totals(purse).charged.bytes > 0);
-        if !matches!(entry.kind, Kind::Scope | Kind::Library) {
-            account.usage = usage.of(&purses);
-        }
+        account.usage = usage.of(&purses);
+        account
+            .usage
+            .retain(|usage| has(entry.kind, usage.resource));
         account.threads_left_behind = usage.count_left_behind(&purses);
         account.left_threads = usage.left_threads(&purses);
         account.routes = routes(core, &purses, &counted.survivors);
@@ -379,6 +381,16 @@ fn look<G>(
         policy: published,
         classes,
         names: directory.names(),
+    }
+}
+
+/// Whether an account of this kind can use the resource: code of a library and of a scope is charged to others, and
+/// a scope is of a thread, not the other way round.
+fn has(kind: Kind, resource: Resource) -> bool {
+    match kind {
+        Kind::Library => false,
+        Kind::Scope => resource != Resource::Threads,
+        _ => true,
     }
 }
 
@@ -592,6 +604,8 @@ fn snapshot(core: &Core, accounts: Vec<Account>, policy: PolicyStatus) -> Snapsh
             .map(|&why| (why.name(), stacks.skipped[why as usize]))
             .collect(),
         memory_bytes: memory_bytes(core),
+        unentered_blocks: core.native_memory.unentered_blocks(),
+        assumed_blocks: core.native_memory.assumed_blocks(),
         ..Snapshot::default()
     }
 }
@@ -618,6 +632,7 @@ fn memory_bytes(core: &Core) -> Vec<(&'static str, u64)> {
             core.enforcement.committed_bytes() + core.throw_points.methods.committed_bytes(),
         ),
         ("sites", core.sites.committed_bytes()),
+        ("native_memory", core.native_memory.committed_bytes()),
     ]
 }
 

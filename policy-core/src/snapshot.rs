@@ -62,6 +62,10 @@ pub struct Snapshot {
     pub stacks_skipped: Vec<(&'static str, u64)>,
     /// Native bytes held by each part of the agent.
     pub memory_bytes: Vec<(&'static str, u64)>,
+    /// Blocks of native memory that are in no account, because there was no room for them.
+    pub unentered_blocks: u64,
+    /// Blocks of native memory that were charged as their thread's block before.
+    pub assumed_blocks: u64,
     /// Versions of the agent and the JVM: label name and value, for `heapwarden_build_info`; `version` first.
     pub build: Vec<(&'static str, String)>,
 }

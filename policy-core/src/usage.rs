@@ -17,16 +17,22 @@ use crate::ledger::PurseId;
 pub enum Resource {
     /// Live platform threads.
     Threads,
+    /// Bytes of direct buffers.
+    Direct,
+    /// Bytes that Java code has taken otherwise off the heap: by arenas, and by `Unsafe.allocateMemory` itself.
+    Native,
 }
 
 impl Resource {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Resource; 1] = [Resource::Threads];
+    pub const ALL: [Resource; 3] = [Resource::Threads, Resource::Direct, Resource::Native];
 
     /// Its name in the JSON.
     pub fn name(self) -> &'static str {
         match self {
             Resource::Threads => "threads",
+            Resource::Direct => "direct",
+            Resource::Native => "native",
         }
     }
 }

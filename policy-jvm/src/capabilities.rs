@@ -27,6 +27,8 @@ pub enum Capability {
     /// Rewriting loaded classes. If it is acquired in a running VM, the first rewriting discards all
     /// compiled code, because the VM has not recorded what that depends on.
     RetransformClasses,
+    /// An event at each binding of a native method.
+    GenerateNativeMethodBindEvents,
 }
 
 impl Capability {
@@ -49,6 +51,9 @@ impl Capability {
                 capabilities.set_can_support_virtual_threads(true);
             }
             Capability::RetransformClasses => capabilities.set_can_retransform_classes(true),
+            Capability::GenerateNativeMethodBindEvents => {
+                capabilities.set_can_generate_native_method_bind_events(true);
+            }
         }
     }
 }

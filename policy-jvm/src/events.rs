@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use jvmti_bindings::sys::{jni, jvmti};
 
+use crate::bound_natives;
 use crate::env::Jni;
 use crate::error::JvmTiError;
 use crate::guard::{self, Latch};
@@ -76,6 +77,8 @@ pub enum Event {
     ObjectFree,
     /// [`Events::object_sampled`].
     SampledObjectAlloc,
+    /// A native method is bound to a function, which is noted for [`Jni::watch_native_memory`].
+    NativeMethodBind,
 }
 
 impl Event {
@@ -88,6 +91,7 @@ impl Event {
             Event::GarbageCollectionFinish => jvmti::JVMTI_EVENT_GARBAGE_COLLECTION_FINISH,
             Event::ObjectFree => jvmti::JVMTI_EVENT_OBJECT_FREE,
             Event::SampledObjectAlloc => jvmti::JVMTI_EVENT_SAMPLED_OBJECT_ALLOC,
+            Event::NativeMethodBind => jvmti::JVMTI_EVENT_NATIVE_METHOD_BIND,
         }
     }
 }
@@ -116,10 +120,22 @@ impl JvmTi {
     /// # Errors
     /// As JVM TI says, also if the capability is missing.
     pub fn enable(&self, event: Event) -> Result<(), JvmTiError> {
+        self.switch(event, jvmti::JVMTI_ENABLE)
+    }
+
+    /// Disables an event for all threads: not `ObjectFree` (see [`JvmTi::enable`]).
+    ///
+    /// # Errors
+    /// As JVM TI says.
+    pub fn disable(&self, event: Event) -> Result<(), JvmTiError> {
+        self.switch(event, jvmti::JVMTI_DISABLE)
+    }
+
+    fn switch(&self, event: Event, mode: jvmti::jvmtiEventMode) -> Result<(), JvmTiError> {
         tools_call!(
             self,
             SetEventNotificationMode,
-            jvmti::JVMTI_ENABLE,
+            mode,
             event.raw(),
             ptr::null_mut()
         )
@@ -137,6 +153,7 @@ fn table() -> jvmti::jvmtiEventCallbacks {
     table.GarbageCollectionFinish = Some(collection_finished);
     table.ObjectFree = Some(object_freed);
     table.SampledObjectAlloc = Some(object_sampled);
+    table.NativeMethodBind = Some(bound_natives::native_method_bound);
     table
 }
 

@@ -18,7 +18,7 @@
 //!   environment; on another thread it returns an error. It is never disposed, because HotSpot has raced
 //!   disposal against event posting (JDK-8257140, JDK-8256830).
 //! * Every function that the VM calls is a trampoline in this crate ([`Events`], [`JvmTi::rewrite`],
-//!   [`NativeMethod`], [`export_agent!`]) and runs its work inside [`guard::contain`]: a panic is counted, and the
+//!   [`NativeMethod`], [`Jni::watch_native_memory`], [`export_agent!`]) and runs its work inside [`guard::contain`]: a panic is counted, and the
 //!   event is dropped or the method returns a default.
 //! * What HotSpot keeps for itself is touched in two modules: a flag, set while the VM starts (`vm_flags`), and the calling
 //!   thread's allocation buffer, which is read only (`vm_buffers`). Both find it by the tables that libjvm exports.
@@ -87,6 +87,7 @@
 
 #![warn(missing_docs)]
 
+mod bound_natives;
 mod calls;
 mod capabilities;
 mod classes;
@@ -105,6 +106,7 @@ pub mod kinds;
 mod members;
 mod methods;
 mod modules;
+mod native_memory;
 mod natives;
 mod objects;
 mod refs;
@@ -130,6 +132,7 @@ pub use frames::{Frame, FrameBuffer};
 pub use heap_names::{HeapField, SeenFrame};
 pub use jvmti::JvmTi;
 pub use methods::{HeldMethod, LiveMethod, MethodId};
+pub use native_memory::{NativeMemory, Unwatched};
 pub use natives::{NativeArgument, NativeMethod, NativeReturn};
 pub use refs::{Global, Handle, Local, Ref};
 pub use rewriting::ClassFiles;

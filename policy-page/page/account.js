@@ -62,8 +62,17 @@ function classColumns(context) {
   ];
 }
 
-/** Resources beside the heap, as they are shown. */
-const RESOURCES = { threads: "Threads" };
+/** Resources beside the heap: how they are called and shown. */
+const RESOURCES = {
+  threads: ["Threads", count],
+  direct: ["Direct memory", exactBytes],
+  native: ["Other native memory", exactBytes],
+};
+
+function usageRow({ resource, used }) {
+  const [name, shown] = RESOURCES[resource] ?? [resource, count];
+  return [name, shown(used)];
+}
 
 function accountFigures(account, rate) {
   const whole = account.tree;
@@ -90,7 +99,7 @@ function accountFigures(account, rate) {
     ["Waited", durationText((account.wait_milliseconds_total ?? 0) / 1000)],
     ["Errors not thrown, as it was not safe", count(account.deferred_total), deferred.length > 0 ? ` (${deferred.map(([why, times]) => `${why} ${times}`).join(", ")})` : null],
     account.retired_loaders > 0 ? ["Undeployed, still holding bytes", count(account.retired_loaders)] : null,
-    ...(account.usage ?? []).filter((usage) => usage.resource !== "heap").map((usage) => [RESOURCES[usage.resource] ?? usage.resource, count(usage.used)]),
+    ...(account.usage ?? []).filter((usage) => usage.resource !== "heap").map(usageRow),
     account.threads_left_behind > 0 ? ["Threads left by undeployed versions", count(account.threads_left_behind)] : null,
     account.left_behind_bytes > 0 ? ["Left behind by undeployed versions", exactBytes(account.left_behind_bytes)] : null,
     account.ineffective ? ["Refusals do not work", account.ineffective.reason, account.ineffective.frame ? [" at ", nameNode(account.ineffective.frame)] : null] : null,

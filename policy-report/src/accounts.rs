@@ -297,7 +297,7 @@ pub struct Place<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage<'a> {
-    /// `heap` (bytes) or `threads` (live platform threads).
+    /// `heap`, `direct` and `native` (bytes) or `threads` (live platform threads).
     pub resource: Cow<'a, str>,
     /// How much; of the heap the live bytes, with those of the scopes inside.
     #[serde(deserialize_with = "whole")]

@@ -139,6 +139,10 @@ catalog! {
         "1 while the account stays over its limit and refusals do not stop it (in _other: any account folded into it), else 0.";
     ACCOUNT_THREADS = "heapwarden_account_threads" Gauge None ["account"]
         "Live platform threads of the account: of its code, or started with its context class loader; absent for scopes and libraries.";
+    ACCOUNT_DIRECT_BYTES = "heapwarden_account_direct_bytes" Gauge Bytes ["account"]
+        "Live bytes of direct buffers that the account has taken, exact; absent for libraries, and where native memory is not seen.";
+    ACCOUNT_NATIVE_BYTES = "heapwarden_account_native_bytes" Gauge Bytes ["account"]
+        "Live bytes that the account's Java code has taken by arenas and by Unsafe.allocateMemory itself, exact; absent as direct bytes are.";
     ROUTE_LIVE_BYTES = "heapwarden_route_live_bytes" Gauge Bytes ["account", "route"]
         "Estimated bytes allocated by the requests of one route of the account that had survived the latest collection; at most 1,000 routes.";
     ROUTE_CALLS = "heapwarden_route_calls_total" Counter None ["account", "route"]
@@ -231,6 +235,10 @@ catalog! {
         "1 if the latest policy file was accepted, 0 if it was rejected and the one before it stays in force.";
     POLICY_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS = "heapwarden_policy_last_reload_success_timestamp_seconds" Gauge Seconds []
         "When the policy in force was accepted, in seconds since the Unix epoch.";
+    NATIVE_BLOCKS_ASSUMED = "heapwarden_native_blocks_assumed_total" Counter None []
+        "Blocks of native memory that were charged as their thread's block before, because the thread takes them too fast to look at each.";
+    NATIVE_BLOCKS_UNENTERED = "heapwarden_native_blocks_unentered_total" Counter None []
+        "Blocks of native memory that are in no account, because the table of blocks is full.";
     AGENT_CPU_SECONDS = "heapwarden_agent_cpu_seconds_total" Counter Seconds ["part"]
         "CPU time used by Heapwarden itself, by part.";
     AGENT_MEMORY_BYTES = "heapwarden_agent_memory_bytes" Gauge Bytes ["part"]

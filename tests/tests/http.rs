@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// Families of the contract that every agent publishes; those with a limit or a refusal to tell of
 /// are checked where there is one.
-const CONTRACT: [&str; 45] = [
+const CONTRACT: [&str; 49] = [
     "heapwarden_account_live_bytes",
     "heapwarden_account_charged_bytes",
     "heapwarden_account_standard_error_bytes",
@@ -42,6 +42,10 @@ const CONTRACT: [&str; 45] = [
     "heapwarden_account_left_behind_bytes",
     "heapwarden_account_threads_left_behind",
     "heapwarden_account_threads",
+    "heapwarden_account_direct_bytes",
+    "heapwarden_account_native_bytes",
+    "heapwarden_native_blocks_assumed_total",
+    "heapwarden_native_blocks_unentered_total",
     "heapwarden_heap_used_after_gc_bytes",
     "heapwarden_heap_max_bytes",
     "heapwarden_gc_epoch",

@@ -2,6 +2,7 @@
 //! what its stack allows. On the thread that allocates; classes, methods and stacks that it meets are named later.
 
 pub(crate) mod method_inspection;
+pub(crate) mod payer;
 pub(crate) mod recognizer;
 pub(crate) mod sample;
 pub(crate) mod sampled_thread;

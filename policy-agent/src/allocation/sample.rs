@@ -15,13 +15,13 @@ use policy_jvm::{Jni, Ref, SampledAllocation};
 
 use crate::cost::{self, Began};
 use crate::ground::Ground;
-use crate::identity::attribution::attribute;
 use crate::jvm::tlab_refill;
-use crate::ledger::{DropReason, PurseId};
+use crate::ledger::DropReason;
 use crate::sampling::thinning::share_kept;
 use crate::sampling::{IntervalId, ThreadInterval};
 use crate::sites::Visit;
 
+use super::payer;
 use super::recognizer::Recognizer;
 use super::sampled_thread::{self, Due};
 use super::site_stack;
@@ -94,14 +94,10 @@ fn charge_untimed<'a>(
     let class = recognizer.sampled_class(class);
     let (needs, side) = ground.core.identity.view();
     let mut thread = JavaThread::new(recognizer, event.thread.as_ref(), side);
-    let attribution = attribute(needs, &mut thread);
+    let attribution = payer::of(recognizer, needs, event.thread.as_ref(), &mut thread);
     thread.remember();
-    let payer = match ground.core.enforcement.routes.in_use() {
-        true => routed(ground, event, attribution.payer),
-        false => attribution.payer,
-    };
     let attributed = Attributed {
-        payer,
+        payer: attribution.payer,
         agent_account: attribution.agent_account,
         principal: attribution.principal,
         class,
@@ -137,28 +133,6 @@ impl<'a> Sampled<'a> for InJvm<'a> {
             .set_tag(self.object, tag)
             .is_ok()
     }
-}
-
-/// The purse of the route that the thread is in, if it belongs to the account that pays; otherwise `payer`. A
-/// route never changes which account pays.
-fn routed(ground: &Ground, event: &SampledAllocation<'_>, payer: PurseId) -> PurseId {
-    let thread = event.thread.as_ref();
-    let inside = ground.bridge().zip(thread);
-    let inside = inside.map(|(bridge, thread)| bridge.thread_scopes().routes(thread));
-    let identity = &ground.core.identity;
-    let account = identity.representative(payer);
-    if account == u32::from(PurseId::UNACCOUNTED.get()) {
-        return payer;
-    }
-    let routes = &ground.core.enforcement.routes;
-    inside
-        .and_then(|inside| {
-            inside.charged(|number| {
-                let purse = routes.purse(number)?;
-                (identity.representative(purse) == account).then_some(purse)
-            })
-        })
-        .unwrap_or(payer)
 }
 
 /// Uses up the buffer from which the calling thread allocates, until its sampler reports.

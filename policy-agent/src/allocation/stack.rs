@@ -54,6 +54,15 @@ impl<'a> JavaThread<'a> {
         }
     }
 
+    /// The number of the class that declares the method at a depth below 4. To be asked before the attribution, which
+    /// then needs no second fetch for the uppermost frames.
+    pub(crate) fn class_near_top(&mut self, depth: usize) -> ClassId {
+        self.batch = self.batch.max(1);
+        // A walk goes down, and keeps the batch that it has fetched.
+        let frame = self.at(0).and_then(|_| self.at(depth));
+        frame.map_or(ClassId::UNKNOWN, |frame| class_of(self.recognizer, frame))
+    }
+
     #[inline]
     fn at(&mut self, depth: usize) -> Option<Frame<'a>> {
         let batch = BATCHES[self.batch.min(BATCHES.len() - 1)];

@@ -161,6 +161,9 @@ impl Agent {
         if ground.core.samples_are_taken() && ground.release() < FIRST_WITHOUT_BLIND_BUFFER {
             use_up_blind_buffer(jni);
         }
+        if let Some(bridge) = ground.bridge() {
+            bridge.watch_native_memory(jni);
+        }
         // For loaders that were there before the first event, as after an attach.
         ground.metadata_thread.rescan();
         // Before our threads start: counters go in with nothing of ours beside them.

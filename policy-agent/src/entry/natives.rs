@@ -23,6 +23,7 @@ use crate::identity::scopes::{Misuse, NewScope};
 use crate::jvm::bridge::Bridge;
 use crate::jvm::thread_scopes::let_in_of;
 use crate::ledger::{PurseId, Tag};
+use crate::native_memory;
 use crate::report::UNACCOUNTED;
 use crate::sampling::standard_error_bytes;
 use crate::uncaught;
@@ -47,6 +48,7 @@ const MAX_CLASSES: usize = 1_000;
 /// Binds the methods to their class.
 pub(super) fn bind(jni: &Jni, class: &Ref<'_, Class>) -> Result<(), String> {
     let methods = [
+        NativeMethod::of0::<(), _>("watchNativeMemoryFromHere", watch_native_memory),
         NativeMethod::of2::<i32, i32, bool, _>("probe", probe),
         NativeMethod::of3::<Anything, JavaString, ClassLoader, i32, _>("open", open),
         NativeMethod::of1::<i32, bool, _>("idle", idle),
@@ -89,6 +91,12 @@ fn purse_of(number: i32) -> Option<PurseId> {
     (u16::try_from(number).ok())
         .filter(|&number| number != PurseId::UNACCOUNTED.get())
         .map(PurseId::new)
+}
+
+fn watch_native_memory(jni: &Jni) {
+    if let Some(ground) = Ground::get() {
+        native_memory::begin(ground, jni);
+    }
 }
 
 fn probe(jni: &Jni, expected: i32, inherited: i32) -> bool {

@@ -65,6 +65,7 @@ impl JavaClass for Long {
 /// The bridge. See the module.
 pub(crate) struct Bridge {
     thread_scopes: ThreadScopes,
+    watch_native_memory: StaticMethod,
     announce: StaticMethod,
     tidy: StaticMethod,
     value_of: StaticMethod,
@@ -112,6 +113,7 @@ impl Bridge {
         let long = long.ok_or("there is no class java/lang/Long")?;
         Ok(Bridge {
             thread_scopes,
+            watch_native_memory: method(&bound, "watchNativeMemory", "()V")?,
             announce: method(
                 last,
                 "announce",
@@ -140,6 +142,11 @@ impl Bridge {
                 "the agent cannot read the thread-locals of this JDK; scopes have no effect, and their allocations are charged to their services"
             );
         }
+    }
+
+    /// Has native memory watched, from Java code of the boot loader. At the start.
+    pub(crate) fn watch_native_memory(&self, jni: &Jni) {
+        self.watch_native_memory.run(jni, &[]);
     }
 
     /// Announces a change to the Java half, which returns at once. On the notifier.

@@ -210,6 +210,8 @@ fn accounts<'a>(list: &mut List<'a>, accounts: &'a [Cow<'a, Account>]) {
 fn metric_of(resource: Resource) -> &'static Metric {
     match resource {
         Resource::Threads => &catalog::ACCOUNT_THREADS,
+        Resource::Direct => &catalog::ACCOUNT_DIRECT_BYTES,
+        Resource::Native => &catalog::ACCOUNT_NATIVE_BYTES,
     }
 }
 
@@ -387,6 +389,8 @@ fn agent<'a>(list: &mut List<'a>, snapshot: &'a Snapshot) {
         &catalog::POLICY_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS,
         policy.last_reload_success_timestamp_seconds,
     );
+    list.one(&catalog::NATIVE_BLOCKS_ASSUMED, snapshot.assumed_blocks);
+    list.one(&catalog::NATIVE_BLOCKS_UNENTERED, snapshot.unentered_blocks);
     list.labelled(
         &catalog::AGENT_CPU_SECONDS,
         snapshot.cpu_seconds.iter().copied(),

@@ -80,7 +80,7 @@ mod tests {
         "live_bytes":10485760,"standard_error_bytes":1048576,"charged_bytes":12582912,
         "limit_bytes":20971520,"state":"open","would_refuse_total":3,
         "admission_refusals_total":7,"live_objects":12,
-        "usage":[{"resource":"heap","used":10485760},{"resource":"threads","used":5}]}],
+        "usage":[{"resource":"heap","used":10485760},{"resource":"threads","used":5},{"resource":"direct","used":1024},{"resource":"native","used":2048}]}],
         "accounts_omitted":4}"#;
 
     #[test]
@@ -126,7 +126,9 @@ mod tests {
                 "0",
                 "s",
                 "12",
-                "5"
+                "5",
+                "3",
+                "KiB"
             ]
         );
         assert!(lines[6].starts_with("  b "), "{out}");

@@ -22,6 +22,7 @@
 //!    its number is given back. This happens under the directory's lock. A reload takes the same lock
 //!    when package accounts that come back get their purses.
 //! 7. A class entry is recycled when no record names it.
+//! 8. A purse that has native memory is kept until that is given back ([`crate::native_memory`]).
 
 use std::collections::HashSet;
 
@@ -118,7 +119,7 @@ fn bury(core: &Core, java: &(impl References + ?Sized), dead: &[LoaderId]) {
     }
 }
 
-/// Rules 3 to 6. Returns how many purses were given back, and whether some were left.
+/// Rules 3 to 6 and 8. Returns how many purses were given back, and whether some were left.
 fn close_purses(core: &Core, dead: &[LoaderId]) -> (usize, bool) {
     let mut directory = core.directory();
     let ended = |directory: &Directory| {
@@ -136,6 +137,9 @@ fn close_purses(core: &Core, dead: &[LoaderId]) -> (usize, bool) {
     let mut closed: Vec<Closed> = Vec::new();
     let mut accounts = HashSet::new();
     let mut close = |directory: &mut Directory, purse: PurseId| -> bool {
+        if core.native_memory.is_used_by(purse) {
+            return false;
+        }
         let Some(last) = core.ledger.close_purse(purse, &referenced) else {
             return false;
         };

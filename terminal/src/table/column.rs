@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use policy_report::Account;
+
 use super::{Row, amount};
 use crate::printable;
 
@@ -56,14 +58,24 @@ pub enum Column {
     Objects,
     /// Live platform threads.
     Threads,
+    /// Live native memory that Java code has taken: direct buffers, arenas, and by `Unsafe`.
+    OffHeap,
 }
 
 /// The resource of that column, as the agent calls it.
 const THREADS: &str = "threads";
+/// Those whose sum is off the heap.
+const OFF_HEAP: [&str; 2] = ["direct", "native"];
+
+/// `None`: the agent does not see native memory.
+fn off_heap_bytes(account: &Account<'_>) -> Option<u64> {
+    let used = OFF_HEAP.map(|resource| account.used(resource));
+    used.into_iter().flatten().reduce(u64::saturating_add)
+}
 
 impl Column {
     /// All, from left to right.
-    pub const ALL: [Column; 17] = [
+    pub const ALL: [Column; 18] = [
         Column::Jvm,
         Column::Account,
         Column::Kind,
@@ -81,10 +93,11 @@ impl Column {
         Column::Waited,
         Column::Objects,
         Column::Threads,
+        Column::OffHeap,
     ];
 
     /// The columns that a single reading of one JVM can fill.
-    pub const OF_ONE_READING: [Column; 14] = [
+    pub const OF_ONE_READING: [Column; 15] = [
         Column::Account,
         Column::Kind,
         Column::Live,
@@ -99,6 +112,7 @@ impl Column {
         Column::Waited,
         Column::Objects,
         Column::Threads,
+        Column::OffHeap,
     ];
 
     /// Its heading.
@@ -121,6 +135,7 @@ impl Column {
             Column::Waited => "WAITED",
             Column::Objects => "OBJECTS",
             Column::Threads => "THREADS",
+            Column::OffHeap => "OFF-HEAP",
         }
     }
 
@@ -144,6 +159,7 @@ impl Column {
             Column::Waited => "waited",
             Column::Objects => "objects",
             Column::Threads => "threads",
+            Column::OffHeap => "off the heap",
         }
     }
 
@@ -192,6 +208,7 @@ impl Column {
             Column::Waited => amount::wait(account.wait_milliseconds_total),
             Column::Objects => amount::count(account.live_objects),
             Column::Threads => account.used(THREADS).map_or_else(none, amount::count),
+            Column::OffHeap => off_heap_bytes(account).map_or_else(none, amount::bytes),
         }
     }
 
@@ -223,6 +240,9 @@ impl Column {
             Column::Trend => optional(|row| row.rates.live_bytes_per_minute),
             Column::Threads => {
                 optional(|row| row.account.used(THREADS).map(|threads| threads as f64))
+            }
+            Column::OffHeap => {
+                optional(|row| off_heap_bytes(row.account).map(|bytes| bytes as f64))
             }
         };
         // Equal rows have a fixed order, so that they do not swap at each poll.

@@ -48,6 +48,7 @@ const TABLE: &[(&str, Share)] = &[
     ("scopes", shared(9, 2, 90)),
     ("redeployment", shared(9, 2, 150)),
     ("threads_of_services", shared(5, 3, 40)),
+    ("native_memory", shared(8, 3, 50)),
     ("hostile_programs", shared(8, 2, 90)),
     ("reload_stress", shared(7, 2, 70)),
     ("refunds", shared(9, 2, 160)),

@@ -81,6 +81,8 @@ fn full() -> Snapshot {
         ..Account::default()
     };
     Snapshot {
+        unentered_blocks: 3,
+        assumed_blocks: 4,
         process: Process::default(),
         evidence_budget_used_up_seconds: None,
         duress: Figures {

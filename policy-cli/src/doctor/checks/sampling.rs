@@ -91,6 +91,11 @@ pub(super) fn capability_missing(inputs: &Inputs) -> Vec<Finding> {
                 ),
                 "virtual_threads" => return virtual_threads(inputs),
                 "tlab_refill" => return Some(buffers_not_refilled(inputs)),
+                "native_memory" => (
+                    Severity::Note,
+                    "direct buffers and other native memory are not counted: the JVM had bound its methods before the agent came",
+                    "start the JVM with -agentpath if it was attached, and look at the agent's log if not",
+                ),
                 _ => (
                     Severity::Note,
                     "the JVM did not grant a capability that this command does not know",

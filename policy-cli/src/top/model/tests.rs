@@ -102,7 +102,7 @@ fn accounts_of_all_jvms_are_sorted_together() {
     model.key(Key::Left);
     assert_eq!(
         model.sort,
-        Column::Threads,
+        Column::OffHeap,
         "round from the first to the last"
     );
     model.key(Key::Right);

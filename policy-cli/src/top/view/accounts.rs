@@ -18,7 +18,7 @@ const MARKS: [&str; 2] = ["> ", "  "];
 const MIN_NAME_COLUMNS: usize = 8;
 
 /// The columns, the most important first: a narrow terminal shows only the first ones.
-const PRIORITY: [Column; 17] = [
+const PRIORITY: [Column; 18] = [
     Column::Account,
     Column::Live,
     Column::Percent,
@@ -36,6 +36,7 @@ const PRIORITY: [Column; 17] = [
     Column::Objects,
     Column::Kind,
     Column::Threads,
+    Column::OffHeap,
 ];
 
 /// Draws head and rows, and returns how many rows fit.

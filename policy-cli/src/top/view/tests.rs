@@ -169,7 +169,7 @@ fn a_narrow_screen_keeps_what_matters_most() {
     assert!(lines[3].contains('%') && lines[3].contains("STATE"));
     assert!(!lines[3].contains("OBJECTS") && !lines[3].contains("JVM"));
     let mut by_objects = model();
-    for _ in 0..5 {
+    for _ in 0..6 {
         by_objects.key(Key::Left);
     }
     let lines = screen(&by_objects, 44, 16);

@@ -9,6 +9,16 @@ final class Natives {
     private Natives() {}
 
     /**
+     * Has the agent put its functions in front of native methods of the JDK. It must be called from
+     * here: where code of another loader does that, the VM prints a warning.
+     */
+    static void watchNativeMemory() {
+        watchNativeMemoryFromHere();
+    }
+
+    private static native void watchNativeMemoryFromHere();
+
+    /**
      * The self-test: whether the agent finds these purses in the calling thread.
      *
      * @param expected what {@link Cell#purse} of this thread is

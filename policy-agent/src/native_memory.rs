@@ -1,0 +1,220 @@
+//! The native memory of each account: direct buffers, and what else Java code takes: arenas, and by `Unsafe`.
+//!
+//! Rules:
+//! 1. A block is the account's that a sample of the heap would be charged to at this moment: scope, context class loader,
+//!    frames and route as in [`crate::allocation::sample`]. No block is left out.
+//! 2. It is *direct* if a direct buffer has taken it, whose frame is below the two of `Unsafe`: then the JDK counts it for
+//!    `-XX:MaxDirectMemorySize`. Arenas are native: JDK 25 does not count them.
+//! 3. To look whose a block is takes a microsecond or two. A thread may spend one part in [`SHARE`] of its time on that,
+//!    and saves up to [`MAX_SAVED`] for bursts. If it takes blocks faster than that, small ones in between are charged as
+//!    the one before them was: what is counted stays exact, and whose it is may lag behind the thread's work for a
+//!    moment. They are counted ([`policy_core::native_memory::NativeMemory::assumed_blocks`]). At a block of
+//!    [`LARGE_BYTES`] or more is always looked.
+//! 4. What the agent's own threads take is not counted, and neither is what was taken before the agent started.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use policy_core::native_memory::{Block, Way};
+use policy_jvm::{Event, Jni, NativeMemory};
+
+use crate::allocation::payer;
+use crate::allocation::recognizer::Recognizer;
+use crate::allocation::stack::JavaThread;
+use crate::ground::Ground;
+use crate::identity::classes::ClassId;
+use crate::ledger::PurseId;
+
+/// Who takes direct memory.
+const DIRECT_BUFFER: &str = "java/nio/DirectByteBuffer";
+/// The depth of its frame: above it are `allocateMemory0` and `allocateMemory`.
+const TAKERS_FRAME: usize = 2;
+/// See rule 3. To take and clear as much costs as much as to look.
+const LARGE_BYTES: u64 = 16 << 10;
+const SHARE: u32 = 100;
+const MAX_SAVED: Duration = Duration::from_millis(1);
+
+/// The time that a thread has left for looks.
+#[derive(Debug, Clone, Copy)]
+struct Savings {
+    ns: i64,
+    /// When that was so.
+    at: Instant,
+}
+
+impl Savings {
+    const MAX_NS: i64 = MAX_SAVED.as_nanos() as i64;
+
+    /// A thread begins with all that it may save.
+    fn new(at: Instant) -> Savings {
+        let ns = Savings::MAX_NS;
+        Savings { ns, at }
+    }
+
+    /// As it is at a later moment, with all that was earned since.
+    fn at(self, now: Instant) -> Savings {
+        let earned = now.saturating_duration_since(self.at) / SHARE;
+        let earned = i64::try_from(earned.as_nanos()).unwrap_or(i64::MAX);
+        Savings {
+            ns: self.ns.saturating_add(earned).min(Savings::MAX_NS),
+            at: now,
+        }
+    }
+
+    /// After a look that took so long. A thread that was preempted in it does not owe that.
+    fn after(self, took: Duration) -> Savings {
+        let ns = i64::try_from(took.as_nanos()).unwrap_or(i64::MAX);
+        let ns = self.ns.saturating_sub(ns).max(-Savings::MAX_NS);
+        Savings { ns, ..self }
+    }
+}
+
+/// The answer of a thread's last look.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    payer: PurseId,
+    way: Way,
+    savings: Savings,
+    /// Blocks that were taken for the same since. Counted here first: threads would share the cache line of the sum.
+    assumed: u64,
+}
+
+thread_local! {
+    static LAST: Cell<Option<Last>> = const { Cell::new(None) };
+}
+
+/// Sees the blocks. See the module.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    direct_buffer: ClassId,
+}
+
+/// Begins to count. Called by Java code of the boot loader, at the start.
+pub(crate) fn begin(ground: &'static Ground, jni: &Jni) {
+    // Bindings from now on are no business of ours.
+    let _ = ground.jvmti.disable(Event::NativeMethodBind);
+    if !ground.capabilities.native_memory || !ground.core.samples_are_taken() {
+        return;
+    }
+    let recognizer = Recognizer { ground, jni };
+    let class = jni.boot_class(DIRECT_BUFFER);
+    let watch = Watch {
+        direct_buffer: class.map_or(ClassId::UNKNOWN, |class| recognizer.class(&class)),
+    };
+    match jni.watch_native_memory(Box::leak(Box::new(watch))) {
+        Ok(()) => ground.core.native_memory.is_seen_from_now(),
+        Err(why) => tracing::warn!("native memory is not counted by account: {why}"),
+    }
+}
+
+impl NativeMemory for Watch {
+    fn asked(&self, jni: &Jni, size_bytes: u64) -> Option<u64> {
+        let ground = Ground::get().filter(|ground| !ground.stopping())?;
+        let began = Instant::now();
+        let last = LAST.try_with(Cell::get).ok().flatten();
+        let savings = last.map_or_else(|| Savings::new(began), |last| last.savings.at(began));
+        let now = match last.filter(|_| savings.ns <= 0 && size_bytes < LARGE_BYTES) {
+            Some(last) => Last {
+                savings,
+                assumed: last.assumed + 1,
+                ..last
+            },
+            None => {
+                let (payer, way) = self.look(Recognizer { ground, jni });
+                let took = began.elapsed();
+                ground.costs.block_took(took);
+                if let Some(Last { assumed: 1.., .. }) = last {
+                    (ground.core.native_memory).assumed(last.map_or(0, |last| last.assumed));
+                }
+                Last {
+                    payer,
+                    way,
+                    savings: savings.after(took),
+                    assumed: 0,
+                }
+            }
+        };
+        let _ = LAST.try_with(|cell| cell.set(Some(now)));
+        let block = Block {
+            payer: now.payer,
+            way: now.way,
+            size_bytes,
+        };
+        Some(block.to_bits())
+    }
+
+    fn taken(&self, address: u64, answer: u64) {
+        if let Some(ground) = Ground::get() {
+            (ground.core.native_memory).taken(address, Block::from_bits(answer));
+        }
+    }
+
+    fn given_back(&self, address: u64) -> Option<u64> {
+        let block = Ground::get()?.core.native_memory.given_back(address)?;
+        Some(block.to_bits())
+    }
+}
+
+impl Watch {
+    /// Whose a block is that the calling thread takes now, and how it is taken.
+    fn look(&self, recognizer: Recognizer<'_>) -> (PurseId, Way) {
+        let Recognizer { ground, jni } = recognizer;
+        let thread = ground.jvmti.current_thread(jni);
+        let (needs, side) = ground.core.identity.view();
+        let mut asking = JavaThread::new(recognizer, thread.as_deref(), side);
+        let taker = asking.class_near_top(TAKERS_FRAME);
+        let is_direct = taker != ClassId::UNKNOWN && taker == self.direct_buffer;
+        (
+            payer::of(recognizer, needs, thread.as_deref(), &mut asking).payer,
+            if is_direct { Way::Direct } else { Way::Unsafe },
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOOK: Duration = Duration::from_micros(2);
+
+    /// Of blocks that come so often, the share that is looked at.
+    fn share_looked_at(each: Duration) -> f64 {
+        let begun = Instant::now();
+        let mut savings = Savings::new(begun);
+        let (mut looks, mut blocks) = (0.0, 0.0);
+        while savings.at < begun + Duration::from_secs(2) {
+            savings = savings.at(savings.at + each);
+            blocks += 1.0;
+            if savings.ns > 0 {
+                savings = savings.after(LOOK);
+                looks += 1.0;
+            }
+        }
+        looks / blocks
+    }
+
+    #[test]
+    fn all_blocks_are_looked_at_until_looks_take_a_hundredth_of_the_time() {
+        let us = Duration::from_micros;
+        assert_eq!(share_looked_at(us(1_000)), 1.0);
+        assert_eq!(share_looked_at(us(201)), 1.0);
+        let fast = share_looked_at(us(2));
+        // And what was saved at first: 500 looks.
+        assert!((0.010..0.011).contains(&fast), "{fast}");
+    }
+
+    #[test]
+    fn savings_and_debts_are_bounded() {
+        let begun = Instant::now();
+        let savings = Savings::new(begun);
+        let later = begun + Duration::from_secs(3600);
+        assert_eq!(savings.at(later).ns, Savings::MAX_NS);
+        let preempted = savings.after(Duration::from_secs(9));
+        assert_eq!(preempted.ns, -Savings::MAX_NS);
+        assert!(preempted.at(begun + MAX_SAVED * SHARE * 2).ns >= 0);
+        assert_eq!(
+            savings.at(begun - Duration::from_secs(1)).ns,
+            Savings::MAX_NS
+        );
+    }
+}

@@ -77,6 +77,11 @@ impl Capabilities {
             // Later the VM has bound its own methods already.
             held.native_memory = (jvmti.acquire(&[Capability::GenerateNativeMethodBindEvents]))
                 .and_then(|()| jvmti.enable(Event::NativeMethodBind))
+                .inspect_err(|failure| {
+                    tracing::warn!(
+                        "the JVM does not show its native methods ({failure}); native memory is not counted by account"
+                    );
+                })
                 .is_ok();
         }
         held

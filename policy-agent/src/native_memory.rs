@@ -4,19 +4,20 @@
 //! 1. A block is the account's that a sample of the heap would be charged to at this moment: scope, context class loader,
 //!    frames and route as in [`crate::allocation::sample`]. No block is left out.
 //! 2. It is *direct* if a direct buffer has taken it, whose frame is below the two of `Unsafe`: then the JDK counts it for
-//!    `-XX:MaxDirectMemorySize`. Arenas are native: JDK 25 does not count them.
-//! 3. To look whose a block is takes a microsecond or two. A thread may spend one part in [`SHARE`] of its time on that,
-//!    and saves up to [`MAX_SAVED`] for bursts. If it takes blocks faster than that, small ones in between are charged as
-//!    the one before them was: what is counted stays exact, and whose it is may lag behind the thread's work for a
-//!    moment. They are counted ([`policy_core::native_memory::NativeMemory::assumed_blocks`]). At a block of
-//!    [`LARGE_BYTES`] or more is always looked.
+//!    `-XX:MaxDirectMemorySize`. Arenas are native: JDK 25 does not count them, but for those of `Arena.ofAuto`.
+//! 3. To look whose a block is takes a microsecond or two. A native thread may spend one part in [`SHARE`] of its time on
+//!    that, and saves up to [`MAX_SAVED`] for bursts. If it takes blocks faster than that, small ones in between are taken
+//!    for such as the one before them: of the same payer and the same kind. The sum of all accounts and kinds stays exact;
+//!    whose a block is may lag behind the thread's work for a moment, and on a carrier behind its virtual threads. Such
+//!    blocks are counted ([`policy_core::native_memory::NativeMemory::assumed_blocks`]). At a block of [`LARGE_BYTES`] or
+//!    more is always looked.
 //! 4. What the agent's own threads take is not counted, and neither is what was taken before the agent started.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use policy_core::native_memory::{Block, Way};
-use policy_jvm::{Event, Jni, NativeMemory};
+use policy_jvm::{Jni, NativeMemory};
 
 use crate::allocation::payer;
 use crate::allocation::recognizer::Recognizer;
@@ -29,14 +30,14 @@ use crate::ledger::PurseId;
 const DIRECT_BUFFER: &str = "java/nio/DirectByteBuffer";
 /// The depth of its frame: above it are `allocateMemory0` and `allocateMemory`.
 const TAKERS_FRAME: usize = 2;
-/// See rule 3. To take and clear as much costs as much as to look.
-const LARGE_BYTES: u64 = 16 << 10;
+/// See rule 3. From here on the C library asks the kernel for each block, which takes longer than a look.
+const LARGE_BYTES: u64 = 128 << 10;
 const SHARE: u32 = 100;
 const MAX_SAVED: Duration = Duration::from_millis(5);
 /// A look that took longer counts as so long: a thread that was preempted in it has not spent the time.
 const LONGEST_LOOK: Duration = Duration::from_micros(100);
 /// So many assumed blocks are counted by a thread before it adds them to the sum.
-const ASSUMED_AT_ONCE: u64 = 1024;
+const ASSUMED_AT_ONCE: u64 = 32;
 
 /// The time that a thread has left for looks.
 #[derive(Debug, Clone, Copy)]
@@ -96,8 +97,6 @@ pub(crate) struct Watch {
 
 /// Begins to count. Called by Java code of the boot loader, at the start.
 pub(crate) fn begin(ground: &'static Ground, jni: &Jni) {
-    // Bindings from now on are no business of ours.
-    let _ = ground.jvmti.disable(Event::NativeMethodBind);
     if !ground.capabilities.native_memory || !ground.core.samples_are_taken() {
         return;
     }

@@ -28,7 +28,7 @@ use crate::sampling::class_thinning::widest_bytes;
 use crate::sampling::weight::OBJECT_UNIT;
 use crate::sites::Skip;
 use crate::uncertainty::{Survivors, stated_error_bytes, widened};
-use crate::usage::Resource;
+use crate::usage::{Resource, Usage};
 
 use crate::snapshot::{
     Account, AccountsSum, Class, Heap, Held, Ineffective, Kind, OTHER, Place, PolicyStatus,
@@ -355,9 +355,7 @@ fn look<G>(
         account.retired_loaders =
             directory.retired_loaders(entry, |purse| core.ledger.totals(purse).charged.bytes > 0);
         account.usage = usage.of(&purses);
-        account
-            .usage
-            .retain(|usage| has(entry.kind, usage.resource));
+        account.usage.retain(|usage| has(entry.kind, usage));
         account.threads_left_behind = usage.count_left_behind(&purses);
         account.left_threads = usage.left_threads(&purses);
         account.routes = routes(core, &purses, &counted.survivors);
@@ -386,10 +384,12 @@ fn look<G>(
 
 /// Whether an account of this kind can use the resource: code of a library and of a scope is charged to others, and
 /// a scope is of a thread, not the other way round.
-fn has(kind: Kind, resource: Resource) -> bool {
+fn has(kind: Kind, usage: &Usage) -> bool {
+    let is_threads = usage.resource == Resource::Threads;
     match kind {
-        Kind::Library => false,
-        Kind::Scope => resource != Resource::Threads,
+        // Blocks of before a policy made it one are still its own.
+        Kind::Library => !is_threads && usage.used > 0,
+        Kind::Scope => !is_threads,
         _ => true,
     }
 }

@@ -164,6 +164,8 @@ impl Agent {
         if let Some(bridge) = ground.bridge() {
             bridge.watch_native_memory(jni);
         }
+        // Bindings from now on are no business of the agent's. An error says that the event was never on.
+        let _ = ground.jvmti.disable(Event::NativeMethodBind);
         // For loaders that were there before the first event, as after an attach.
         ground.metadata_thread.rescan();
         // Before our threads start: counters go in with nothing of ours beside them.

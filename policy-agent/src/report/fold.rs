@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
 use std::hash::BuildHasher;
 
+use policy_core::usage::Resource;
 use policy_report::account_figures;
 
 use super::{Account, DoorState, Kind, OTHER, State};
@@ -143,9 +144,19 @@ fn rank(account: &Account) -> (bool, bool, bool, bool, std::cmp::Reverse<u64>, &
         account.kind != Kind::Reserved,
         account.kind == Kind::Scope,
         account.limit_bytes.is_none() && account.soft_limit_bytes.is_none(),
-        std::cmp::Reverse(account.live_bytes),
+        std::cmp::Reverse(account.live_bytes.saturating_add(off_heap_bytes(account))),
         &account.name,
     )
+}
+
+/// The native memory of an account: one that holds nothing else is not to be folded away first.
+fn off_heap_bytes(account: &Account) -> u64 {
+    let of = |resource| match resource {
+        Resource::Direct | Resource::Native => true,
+        Resource::Threads => false,
+    };
+    let bytes = account.usage.iter().filter(|usage| of(usage.resource));
+    bytes.fold(0, |sum, usage| sum.saturating_add(usage.used))
 }
 
 /// The accounts with clipped names, those of one name merged into one.

@@ -130,6 +130,17 @@ fn close_purses(core: &Core, dead: &[LoaderId]) -> (usize, bool) {
     if dead.is_empty() && directory.disowned_purses().is_empty() && ended(&directory).is_empty() {
         return (0, false);
     }
+    // Without a pass over the records, if all that could be closed is held by native memory: a pool may keep that for good.
+    let is_used = |purse: &PurseId| core.native_memory.is_used_by(*purse);
+    let of_loader = |id: &LoaderId| directory.loader(*id).map(|loader| loader.purse);
+    if dead
+        .iter()
+        .all(|id| of_loader(id).is_some_and(|purse| is_used(&purse)))
+        && directory.disowned_purses().iter().all(is_used)
+        && ended(&directory).iter().all(is_used)
+    {
+        return (0, true);
+    }
     drop(directory);
     let referenced = core.ledger.referenced_purses();
     directory = core.directory();

@@ -21,7 +21,7 @@
 use crate::ledger::Chunks;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// Addresses are aligned, so these two are none.
+/// No allocator gives these two addresses.
 const FREE: u64 = 0;
 const CLAIMED: u64 = 1;
 
@@ -99,6 +99,9 @@ impl Blocks {
 
     /// Enters an address with its word. False if there is no place, or no memory for one. Any thread.
     pub(super) fn enter(&self, address: u64, word: u64) -> bool {
+        if address <= CLAIMED {
+            return false;
+        }
         for (level, buckets) in self.levels.iter().enumerate() {
             for index in buckets_of(address, buckets.capacity()) {
                 let Some(bucket) = buckets.get_or_grow(index) else {
@@ -118,6 +121,9 @@ impl Blocks {
 
     /// Takes an address out and returns its word. `None`: it is not there. Any thread.
     pub(super) fn take_out(&self, address: u64) -> Option<u64> {
+        if address <= CLAIMED {
+            return None;
+        }
         let reached = self.reached.load(Ordering::Relaxed) as usize;
         self.levels[..reached].iter().find_map(|buckets| {
             let buckets_of = buckets_of(address, buckets.capacity()).into_iter();
@@ -155,6 +161,18 @@ mod tests {
         assert_eq!(blocks.take_out(0x1000), None);
         assert!(blocks.enter(0x1000, 8), "the allocator gives it again");
         assert_eq!(blocks.take_out(0x1000), Some(8));
+    }
+
+    /// A program may hand in whatever it likes.
+    #[test]
+    fn addresses_that_no_allocator_gives_are_not_there() {
+        let blocks = Blocks::new();
+        assert!(blocks.enter(0x1000, 7));
+        for address in [FREE, CLAIMED] {
+            assert!(!blocks.enter(address, 1));
+            assert_eq!(blocks.take_out(address), None);
+        }
+        assert_eq!(blocks.take_out(0x1000), Some(7));
     }
 
     /// Far more than the first level has room for, in the patterns of allocators.

@@ -1,5 +1,6 @@
 //! The cap, the sums, and counters that never fall.
 
+use policy_core::usage::Usage;
 use proptest::prelude::*;
 
 use super::super::Principal;
@@ -31,6 +32,23 @@ fn nothing_is_folded_up_to_the_cap() {
     assert_eq!(names(&folded), ["a", "b"]);
     assert_eq!(folded.accounts_folded, 0);
     assert!(matches!(folded.accounts[0], Cow::Borrowed(_)));
+}
+
+#[test]
+fn an_account_of_direct_buffers_alone_is_not_a_small_one() {
+    let mut pool = account("pool", 0);
+    pool.usage = [(Resource::Threads, u64::MAX), (Resource::Direct, 50)]
+        .map(|(resource, used)| Usage { resource, used })
+        .into();
+    let accounts = [account("large", 100), account("small", 40), pool];
+    let folded = Folder::new(3).fold(&accounts);
+    assert_eq!(names(&folded), ["large", "pool", "small"]);
+    let folded = Folder::new(2).fold(&accounts);
+    assert_eq!(names(&folded), [OTHER, "large"]);
+    let mut more = accounts.to_vec();
+    more.push(account("tiny", 1));
+    let folded = Folder::new(3).fold(&more);
+    assert_eq!(names(&folded), [OTHER, "large", "pool"]);
 }
 
 #[test]

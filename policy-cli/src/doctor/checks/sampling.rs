@@ -93,7 +93,7 @@ pub(super) fn capability_missing(inputs: &Inputs) -> Vec<Finding> {
                 "tlab_refill" => return Some(buffers_not_refilled(inputs)),
                 "native_memory" => (
                     Severity::Note,
-                    "direct buffers and other native memory are not counted: the JVM had bound its methods before the agent came",
+                    "direct buffers and other native memory are not counted: the agent does not see who takes them",
                     "start the JVM with -agentpath if it was attached, and look at the agent's log if not",
                 ),
                 _ => (

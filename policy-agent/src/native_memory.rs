@@ -30,7 +30,7 @@ use crate::ledger::PurseId;
 const DIRECT_BUFFER: &str = "java/nio/DirectByteBuffer";
 /// The depth of its frame: above it are `allocateMemory0` and `allocateMemory`.
 const TAKERS_FRAME: usize = 2;
-/// See rule 3. From here on the C library asks the kernel for each block, which takes longer than a look.
+/// See rule 3. Few of these come in a second, for they are soon all the memory that there is; and each is worth a look.
 const LARGE_BYTES: u64 = 128 << 10;
 const SHARE: u32 = 100;
 const MAX_SAVED: Duration = Duration::from_millis(5);

@@ -382,8 +382,8 @@ fn look<G>(
     }
 }
 
-/// Whether an account of this kind can use the resource: code of a library and of a scope is charged to others, and
-/// a scope is of a thread, not the other way round.
+/// Whether an account of this kind is shown with the resource: others pay for the code of a library, and no thread is
+/// a scope's for its whole life.
 fn has(kind: Kind, usage: &Usage) -> bool {
     let is_threads = usage.resource == Resource::Threads;
     match kind {

@@ -18,8 +18,8 @@
 //!   environment; on another thread it returns an error. It is never disposed, because HotSpot has raced
 //!   disposal against event posting (JDK-8257140, JDK-8256830).
 //! * Every function that the VM calls is a trampoline in this crate ([`Events`], [`JvmTi::rewrite`],
-//!   [`NativeMethod`], [`Jni::watch_native_memory`], [`export_agent!`]) and runs its work inside [`guard::contain`]: a panic is counted, and the
-//!   event is dropped or the method returns a default.
+//!   [`NativeMethod`], [`Jni::watch_native_memory`], [`export_agent!`]) and runs its work inside [`guard::contain`]: a
+//!   panic is counted, and the event is dropped or the method returns a default.
 //! * What HotSpot keeps for itself is touched in two modules: a flag, set while the VM starts (`vm_flags`), and the calling
 //!   thread's allocation buffer, which is read only (`vm_buffers`). Both find it by the tables that libjvm exports.
 //! * Only [`Jni::throw`] leaves a Java exception pending.

@@ -9,6 +9,7 @@ use crate::identity::directory::LoaderIdentity;
 use crate::identity::loaders::LoaderOwner;
 use crate::identity::names::{Server, ServiceName};
 use crate::ledger::{ObjectTag, Sample, SiteId, UNKNOWN_CLASS};
+use crate::native_memory::{Block, Way};
 use crate::ports::References;
 
 pub(super) const INTERVAL: u64 = 16 << 10;
@@ -289,6 +290,35 @@ fn the_ends_of_services_make_room_for_others() {
         assert!(!other.core.ledger.is_open(purse));
         assert!(other.core.directory().loader(loader).is_none());
         world = other;
+    }
+}
+
+#[test]
+fn native_memory_keeps_the_purses_of_a_service_that_is_gone_until_it_is_given_back() {
+    for is_of_route in [false, true] {
+        let world = World::new();
+        let route = world.route("POST", "/x");
+        let of_route = world.core.enforcement.routes.purse(route);
+        let of_service = world.core.identity.loaders.owner(world.loader).purse();
+        let payer = if is_of_route { of_route } else { of_service };
+        let payer = payer.expect("it has one");
+        let block = Block {
+            payer,
+            way: Way::Unsafe,
+            size_bytes: 7,
+        };
+        world.core.native_memory.taken(0x1000, block);
+        world.core.identity.loaders.vanished(world.loader);
+        for _ in 0..2 {
+            clean(&world.core, &NoJava);
+            assert!(world.core.ledger.is_open(payer));
+        }
+        assert_eq!(world.core.native_memory.given_back(0x1000), Some(block));
+        clean(&world.core, &NoJava);
+        for purse in [of_route, of_service].into_iter().flatten() {
+            assert!(!world.core.ledger.is_open(purse));
+        }
+        assert!(world.core.directory().loader(world.loader).is_none());
     }
 }
 

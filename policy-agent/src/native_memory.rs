@@ -12,12 +12,16 @@
 //!    blocks are counted ([`policy_core::native_memory::NativeMemory::assumed_blocks`]). At a block of [`LARGE_BYTES`] or
 //!    more is always looked.
 //! 4. What the agent's own threads take is not counted, and neither is what was taken before the agent started.
+//! 5. A block beyond the `direct-limit` of an account that was found over it is refused ([`policy_core::native_memory::gates`]).
+//!    It is always looked whose such a block is, if the one before it was of such an account. What `sun.nio.ch` takes for the input and output of a thread is given: it is
+//!    for one call, and the thread keeps it for the next.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use policy_core::native_memory::gates::Verdict;
 use policy_core::native_memory::{Block, Way};
-use policy_jvm::{Jni, NativeMemory};
+use policy_jvm::{Asked, Jni, NativeMemory};
 
 use crate::allocation::payer;
 use crate::allocation::recognizer::Recognizer;
@@ -30,6 +34,9 @@ use crate::ledger::PurseId;
 const DIRECT_BUFFER: &str = "java/nio/DirectByteBuffer";
 /// The depth of its frame: above it are `allocateMemory0` and `allocateMemory`.
 const TAKERS_FRAME: usize = 2;
+/// Who takes buffers for input and output, two frames below: in between is `ByteBuffer.allocateDirect`.
+const IO_BUFFERS: &str = "sun/nio/ch/Util";
+const IO_FRAME: usize = TAKERS_FRAME + 2;
 /// See rule 3. Few of these come in a second, for they are soon all the memory that there is; and each is worth a look.
 const LARGE_BYTES: u64 = 128 << 10;
 const SHARE: u32 = 100;
@@ -93,6 +100,7 @@ thread_local! {
 #[derive(Debug)]
 pub(crate) struct Watch {
     direct_buffer: ClassId,
+    io_buffers: ClassId,
 }
 
 /// Begins to count. Called by Java code of the boot loader, at the start.
@@ -101,9 +109,13 @@ pub(crate) fn begin(ground: &'static Ground, jni: &Jni) {
         return;
     }
     let recognizer = Recognizer { ground, jni };
-    let class = jni.boot_class(DIRECT_BUFFER);
+    let number = |name| {
+        let class = jni.boot_class(name);
+        class.map_or(ClassId::UNKNOWN, |class| recognizer.class(&class))
+    };
     let watch = Watch {
-        direct_buffer: class.map_or(ClassId::UNKNOWN, |class| recognizer.class(&class)),
+        direct_buffer: number(DIRECT_BUFFER),
+        io_buffers: number(IO_BUFFERS),
     };
     match jni.watch_native_memory(Box::leak(Box::new(watch))) {
         Ok(()) => ground.core.native_memory.is_seen_from_now(),
@@ -112,12 +124,20 @@ pub(crate) fn begin(ground: &'static Ground, jni: &Jni) {
 }
 
 impl NativeMemory for Watch {
-    fn asked(&self, jni: &Jni, size_bytes: u64) -> Option<u64> {
-        let ground = Ground::get().filter(|ground| !ground.stopping())?;
+    fn asked(&self, jni: &Jni, size_bytes: u64) -> Asked {
+        let Some(ground) = Ground::get().filter(|ground| !ground.stopping()) else {
+            return Asked::Untold;
+        };
         let began = Instant::now();
         let last = LAST.try_with(Cell::get).ok().flatten();
         let savings = last.map_or_else(|| Savings::new(began), |last| last.savings.at(began));
-        let now = match last.filter(|_| savings.ns <= 0 && size_bytes < LARGE_BYTES) {
+        let may_assume = |last: &Last| {
+            let core = &ground.core;
+            savings.ns <= 0
+                && size_bytes < LARGE_BYTES
+                && core.block_beyond(last.payer, size_bytes).is_none()
+        };
+        let now = match last.filter(may_assume) {
             Some(last) => Last {
                 savings,
                 assumed: counted(ground, last.assumed + 1, ASSUMED_AT_ONCE),
@@ -136,17 +156,22 @@ impl NativeMemory for Watch {
             }
         };
         let _ = LAST.try_with(|cell| cell.set(Some(now)));
+        if self.is_refused(Recognizer { ground, jni }, now, size_bytes) {
+            return Asked::Refused;
+        }
         let block = Block {
             payer: now.payer,
             way: now.way,
             size_bytes,
         };
-        Some(block.to_bits())
+        Asked::Told(block.to_bits())
     }
 
     fn taken(&self, address: u64, answer: u64) {
-        if let Some(ground) = Ground::get() {
-            (ground.core.native_memory).taken(address, Block::from_bits(answer));
+        if let Some(ground) = Ground::get()
+            && (ground.core.native_memory).taken(address, Block::from_bits(answer))
+        {
+            ground.core.enforcer.wake();
         }
     }
 
@@ -166,6 +191,29 @@ fn counted(ground: &Ground, assumed: u64, at_least: u64) -> u64 {
 }
 
 impl Watch {
+    /// Rule 5.
+    fn is_refused(&self, recognizer: Recognizer<'_>, last: Last, size_bytes: u64) -> bool {
+        let core = &recognizer.ground.core;
+        let beyond = core.block_beyond(last.payer, size_bytes);
+        let Some((account, verdict)) = beyond.filter(|_| !self.is_for_io(recognizer, last.way))
+        else {
+            return false;
+        };
+        core.native_memory.gates.count(account, verdict);
+        verdict == Verdict::Refused
+    }
+
+    fn is_for_io(&self, recognizer: Recognizer<'_>, way: Way) -> bool {
+        let Recognizer { ground, jni } = recognizer;
+        way == Way::Direct && {
+            let thread = ground.jvmti.current_thread(jni);
+            let (_, side) = ground.core.identity.view();
+            let mut asking = JavaThread::new(recognizer, thread.as_deref(), side);
+            let taker = asking.class_near_top(IO_FRAME);
+            taker != ClassId::UNKNOWN && taker == self.io_buffers
+        }
+    }
+
     /// Whose a block is that the calling thread takes now, and how it is taken.
     fn look(&self, recognizer: Recognizer<'_>) -> (PurseId, Way) {
         let Recognizer { ground, jni } = recognizer;

@@ -8,7 +8,7 @@ use crate::diagnostic::{Sink, is_invisible, quote};
 use crate::door;
 use crate::glob::{self, Glob};
 use crate::interrupt;
-use crate::limit::limit;
+use crate::limit;
 use crate::pattern::PackagePattern;
 use crate::schema::{
     Account, Charge, DEFAULT_PRIORITY, Limit, MAX_NAME_BYTES, MAX_PRIORITY, Matcher, Tasks,
@@ -48,9 +48,10 @@ fn read(section: &Section<'_, '_>, rules: &mut Rules, sink: &mut Sink) -> Option
         sink.error(span, "`charge` applies only to an account with `packages`")
             .hint("remove it: a service or scope pays for itself");
     }
-    let soft_limit = limit(section, "soft-limit", sink);
-    let limit = limit(section, "limit", sink);
+    let soft_limit = limit::limit(section, "soft-limit", sink);
+    let limit = limit::limit(section, "limit", sink);
     check_order(soft_limit.as_ref(), limit.as_ref(), sink);
+    let direct_limit = limit::limit(section, "direct-limit", sink);
     let throw = word(section, "throw", Throw::WORDS, Throw::from_word, sink);
     let doors = door::read(section, sink);
     let admit = admit::read(section, sink);
@@ -61,6 +62,7 @@ fn read(section: &Section<'_, '_>, rules: &mut Rules, sink: &mut Sink) -> Option
         for key in [
             "soft-limit",
             "limit",
+            "direct-limit",
             "throw",
             "door",
             "refuse-with",
@@ -90,6 +92,7 @@ fn read(section: &Section<'_, '_>, rules: &mut Rules, sink: &mut Sink) -> Option
         charge: charge.unwrap_or_default(),
         soft_limit: soft_limit.map_or(Limit::None, |soft_limit| soft_limit.value),
         limit: limit.map_or(Limit::None, |limit| limit.value),
+        direct_limit: direct_limit.map_or(Limit::None, |limit| limit.value),
         throw: throw.unwrap_or_default(),
         door: doors.door,
         refuse_with: doors.refuse_with,

@@ -372,6 +372,9 @@ fn terms(account: &Account) -> String {
     if account.limit != Limit::None {
         terms.push(format!("limit {}", account.limit));
     }
+    if account.direct_limit != Limit::None {
+        terms.push(format!("direct-limit {}", account.direct_limit));
+    }
     if terms.is_empty() {
         String::new()
     } else {
@@ -427,6 +430,7 @@ fn diff_account(lines: &mut Vec<String>, old: &Account, new: &Account) {
         charge,
         soft_limit,
         limit,
+        direct_limit,
         throw,
         door,
         refuse_with,
@@ -451,6 +455,8 @@ fn diff_account(lines: &mut Vec<String>, old: &Account, new: &Account) {
     change(&mut changes, "charge", &old.charge, charge);
     change_limit(&mut changes, "soft-limit", old.soft_limit, *soft_limit);
     change_limit(&mut changes, "limit", old.limit, *limit);
+    let direct = (old.direct_limit, *direct_limit);
+    change_limit(&mut changes, "direct-limit", direct.0, direct.1);
     change(&mut changes, "throw", &old.throw, throw);
     change_cut(&mut changes, "door", &old.door, door, |before, after| {
         format!("door {before} -> {after}")

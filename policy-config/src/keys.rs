@@ -43,6 +43,7 @@ pub(crate) const ACCOUNT: &[&str] = &[
     "charge",
     "soft-limit",
     "limit",
+    "direct-limit",
     "throw",
     "door",
     "refuse-with",

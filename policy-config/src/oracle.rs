@@ -108,6 +108,7 @@ fn check_policy(policy: &Policy) {
             }
         }
         check_limits(account.soft_limit, account.limit);
+        check_limits(Limit::None, account.direct_limit);
         check_door(account);
     }
     assert!(policy.leak_settings.sites.len() <= MAX_SITES);

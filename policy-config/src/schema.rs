@@ -339,6 +339,9 @@ pub struct Account {
     pub soft_limit: Limit,
     /// `limit`: live bytes above which allocations are refused.
     pub limit: Limit,
+    /// `direct-limit`: bytes off the heap, direct and native together, above which no more are given. A share is one of the
+    /// maximum heap.
+    pub direct_limit: Limit,
     /// `throw`: what the refused thread gets; by default [`Throw::Oom`].
     pub throw: Throw,
     /// `door`: where new work is turned away while it is over its limit; by default [`Door::Auto`].

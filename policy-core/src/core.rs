@@ -16,6 +16,7 @@ use crate::identity::directory::Directory;
 use crate::interval_control::IntervalControl;
 use crate::leaks::Leaks;
 use crate::ledger::{Capacity, Ledger, PurseId, Tag};
+use crate::native_memory::gates::Verdict;
 use crate::native_memory::{NativeMemory, Way};
 use crate::peaks::Peaks;
 use crate::ports::Heap;
@@ -199,6 +200,23 @@ impl Core {
             }
         }
         self.usages.read()
+    }
+
+    /// What becomes of a block of native memory for `payer`, by the limit of its account and that of the service around its
+    /// scope, with the number of the account whose limit says so. `None`: it is given. One load while no account is over
+    /// such a limit; no lock. Any thread.
+    pub fn block_beyond(&self, payer: PurseId, size_bytes: u64) -> Option<(u32, Verdict)> {
+        let gates = &self.native_memory.gates;
+        if !gates.is_any_over() {
+            return None;
+        }
+        let account = self.identity.representative(payer);
+        let service = (self.identity.above(payer)).map(|purse| u32::from(purse.get()));
+        let used = |purse| self.native_memory.used_by(purse);
+        let accounts = [Some(account), service].into_iter().flatten();
+        let verdicts = accounts.map(|account| (account, gates.ask(account, size_bytes, used)));
+        let mut beyond = verdicts.filter(|(_, verdict)| *verdict != Verdict::Given);
+        beyond.next()
     }
 
     /// Whether allocations are sampled at all.

@@ -356,6 +356,11 @@ fn look<G>(
             directory.retired_loaders(entry, |purse| core.ledger.totals(purse).charged.bytes > 0);
         account.usage = usage.of(&purses);
         account.usage.retain(|usage| has(entry.kind, usage));
+        if let Some(limit) = usage.direct_limit(name) {
+            account.direct_limit_bytes = Some(limit.limit_bytes);
+            account.direct_refusals_total = Some(limit.refusals_total);
+            account.direct_would_refuse_total = Some(limit.would_refuse_total);
+        }
         account.threads_left_behind = usage.count_left_behind(&purses);
         account.left_threads = usage.left_threads(&purses);
         account.routes = routes(core, &purses, &counted.survivors);
@@ -518,6 +523,9 @@ fn row(
         soft_limit_bytes: account.soft_limit_bytes,
         limit_bytes: account.limit_bytes,
         reserve_bytes: status.reserve_bytes,
+        direct_limit_bytes: account.direct_limit_bytes,
+        direct_refusals_total: account.direct_refusals_total,
+        direct_would_refuse_total: account.direct_would_refuse_total,
         // After a reload the limit may be gone before the enforcer's next pass.
         state: match account.limit_bytes {
             Some(_) => status.state,

@@ -295,6 +295,12 @@ pub struct Account {
     pub limit_bytes: Option<u64>,
     /// The bytes that it may be charged beyond its limit before errors are thrown; `None` if it has no door.
     pub reserve_bytes: Option<u64>,
+    /// The most direct and native bytes together that it may have, if that is limited.
+    pub direct_limit_bytes: Option<u64>,
+    /// Blocks that were refused for that limit's sake; `None` without one.
+    pub direct_refusals_total: Option<u64>,
+    /// Blocks that would have been; `None` without a limit.
+    pub direct_would_refuse_total: Option<u64>,
     /// Where it stands against its limit.
     pub state: State,
     /// Whether new requests are turned away.

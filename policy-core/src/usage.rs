@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::ledger::PurseId;
+use crate::native_memory::gates::Beyond;
 
 /// A resource that accounts use beside the heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +64,17 @@ pub const MAX_SHOWN_OF_ACCOUNT: usize = 16;
 /// Amounts by purse.
 pub type ByPurse = HashMap<PurseId, u64>;
 
+/// The limit of an account on native memory, and what was refused for its sake.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LimitOf {
+    /// The most bytes that it may have.
+    pub limit_bytes: u64,
+    /// Blocks that were refused since it has a limit.
+    pub refusals_total: u64,
+    /// Blocks that would have been, but were given: the policy only observes.
+    pub would_refuse_total: u64,
+}
+
 /// The latest count of each resource. Agent threads.
 #[derive(Debug, Default)]
 pub struct Usages {
@@ -73,6 +85,8 @@ pub struct Usages {
 struct Latest {
     counts: [Option<Arc<ByPurse>>; Resource::ALL.len()],
     left: Arc<LeftBehind>,
+    /// By account.
+    direct_limits: Arc<HashMap<Arc<str>, LimitOf>>,
 }
 
 /// The threads of undeployed versions of services.
@@ -93,6 +107,33 @@ impl Usages {
     /// Leaves the threads of undeployed versions, which replace those of before.
     pub fn found_left(&self, left: LeftBehind) {
         self.latest().left = Arc::new(left);
+    }
+
+    /// Leaves the limits on native memory, by account. What was refused before still counts for accounts that keep one.
+    pub fn limit_direct(&self, limits: impl Iterator<Item = (Arc<str>, u64)>) {
+        let latest = &mut *self.latest();
+        let before = &latest.direct_limits;
+        let limits = limits.map(|(account, limit_bytes)| {
+            let known = before.get(&account).copied().unwrap_or_default();
+            let now = LimitOf {
+                limit_bytes,
+                ..known
+            };
+            (account, now)
+        });
+        latest.direct_limits = Arc::new(limits.collect());
+    }
+
+    /// So much was beyond the limit of an account on native memory, since this was last told.
+    pub fn refused(&self, account: &str, beyond: Beyond) {
+        if beyond == Beyond::default() {
+            return;
+        }
+        let latest = &mut *self.latest();
+        if let Some(limit) = Arc::make_mut(&mut latest.direct_limits).get_mut(account) {
+            limit.refusals_total += beyond.refused;
+            limit.would_refuse_total += beyond.observed;
+        }
     }
 
     /// A purse has ended.
@@ -136,6 +177,11 @@ impl Reading {
                 })
             })
             .collect()
+    }
+
+    /// The limit of an account on native memory, if it has one.
+    pub fn direct_limit(&self, account: &str) -> Option<LimitOf> {
+        self.0.direct_limits.get(account).copied()
     }
 
     /// How many threads undeployed versions with these purses have.
@@ -237,6 +283,33 @@ mod tests {
         assert_eq!(now.count_left_behind(&[SHOP, ORDERS]), 1);
         assert_eq!(now.left_threads(&[SHOP]), []);
         assert_eq!(now.left_threads(&[ORDERS]).len(), 1);
+    }
+
+    #[test]
+    fn what_was_refused_counts_while_an_account_has_a_limit() {
+        let usages = Usages::default();
+        let shop: Arc<str> = "shop".into();
+        let beyond = Beyond {
+            refused: 2,
+            observed: 1,
+        };
+        usages.refused("shop", beyond);
+        assert_eq!(usages.read().direct_limit("shop"), None);
+        let refused = |usages: &Usages, limit_bytes| {
+            usages.limit_direct([(shop.clone(), limit_bytes)].into_iter());
+            usages.refused("shop", beyond);
+            usages.read().direct_limit("shop")
+        };
+        let expected = |limit_bytes, times| LimitOf {
+            limit_bytes,
+            refusals_total: 2 * times,
+            would_refuse_total: times,
+        };
+        assert_eq!(refused(&usages, 100), Some(expected(100, 1)));
+        assert_eq!(refused(&usages, 50), Some(expected(50, 2)), "lowered");
+        usages.limit_direct([].into_iter());
+        assert_eq!(usages.read().direct_limit("shop"), None);
+        assert_eq!(refused(&usages, 50), Some(expected(50, 1)), "a new one");
     }
 
     #[test]

@@ -132,7 +132,7 @@ pub use frames::{Frame, FrameBuffer};
 pub use heap_names::{HeapField, SeenFrame};
 pub use jvmti::JvmTi;
 pub use methods::{HeldMethod, LiveMethod, MethodId};
-pub use native_memory::{NativeMemory, Unwatched};
+pub use native_memory::{Asked, NativeMemory, Unwatched};
 pub use natives::{NativeArgument, NativeMethod, NativeReturn};
 pub use refs::{Global, Handle, Local, Ref};
 pub use rewriting::ClassFiles;

@@ -19,16 +19,27 @@ use crate::kinds::Class;
 use crate::methods::MethodId;
 use crate::refs::{Handle, Local};
 
+/// What becomes of a block that a thread asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// It is given, and not told of.
+    Untold,
+    /// It is given, if there is memory, and told of with this word.
+    Told(u64),
+    /// It is not given: the thread sees what it would see if there was no memory.
+    Refused,
+}
+
 /// Hears of native memory that Java code takes and gives back. It may not wait; a panic is counted, and the block is
 /// not told of.
 pub trait NativeMemory: Sync {
-    /// A thread of the host asks for a block: its frames are on the stack, the uppermost that of the native method. The
-    /// answer is handed to [`NativeMemory::taken`] if there is memory. `None`: the block is not to be told of.
-    fn asked(&self, jni: &Jni, size_bytes: u64) -> Option<u64>;
+    /// A thread of the host asks for a block: its frames are on the stack, the uppermost that of the native method. A block
+    /// that is made larger or smaller has been given back just now.
+    fn asked(&self, jni: &Jni, size_bytes: u64) -> Asked;
     /// The VM has given a block, which nobody else knows yet. On the thread that asked.
     fn taken(&self, address: u64, answer: u64);
-    /// A block is about to be given back. On any thread, perhaps one of the agent's. Returns the answer that it was
-    /// taken with, if it was told of.
+    /// A block is about to be given back, or to change its size. On any thread, perhaps one of the agent's. Returns the word
+    /// that it was taken with, if it was told of; where it stays as it is, that is taken again.
     fn given_back(&self, address: u64) -> Option<u64>;
 }
 
@@ -137,19 +148,19 @@ impl Jni {
 
 /// Asks the listener on a thread of the host. The latch is released before the VM's function runs: that may
 /// throw, which allocates.
-fn ask(watched: &Watched, env: *mut sys::JNIEnv, size_bytes: i64) -> Option<u64> {
+fn ask(watched: &Watched, env: *mut sys::JNIEnv, size_bytes: i64) -> Asked {
     let asked = guard::contain(|| {
         let _latch = Latch::enter()?;
         // SAFETY: the VM passes a native method its thread's environment, which is used in this call alone.
         let jni = unsafe { Jni::from_raw(env) };
-        watched.listener.asked(&jni, size_bytes as u64)
+        Some(watched.listener.asked(&jni, size_bytes as u64))
     });
-    asked.flatten()
+    asked.flatten().unwrap_or(Asked::Untold)
 }
 
-fn tell_taken(watched: &Watched, address: i64, answer: Option<u64>) {
-    if let (Some(answer), true) = (answer, address != 0) {
-        guard::contain(|| watched.listener.taken(address as u64, answer));
+fn tell_taken(watched: &Watched, address: i64, word: Option<u64>) {
+    if let (Some(word), true) = (word, address != 0) {
+        guard::contain(|| watched.listener.taken(address as u64, word));
     }
 }
 
@@ -166,10 +177,14 @@ unsafe extern "system" fn allocate_memory(
         // Nothing is bound to this before it is set. As if the system had no memory: the caller throws.
         return 0;
     };
-    let answer = ask(watched, env, size_bytes);
+    let word = match ask(watched, env, size_bytes) {
+        Asked::Refused => return 0,
+        Asked::Told(word) => Some(word),
+        Asked::Untold => None,
+    };
     // SAFETY: the VM's own function, with what the VM has passed.
     let address = unsafe { (watched.allocate)(env, on, size_bytes) };
-    tell_taken(watched, address, answer);
+    tell_taken(watched, address, word);
     address
 }
 
@@ -182,15 +197,21 @@ unsafe extern "system" fn reallocate_memory(
     let Some(watched) = WATCHED.get() else {
         return 0;
     };
-    let answer = ask(watched, env, size_bytes);
     // Before another thread may get this address.
     let before = tell_given_back(watched, address);
-    // SAFETY: as in `allocate_memory`.
-    let moved = unsafe { (watched.reallocate)(env, on, address, size_bytes) };
-    match moved {
+    let asked = ask(watched, env, size_bytes);
+    let moved = match asked {
+        Asked::Refused => 0,
+        // SAFETY: as in `allocate_memory`.
+        Asked::Told(_) | Asked::Untold => unsafe {
+            (watched.reallocate)(env, on, address, size_bytes)
+        },
+    };
+    match (moved, asked) {
         // It stays where it is.
-        0 => tell_taken(watched, address, before),
-        moved => tell_taken(watched, moved, answer),
+        (0, _) => tell_taken(watched, address, before),
+        (moved, Asked::Told(word)) => tell_taken(watched, moved, Some(word)),
+        (_, Asked::Untold | Asked::Refused) => {}
     }
     moved
 }
@@ -235,9 +256,13 @@ mod tests {
     struct Listener(Mutex<HashMap<u64, u64>>);
 
     impl NativeMemory for Listener {
-        fn asked(&self, _: &Jni, size_bytes: u64) -> Option<u64> {
+        fn asked(&self, _: &Jni, size_bytes: u64) -> Asked {
             assert_ne!(size_bytes, 666, "inside a native method");
-            (size_bytes > 10).then_some(size_bytes)
+            match size_bytes {
+                0..=10 => Asked::Untold,
+                777 => Asked::Refused,
+                told => Asked::Told(told),
+            }
         }
 
         fn taken(&self, address: u64, answer: u64) {
@@ -277,10 +302,13 @@ mod tests {
         assert_ne!(take(5), 0, "given, and not told of");
         assert_eq!(take(2_000_000), 0, "there is no memory");
         assert_ne!(take(666), 0, "a panic costs nobody a block");
+        assert_eq!(take(777), 0, "refused");
         assert_eq!(known(), [100]);
         let moved = resize(first, 300);
         assert_eq!(known(), [300]);
         assert_eq!(resize(moved, 3_000_000), 0);
+        assert_eq!(known(), [300], "it is where it was");
+        assert_eq!(resize(moved, 777), 0, "refused");
         assert_eq!(known(), [300], "it is where it was");
         free(first);
         assert_eq!(known(), [300], "unknown by now");

@@ -76,6 +76,15 @@ macro_rules! account_figures {
                     "Limit of the account; absent when it has none.";
                 reserve_bytes: Option<u64> [own]
                     "The bytes that it may be charged beyond its limit before errors are thrown; absent when it has no door.";
+                #[serde(skip_serializing_if = "Option::is_none")]
+                direct_limit_bytes: Option<u64> [own ACCOUNT_DIRECT_LIMIT_BYTES "heapwarden_account_direct_limit_bytes" Bytes]
+                    "The most direct and native bytes together that the account may have; absent when that has no limit.";
+                #[serde(skip_serializing_if = "Option::is_none")]
+                direct_refusals_total: Option<u64> [counter ACCOUNT_DIRECT_REFUSALS "heapwarden_account_direct_refusals_total" None]
+                    "Blocks of direct and native memory that were refused; absent without a limit.";
+                #[serde(skip_serializing_if = "Option::is_none")]
+                direct_would_refuse_total: Option<u64> [counter ACCOUNT_DIRECT_WOULD_REFUSE "heapwarden_account_direct_would_refuse_total" None]
+                    "Refusals of such blocks that were due but did not happen, because the policy only observes; absent without a limit.";
             }
             fields {
                 /// Where it stands against its limit.

@@ -314,6 +314,7 @@ impl Agent {
                 });
                 // No other thread writes the gates, and no verdict comes any more.
                 ground.core.enforcement.gates.open_all();
+                ground.core.native_memory.gates.open_all();
             }),
         );
         if ground.bridge().is_some() {

@@ -12,6 +12,7 @@ use policy_core::exact::{Compared, ExactStatus};
 use policy_core::holdings::Bin;
 use policy_core::sampling::weight::OBJECT_UNIT;
 use policy_core::snapshot::{AccountsSum, Held};
+use policy_core::usage::Resource;
 
 use super::fold::clip;
 use super::{
@@ -260,11 +261,18 @@ fn usage(account: &Account) -> Vec<document::Usage<'_>> {
         limit: account.limit_bytes,
         refusals_total: (account.refusals_total).saturating_add(account.admission_refusals_total),
     };
-    let others = account.usage.iter().map(|usage| document::Usage {
-        resource: usage.resource.name().into(),
-        used: usage.used,
-        limit: None,
-        refusals_total: 0,
+    let others = account.usage.iter().map(|usage| {
+        // The limit is one for both; it is shown where its name is.
+        let is_direct = usage.resource == Resource::Direct;
+        document::Usage {
+            resource: usage.resource.name().into(),
+            used: usage.used,
+            limit: account.direct_limit_bytes.filter(|_| is_direct),
+            refusals_total: account
+                .direct_refusals_total
+                .filter(|_| is_direct)
+                .unwrap_or(0),
+        }
     });
     [heap].into_iter().chain(others).collect()
 }

@@ -35,6 +35,7 @@ fn line() -> impl Strategy<Value = String> {
         "scope",
         "charge",
         "soft-limit",
+        "direct-limit",
         "limit",
         "throw",
         "door",

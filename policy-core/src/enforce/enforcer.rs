@@ -6,7 +6,7 @@
 //! 2. if a canary has died, waits until the refunds of that collection have arrived, confirms what
 //!    is live, and reads the heap;
 //! 3. clears away purses, loaders and classes that are gone;
-//! 4. checks every account that has a limit ([`LimitedAccounts`]);
+//! 4. checks every account that has a limit ([`LimitedAccounts`]), and those with one on native memory ([`DirectLimits`]);
 //! 5. asks for the collections that a verdict needs ([`Evidence`]);
 //! 6. holds the sum of all accounts against the heap if such a collection has decided ([`HeapCheck`]), before the next
 //!    turn judges by it.
@@ -33,6 +33,7 @@ use crate::sampling::standard_error_bytes;
 use super::account_check::LimitedAccount;
 use super::collection_planner::Need;
 use super::coverage::Coverage;
+use super::direct_limits::DirectLimits;
 use super::duress::{self, Duress};
 use super::evidence::{Evidence, EvidenceNeed, Reason};
 use super::heap_check::HeapCheck;
@@ -70,6 +71,7 @@ pub struct Enforcer {
     /// The boundary at the last pass: without a collection since then nothing can be gone.
     cleaned_in: Option<Epoch>,
     limited_accounts: LimitedAccounts,
+    direct_limits: DirectLimits,
     coverage: Coverage,
     evidence: Evidence,
     duress: Duress,
@@ -92,6 +94,7 @@ impl Enforcer {
             clean_again_at: now,
             cleaned_in: None,
             limited_accounts: LimitedAccounts::new(),
+            direct_limits: DirectLimits::default(),
             coverage: Coverage::default(),
             evidence: Evidence::default(),
             duress: Duress::default(),
@@ -156,6 +159,8 @@ impl Enforcer {
         if before.is_on || duress.is_on {
             (need, again) = self.limited_accounts.turn(core, jvm, now, duress, kind);
         }
+        let (more, direct_again) = self.direct_limits.turn(core, now);
+        (need, again) = (need.max(more), again.min(direct_again));
         let heap_again = self.duress.look_again(kind);
         let heap_again = heap_again.unwrap_or(LONGEST_SLEEP);
         let uncovered = (self.coverage).look(&core.directory(), &core.ledger, now);

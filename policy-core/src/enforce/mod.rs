@@ -27,6 +27,7 @@
 //! * [`evidence`]: asks the collector for collections that prove what is held, with [`canaries`];
 //!   [`refund_wait`]: waits until the refunds of such a collection are in.
 //! * [`limit_status`]: what is known of each limited account; reports read it under a lock.
+//! * [`direct_limits`]: the accounts that have limits on native memory.
 //! * [`heap_check`]: holds the sum of all accounts against the heap.
 //! * [`enforcement_log`]: what the log says, rate-limited; [`coverage`]: what it says of limits that bind
 //!   nobody.
@@ -38,6 +39,7 @@ pub mod budget;
 pub mod canaries;
 pub mod collection_planner;
 pub mod coverage;
+pub mod direct_limits;
 pub mod door;
 pub mod duress;
 pub mod effect;

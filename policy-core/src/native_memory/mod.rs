@@ -13,6 +13,7 @@
 //! Allocating threads enter blocks and take them out without a lock (`blocks`).
 
 mod blocks;
+pub mod gates;
 
 use std::sync::atomic::AtomicBool;
 
@@ -21,6 +22,7 @@ use crate::sync::{AtomicU64, Ordering, places};
 use crate::usage::ByPurse;
 
 use blocks::Blocks;
+use gates::Gates;
 
 /// The way on which Java code has taken a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +81,10 @@ impl Block {
 struct Sums {
     direct_bytes: AtomicU64,
     unsafe_bytes: AtomicU64,
+    /// Whoever takes the sum of both across this wakes the enforcer; 0: nobody does.
+    wake_above_bytes: AtomicU64,
+    /// The least that both were since the enforcer asked; 0: it has not.
+    lowest_bytes: AtomicU64,
 }
 
 impl Sums {
@@ -87,6 +93,11 @@ impl Sums {
             Way::Direct => &self.direct_bytes,
             Way::Unsafe => &self.unsafe_bytes,
         }
+    }
+
+    fn both(&self) -> u64 {
+        let bytes = [Way::Direct, Way::Unsafe].map(|way| self.of(way).load(Ordering::Relaxed));
+        bytes[0].saturating_add(bytes[1])
     }
 }
 
@@ -102,6 +113,8 @@ const SUMS_PER_CHUNK: usize = 2;
 pub struct NativeMemory {
     blocks: Blocks,
     sums: Chunks<Sums, SUMS_PER_CHUNK>,
+    /// The limits of accounts.
+    pub gates: Gates,
     unentered_blocks: AtomicU64,
     assumed_blocks: AtomicU64,
     is_seen: AtomicBool,
@@ -112,6 +125,7 @@ impl Default for NativeMemory {
         NativeMemory {
             blocks: Blocks::new(),
             sums: Chunks::new(PURSES),
+            gates: Gates::default(),
             unentered_blocks: AtomicU64::new(0),
             assumed_blocks: AtomicU64::new(0),
             is_seen: AtomicBool::new(false),
@@ -131,32 +145,62 @@ impl NativeMemory {
     }
 
     /// Enters a block that the allocator has just given; its address is not 0. Any thread, lock-free; allocates at the
-    /// first touch of a part of the table.
-    pub fn taken(&self, address: u64, block: Block) {
-        let Some(sum) = self.sum(&block) else {
+    /// first touch of a part of the table. Returns whether the payer's sum has gone across the mark of
+    /// [`NativeMemory::wake_above`].
+    pub fn taken(&self, address: u64, block: Block) -> bool {
+        let Some(sums) = self.sums.get_or_grow(block.payer.get().into()) else {
             self.unentered_blocks.fetch_add(1, Ordering::Relaxed);
-            return;
+            return false;
         };
+        let sum = sums.of(block.way);
         let bytes = block.size_bytes.min(MAX_BLOCK_BYTES);
         sum.fetch_add(bytes, Ordering::Relaxed);
         if !self.blocks.enter(address, block.to_bits()) {
             sum.fetch_sub(bytes, Ordering::Relaxed);
             self.unentered_blocks.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
+        let mark = sums.wake_above_bytes.load(Ordering::Relaxed);
+        mark != 0 && {
+            let now = sums.both();
+            now > mark && now.saturating_sub(bytes) <= mark
+        }
+    }
+
+    /// Sets the sum of a purse above which the enforcer is to look: the block that takes it there is told of. 0: none is.
+    /// Another block at the same moment may hide it; the enforcer looks by itself, too.
+    pub fn wake_above(&self, purse: PurseId, bytes: u64) {
+        if let Some(sums) = self.sums.get_or_grow(purse.get().into()) {
+            sums.wake_above_bytes.store(bytes, Ordering::Relaxed);
         }
     }
 
     /// Takes out a block that the allocator is about to get back. `None`: it is unknown. Any thread, lock-free.
     pub fn given_back(&self, address: u64) -> Option<Block> {
         let block = Block::from_bits(self.blocks.take_out(address)?);
-        if let Some(sum) = self.sum(&block) {
-            sum.fetch_sub(block.size_bytes, Ordering::Relaxed);
+        if let Some(sums) = self.sums.get(block.payer.get().into()) {
+            (sums.of(block.way)).fetch_sub(block.size_bytes, Ordering::Relaxed);
+            let lowest = &sums.lowest_bytes;
+            if lowest.load(Ordering::Relaxed) > 0 {
+                lowest.fetch_min(sums.both(), Ordering::Relaxed);
+            }
         }
         Some(block)
     }
 
-    fn sum(&self, block: &Block) -> Option<&AtomicU64> {
-        let sums = self.sums.get_or_grow(block.payer.get().into())?;
-        Some(sums.of(block.way))
+    /// From now on the least is noted that a purse has. The enforcer.
+    pub fn note_lowest(&self, purse: PurseId) {
+        if let Some(sums) = self.sums.get(purse.get().into()) {
+            // In this order: what is given back in between counts.
+            sums.lowest_bytes.store(u64::MAX, Ordering::SeqCst);
+            sums.lowest_bytes.fetch_min(sums.both(), Ordering::SeqCst);
+        }
+    }
+
+    /// The least that a purse has had since [`NativeMemory::note_lowest`].
+    pub fn lowest_of(&self, purse: PurseId) -> u64 {
+        (self.sums.get(purse.get().into()))
+            .map_or(0, |sums| sums.lowest_bytes.load(Ordering::Relaxed))
     }
 
     /// The live bytes of each purse that has some. Not on an allocating thread.
@@ -170,9 +214,12 @@ impl NativeMemory {
 
     /// Whether a purse has blocks. Any thread.
     pub fn is_used_by(&self, purse: PurseId) -> bool {
-        (self.sums.get(purse.get().into())).is_some_and(|sums| {
-            [Way::Direct, Way::Unsafe].map(|way| sums.of(way).load(Ordering::Relaxed)) != [0, 0]
-        })
+        self.used_by(purse) > 0
+    }
+
+    /// The live bytes of a purse. Two loads; any thread.
+    pub fn used_by(&self, purse: PurseId) -> u64 {
+        (self.sums.get(purse.get().into())).map_or(0, Sums::both)
     }
 
     /// Blocks that found no place, ever.
@@ -192,7 +239,7 @@ impl NativeMemory {
 
     /// Native memory held by the table itself, in bytes.
     pub fn committed_bytes(&self) -> u64 {
-        self.blocks.committed_bytes() + self.sums.committed_bytes()
+        self.blocks.committed_bytes() + self.sums.committed_bytes() + self.gates.committed_bytes()
     }
 }
 
@@ -241,6 +288,39 @@ mod tests {
         assert!(!memory.is_used_by(SHOP));
         assert_eq!(memory.used(Way::Unsafe), ByPurse::new());
         assert_eq!(memory.used(Way::Direct), [(LAST, 7)].into());
+    }
+
+    #[test]
+    fn the_least_that_a_purse_has_had_is_noted_when_it_is_asked_for() {
+        let memory = NativeMemory::default();
+        memory.note_lowest(SHOP);
+        assert_eq!(memory.lowest_of(SHOP), 0);
+        memory.taken(0x1000, block(SHOP, Way::Direct, 100));
+        memory.taken(0x2000, block(SHOP, Way::Unsafe, 30));
+        memory.note_lowest(SHOP);
+        assert_eq!(memory.lowest_of(SHOP), 130);
+        memory.taken(0x3000, block(SHOP, Way::Unsafe, 7));
+        assert_eq!(memory.lowest_of(SHOP), 130);
+        memory.given_back(0x1000);
+        memory.taken(0x1000, block(SHOP, Way::Direct, 500));
+        assert_eq!(memory.lowest_of(SHOP), 37);
+        memory.note_lowest(SHOP);
+        assert_eq!(memory.lowest_of(SHOP), 537);
+    }
+
+    #[test]
+    fn the_block_that_takes_a_purse_across_its_mark_is_told_of() {
+        let memory = NativeMemory::default();
+        let take = |address, way, bytes| memory.taken(address, block(SHOP, way, bytes));
+        assert!(!take(0x1000, Way::Direct, 1_000), "there is no mark");
+        memory.wake_above(SHOP, 1_100);
+        assert!(!take(0x2000, Way::Unsafe, 100));
+        assert!(take(0x3000, Way::Direct, 1));
+        assert!(!take(0x4000, Way::Direct, 1), "it is above it already");
+        assert!(!memory.taken(0x5000, block(LAST, Way::Direct, 5_000)));
+        memory.given_back(0x1000);
+        memory.wake_above(SHOP, 0);
+        assert!(!take(0x1000, Way::Direct, 1_000));
     }
 
     #[test]

@@ -28,6 +28,9 @@ import java.util.concurrent.Callable;
  *                              unsafe   Unsafe.allocateMemory
  *                              grown    the same, and then reallocateMemory: taken with a quarter, grown to BYTES
  *                              virtual  allocateDirect on a virtual thread
+ * tries NAME WAY COUNT BYTES MS  the same, one block each MS milliseconds, and says how many were given, how many were
+ *                              refused, and the last error's message
+ * churns NAME COUNT BYTES MS   direct buffers that nobody keeps; says the same
  * drop NAME BY               gives all its blocks back, while BY's loader is the context class loader; direct buffers
  *                            are only forgotten
  * storm NAME THREADS TURNS   THREADS threads of NAME take and free blocks at random, a tenth of them each other's; then
@@ -55,6 +58,8 @@ public final class NativeBlocks {
                 Map.of(
                         "deploy", words -> deploy(words[1]),
                         "take", words -> take(words[1], words[2], number(words[3]), number(words[4])),
+                        "tries", words -> tries(words[1], words[2], words),
+                        "churns", words -> tries(words[1], "dropped", words),
                         "drop", words -> drop(words[1], words[2]),
                         "storm", words -> storm(words[1], number(words[2]), number(words[3])),
                         "turns", words -> turns(words[1], words[2], number(words[3])),
@@ -81,6 +86,8 @@ public final class NativeBlocks {
     private static long allocate(long bytes) {
         try {
             return (long) ALLOCATE.invokeExact(bytes);
+        } catch (OutOfMemoryError e) {
+            throw e;
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -89,6 +96,8 @@ public final class NativeBlocks {
     private static long reallocate(long address, long bytes) {
         try {
             return (long) REALLOCATE.invokeExact(address, bytes);
+        } catch (OutOfMemoryError e) {
+            throw e;
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -136,6 +145,24 @@ public final class NativeBlocks {
                 });
     }
 
+    private static void tries(String name, String way, String[] words) throws Exception {
+        int last = words.length - 1;
+        int count = number(words[last - 2]);
+        int bytes = number(words[last - 1]);
+        int given = 0;
+        String message = "";
+        for (int i = 0; i < count; i++) {
+            try {
+                take(name, way, 1, bytes);
+                given++;
+            } catch (OutOfMemoryError e) {
+                message = e.getMessage();
+            }
+            Thread.sleep(number(words[last]));
+        }
+        Protocol.say("given " + given + " refused " + (count - given) + " " + message);
+    }
+
     private static void onVirtualThread(Runnable work) throws Exception {
         // The API is of JDK 21, and these classes are of 17.
         MethodType starts = MethodType.methodType(Thread.class, Runnable.class);
@@ -152,10 +179,14 @@ public final class NativeBlocks {
         for (int i = 0; i < count; i++) {
             switch (way) {
                 case "direct" -> of(BUFFERS, name).add(ByteBuffer.allocateDirect(bytes));
+                case "dropped" -> ByteBuffer.allocateDirect(bytes);
                 case "arena" -> of(ARENAS, name).add(arena(bytes));
                 case "unsafe" -> of(ADDRESSES, name).add(allocate(bytes));
-                case "grown" ->
-                        of(ADDRESSES, name).add(reallocate(allocate(bytes / 4), bytes));
+                case "grown" -> {
+                    long address = allocate(bytes / 4);
+                    of(ADDRESSES, name).add(address);
+                    of(ADDRESSES, name).set(of(ADDRESSES, name).size() - 1, reallocate(address, bytes));
+                }
                 default -> throw new IllegalArgumentException(way);
             }
         }
@@ -168,6 +199,11 @@ public final class NativeBlocks {
             Object arena = type.getMethod("ofShared").invoke(null);
             type.getMethod("allocate", long.class, long.class).invoke(arena, bytes, 1L);
             return arena;
+        } catch (java.lang.reflect.InvocationTargetException e) {
+            if (e.getCause() instanceof OutOfMemoryError refused) {
+                throw refused;
+            }
+            throw new AssertionError(e);
         } catch (ReflectiveOperationException e) {
             throw new AssertionError(e);
         }

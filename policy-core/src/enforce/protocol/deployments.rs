@@ -77,6 +77,7 @@ fn rule(name: &str, matcher: Matcher, limit: Limit) -> Account {
         matcher,
         charge: Charge::default(),
         soft_limit: Limit::None,
+        direct_limit: Limit::None,
         limit,
         throw: Throw::default(),
         interrupts: Interrupts {

@@ -1,0 +1,212 @@
+//! `direct-limit`: who holds more native memory than its limit is given no more, and nobody else is refused.
+
+use heapwarden_tests::command::{PATIENCE, poll};
+use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, every_vm, on_each};
+use heapwarden_tests::jvm::{Jvm, victim};
+
+const MIB: u64 = 1 << 20;
+const ARENAS_SINCE: u32 = 22;
+
+fn policy(mode: &str, limit: &str) -> String {
+    format!(
+        "[enforcement]\nmode = '{mode}'\n\n[[account]]\nservice = '*'\ndirect-limit = '{limit}'\n"
+    )
+}
+
+fn server(vm: &Vm, mode: &str) -> Jvm {
+    let mut jvm = victim(vm, "victim.NativeBlocks")
+        .policy(&policy(mode, "20MiB"))
+        .start();
+    jvm.ask("deploy svc-a");
+    jvm.ask("deploy svc-b");
+    jvm
+}
+
+/// What a service was given and refused, and the last error's message.
+#[derive(Debug, Default)]
+struct Tried {
+    given: u64,
+    refused: u64,
+    message: String,
+}
+
+fn tries(jvm: &mut Jvm, order: &str) -> Tried {
+    let said = jvm.ask(order).concat();
+    let mut words = said.splitn(5, ' ');
+    let mut number = |word: &str| -> u64 {
+        assert_eq!(words.next(), Some(word), "{order}: {said}");
+        let number = words.next().and_then(|number| number.parse().ok());
+        number.unwrap_or_else(|| panic!("{order}: {said}"))
+    };
+    Tried {
+        given: number("given"),
+        refused: number("refused"),
+        message: words.next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// Has a service take blocks of a MiB until one is refused, in all at most 2 GiB of them.
+fn until_refused(jvm: &mut Jvm, name: &str, way: &str) -> Tried {
+    let mut all = Tried::default();
+    while all.refused == 0 && all.given < 2048 {
+        let now = tries(jvm, &format!("tries {name} {way} 4 {MIB} 20"));
+        all.given += now.given;
+        all.refused += now.refused;
+        all.message = now.message;
+    }
+    all
+}
+
+fn edit(jvm: &Jvm, policy: &str) {
+    std::fs::write(jvm.folder().join("heapwarden.toml"), policy).expect("writable");
+}
+
+fn counted(jvm: &Jvm, what: &str, name: &str) -> Option<f64> {
+    (jvm.metrics()).of_account(&format!("heapwarden_account_direct_{what}"), name)
+}
+
+/// Waits until as many refusals are published as the service has seen.
+fn assert_counted(jvm: &Jvm, what: &str, name: &str, times: u64) {
+    let agrees = poll(PATIENCE, || {
+        (counted(jvm, what, name) == Some(times as f64)).then_some(())
+    });
+    let now = counted(jvm, what, name);
+    assert!(agrees.is_some(), "{what}: {now:?}, {times}: {}", jvm.log());
+}
+
+#[test]
+fn whoever_holds_more_than_its_limit_is_given_no_more_until_it_lets_go() {
+    on_each(every_vm(), |vm| {
+        let mut jvm = server(vm, "enforce");
+        assert_eq!(
+            tries(&mut jvm, &format!("tries svc-b direct 10 {MIB} 0")).refused,
+            0
+        );
+        let first = until_refused(&mut jvm, "svc-a", "direct");
+        assert!(
+            first.given >= 20 && first.refused > 0,
+            "{vm}: {first:?}: {}",
+            jvm.log()
+        );
+        assert!(first.message.contains(&MIB.to_string()), "{vm}: {first:?}");
+        let more = tries(&mut jvm, &format!("tries svc-a direct 10 {MIB} 10"));
+        assert_eq!(more.given, 0, "{vm}: {}", jvm.log());
+        // Whatever the way.
+        let mut refused = first.refused + more.refused;
+        let mut ways = vec!["unsafe"];
+        if vm.jdk.feature >= ARENAS_SINCE {
+            ways.push("arena");
+        }
+        for way in ways {
+            let more = tries(&mut jvm, &format!("tries svc-a {way} 10 {MIB} 0"));
+            assert_eq!((more.given, more.refused), (0, 10), "{vm}: {way}");
+            refused += more.refused;
+        }
+        // Its neighbour is within its limit.
+        let neighbour = tries(&mut jvm, &format!("tries svc-b direct 10 {MIB} 0"));
+        assert_eq!(neighbour.refused, 0, "{vm}");
+        assert_counted(&jvm, "refusals_total", "svc-a", refused);
+        assert_counted(&jvm, "refusals_total", "svc-b", 0);
+        assert_counted(&jvm, "limit_bytes", "svc-a", 20 * MIB);
+        let accounts = jvm.accounts();
+        let usage = accounts.find("svc-a").expect("it is there")["usage"].clone();
+        let usage = usage.as_array().expect("a list");
+        let direct = usage.iter().find(|one| one["resource"] == "direct");
+        let direct = direct.expect("it is counted");
+        assert_eq!(direct["used"], first.given * MIB, "{vm}");
+        assert_eq!(direct["limit"], 20 * MIB, "{vm}");
+        assert_eq!(direct["refusals_total"], refused, "{vm}");
+        assert!(
+            jvm.log().contains("above its direct-limit of 20MiB"),
+            "{}",
+            jvm.log()
+        );
+        // Nobody asks for a collection but the agent.
+        jvm.ask("drop svc-a svc-b");
+        let back = poll(PATIENCE, || {
+            let tried = tries(&mut jvm, &format!("tries svc-a direct 1 {MIB} 50"));
+            (tried.given == 1).then_some(())
+        });
+        assert!(back.is_some(), "{vm}: {}", jvm.log());
+        jvm.finish();
+    });
+}
+
+#[test]
+fn in_mode_observe_every_block_is_given_and_counted() {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = server(vm, "observe");
+        let mut given = 0;
+        let noticed = poll(PATIENCE, || {
+            let tried = tries(&mut jvm, &format!("tries svc-a direct 4 {MIB} 20"));
+            assert_eq!(tried.refused, 0, "{vm}");
+            given += tried.given;
+            let counted = counted(&jvm, "would_refuse_total", "svc-a");
+            counted.filter(|times| *times > 0.0)
+        });
+        let before = noticed.unwrap_or_else(|| panic!("{vm}, {given}: {}", jvm.log()));
+        assert!(before <= given as f64 - 20.0, "{vm}: {before} of {given}");
+        let more = tries(&mut jvm, &format!("tries svc-a direct 7 {MIB} 0"));
+        assert_eq!(more.given, 7, "{vm}");
+        let grown = poll(PATIENCE, || {
+            let now = counted(&jvm, "would_refuse_total", "svc-a")?;
+            (now >= before + 7.0).then_some(())
+        });
+        assert!(grown.is_some(), "{vm}: {}", jvm.log());
+        assert_counted(&jvm, "refusals_total", "svc-a", 0);
+        jvm.finish();
+    });
+}
+
+/// Nobody is over a limit by what the next collection and the JDK's cleaner give back.
+#[test]
+fn buffers_that_nobody_keeps_convict_nobody() {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = server(vm, "enforce");
+        assert_eq!(
+            tries(&mut jvm, &format!("tries svc-a direct 10 {MIB} 0")).refused,
+            0
+        );
+        let tried = tries(&mut jvm, &format!("churns svc-a 1500 {MIB} 4"));
+        assert_eq!(tried.refused, 0, "{vm}: {}", jvm.log());
+        assert!(!jvm.log().contains("direct-limit"), "{vm}: {}", jvm.log());
+        jvm.finish();
+    });
+}
+
+#[test]
+fn an_edit_of_the_limit_takes_effect_while_the_server_runs() {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let mut jvm = server(vm, "enforce");
+        let first = until_refused(&mut jvm, "svc-a", "direct");
+        assert!(first.refused > 0, "{vm}: {}", jvm.log());
+        let given_one = |jvm: &mut Jvm| {
+            let tried = tries(jvm, &format!("tries svc-a direct 1 {MIB} 20"));
+            (tried.given == 1).then_some(())
+        };
+        let more = (first.given + 20) * MIB;
+        edit(&jvm, &policy("enforce", &more.to_string()));
+        assert!(
+            poll(PATIENCE, || given_one(&mut jvm)).is_some(),
+            "{}",
+            jvm.log()
+        );
+        let again = until_refused(&mut jvm, "svc-a", "direct");
+        assert!(again.refused > 0, "{vm}: {}", jvm.log());
+        edit(&jvm, &policy("enforce", "none"));
+        assert!(
+            poll(PATIENCE, || given_one(&mut jvm)).is_some(),
+            "{}",
+            jvm.log()
+        );
+        assert_eq!(counted(&jvm, "limit_bytes", "svc-a"), None);
+        // Below what it holds: no new block is needed for the verdict, but one is refused.
+        edit(&jvm, &policy("enforce", "1MiB"));
+        let refused = poll(PATIENCE, || match given_one(&mut jvm) {
+            None => Some(()),
+            Some(()) => None,
+        });
+        assert!(refused.is_some(), "{}", jvm.log());
+        jvm.finish();
+    });
+}

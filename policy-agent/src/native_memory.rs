@@ -15,17 +15,21 @@
 //! 5. A block beyond the `direct-limit` of an account that was found over it is refused ([`policy_core::native_memory::gates`]).
 //!    It is always looked whose such a block is, if the one before it was of such an account. What `sun.nio.ch` takes for the input and output of a thread is given: it is
 //!    for one call, and the thread keeps it for the next.
+//! 6. While it is not known whether the account is over, a thread waits before it is given more, as
+//!    [`policy_core::native_memory::wait`] says: a platform thread on whose stack is no event loop.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use policy_core::native_memory::gates::Verdict;
+use policy_core::native_memory::wait::Waits;
 use policy_core::native_memory::{Block, Way};
 use policy_jvm::{Asked, Jni, NativeMemory};
 
 use crate::allocation::payer;
 use crate::allocation::recognizer::Recognizer;
 use crate::allocation::stack::JavaThread;
+use crate::allocation::stack_judge;
 use crate::ground::Ground;
 use crate::identity::classes::ClassId;
 use crate::ledger::PurseId;
@@ -43,6 +47,8 @@ const SHARE: u32 = 100;
 const MAX_SAVED: Duration = Duration::from_millis(5);
 /// A look that took longer counts as so long: a thread that was preempted in it has not spent the time.
 const LONGEST_LOOK: Duration = Duration::from_micros(100);
+/// How often a thread that waits looks for the verdict.
+const LOOK: Duration = Duration::from_millis(1);
 /// So many assumed blocks are counted by a thread before it adds them to the sum.
 const ASSUMED_AT_ONCE: u64 = 32;
 
@@ -94,6 +100,7 @@ struct Last {
 
 thread_local! {
     static LAST: Cell<Option<Last>> = const { Cell::new(None) };
+    static WAITS: Cell<Waits> = const { Cell::new(Waits::NONE) };
 }
 
 /// Sees the blocks. See the module.
@@ -190,13 +197,49 @@ fn counted(ground: &Ground, assumed: u64, at_least: u64) -> u64 {
     0
 }
 
+/// Rule 6. Returns what is known then.
+fn wait_for_verdict(
+    recognizer: Recognizer<'_>,
+    first: (u32, Verdict),
+    beyond: impl Fn() -> Option<(u32, Verdict)>,
+) -> Option<(u32, Verdict)> {
+    let (account, Verdict::Awaited) = first else {
+        return Some(first);
+    };
+    let Recognizer { ground, jni } = recognizer;
+    let thread = ground.jvmti.current_thread(jni);
+    let is_virtual = thread.is_none_or(|thread| thread.is_virtual());
+    if is_virtual || !stack_judge::may_be_held(recognizer) {
+        return Some(first);
+    }
+    let gates = &ground.core.native_memory.gates;
+    let suspicion = gates.suspicion(account);
+    let waits = WAITS.try_with(Cell::get).unwrap_or_default();
+    let longest = Duration::from_millis(waits.may_wait_ms(account, suspicion));
+    let began = Instant::now();
+    let mut now = Some(first);
+    while matches!(now, Some((_, Verdict::Awaited))) && began.elapsed() < longest {
+        if ground.stopping() {
+            break;
+        }
+        std::thread::sleep(LOOK);
+        now = beyond();
+    }
+    let ms = began.elapsed().as_millis() as u64;
+    let _ = WAITS.try_with(|cell| cell.set(waits.after(account, suspicion, ms)));
+    gates.waited(account, ms);
+    now
+}
+
 impl Watch {
     /// Rule 5.
     fn is_refused(&self, recognizer: Recognizer<'_>, last: Last, size_bytes: u64) -> bool {
         let core = &recognizer.ground.core;
-        let beyond = core.block_beyond(last.payer, size_bytes);
-        let Some((account, verdict)) = beyond.filter(|_| !self.is_for_io(recognizer, last.way))
-        else {
+        let beyond = || core.block_beyond(last.payer, size_bytes);
+        let Some(first) = beyond().filter(|_| !self.is_for_io(recognizer, last.way)) else {
+            return false;
+        };
+        let Some((account, verdict)) = wait_for_verdict(recognizer, first, beyond) else {
             return false;
         };
         core.native_memory.gates.count(account, verdict);

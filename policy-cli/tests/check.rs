@@ -68,6 +68,7 @@ fn an_accepted_policy_is_summed_up() {
         [[account]]
         service = "*"
         limit = "25%"
+        direct-limit = "1GiB"
         throw = "error"
         [[account]]
         name = "xml"
@@ -88,7 +89,7 @@ p.toml: ok
 
   ACCOUNT     MATCHES                       SOFT LIMIT  LIMIT   WHEN OVER
   shop        service \"/shop\"               200MiB      256MiB  503, then oom
-  (one each)  service \"*\"                   none        25%     503, then error
+  (one each)  service \"*\"                   none        25%     503, then error; at most 1GiB off the heap
   xml         packages org.apache.xerces.*  none        none    callers pay
 "
     );

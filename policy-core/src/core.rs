@@ -215,8 +215,8 @@ impl Core {
         let used = |purse| self.native_memory.used_by(purse);
         let accounts = [Some(account), service].into_iter().flatten();
         let verdicts = accounts.map(|account| (account, gates.ask(account, size_bytes, used)));
-        let mut beyond = verdicts.filter(|(_, verdict)| *verdict != Verdict::Given);
-        beyond.next()
+        let beyond = verdicts.filter(|(_, verdict)| *verdict != Verdict::Given);
+        beyond.max_by_key(|(_, verdict)| *verdict)
     }
 
     /// Whether allocations are sampled at all.

@@ -360,6 +360,7 @@ fn look<G>(
             account.direct_limit_bytes = Some(limit.limit_bytes);
             account.direct_refusals_total = Some(limit.refusals_total);
             account.direct_would_refuse_total = Some(limit.would_refuse_total);
+            account.wait_milliseconds_total = limit.waited_ms;
         }
         account.threads_left_behind = usage.count_left_behind(&purses);
         account.left_threads = usage.left_threads(&purses);
@@ -537,7 +538,9 @@ fn row(
         would_refuse_total: status.counts.would_refuse,
         admission_refusals_total: status.counts.admission_refusals,
         threads_killed_total: status.counts.threads_killed,
-        wait_milliseconds_total: status.counts.waited_ms,
+        // For the heap's limit, and for that on native memory.
+        wait_milliseconds_total: (status.counts.waited_ms)
+            .saturating_add(account.wait_milliseconds_total),
         deferred: Reason::ALL
             .iter()
             .map(|reason| (reason.name(), status.counts.deferred[*reason as usize]))

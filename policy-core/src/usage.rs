@@ -73,6 +73,8 @@ pub struct LimitOf {
     pub refusals_total: u64,
     /// Blocks that would have been, but were given: the policy only observes.
     pub would_refuse_total: u64,
+    /// For how long threads have waited for a verdict, in milliseconds.
+    pub waited_ms: u64,
 }
 
 /// The latest count of each resource. Agent threads.
@@ -133,6 +135,7 @@ impl Usages {
         if let Some(limit) = Arc::make_mut(&mut latest.direct_limits).get_mut(account) {
             limit.refusals_total += beyond.refused;
             limit.would_refuse_total += beyond.observed;
+            limit.waited_ms += beyond.waited_ms;
         }
     }
 
@@ -292,6 +295,7 @@ mod tests {
         let beyond = Beyond {
             refused: 2,
             observed: 1,
+            waited_ms: 30,
         };
         usages.refused("shop", beyond);
         assert_eq!(usages.read().direct_limit("shop"), None);
@@ -304,6 +308,7 @@ mod tests {
             limit_bytes,
             refusals_total: 2 * times,
             would_refuse_total: times,
+            waited_ms: 30 * times,
         };
         assert_eq!(refused(&usages, 100), Some(expected(100, 1)));
         assert_eq!(refused(&usages, 50), Some(expected(50, 2)), "lowered");

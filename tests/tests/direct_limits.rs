@@ -1,8 +1,10 @@
 //! `direct-limit`: who holds more native memory than its limit is given no more, and nobody else is refused.
 
 use heapwarden_tests::command::{PATIENCE, poll};
-use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, every_vm, on_each};
+use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, every_vm, on_each, one_jdk_with};
 use heapwarden_tests::jvm::{Jvm, victim};
+use heapwarden_tests::server::Installation;
+use heapwarden_tests::server_setup;
 
 const MIB: u64 = 1 << 20;
 const ARENAS_SINCE: u32 = 22;
@@ -209,4 +211,57 @@ fn an_edit_of_the_limit_takes_effect_while_the_server_runs() {
         assert!(refused.is_some(), "{}", jvm.log());
         jvm.finish();
     });
+}
+
+/// A page that keeps direct buffers, or lets go of them all.
+const KEEPING: &str = r#"<%@ page session="false" %><%!
+  static final java.util.List<java.nio.ByteBuffer> KEPT = new java.util.ArrayList<>();
+%><%
+  String bytes = request.getParameter("bytes");
+  synchronized (KEPT) {
+    if (bytes == null) { KEPT.clear(); } else { KEPT.add(java.nio.ByteBuffer.allocateDirect(Integer.parseInt(bytes))); }
+    out.print(KEPT.size());
+  }
+%>"#;
+
+/// Over its limit an application gets errors for what asks for more, and its neighbour answers all the while.
+#[test]
+fn in_a_tomcat_an_application_over_its_direct_limit_fails_alone() {
+    for vm in &one_jdk_with(Collector::G1, 2) {
+        let site = Installation::new().collector(vm.collector);
+        let prepared = server_setup::tomcat(&site, &vm.jdk, "apache-tomcat-10.1.44", "64KiB");
+        let limited = policy("enforce", "20MiB");
+        std::fs::write(site.folder().join("heapwarden.toml"), limited).expect("writable");
+        for shop in ["shop", "cart"] {
+            let folder = prepared.base.join("webapps").join(shop);
+            std::fs::create_dir_all(&folder).expect("writable");
+            std::fs::write(folder.join("keeping.jsp"), KEEPING).expect("writable");
+        }
+        let server = site.start(prepared.command, "/shop/keeping.jsp");
+        let status = |path: &str| server.get(path).map_or(0, |answer| answer.status);
+        let more = format!("/shop/keeping.jsp?bytes={MIB}");
+        let mut given = 0;
+        let refused = poll(PATIENCE, || {
+            assert_eq!(status("/cart/keeping.jsp?bytes=1024"), 200, "{vm}");
+            match status(&more) {
+                200 => given += 1,
+                _ => return Some(()),
+            }
+            (given > 500).then_some(())
+        });
+        assert!(refused.is_some(), "{vm}: {}", server.log());
+        assert!(
+            (20..500).contains(&given),
+            "{vm}: {given}: {}",
+            server.log()
+        );
+        for _ in 0..10 {
+            assert_eq!(status("/cart/keeping.jsp?bytes=1024"), 200, "{vm}");
+        }
+        // What needs no more is answered, and lets go.
+        assert_eq!(status("/shop/keeping.jsp"), 200, "{vm}: {}", server.log());
+        let back = poll(PATIENCE, || (status(&more) == 200).then_some(()));
+        assert!(back.is_some(), "{vm}: {}", server.log());
+        server.finish();
+    }
 }

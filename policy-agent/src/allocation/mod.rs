@@ -9,4 +9,4 @@ pub(crate) mod sampled_thread;
 pub(crate) mod scan;
 pub(crate) mod site_stack;
 pub(crate) mod stack;
-mod stack_judge;
+pub(crate) mod stack_judge;

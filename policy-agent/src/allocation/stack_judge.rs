@@ -348,17 +348,46 @@ impl<'a> Walk<'a, '_> {
 
     /// Asks the metadata thread to inspect a method.
     fn ask(&mut self, frame: StackFrame<'_>) {
-        let methods = &self.recognizer.ground.core.throw_points.methods;
-        let key = MethodKey(frame.method().key());
-        if !methods.ask(key) {
-            return;
-        }
-        let held = frame.hold(self.recognizer.jvmti());
-        let new = &self.recognizer.ground.references.new_methods;
-        if held.is_some_and(|held| new.push(held).is_ok()) {
-            self.asked = true;
-        } else {
-            methods.forget_asking(key);
+        self.asked |= ask(self.recognizer, frame);
+    }
+}
+
+/// Asks the metadata thread to inspect a method. True: it is to be woken.
+fn ask(recognizer: Recognizer<'_>, frame: StackFrame<'_>) -> bool {
+    let methods = &recognizer.ground.core.throw_points.methods;
+    let key = MethodKey(frame.method().key());
+    if !methods.ask(key) {
+        return false;
+    }
+    let held = frame.hold(recognizer.jvmti());
+    let new = &recognizer.ground.references.new_methods;
+    let is_asked = held.is_some_and(|held| new.push(held).is_ok());
+    if !is_asked {
+        methods.forget_asking(key);
+    }
+    is_asked
+}
+
+/// Whether the calling thread, a platform thread, may be held for a moment: each method on its stack is known, and none is
+/// the loop of a thread that serves many. What is not known is asked for, so that it is known a moment later.
+pub(crate) fn may_be_held(recognizer: Recognizer<'_>) -> bool {
+    let table = recognizer.ground.core.throw_points.methods.table();
+    let mut stack = StackWalk::new(recognizer.jni, recognizer.jvmti());
+    let (mut may_be, mut is_asked) = (true, false);
+    for depth in 0..MAX_FRAMES {
+        let Some(frame) = stack.frame(depth, MAX_IN_A_BATCH) else {
+            if is_asked {
+                recognizer.ground.metadata_thread.wake();
+            }
+            return may_be && !stack.has_failed();
+        };
+        match table.get(MethodKey(frame.method().key())) {
+            Some(judged) => may_be &= !judged.is_event_loop,
+            None => {
+                may_be = false;
+                is_asked |= ask(recognizer, frame);
+            }
         }
     }
+    false
 }

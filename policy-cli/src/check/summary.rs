@@ -153,6 +153,11 @@ fn row(account: &Account) -> [String; 5] {
         (Charge::SelfPays, Limit::None) => "-".to_owned(),
         (Charge::SelfPays, _) => when_over(account),
     };
+    let when_over = match (account.direct_limit, when_over.as_str()) {
+        (Limit::None, _) => when_over,
+        (direct_limit, "-") => format!("at most {direct_limit} off the heap"),
+        (direct_limit, _) => format!("{when_over}; at most {direct_limit} off the heap"),
+    };
     [
         cut(&name),
         cut(&account.matcher.to_string()),

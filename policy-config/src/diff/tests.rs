@@ -30,7 +30,7 @@ fn every_setting_has_its_line() {
          when = 'heap-is-short'\n\
          [exact]\naccounts = true\ncontexts = ['com.acme.*', 'org.lib']\nbytecodes = true\n\
          [[account]]\nname = 'shop'\nservice = '/shop*'\nlimit = '50%'\n\
-         soft-limit = '1.5GiB'\nthrow = 'error'\ndoor = ['a.C#m', 'b.D#n']\nrefuse-with = 'exception'\nstatus = 429\n\
+         direct-limit = '64MiB'\nsoft-limit = '1.5GiB'\nthrow = 'error'\ndoor = ['a.C#m', 'b.D#n']\nrefuse-with = 'exception'\nstatus = 429\n\
          priority = 2\ntasks = 'interrupt'\ninterrupt-through = ['a.*']\n\
          never-interrupt = ['b', 'c', 'd', 'e', 'f']\nwork = ['a.C#m', 'a.b.*']",
     );
@@ -54,6 +54,7 @@ fn every_setting_has_its_line() {
             "account shop: service \"/shop\" -> service \"/shop*\"",
             "account shop: soft-limit none -> 1.5GiB (added)",
             "account shop: limit 256MiB -> 50% (of the maximum heap)",
+            "account shop: direct-limit none -> 64MiB (added)",
             "account shop: throw oom -> error",
             "account shop: door auto -> a.C#m, b.D#n",
             "account shop: refuse-with as throw -> exception",

@@ -159,7 +159,7 @@ impl Enforcer {
         if before.is_on || duress.is_on {
             (need, again) = self.limited_accounts.turn(core, jvm, now, duress, kind);
         }
-        let (more, direct_again) = self.direct_limits.turn(core, now);
+        let (more, direct_again) = self.direct_limits.turn(core, now, until_allowed);
         (need, again) = (need.max(more), again.min(direct_again));
         let heap_again = self.duress.look_again(kind);
         let heap_again = heap_again.unwrap_or(LONGEST_SLEEP);

@@ -5,12 +5,14 @@
 //!
 //! # Rules
 //! 1. Until the account is found over its limit every block is given: what is above the limit may be garbage that no
-//!    collection has found. One load for all accounts together, while none is over.
-//! 2. Then a block is refused if the account would have more than its limit with it. What it has is summed up at this
+//!    collection has found. One load for all accounts together, while none is above its limit.
+//! 2. In mode `enforce` a thread that asks for a block beyond the limit waits for the verdict meanwhile, if it may be held
+//!    (`crate::native_memory::wait`).
+//! 3. Of an account that is over its limit a block is refused if the account would have more than its limit with it. What it has is summed up at this
 //!    moment, so what was given back counts at once, and a block within the limit is always given.
-//! 3. Blocks that are asked for at the same moment do not see each other: the limit may be exceeded by a block for each
+//! 4. Blocks that are asked for at the same moment do not see each other: the limit may be exceeded by a block for each
 //!    thread.
-//! 4. A gate gets another account after a reload, or when its purse ends. It is closed before, and told whose purses count
+//! 5. A gate gets another account after a reload, or when its purse ends. It is closed before, and told whose purses count
 //!    for it after.
 
 use std::sync::Arc;
@@ -20,13 +22,15 @@ use arc_swap::ArcSwapOption;
 use crate::ledger::{Chunks, PurseId};
 use crate::sync::{AtomicU64, Ordering, places};
 
-/// What becomes of a block beyond the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What becomes of a block beyond the limit. What comes later is more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// It is given: the account has no limit, or was not found over it.
     Given,
     /// It is given, and counted: the policy only observes.
     Observed,
+    /// It is not known yet whether the account is over its limit. Whoever may be held waits.
+    Awaited,
     /// It is refused.
     Refused,
 }
@@ -36,6 +40,7 @@ impl Verdict {
         match word {
             0 => Verdict::Given,
             1 => Verdict::Observed,
+            2 => Verdict::Awaited,
             _ => Verdict::Refused,
         }
     }
@@ -44,7 +49,8 @@ impl Verdict {
         match self {
             Verdict::Given => 0,
             Verdict::Observed => 1,
-            Verdict::Refused => 2,
+            Verdict::Awaited => 2,
+            Verdict::Refused => 3,
         }
     }
 }
@@ -63,6 +69,9 @@ struct Gate {
     limit: ArcSwapOption<Limit>,
     refused: AtomicU64,
     observed: AtomicU64,
+    /// How many times a verdict was awaited.
+    suspicions: AtomicU64,
+    waited_ms: AtomicU64,
 }
 
 #[cfg(not(loom))]
@@ -78,6 +87,8 @@ pub struct Beyond {
     pub refused: u64,
     /// Given, because the policy only observes.
     pub observed: u64,
+    /// For how long threads have waited for a verdict, in milliseconds.
+    pub waited_ms: u64,
 }
 
 /// The gates of all accounts. See the module.
@@ -130,8 +141,20 @@ impl Gates {
             match verdict {
                 Verdict::Refused => gate.refused.fetch_add(1, Ordering::Relaxed),
                 Verdict::Observed => gate.observed.fetch_add(1, Ordering::Relaxed),
-                Verdict::Given => 0,
+                Verdict::Given | Verdict::Awaited => 0,
             };
+        }
+    }
+
+    /// Tells one time from another that the account of this number awaits a verdict. Any thread.
+    pub fn suspicion(&self, number: u32) -> u64 {
+        (self.gates.get(number)).map_or(0, |gate| gate.suspicions.load(Ordering::Relaxed))
+    }
+
+    /// A thread has waited so long for the verdict about this account. Any thread.
+    pub fn waited(&self, number: u32, ms: u64) {
+        if let Some(gate) = self.gates.get(number) {
+            gate.waited_ms.fetch_add(ms, Ordering::Relaxed);
         }
     }
 
@@ -163,6 +186,9 @@ impl Gates {
         if before == Verdict::Given && verdict != Verdict::Given {
             self.over.fetch_add(1, Ordering::AcqRel);
         }
+        if before != Verdict::Awaited && verdict == Verdict::Awaited {
+            gate.suspicions.fetch_add(1, Ordering::Relaxed);
+        }
         gate.verdict.store(verdict.word(), Ordering::Release);
         if before != Verdict::Given && verdict == Verdict::Given {
             self.over.fetch_sub(1, Ordering::AcqRel);
@@ -183,6 +209,7 @@ impl Gates {
             .map_or(Beyond::default(), |gate| Beyond {
                 refused: gate.refused.swap(0, Ordering::Relaxed),
                 observed: gate.observed.swap(0, Ordering::Relaxed),
+                waited_ms: gate.waited_ms.swap(0, Ordering::Relaxed),
             })
     }
 
@@ -234,11 +261,30 @@ mod tests {
         let beyond = Beyond {
             refused: 2,
             observed: 1,
+            waited_ms: 12,
         };
+        gates.waited(1, 5);
+        gates.waited(1, 7);
         assert_eq!(gates.take_beyond(1), beyond);
         assert_eq!(gates.take_beyond(1), Beyond::default());
         gates.decide(1, Verdict::Given);
         assert!(!gates.is_any_over());
+    }
+
+    #[test]
+    fn each_time_that_a_verdict_is_awaited_is_one_of_its_own() {
+        let gates = Gates::default();
+        gates.assign(1, &[SHOP], 10);
+        let mut seen = Vec::new();
+        for _ in 0..3 {
+            for _ in 0..2 {
+                gates.decide(1, Verdict::Awaited);
+                assert_eq!(gates.ask(1, 1, used), Verdict::Awaited);
+                seen.push(gates.suspicion(1));
+            }
+            gates.decide(1, Verdict::Refused);
+        }
+        assert_eq!(seen, [1, 1, 2, 2, 3, 3]);
     }
 
     #[test]

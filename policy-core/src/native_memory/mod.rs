@@ -14,6 +14,7 @@
 
 mod blocks;
 pub mod gates;
+pub mod wait;
 
 use std::sync::atomic::AtomicBool;
 

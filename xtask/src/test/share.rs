@@ -49,6 +49,7 @@ const TABLE: &[(&str, Share)] = &[
     ("redeployment", shared(9, 2, 150)),
     ("threads_of_services", shared(5, 3, 40)),
     ("native_memory", shared(8, 3, 50)),
+    ("direct_limits", shared(8, 3, 60)),
     ("hostile_programs", shared(8, 2, 90)),
     ("reload_stress", shared(7, 2, 70)),
     ("refunds", shared(9, 2, 160)),

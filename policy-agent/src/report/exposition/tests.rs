@@ -65,6 +65,9 @@ fn full() -> Snapshot {
         }),
         soft_limit_bytes: Some(5),
         limit_bytes: Some(6),
+        direct_limit_bytes: Some(7),
+        direct_refusals_total: Some(2),
+        direct_would_refuse_total: Some(3),
         state: State::Over,
         deferred: vec![("clinit", 1), ("lock", 2)],
         principals: vec![Principal {
@@ -347,6 +350,8 @@ fn a_limit_that_does_not_exist_is_absent() {
     let text = rendered(Format::Prometheus, &small());
     assert!(text.contains("\nheapwarden_account_limit_bytes{account=\"a\\\"b\"} 9\n"));
     assert!(!text.contains("soft_limit_bytes"));
+    assert!(!text.contains("heapwarden_account_direct_limit_bytes"));
+    assert!(!text.contains("heapwarden_account_direct_refusals_total"));
 }
 
 #[test]

@@ -202,7 +202,7 @@ impl Core {
         self.usages.read()
     }
 
-    /// What becomes of a block of native memory for `payer`, by the limit of its account and that of the service around its
+    /// The fate of a block of native memory for `payer`, by the limit of its account and that of the service around its
     /// scope, with the number of the account whose limit says so. `None`: it is given. One load while no account is over
     /// such a limit; no lock. Any thread.
     pub fn block_beyond(&self, payer: PurseId, size_bytes: u64) -> Option<(u32, Verdict)> {

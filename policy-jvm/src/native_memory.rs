@@ -19,7 +19,7 @@ use crate::kinds::Class;
 use crate::methods::MethodId;
 use crate::refs::{Handle, Local};
 
-/// What becomes of a block that a thread asks for.
+/// The fate of a block that a thread asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// It is given, and not told of.

@@ -24,7 +24,7 @@ fn server(vm: &Vm, mode: &str) -> Jvm {
     jvm
 }
 
-/// What a service was given and refused, and the last error's message.
+/// How much a service was given and refused, and the last error's message.
 #[derive(Debug, Default)]
 struct Tried {
     given: u64,
@@ -258,7 +258,7 @@ fn in_a_tomcat_an_application_over_its_direct_limit_fails_alone() {
         for _ in 0..10 {
             assert_eq!(status("/cart/keeping.jsp?bytes=1024"), 200, "{vm}");
         }
-        // What needs no more is answered, and lets go.
+        // A request that needs no more is answered, and lets go.
         assert_eq!(status("/shop/keeping.jsp"), 200, "{vm}: {}", server.log());
         let back = poll(PATIENCE, || (status(&more) == 200).then_some(()));
         assert!(back.is_some(), "{vm}: {}", server.log());

@@ -1,22 +1,22 @@
 //! Limits on the native memory of accounts: direct buffers and what else Java code takes off the heap, together.
 //!
-//! What an account has is known to the byte ([`crate::native_memory`]). But a direct buffer that nobody refers to any more
+//! The bytes of an account are known to the byte ([`crate::native_memory`]). But a direct buffer that nobody refers to any more
 //! is given back only when a collection has found it and the JDK's cleaner has run. So
 //!
 //! # Rules
 //! 1. An account that has more than its limit is *suspect*: a covering collection is wanted. In mode `enforce` threads that
 //!    ask for more wait for the verdict meanwhile, if they may be held ([`crate::native_memory::wait`]), and not while the
-//!    budget of evidence allows none within [`SOON`]. Their blocks are given.
+//!    budget of evidence allows none within `SOON`. Their blocks are given.
 //! 2. When one that began afterwards has ended, the cleaner has time: until the least that the account has had since then
-//!    was the same for [`SETTLES`], at most [`LONGEST`]. If that is within the limit, the account is open again: the rest is
+//!    was the same for `SETTLES`, at most `LONGEST`. If that is within the limit, the account is open again: the rest is
 //!    garbage of later. Otherwise it is *over*. The least is noted at each block that is given back, not by looks.
 //! 3. Of an account that is over each block beyond the limit is refused ([`crate::native_memory::gates`]): the JDK throws
 //!    its own `OutOfMemoryError`. In mode `observe` it is given, and counted.
-//! 4. While blocks are refused, a covering collection is wanted each [`RECHECK`]: what was held may have been let go.
-//! 5. The account is open again when it has less than its limit by a [`ROOM`]th of it.
+//! 4. While blocks are refused, a covering collection is wanted each `RECHECK`: what was held may have been let go.
+//! 5. The account is open again when it has less than its limit by a `ROOM`th of it.
 //! 6. The end of a suspicion without a verdict is an *acquittal*: what is above the limit is garbage, or soon given back.
-//!    Until [`FORGOTTEN`] after it nobody waits, and a suspicion is left alone for a pause before a collection is wanted: it
-//!    doubles with each acquittal in a row, from [`FIRST`] on. (With waits, a service that dropped direct buffers of 1 MiB at
+//!    Until `FORGOTTEN` after it nobody waits, and a suspicion is left alone for a pause before a collection is wanted: it
+//!    doubles with each acquittal in a row, from `FIRST` on. (With waits, a service that dropped direct buffers of 1 MiB at
 //!    full speed had a sixtieth of its pace.)
 //!
 //! The limit holds for an account with the scopes inside it. It does not depend on how short the heap is.
@@ -105,7 +105,7 @@ enum Phase {
     Over,
 }
 
-/// What is known of one account between two looks. Pure.
+/// All that is known of one account between two looks. Pure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Standing {
     phase: Phase,

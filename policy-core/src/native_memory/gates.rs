@@ -1,4 +1,4 @@
-//! What a thread that asks for native memory sees of its account's `direct-limit`.
+//! Gates of native memory: a thread that asks for a block sees its account's `direct-limit` through one.
 //!
 //! Each account with such a limit has a gate; its number is that of the purse that represents the account. The enforcer
 //! ([`crate::enforce::direct_limits`]) writes gates; threads that ask for blocks read them and count.
@@ -22,7 +22,7 @@ use arc_swap::ArcSwapOption;
 use crate::ledger::{Chunks, PurseId};
 use crate::sync::{AtomicU64, Ordering, places};
 
-/// What becomes of a block beyond the limit. What comes later is more.
+/// The fate of a block beyond the limit. A later one is harder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// It is given: the account has no limit, or was not found over it.
@@ -114,7 +114,7 @@ impl Gates {
         self.over.load(Ordering::Acquire) > 0
     }
 
-    /// What becomes of so many bytes more for the account of this number; `used` tells what a purse has. Lock-free; any
+    /// The fate of so many bytes more for the account of this number; `used` tells what a purse has. Lock-free; any
     /// thread.
     pub fn ask(&self, number: u32, more_bytes: u64, used: impl Fn(PurseId) -> u64) -> Verdict {
         let Some(gate) = self.gates.get(number) else {

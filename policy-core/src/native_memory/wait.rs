@@ -1,9 +1,9 @@
 //! How long a thread waits for the verdict about its account's native memory. Pure.
 //!
 //! # Rules
-//! 1. While a verdict is awaited, a thread that asks for a block beyond the limit waits for it, at most [`ALL_MS`] in all
+//! 1. While a verdict is awaited, a thread that asks for a block beyond the limit waits for it, at most `ALL_MS` in all
 //!    for one verdict.
-//! 2. When that is used up it waits [`ONE_MS`] for each block: evidence is late, and what is above the limit may be garbage.
+//! 2. When that is used up it waits `ONE_MS` for each block: evidence is late, and what is above the limit may be garbage.
 //!
 //! Virtual threads and event loops do not wait, and neither does a thread on whose stack a method is not known yet: the
 //! caller sees to that.

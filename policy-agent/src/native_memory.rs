@@ -12,17 +12,21 @@
 //!    blocks are counted ([`policy_core::native_memory::NativeMemory::assumed_blocks`]). At a block of [`LARGE_BYTES`] or
 //!    more is always looked.
 //! 4. What the agent's own threads take is not counted, and neither is what was taken before the agent started.
-//! 5. A block beyond the `direct-limit` of an account that was found over it is refused ([`policy_core::native_memory::gates`]).
-//!    It is always looked whose such a block is, if the one before it was of such an account. What `sun.nio.ch` takes for the input and output of a thread is given: it is
-//!    for one call, and the thread keeps it for the next.
-//! 6. While it is not known whether the account is over, a thread waits before it is given more, as
-//!    [`policy_core::native_memory::wait`] says: a platform thread on whose stack is no event loop.
+//! 5. A block beyond the `direct-limit` of an account that was found over it is refused ([`policy_core::native_memory::gates`]),
+//!    but for these, which are given:
+//!    - a block that was taken for such as the one before it, or that is made larger or smaller;
+//!    - one that the JDK takes for itself (a selector's, a path's, a thread's buffer for input and output), after some of which
+//!      it would leak a file;
+//!    - one of an arena: where it is refused the JDK does not undo the reservation of direct memory that it has made for some
+//!      (seen in the source of 25);
+//!    - one at a place where refusals never happen, such as a class's initialisation ([`stack_judge::block_place`]): counted.
+//! 6. While it is not known whether the account is over, a thread waits before it is given more: a platform thread at a place
+//!    where it may also be refused, on whose stack is no event loop; until the moment that the gate names.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use policy_core::native_memory::gates::Verdict;
-use policy_core::native_memory::wait::Waits;
 use policy_core::native_memory::{Block, Way};
 use policy_jvm::{Asked, Jni, NativeMemory};
 
@@ -38,9 +42,10 @@ use crate::ledger::PurseId;
 const DIRECT_BUFFER: &str = "java/nio/DirectByteBuffer";
 /// The depth of its frame: above it are `allocateMemory0` and `allocateMemory`.
 const TAKERS_FRAME: usize = 2;
-/// Who takes buffers for input and output, two frames below: in between is `ByteBuffer.allocateDirect`.
-const IO_BUFFERS: &str = "sun/nio/ch/Util";
-const IO_FRAME: usize = TAKERS_FRAME + 2;
+/// Who asks for a buffer, two frames below: in between is `ByteBuffer.allocateDirect`.
+const ASKING_FRAME: usize = TAKERS_FRAME + 2;
+/// Through which code outside the JDK takes memory by itself.
+const OPEN_UNSAFE: &str = "sun/misc/Unsafe";
 /// See rule 3. Few of these come in a second, for they are soon all the memory that there is; and each is worth a look.
 const LARGE_BYTES: u64 = 128 << 10;
 const SHARE: u32 = 100;
@@ -48,7 +53,7 @@ const MAX_SAVED: Duration = Duration::from_millis(5);
 /// A look that took longer counts as so long: a thread that was preempted in it has not spent the time.
 const LONGEST_LOOK: Duration = Duration::from_micros(100);
 /// How often a thread that waits looks for the verdict.
-const LOOK: Duration = Duration::from_millis(1);
+const LOOK: Duration = Duration::from_millis(5);
 /// So many assumed blocks are counted by a thread before it adds them to the sum.
 const ASSUMED_AT_ONCE: u64 = 32;
 
@@ -100,14 +105,13 @@ struct Last {
 
 thread_local! {
     static LAST: Cell<Option<Last>> = const { Cell::new(None) };
-    static WAITS: Cell<Waits> = const { Cell::new(Waits::NONE) };
 }
 
 /// Sees the blocks. See the module.
 #[derive(Debug)]
 pub(crate) struct Watch {
     direct_buffer: ClassId,
-    io_buffers: ClassId,
+    open_unsafe: ClassId,
 }
 
 /// Begins to count. Called by Java code of the boot loader, at the start.
@@ -122,7 +126,7 @@ pub(crate) fn begin(ground: &'static Ground, jni: &Jni) {
     };
     let watch = Watch {
         direct_buffer: number(DIRECT_BUFFER),
-        io_buffers: number(IO_BUFFERS),
+        open_unsafe: number(OPEN_UNSAFE),
     };
     match jni.watch_native_memory(Box::leak(Box::new(watch))) {
         Ok(()) => ground.core.native_memory.is_seen_from_now(),
@@ -131,41 +135,46 @@ pub(crate) fn begin(ground: &'static Ground, jni: &Jni) {
 }
 
 impl NativeMemory for Watch {
-    fn asked(&self, jni: &Jni, size_bytes: u64) -> Asked {
+    fn asked(&self, jni: &Jni, size_bytes: u64, is_resized: bool) -> Asked {
         let Some(ground) = Ground::get().filter(|ground| !ground.stopping()) else {
             return Asked::Untold;
         };
         let began = Instant::now();
         let last = LAST.try_with(Cell::get).ok().flatten();
         let savings = last.map_or_else(|| Savings::new(began), |last| last.savings.at(began));
-        let may_assume = |last: &Last| {
-            let core = &ground.core;
-            savings.ns <= 0
-                && size_bytes < LARGE_BYTES
-                && core.block_beyond(last.payer, size_bytes).is_none()
-        };
-        let now = match last.filter(may_assume) {
-            Some(last) => Last {
-                savings,
-                assumed: counted(ground, last.assumed + 1, ASSUMED_AT_ONCE),
-                ..last
-            },
+        let beyond = last.and_then(|last| ground.core.block_beyond(last.payer, size_bytes));
+        // The account of a block that may be refused is to be known.
+        let may_assume = savings.ns <= 0
+            && size_bytes < LARGE_BYTES
+            && matches!(beyond, None | Some((_, Verdict::Observed)));
+        let now = match last.filter(|_| may_assume) {
+            Some(last) => {
+                if let Some((account, verdict)) = beyond {
+                    ground.core.native_memory.gates.count(account, verdict);
+                }
+                Last {
+                    savings,
+                    assumed: counted(ground, last.assumed + 1, ASSUMED_AT_ONCE),
+                    ..last
+                }
+            }
             None => {
-                let (payer, way) = self.look(Recognizer { ground, jni });
+                let recognizer = Recognizer { ground, jni };
+                let (payer, taker) = self.look(recognizer);
                 let took = began.elapsed();
                 ground.costs.block_took(took);
+                if !is_resized && self.is_refused(recognizer, payer, taker, size_bytes) {
+                    return Asked::Refused;
+                }
                 Last {
                     payer,
-                    way,
+                    way: self.way_of(taker),
                     savings: savings.after(took),
                     assumed: counted(ground, last.map_or(0, |last| last.assumed), 1),
                 }
             }
         };
         let _ = LAST.try_with(|cell| cell.set(Some(now)));
-        if self.is_refused(Recognizer { ground, jni }, now, size_bytes) {
-            return Asked::Refused;
-        }
         let block = Block {
             payer: now.payer,
             way: now.way,
@@ -182,8 +191,9 @@ impl NativeMemory for Watch {
         }
     }
 
-    fn given_back(&self, address: u64) -> Option<u64> {
-        let block = Ground::get()?.core.native_memory.given_back(address)?;
+    fn given_back(&self, address: u64, is_resized: bool) -> Option<u64> {
+        let memory = &Ground::get()?.core.native_memory;
+        let block = memory.given_back(address, is_resized)?;
         Some(block.to_bits())
     }
 }
@@ -197,79 +207,109 @@ fn counted(ground: &Ground, assumed: u64, at_least: u64) -> u64 {
     0
 }
 
-/// Rule 6. Returns what is known then.
-fn wait_for_verdict(
-    recognizer: Recognizer<'_>,
-    first: (u32, Verdict),
-    beyond: impl Fn() -> Option<(u32, Verdict)>,
-) -> Option<(u32, Verdict)> {
-    let (account, Verdict::Awaited) = first else {
-        return Some(first);
-    };
-    let Recognizer { ground, jni } = recognizer;
-    let thread = ground.jvmti.current_thread(jni);
-    let is_virtual = thread.is_none_or(|thread| thread.is_virtual());
-    if is_virtual || !stack_judge::may_be_held(recognizer) {
-        return Some(first);
-    }
-    let gates = &ground.core.native_memory.gates;
-    let suspicion = gates.suspicion(account);
-    let waits = WAITS.try_with(Cell::get).unwrap_or_default();
-    let longest = Duration::from_millis(waits.may_wait_ms(account, suspicion));
-    let began = Instant::now();
-    let mut now = Some(first);
-    while matches!(now, Some((_, Verdict::Awaited))) && began.elapsed() < longest {
-        if ground.stopping() {
-            break;
-        }
-        std::thread::sleep(LOOK);
-        now = beyond();
-    }
-    let ms = began.elapsed().as_millis() as u64;
-    let _ = WAITS.try_with(|cell| cell.set(waits.after(account, suspicion, ms)));
-    gates.waited(account, ms);
-    now
-}
-
 impl Watch {
-    /// Rule 5.
-    fn is_refused(&self, recognizer: Recognizer<'_>, last: Last, size_bytes: u64) -> bool {
-        let core = &recognizer.ground.core;
-        let beyond = || core.block_beyond(last.payer, size_bytes);
-        let Some(first) = beyond().filter(|_| !self.is_for_io(recognizer, last.way)) else {
-            return false;
-        };
-        let Some((account, verdict)) = wait_for_verdict(recognizer, first, beyond) else {
-            return false;
-        };
-        core.native_memory.gates.count(account, verdict);
-        verdict == Verdict::Refused
-    }
-
-    fn is_for_io(&self, recognizer: Recognizer<'_>, way: Way) -> bool {
-        let Recognizer { ground, jni } = recognizer;
-        way == Way::Direct && {
-            let thread = ground.jvmti.current_thread(jni);
-            let (_, side) = ground.core.identity.view();
-            let mut asking = JavaThread::new(recognizer, thread.as_deref(), side);
-            let taker = asking.class_near_top(IO_FRAME);
-            taker != ClassId::UNKNOWN && taker == self.io_buffers
-        }
-    }
-
-    /// Whose a block is that the calling thread takes now, and how it is taken.
-    fn look(&self, recognizer: Recognizer<'_>) -> (PurseId, Way) {
+    /// Whose a block is that the calling thread takes now, and the class that takes it.
+    fn look(&self, recognizer: Recognizer<'_>) -> (PurseId, ClassId) {
         let Recognizer { ground, jni } = recognizer;
         let thread = ground.jvmti.current_thread(jni);
         let (needs, side) = ground.core.identity.view();
         let mut asking = JavaThread::new(recognizer, thread.as_deref(), side);
         let taker = asking.class_near_top(TAKERS_FRAME);
-        let is_direct = taker != ClassId::UNKNOWN && taker == self.direct_buffer;
-        (
-            payer::of(recognizer, needs, thread.as_deref(), &mut asking).payer,
-            if is_direct { Way::Direct } else { Way::Unsafe },
-        )
+        let payer = payer::of(recognizer, needs, thread.as_deref(), &mut asking).payer;
+        (payer, taker)
     }
+
+    fn way_of(&self, taker: ClassId) -> Way {
+        match taker != ClassId::UNKNOWN && taker == self.direct_buffer {
+            true => Way::Direct,
+            false => Way::Unsafe,
+        }
+    }
+
+    /// Rules 5 and 6.
+    fn is_refused(
+        &self,
+        recognizer: Recognizer<'_>,
+        payer: PurseId,
+        taker: ClassId,
+        size_bytes: u64,
+    ) -> bool {
+        let core = &recognizer.ground.core;
+        let beyond = || core.block_beyond(payer, size_bytes);
+        let Some(first) = beyond() else {
+            return false;
+        };
+        let asking = match taker {
+            ClassId::UNKNOWN => return false,
+            taker if taker == self.direct_buffer => Some(ASKING_FRAME),
+            taker if taker == self.open_unsafe => None,
+            _ => return false,
+        };
+        // Nobody is slowed for a count: where the block is asked for is not looked at.
+        if let (account, Verdict::Observed) = first {
+            core.native_memory.gates.count(account, Verdict::Observed);
+            return false;
+        }
+        let place = stack_judge::block_place(recognizer, payer, asking);
+        if place.is_jdks_own {
+            return false;
+        }
+        let may_be_refused = place.may_be_refused && !is_masked(recognizer);
+        let known = match first {
+            (account, Verdict::Awaited) if place.may_wait && may_be_refused => {
+                wait_for_verdict(recognizer, account, beyond)
+            }
+            first => Some(first),
+        };
+        let Some((account, verdict @ (Verdict::Observed | Verdict::Refused))) = known else {
+            return false;
+        };
+        if !may_be_refused {
+            core.native_memory.gates.count_deferred(account);
+            return false;
+        }
+        core.native_memory.gates.count(account, verdict);
+        verdict == Verdict::Refused
+    }
+}
+
+/// Waits for the verdict about this account. Returns what is known then.
+fn wait_for_verdict(
+    recognizer: Recognizer<'_>,
+    account: u32,
+    beyond: impl Fn() -> Option<(u32, Verdict)>,
+) -> Option<(u32, Verdict)> {
+    let Recognizer { ground, jni } = recognizer;
+    let thread = ground.jvmti.current_thread(jni);
+    // Others need the carrier.
+    if thread.is_none_or(|thread| thread.is_virtual()) {
+        return None;
+    }
+    let gates = &ground.core.native_memory.gates;
+    let began = Instant::now();
+    let mut now = beyond();
+    while matches!(now, Some((_, Verdict::Awaited)))
+        && ground.uptime_ms() < gates.wait_until_ms(account)
+        && !ground.stopping()
+    {
+        std::thread::sleep(LOOK);
+        now = beyond();
+    }
+    gates.waited(account, began.elapsed().as_millis() as u64);
+    now
+}
+
+/// Whether the program has asked not to be refused on this thread.
+fn is_masked(recognizer: Recognizer<'_>) -> bool {
+    let Recognizer { ground, jni } = recognizer;
+    if !ground.core.identity.scopes.in_use().0 {
+        return false;
+    }
+    let thread = ground.jvmti.current_thread(jni);
+    ground.bridge().is_some_and(|bridge| {
+        bridge.sees_scopes()
+            && thread.is_some_and(|thread| bridge.thread_scopes().is_masked(&thread))
+    })
 }
 
 #[cfg(test)]

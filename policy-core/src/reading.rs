@@ -360,6 +360,7 @@ fn look<G>(
             account.direct_limit_bytes = Some(limit.limit_bytes);
             account.direct_refusals_total = Some(limit.refusals_total);
             account.direct_would_refuse_total = Some(limit.would_refuse_total);
+            account.direct_deferred_total = Some(limit.deferred_total);
             account.wait_milliseconds_total = limit.waited_ms;
         }
         account.threads_left_behind = usage.count_left_behind(&purses);
@@ -527,6 +528,7 @@ fn row(
         direct_limit_bytes: account.direct_limit_bytes,
         direct_refusals_total: account.direct_refusals_total,
         direct_would_refuse_total: account.direct_would_refuse_total,
+        direct_deferred_total: account.direct_deferred_total,
         // After a reload the limit may be gone before the enforcer's next pass.
         state: match account.limit_bytes {
             Some(_) => status.state,

@@ -301,6 +301,8 @@ pub struct Account {
     pub direct_refusals_total: Option<u64>,
     /// Blocks that would have been; `None` without a limit.
     pub direct_would_refuse_total: Option<u64>,
+    /// Blocks that were given although a refusal was due; `None` without a limit.
+    pub direct_deferred_total: Option<u64>,
     /// Where it stands against its limit.
     pub state: State,
     /// Whether new requests are turned away.

@@ -73,6 +73,8 @@ pub struct LimitOf {
     pub refusals_total: u64,
     /// Blocks that would have been, but were given: the policy only observes.
     pub would_refuse_total: u64,
+    /// Blocks that were given although one was due, because an error would have done harm at the place.
+    pub deferred_total: u64,
     /// For how long threads have waited for a verdict, in milliseconds.
     pub waited_ms: u64,
 }
@@ -135,6 +137,7 @@ impl Usages {
         if let Some(limit) = Arc::make_mut(&mut latest.direct_limits).get_mut(account) {
             limit.refusals_total += beyond.refused;
             limit.would_refuse_total += beyond.observed;
+            limit.deferred_total += beyond.deferred;
             limit.waited_ms += beyond.waited_ms;
         }
     }
@@ -295,6 +298,7 @@ mod tests {
         let beyond = Beyond {
             refused: 2,
             observed: 1,
+            deferred: 4,
             waited_ms: 30,
         };
         usages.refused("shop", beyond);
@@ -308,6 +312,7 @@ mod tests {
             limit_bytes,
             refusals_total: 2 * times,
             would_refuse_total: times,
+            deferred_total: 4 * times,
             waited_ms: 30 * times,
         };
         assert_eq!(refused(&usages, 100), Some(expected(100, 1)));

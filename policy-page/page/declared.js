@@ -46,6 +46,11 @@ export const DECLARED = {
     sentence: "account {account} is over its soft limit",
     advice: "see what it holds (heapwarden top); if it needs that, raise its soft limit in the policy",
   },
+  "over-direct-limit": {
+    severities: ["warning"],
+    sentence: "account {account} has more off the heap than its direct-limit",
+    advice: "in mode enforce it is given no more until it lets go: close what it keeps open, or raise its direct-limit in the policy",
+  },
   "heap-is-short": {
     severities: ["warning"],
     sentence: "the heap is short: the latest collection left less free than accounts near their limits can take before the next",

@@ -172,6 +172,14 @@ function ofAccounts({ accounts }) {
       found.push(declared("over-soft-limit", account.name,
         `live ${amountText(whole.live_bytes, whole.live_standard_error_bytes)}, soft limit ${bytesText(account.soft_limit_bytes)}`));
     }
+    const offHeap = (one) => (one.usage ?? []).reduce((sum, { resource, used }) =>
+      resource === "direct" || resource === "native" ? sum + used : sum, 0);
+    const inside = accounts.filter((one) => one.parent === account.name);
+    const used = inside.reduce((sum, one) => sum + offHeap(one), offHeap(account));
+    if (account.direct_limit_bytes && used > account.direct_limit_bytes) {
+      found.push(declared("over-direct-limit", account.name,
+        `direct and native ${bytesText(used)}, direct-limit ${bytesText(account.direct_limit_bytes)}, blocks refused ${account.direct_refusals_total ?? 0}`));
+    }
     if (account.retired_loaders > 0) {
       found.push(declared("retired-loader", account.name, `${countText(account.retired_loaders)} class loaders`));
     }

@@ -85,6 +85,9 @@ macro_rules! account_figures {
                 #[serde(skip_serializing_if = "Option::is_none")]
                 direct_would_refuse_total: Option<u64> [counter ACCOUNT_DIRECT_WOULD_REFUSE "heapwarden_account_direct_would_refuse_total" None]
                     "Refusals of such blocks that were due but did not happen, because the policy only observes; absent without a limit.";
+                #[serde(skip_serializing_if = "Option::is_none")]
+                direct_deferred_total: Option<u64> [counter ACCOUNT_DIRECT_DEFERRED "heapwarden_account_direct_deferred_total" None]
+                    "Such blocks that were given although a refusal was due, because an error would do harm at the place; absent without a limit.";
             }
             fields {
                 /// Where it stands against its limit.

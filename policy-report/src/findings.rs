@@ -94,6 +94,9 @@ declare! {
     OVER_SOFT_LIMIT "over-soft-limit" Warning InDocuments:
         "account {account} is over its soft limit"
         => "see what it holds (heapwarden top); if it needs that, raise its soft limit in the policy";
+    OVER_DIRECT_LIMIT "over-direct-limit" Warning InDocuments:
+        "account {account} has more off the heap than its direct-limit"
+        => "in mode enforce it is given no more until it lets go: close what it keeps open, or raise its direct-limit in the policy";
     HEAP_IS_SHORT "heap-is-short" Warning InDocuments:
         "the heap is short: the latest collection left less free than accounts near their limits can take before the next"
         => "give the JVM a larger heap (-Xmx), or lower the limits until their sum fits into it; meanwhile the account that is furthest beyond its limit, weighed by its priority, is refused first";

@@ -239,6 +239,7 @@ fn over_its_limit() -> Jvm {
         packages = ["com.acme.orders"]
         soft-limit = "300KiB"
         limit = "400KiB"
+        direct-limit = "1GiB"
     "#;
     let vm = every_jdk_with(Collector::G1).pop().expect("never empty");
     let mut jvm = victim(&vm, "victim.Holder")

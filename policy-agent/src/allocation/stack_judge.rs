@@ -368,26 +368,74 @@ fn ask(recognizer: Recognizer<'_>, frame: StackFrame<'_>) -> bool {
     is_asked
 }
 
-/// Whether the calling thread, a platform thread, may be held for a moment: each method on its stack is known, and none is
-/// the loop of a thread that serves many. What is not known is asked for, so that it is known a moment later.
-pub(crate) fn may_be_held(recognizer: Recognizer<'_>) -> bool {
-    let table = recognizer.ground.core.throw_points.methods.table();
-    let mut stack = StackWalk::new(recognizer.jni, recognizer.jvmti());
-    let (mut may_be, mut is_asked) = (true, false);
-    for depth in 0..MAX_FRAMES {
-        let Some(frame) = stack.frame(depth, MAX_IN_A_BATCH) else {
-            if is_asked {
-                recognizer.ground.metadata_thread.wake();
+/// The place where the calling thread asks for a block of native memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockPlace {
+    /// The JDK asks for a buffer of its own.
+    pub(crate) is_jdks_own: bool,
+    /// An `OutOfMemoryError` does no harm here: nothing on the stack is barred from refusals wherever it is
+    /// ([`MethodRule::Anywhere`]).
+    pub(crate) may_be_refused: bool,
+    /// A platform thread may be held here for a moment: in addition, no method is the loop of a thread that serves many.
+    pub(crate) may_wait: bool,
+}
+
+impl BlockPlace {
+    const LEFT_ALONE: BlockPlace = BlockPlace {
+        is_jdks_own: false,
+        may_be_refused: false,
+        may_wait: false,
+    };
+}
+
+/// Judges the stack of the calling thread, which asks for a block of native memory for `payer`. `asking`: the depth of the
+/// frame that asks for a buffer, if that may be the JDK. Where a method is not known yet
+/// neither may be; it is asked for, so that it is known a moment later.
+pub(crate) fn block_place(
+    recognizer: Recognizer<'_>,
+    payer: PurseId,
+    asking: Option<usize>,
+) -> BlockPlace {
+    let Recognizer { ground, jni } = recognizer;
+    let shuts_down = ground.java().is_some_and(|java| java.is_shutting_down(jni));
+    if ground.stopping() || shuts_down {
+        return BlockPlace::LEFT_ALONE;
+    }
+    let core = &ground.core;
+    let account = core.identity.representative(payer);
+    let payer = (core.throw_points.exceptions.load()).payer(PurseId::new(account as u16));
+    let table = core.throw_points.methods.table();
+    let mut stack = StackWalk::new(jni, recognizer.jvmti());
+    let (mut is_barred, mut is_event_loop, mut is_jdks_own) = (false, false, false);
+    let (mut is_unknown, mut is_asked) = (false, false);
+    let mut depth = 0;
+    while let Some(frame) = stack.frame(depth, MAX_IN_A_BATCH) {
+        let judged = table.get(MethodKey(frame.method().key()));
+        match judged.and_then(|judged| Some((judged, judged.rule_for(payer)?))) {
+            Some((judged, rule)) => {
+                is_event_loop |= judged.is_event_loop;
+                is_barred |= matches!(rule, MethodRule::Anywhere(_));
+                let is_jdks = matches!(rule, MethodRule::Jdk | MethodRule::Transparent);
+                is_jdks_own |= asking == Some(depth) && is_jdks;
             }
-            return may_be && !stack.has_failed();
-        };
-        match table.get(MethodKey(frame.method().key())) {
-            Some(judged) => may_be &= !judged.is_event_loop,
             None => {
-                may_be = false;
-                is_asked |= ask(recognizer, frame);
+                is_unknown = true;
+                is_asked |= judged.is_none() && ask(recognizer, frame);
             }
         }
+        depth += 1;
+        if depth >= MAX_FRAMES {
+            is_unknown = true;
+            break;
+        }
     }
-    false
+    if is_asked {
+        ground.metadata_thread.wake();
+    }
+    let may_be_refused = !is_jdks_own && !is_barred && !is_unknown && !stack.has_failed();
+    BlockPlace {
+        is_jdks_own,
+        may_be_refused,
+        may_wait: may_be_refused && !is_event_loop,
+    }
 }

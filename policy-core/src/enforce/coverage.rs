@@ -186,7 +186,8 @@ fn is_package(account: &Account) -> bool {
 
 /// Whether the account bounds anybody that it matches.
 fn has_limit(account: &Account) -> bool {
-    let has = account.limit != Limit::None || account.soft_limit != Limit::None;
+    let limits = [account.limit, account.soft_limit, account.direct_limit];
+    let has = limits.iter().any(|limit| *limit != Limit::None);
     has && account.charge == Charge::SelfPays
 }
 

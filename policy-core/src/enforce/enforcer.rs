@@ -159,8 +159,9 @@ impl Enforcer {
         if before.is_on || duress.is_on {
             (need, again) = self.limited_accounts.turn(core, jvm, now, duress, kind);
         }
-        let (more, direct_again) = self.direct_limits.turn(core, now, until_allowed);
-        (need, again) = (need.max(more), again.min(direct_again));
+        let uptime_ms = jvm.uptime_ms();
+        let of_native = (self.direct_limits).turn(core, now, until_allowed, uptime_ms);
+        (need, again) = (need.max(of_native.need), again.min(of_native.again));
         let heap_again = self.duress.look_again(kind);
         let heap_again = heap_again.unwrap_or(LONGEST_SLEEP);
         let uncovered = (self.coverage).look(&core.directory(), &core.ledger, now);
@@ -174,6 +175,7 @@ impl Enforcer {
         } else if core.leaks.wants_cover()
             || self.heap_check.wants_cover(now)
             || self.limited_accounts.looks_again()
+            || of_native.is_any_patient
         {
             EvidenceNeed::concurrently(Need::Covering)
         } else if interval_control::wants_decision(core, jvm) {

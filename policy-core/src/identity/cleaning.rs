@@ -168,6 +168,7 @@ fn close_purses(core: &Core, dead: &[LoaderId]) -> (usize, bool) {
             core.enforcement.details.set(number, None);
             core.enforcement.statuses().ended(number);
         }
+        core.native_memory.gates.close(number);
         core.identity.set_representative(purse, purse);
         core.identity.set_above(purse, None);
         core.counted_since.closed(purse);

@@ -6,8 +6,8 @@
 //! # Rules
 //! 1. Until the account is found over its limit every block is given: what is above the limit may be garbage that no
 //!    collection has found. One load for all accounts together, while none is above its limit.
-//! 2. In mode `enforce` a thread that asks for a block beyond the limit waits for the verdict meanwhile, if it may be held
-//!    (`crate::native_memory::wait`).
+//! 2. In mode `enforce` a thread that asks for a block beyond the limit waits for the verdict meanwhile, if it may be held: all
+//!    threads together until one moment, which the enforcer sets once for each suspicion.
 //! 3. Of an account that is over its limit a block is refused if the account would have more than its limit with it. What it has is summed up at this
 //!    moment, so what was given back counts at once, and a block within the limit is always given.
 //! 4. Blocks that are asked for at the same moment do not see each other: the limit may be exceeded by a block for each
@@ -69,9 +69,10 @@ struct Gate {
     limit: ArcSwapOption<Limit>,
     refused: AtomicU64,
     observed: AtomicU64,
-    /// How many times a verdict was awaited.
-    suspicions: AtomicU64,
+    deferred: AtomicU64,
     waited_ms: AtomicU64,
+    /// Until then threads wait for a verdict, in milliseconds since the agent was made.
+    wait_until_ms: AtomicU64,
 }
 
 #[cfg(not(loom))]
@@ -87,6 +88,8 @@ pub struct Beyond {
     pub refused: u64,
     /// Given, because the policy only observes.
     pub observed: u64,
+    /// Given, because an error would do harm at the place.
+    pub deferred: u64,
     /// For how long threads have waited for a verdict, in milliseconds.
     pub waited_ms: u64,
 }
@@ -146,9 +149,24 @@ impl Gates {
         }
     }
 
-    /// Tells one time from another that the account of this number awaits a verdict. Any thread.
-    pub fn suspicion(&self, number: u32) -> u64 {
-        (self.gates.get(number)).map_or(0, |gate| gate.suspicions.load(Ordering::Relaxed))
+    /// Counts a block that is given although it is beyond the limit of the account of this number: an error would do harm
+    /// where it is asked for. Any thread.
+    pub fn count_deferred(&self, number: u32) {
+        if let Some(gate) = self.gates.get(number) {
+            gate.deferred.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Until when to wait for the verdict about the account of this number. Any thread.
+    pub fn wait_until_ms(&self, number: u32) -> u64 {
+        (self.gates.get(number)).map_or(0, |gate| gate.wait_until_ms.load(Ordering::Relaxed))
+    }
+
+    /// Sets until when threads wait. Before [`Verdict::Awaited`] is decided. The enforcer.
+    pub fn set_wait_until_ms(&self, number: u32, until_ms: u64) {
+        if let Some(gate) = self.gates.get(number) {
+            gate.wait_until_ms.store(until_ms, Ordering::Relaxed);
+        }
     }
 
     /// A thread has waited so long for the verdict about this account. Any thread.
@@ -186,9 +204,6 @@ impl Gates {
         if before == Verdict::Given && verdict != Verdict::Given {
             self.over.fetch_add(1, Ordering::AcqRel);
         }
-        if before != Verdict::Awaited && verdict == Verdict::Awaited {
-            gate.suspicions.fetch_add(1, Ordering::Relaxed);
-        }
         gate.verdict.store(verdict.word(), Ordering::Release);
         if before != Verdict::Given && verdict == Verdict::Given {
             self.over.fetch_sub(1, Ordering::AcqRel);
@@ -209,6 +224,7 @@ impl Gates {
             .map_or(Beyond::default(), |gate| Beyond {
                 refused: gate.refused.swap(0, Ordering::Relaxed),
                 observed: gate.observed.swap(0, Ordering::Relaxed),
+                deferred: gate.deferred.swap(0, Ordering::Relaxed),
                 waited_ms: gate.waited_ms.swap(0, Ordering::Relaxed),
             })
     }
@@ -261,30 +277,17 @@ mod tests {
         let beyond = Beyond {
             refused: 2,
             observed: 1,
+            deferred: 1,
             waited_ms: 12,
         };
+        gates.count_deferred(1);
+        gates.count_deferred(70_000);
         gates.waited(1, 5);
         gates.waited(1, 7);
         assert_eq!(gates.take_beyond(1), beyond);
         assert_eq!(gates.take_beyond(1), Beyond::default());
         gates.decide(1, Verdict::Given);
         assert!(!gates.is_any_over());
-    }
-
-    #[test]
-    fn each_time_that_a_verdict_is_awaited_is_one_of_its_own() {
-        let gates = Gates::default();
-        gates.assign(1, &[SHOP], 10);
-        let mut seen = Vec::new();
-        for _ in 0..3 {
-            for _ in 0..2 {
-                gates.decide(1, Verdict::Awaited);
-                assert_eq!(gates.ask(1, 1, used), Verdict::Awaited);
-                seen.push(gates.suspicion(1));
-            }
-            gates.decide(1, Verdict::Refused);
-        }
-        assert_eq!(seen, [1, 1, 2, 2, 3, 3]);
     }
 
     #[test]
@@ -295,6 +298,8 @@ mod tests {
         gates.decide(1, Verdict::Refused);
         gates.decide(1, Verdict::Refused);
         gates.decide(3, Verdict::Observed);
+        gates.set_wait_until_ms(1, 7);
+        assert_eq!(gates.wait_until_ms(1), 7);
         gates.assign(1, &[SCOPE], 20);
         assert_eq!(gates.ask(1, 100, used), Verdict::Given);
         assert!(gates.is_any_over(), "the other one still is");

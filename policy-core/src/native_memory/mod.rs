@@ -14,7 +14,6 @@
 
 mod blocks;
 pub mod gates;
-pub mod wait;
 
 use std::sync::atomic::AtomicBool;
 
@@ -176,13 +175,14 @@ impl NativeMemory {
         }
     }
 
-    /// Takes out a block that the allocator is about to get back. `None`: it is unknown. Any thread, lock-free.
-    pub fn given_back(&self, address: u64) -> Option<Block> {
+    /// Takes out a block that the allocator is about to get back, or to make larger or smaller (`is_resized`: it is taken
+    /// again at once, so the sum is not low meanwhile). `None`: it is unknown. Any thread, lock-free.
+    pub fn given_back(&self, address: u64, is_resized: bool) -> Option<Block> {
         let block = Block::from_bits(self.blocks.take_out(address)?);
         if let Some(sums) = self.sums.get(block.payer.get().into()) {
             (sums.of(block.way)).fetch_sub(block.size_bytes, Ordering::Relaxed);
             let lowest = &sums.lowest_bytes;
-            if lowest.load(Ordering::Relaxed) > 0 {
+            if !is_resized && lowest.load(Ordering::Relaxed) > 0 {
                 lowest.fetch_min(sums.both(), Ordering::Relaxed);
             }
         }
@@ -281,11 +281,11 @@ mod tests {
         assert_eq!(memory.used(Way::Unsafe), [(SHOP, 30)].into());
         assert!(memory.is_used_by(SHOP) && memory.is_used_by(LAST));
         assert!(!memory.is_used_by(PurseId::UNACCOUNTED));
-        let first = memory.given_back(0x1000);
+        let first = memory.given_back(0x1000, false);
         assert_eq!(first, Some(block(SHOP, Way::Direct, 100)));
-        assert_eq!(memory.given_back(0x1000), None, "it is unknown now");
+        assert_eq!(memory.given_back(0x1000, false), None, "it is unknown now");
         assert!(memory.is_used_by(SHOP), "the other way counts too");
-        assert!(memory.given_back(0x2000).is_some());
+        assert!(memory.given_back(0x2000, false).is_some());
         assert!(!memory.is_used_by(SHOP));
         assert_eq!(memory.used(Way::Unsafe), ByPurse::new());
         assert_eq!(memory.used(Way::Direct), [(LAST, 7)].into());
@@ -302,7 +302,10 @@ mod tests {
         assert_eq!(memory.lowest_of(SHOP), 130);
         memory.taken(0x3000, block(SHOP, Way::Unsafe, 7));
         assert_eq!(memory.lowest_of(SHOP), 130);
-        memory.given_back(0x1000);
+        memory.given_back(0x1000, true);
+        memory.taken(0x1000, block(SHOP, Way::Direct, 110));
+        assert_eq!(memory.lowest_of(SHOP), 130, "it was only made larger");
+        memory.given_back(0x1000, false);
         memory.taken(0x1000, block(SHOP, Way::Direct, 500));
         assert_eq!(memory.lowest_of(SHOP), 37);
         memory.note_lowest(SHOP);
@@ -319,7 +322,7 @@ mod tests {
         assert!(take(0x3000, Way::Direct, 1));
         assert!(!take(0x4000, Way::Direct, 1), "it is above it already");
         assert!(!memory.taken(0x5000, block(LAST, Way::Direct, 5_000)));
-        memory.given_back(0x1000);
+        memory.given_back(0x1000, false);
         memory.wake_above(SHOP, 0);
         assert!(!take(0x1000, Way::Direct, 1_000));
     }
@@ -329,7 +332,7 @@ mod tests {
         let memory = NativeMemory::default();
         memory.taken(0x1000, block(SHOP, Way::Direct, u64::MAX));
         assert_eq!(memory.used(Way::Direct)[&SHOP], MAX_BLOCK_BYTES);
-        assert!(memory.given_back(0x1000).is_some());
+        assert!(memory.given_back(0x1000, false).is_some());
         assert!(!memory.is_used_by(SHOP));
     }
 
@@ -352,12 +355,12 @@ mod tests {
                             memory.taken(address, taken);
                             held.push((address, taken));
                         } else if let Some((address, taken)) = held.pop() {
-                            assert_eq!(memory.given_back(address), Some(taken));
+                            assert_eq!(memory.given_back(address, false), Some(taken));
                             free.lock().expect("no panic").insert(0, address);
                         }
                     }
                     for (address, taken) in held {
-                        assert_eq!(memory.given_back(address), Some(taken));
+                        assert_eq!(memory.given_back(address, false), Some(taken));
                     }
                 });
             }

@@ -8,8 +8,14 @@ import java.lang.management.ManagementFactory;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.channels.Selector;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
@@ -30,7 +36,9 @@ import java.util.concurrent.Callable;
  *                              virtual  allocateDirect on a virtual thread
  * tries NAME WAY COUNT BYTES MS  the same, one block each MS milliseconds, and says how many were given, how many were
  *                              refused, and the last error's message
- * churns NAME COUNT BYTES MS   direct buffers that nobody keeps; says the same
+ *                              (the way "dropped": direct buffers that nobody keeps)
+ * initialise NAME            a class takes a direct buffer of a MiB when it is initialised
+ * io NAME                    selectors, a path, and writes of many heap buffers at once to a file
  * drop NAME BY               gives all its blocks back, while BY's loader is the context class loader; direct buffers
  *                            are only forgotten
  * storm NAME THREADS TURNS   THREADS threads of NAME take and free blocks at random, a tenth of them each other's; then
@@ -59,7 +67,8 @@ public final class NativeBlocks {
                         "deploy", words -> deploy(words[1]),
                         "take", words -> take(words[1], words[2], number(words[3]), number(words[4])),
                         "tries", words -> tries(words[1], words[2], words),
-                        "churns", words -> tries(words[1], "dropped", words),
+                        "initialise", words -> initialise(words[1]),
+                        "io", words -> within(words[1], NativeBlocks::io),
                         "drop", words -> drop(words[1], words[2]),
                         "storm", words -> storm(words[1], number(words[2]), number(words[3])),
                         "turns", words -> turns(words[1], words[2], number(words[3])),
@@ -161,6 +170,31 @@ public final class NativeBlocks {
             Thread.sleep(number(words[last]));
         }
         Protocol.say("given " + given + " refused " + (count - given) + " " + message);
+    }
+
+    /** Fails for ever if its buffer is refused. */
+    private static final class Initialised {
+        static final ByteBuffer KEPT = ByteBuffer.allocateDirect(1 << 20);
+    }
+
+    private static void initialise(String name) throws Exception {
+        within(name, () -> Initialised.KEPT.capacity());
+        Protocol.say("initialised");
+    }
+
+    private static Void io() throws Exception {
+        for (int i = 0; i < 50; i++) {
+            Selector.open().close();
+        }
+        Path file = Files.createTempFile("io", null);
+        ByteBuffer[] many = new ByteBuffer[500];
+        Arrays.setAll(many, i -> ByteBuffer.allocate(5000));
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+            channel.write(many);
+        }
+        Files.delete(file);
+        Protocol.say("done");
+        return null;
     }
 
     private static void onVirtualThread(Runnable work) throws Exception {

@@ -11,7 +11,7 @@ use heapwarden_tests::browser::Browser;
 use heapwarden_tests::{artifacts, command};
 use policy_report::findings::{self, Seen};
 use policy_report::{
-    Account, Accounts, AccountsSum, Door, Ineffective, Leaks, LeftThread, State, Suspect,
+    Account, Accounts, AccountsSum, Door, Ineffective, Leaks, LeftThread, State, Suspect, Usage,
 };
 use serde_json::{Value, json};
 
@@ -49,6 +49,15 @@ fn healthy() -> Accounts<'static> {
 struct Told {
     accounts: Accounts<'static>,
     leaks: Leaks<'static>,
+}
+
+/// The use of a resource off the heap.
+fn off_heap_of_33_mib(resource: &str) -> Usage<'_> {
+    Usage {
+        resource: resource.into(),
+        used: 33 * MIB,
+        ..Usage::default()
+    }
 }
 
 /// The state of one account.
@@ -148,6 +157,14 @@ fn states() -> Vec<Told> {
         of(|one| {
             over(one);
             one.soft_limit_bytes = Some(40 * MIB);
+        }),
+        of(|one| {
+            one.direct_limit_bytes = Some(64 * MIB);
+            one.usage = ["direct", "native"].map(off_heap_of_33_mib).into();
+        }),
+        of(|one| {
+            one.direct_limit_bytes = Some(66 * MIB);
+            one.usage = ["direct", "native"].map(off_heap_of_33_mib).into();
         }),
         of(|one| one.retired_loaders = 2),
         of(|one| {

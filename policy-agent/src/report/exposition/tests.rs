@@ -68,6 +68,7 @@ fn full() -> Snapshot {
         direct_limit_bytes: Some(7),
         direct_refusals_total: Some(2),
         direct_would_refuse_total: Some(3),
+        direct_deferred_total: Some(4),
         state: State::Over,
         deferred: vec![("clinit", 1), ("lock", 2)],
         principals: vec![Principal {

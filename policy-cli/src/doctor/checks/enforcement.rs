@@ -5,7 +5,7 @@ use policy_report::{LeftThread, catalog};
 use super::super::finding::{Finding, findings};
 use super::super::inputs::Inputs;
 use crate::process::Collector;
-use heapwarden_client::live::State;
+use heapwarden_client::live::{Account, State};
 use heapwarden_terminal::size;
 use heapwarden_terminal::table::amount;
 
@@ -60,6 +60,37 @@ pub(super) fn over_soft_limit(inputs: &Inputs) -> Vec<Finding> {
                     size::shown(soft_limit as f64)
                 ),
             )
+        })
+        .collect()
+}
+
+/// Accounts that have more native memory than their limits on it, with the scopes inside them.
+pub(super) fn over_direct_limit(inputs: &Inputs) -> Vec<Finding> {
+    let accounts = inputs.accounts.iter().flat_map(|all| &all.accounts);
+    let off_heap = |account: &Account| -> u64 {
+        let of = ["direct", "native"].map(|resource| account.used(resource).unwrap_or(0));
+        of.iter().sum()
+    };
+    accounts
+        .clone()
+        .filter_map(|account| {
+            let limit = account.direct_limit_bytes?;
+            let inside = accounts
+                .clone()
+                .filter(|one| one.parent.as_ref() == Some(&account.name));
+            let used = off_heap(account) + inside.map(off_heap).sum::<u64>();
+            let refused = account.direct_refusals_total.unwrap_or(0);
+            (used > limit).then(|| {
+                Finding::of_account(
+                    &findings::OVER_DIRECT_LIMIT,
+                    &account.name,
+                    format!(
+                        "direct and native {}, direct-limit {}, blocks refused {refused}",
+                        size::shown(used as f64),
+                        size::shown(limit as f64)
+                    ),
+                )
+            })
         })
         .collect()
 }

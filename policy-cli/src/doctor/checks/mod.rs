@@ -24,7 +24,7 @@ const FIRST: [Check; 4] = [
 ];
 
 /// The other checks, in the order in which their findings are listed.
-const CHECKS: [Check; 32] = [
+const CHECKS: [Check; 33] = [
     loading::no_jvm,
     loading::not_loaded,
     loading::inert,
@@ -51,6 +51,7 @@ const CHECKS: [Check; 32] = [
     policy::observes,
     sampling::too_coarse,
     enforcement::over_soft_limit,
+    enforcement::over_direct_limit,
     enforcement::cannot_be_proved,
     enforcement::budget_spent,
     enforcement::retired,

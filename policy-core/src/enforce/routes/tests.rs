@@ -313,7 +313,10 @@ fn native_memory_keeps_the_purses_of_a_service_that_is_gone_until_it_is_given_ba
             clean(&world.core, &NoJava);
             assert!(world.core.ledger.is_open(payer));
         }
-        assert_eq!(world.core.native_memory.given_back(0x1000), Some(block));
+        assert_eq!(
+            world.core.native_memory.given_back(0x1000, false),
+            Some(block)
+        );
         clean(&world.core, &NoJava);
         for purse in [of_route, of_service].into_iter().flatten() {
             assert!(!world.core.ledger.is_open(purse));

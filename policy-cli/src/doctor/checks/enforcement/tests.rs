@@ -3,6 +3,7 @@
 use super::super::super::finding::Severity;
 use super::super::test_inputs::{account, agent, jvm};
 use super::*;
+use policy_report::Usage;
 
 #[test]
 fn a_flag_that_forbids_proof_matters_on_some_collectors() {
@@ -74,6 +75,35 @@ fn an_account_above_its_soft_limit_is_told_unless_its_limit_is_what_counts() {
     shop.live_bytes = 12 << 20;
     shop.state = State::Over;
     assert_eq!(over_soft_limit(&agent("", vec![shop])), []);
+}
+
+#[test]
+fn an_account_with_its_scopes_above_its_direct_limit_is_told() {
+    let usage = |resource: &'static str, mib: u64| Usage {
+        resource: resource.into(),
+        used: mib << 20,
+        ..Usage::default()
+    };
+    let mut shop = account("service", "/shop");
+    shop.direct_limit_bytes = Some(64 << 20);
+    shop.direct_refusals_total = Some(7);
+    shop.usage = vec![
+        usage("direct", 30),
+        usage("native", 30),
+        usage("threads", 99),
+    ];
+    let mut scope = account("scope", "tenant-a");
+    scope.usage = vec![usage("native", 10)];
+    let found = over_direct_limit(&agent("", vec![shop.clone(), scope.clone()]));
+    assert_eq!(found, [], "it is not inside");
+    scope.parent = Some("/shop".into());
+    let found = over_direct_limit(&agent("", vec![shop.clone(), scope.clone()]));
+    assert_eq!(
+        found[0].evidence,
+        "direct and native 70.0 MiB, direct-limit 64.0 MiB, blocks refused 7"
+    );
+    shop.direct_limit_bytes = None;
+    assert_eq!(over_direct_limit(&agent("", vec![shop, scope])), []);
 }
 
 /// The loader of the old version is gone: that is no leak.

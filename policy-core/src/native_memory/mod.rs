@@ -85,6 +85,8 @@ struct Sums {
     wake_above_bytes: AtomicU64,
     /// The least that both were since the enforcer asked; 0: it has not.
     lowest_bytes: AtomicU64,
+    /// All direct bytes ever taken.
+    direct_taken_bytes: AtomicU64,
 }
 
 impl Sums {
@@ -160,6 +162,9 @@ impl NativeMemory {
             self.unentered_blocks.fetch_add(1, Ordering::Relaxed);
             return false;
         }
+        if block.way == Way::Direct {
+            sums.direct_taken_bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
         let mark = sums.wake_above_bytes.load(Ordering::Relaxed);
         mark != 0 && {
             let now = sums.both();
@@ -187,6 +192,12 @@ impl NativeMemory {
             }
         }
         Some(block)
+    }
+
+    /// All direct bytes that a purse has ever taken: what a collection may find dead.
+    pub fn direct_taken_by(&self, purse: PurseId) -> u64 {
+        (self.sums.get(purse.get().into()))
+            .map_or(0, |sums| sums.direct_taken_bytes.load(Ordering::Relaxed))
     }
 
     /// From now on the least is noted that a purse has. The enforcer.
@@ -278,12 +289,14 @@ mod tests {
         memory.taken(0x2000, block(SHOP, Way::Unsafe, 30));
         memory.taken(0x3000, block(LAST, Way::Direct, 7));
         assert_eq!(memory.used(Way::Direct), [(SHOP, 100), (LAST, 7)].into());
+        assert_eq!(memory.direct_taken_by(SHOP), 100);
         assert_eq!(memory.used(Way::Unsafe), [(SHOP, 30)].into());
         assert!(memory.is_used_by(SHOP) && memory.is_used_by(LAST));
         assert!(!memory.is_used_by(PurseId::UNACCOUNTED));
         let first = memory.given_back(0x1000, false);
         assert_eq!(first, Some(block(SHOP, Way::Direct, 100)));
         assert_eq!(memory.given_back(0x1000, false), None, "it is unknown now");
+        assert_eq!(memory.direct_taken_by(SHOP), 100);
         assert!(memory.is_used_by(SHOP), "the other way counts too");
         assert!(memory.given_back(0x2000, false).is_some());
         assert!(!memory.is_used_by(SHOP));

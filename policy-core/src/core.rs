@@ -207,7 +207,7 @@ impl Core {
     /// such a limit; no lock. Any thread.
     pub fn block_beyond(&self, payer: PurseId, size_bytes: u64) -> Option<(u32, Verdict)> {
         let gates = &self.native_memory.gates;
-        if !gates.is_any_over() {
+        if !gates.is_any_judged() {
             return None;
         }
         let account = self.identity.representative(payer);

@@ -389,8 +389,8 @@ impl BlockPlace {
 }
 
 /// Judges the stack of the calling thread, which asks for a block of native memory for `payer`. `asking`: the depth of the
-/// frame that asks for a buffer, if that may be the JDK. Where a method is not known yet
-/// neither may be; it is asked for, so that it is known a moment later.
+/// frame that asks for a buffer, if that may be the JDK. Where a method is not known yet the thread is neither refused nor
+/// held, and the method is inspected, so that it is known a moment later.
 pub(crate) fn block_place(
     recognizer: Recognizer<'_>,
     payer: PurseId,

@@ -8,8 +8,9 @@
 //!    collection has found. One load for all accounts together, while none is above its limit.
 //! 2. In mode `enforce` a thread that asks for a block beyond the limit waits for the verdict meanwhile, if it may be held: all
 //!    threads together until one moment, which the enforcer sets once for each suspicion.
-//! 3. Of an account that is over its limit a block is refused if the account would have more than its limit with it. What it has is summed up at this
-//!    moment, so what was given back counts at once, and a block within the limit is always given.
+//! 3. Of an account that is over its limit a block is refused if the account would have more than its limit with it. The
+//!    bytes that it has are summed up at this moment, so what was given back counts at once, and a block within the limit is
+//!    always given.
 //! 4. Blocks that are asked for at the same moment do not see each other: the limit may be exceeded by a block for each
 //!    thread.
 //! 5. A gate gets another account after a reload, or when its purse ends. It is closed before, and told whose purses count
@@ -98,23 +99,23 @@ pub struct Beyond {
 #[derive(Debug)]
 pub struct Gates {
     gates: Chunks<Gate, GATES_PER_CHUNK>,
-    /// How many accounts have a verdict.
-    over: AtomicU64,
+    /// How many accounts have another verdict than [`Verdict::Given`].
+    judged: AtomicU64,
 }
 
 impl Default for Gates {
     fn default() -> Self {
         Gates {
             gates: Chunks::new(GATES),
-            over: AtomicU64::new(0),
+            judged: AtomicU64::new(0),
         }
     }
 }
 
 impl Gates {
-    /// Whether any account was found over its limit. One load; any thread.
-    pub fn is_any_over(&self) -> bool {
-        self.over.load(Ordering::Acquire) > 0
+    /// Whether blocks of any account are not just given. One load; any thread.
+    pub fn is_any_judged(&self) -> bool {
+        self.judged.load(Ordering::Acquire) > 0
     }
 
     /// The fate of so many bytes more for the account of this number; `used` tells what a purse has. Lock-free; any
@@ -202,11 +203,11 @@ impl Gates {
         };
         let before = Verdict::of(gate.verdict.load(Ordering::Relaxed));
         if before == Verdict::Given && verdict != Verdict::Given {
-            self.over.fetch_add(1, Ordering::AcqRel);
+            self.judged.fetch_add(1, Ordering::AcqRel);
         }
         gate.verdict.store(verdict.word(), Ordering::Release);
         if before != Verdict::Given && verdict == Verdict::Given {
-            self.over.fetch_sub(1, Ordering::AcqRel);
+            self.judged.fetch_sub(1, Ordering::AcqRel);
         }
     }
 
@@ -256,9 +257,9 @@ mod tests {
         assert_eq!(gates.ask(1, 1, used), Verdict::Given, "it has no limit");
         gates.assign(1, &[SHOP, SCOPE], 100);
         assert_eq!(gates.ask(1, 50, used), Verdict::Given, "nobody has looked");
-        assert!(!gates.is_any_over());
+        assert!(!gates.is_any_judged());
         gates.decide(1, Verdict::Refused);
-        assert!(gates.is_any_over());
+        assert!(gates.is_any_judged());
         assert_eq!(gates.ask(1, 10, used), Verdict::Given, "just within it");
         assert_eq!(gates.ask(1, 11, used), Verdict::Refused);
         assert_eq!(gates.ask(1, u64::MAX, used), Verdict::Refused);
@@ -287,7 +288,7 @@ mod tests {
         assert_eq!(gates.take_beyond(1), beyond);
         assert_eq!(gates.take_beyond(1), Beyond::default());
         gates.decide(1, Verdict::Given);
-        assert!(!gates.is_any_over());
+        assert!(!gates.is_any_judged());
     }
 
     #[test]
@@ -302,13 +303,13 @@ mod tests {
         assert_eq!(gates.wait_until_ms(1), 7);
         gates.assign(1, &[SCOPE], 20);
         assert_eq!(gates.ask(1, 100, used), Verdict::Given);
-        assert!(gates.is_any_over(), "the other one still is");
+        assert!(gates.is_any_judged(), "the other one still is");
         gates.open_all();
-        assert!(!gates.is_any_over());
+        assert!(!gates.is_any_judged());
         gates.decide(3, Verdict::Observed);
         gates.close(3);
         gates.close(3);
-        assert!(!gates.is_any_over());
+        assert!(!gates.is_any_judged());
         assert_eq!(gates.ask(3, 100, used), Verdict::Given);
     }
 }

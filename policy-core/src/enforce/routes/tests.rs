@@ -9,6 +9,7 @@ use crate::identity::directory::LoaderIdentity;
 use crate::identity::loaders::LoaderOwner;
 use crate::identity::names::{Server, ServiceName};
 use crate::ledger::{ObjectTag, Sample, SiteId, UNKNOWN_CLASS};
+use crate::native_memory::gates::Verdict;
 use crate::native_memory::{Block, Way};
 use crate::ports::References;
 
@@ -317,7 +318,12 @@ fn native_memory_keeps_the_purses_of_a_service_that_is_gone_until_it_is_given_ba
             world.core.native_memory.given_back(0x1000, false),
             Some(block)
         );
+        // The next owner of its number must not be refused for it.
+        let gates = &world.core.native_memory.gates;
+        gates.assign(payer.get().into(), &[payer], 1);
+        gates.decide(payer.get().into(), Verdict::Refused);
         clean(&world.core, &NoJava);
+        assert!(!gates.is_any_judged());
         for purse in [of_route, of_service].into_iter().flatten() {
             assert!(!world.core.ledger.is_open(purse));
         }

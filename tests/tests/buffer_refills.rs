@@ -24,7 +24,7 @@ const LONG_ROUNDS: usize = 4;
 /// of the thread, and its samples are thinned with the wrong one (docs/limitations.md).
 const SMALL_BUFFER: &str = "2k";
 /// How far such estimates may be off in the mean, as a factor: what the limitations say.
-const MOST_OFF: f64 = 1.3;
+const MAX_OFF: f64 = 1.3;
 /// The deviation of z-scores that is allowed for when their mean is judged. Those of small buffers have had 1.6.
 const WIDEST: f64 = 1.5;
 
@@ -165,8 +165,8 @@ fn arrays_that_refill_buffers_are_counted_once() {
             let of_truth: Vec<f64> = unsure.iter().map(|one| one.of_truth[at]).collect();
             let (mean, _) = stats::mean_and_deviation(&of_truth);
             judged.push((
-                (1.0 / MOST_OFF..=MOST_OFF).contains(&mean),
-                format!("{vm}, {whose}, unsure: {mean:.3} of the truth (by {MOST_OFF} at most)"),
+                (1.0 / MAX_OFF..=MAX_OFF).contains(&mean),
+                format!("{vm}, {whose}, unsure: {mean:.3} of the truth (by {MAX_OFF} at most)"),
             ));
         }
     });

@@ -120,6 +120,7 @@ fn moving_away_and_writing_anew() {
 fn truncating_then_writing_reports_only_the_whole() {
     use std::io::Write as _;
     let watched = Watched::with_file("one");
+    watched.expect_events();
     let mut file = File::create(watched.file()).unwrap();
     thread::sleep(Duration::from_millis(120));
     file.write_all("tw\u{e4}".as_bytes().split_last().unwrap().1)
@@ -318,7 +319,6 @@ fn half_a_file_is_not_reported_while_its_writer_pauses() {
     watched.expect_events();
     let mut file = File::create(watched.file()).unwrap();
     file.write_all(b"half").unwrap();
-    file.sync_all().unwrap();
     // Longer than any content must rest.
     thread::sleep(MAX_DEBOUNCE);
     file.write_all(b" and half").unwrap();

@@ -425,7 +425,17 @@ fn beside_many_new_threads_estimates_are_as_far_from_the_truth_as_others() {
                 let found = |jvm: &Jvm| {
                     std::thread::sleep(ANSWER_AGE);
                     let name = "heapwarden_account_allocated_bytes_total";
-                    (jvm.metrics().of_account(name, "shorts")).expect("many are sampled")
+                    let read = || jvm.metrics().of_account(name, "shorts");
+                    // On a busy machine the latest charges may not be published yet.
+                    let mut last = None;
+                    let stands = poll(PATIENCE, || {
+                        std::thread::sleep(ANSWER_AGE);
+                        let now = read();
+                        let stands = last == Some(now);
+                        last = Some(now);
+                        stands.then_some(now).flatten()
+                    });
+                    stands.expect("many are sampled")
                 };
                 let mut before = found(&jvm);
                 for _ in 0..TIMES {

@@ -90,7 +90,7 @@ fn place<'a>(of: &'a ClassSites<'static>, frame: &str) -> Option<&'a Site<'stati
 
 /// Stacks are bounded a second: of what is kept in several seconds more are taken.
 const PARTS: usize = 4;
-const A_BUDGET: Duration = Duration::from_millis(1_100);
+const NEXT_SECOND: Duration = Duration::from_millis(1_100);
 
 /// How far shares of survivors lie from the truth, on all virtual machines of a test.
 #[derive(Default)]
@@ -125,7 +125,7 @@ fn survivors_are_ranked_by_the_line_that_allocated_them() {
         jvm.ask("arrays 1000");
         for _ in 0..PARTS {
             assert_eq!(jvm.ask("keep 17500 7500 25000"), ["kept 17500 7500"]);
-            std::thread::sleep(A_BUDGET);
+            std::thread::sleep(NEXT_SECOND);
         }
         let items = named(&mut jvm, ITEM);
         let (often, seldom) = (
@@ -323,7 +323,7 @@ fn virtual_threads_have_stacks_too() {
         let mut jvm = asked(vm, "16KiB");
         for _ in 0..PARTS {
             jvm.ask("virtual 10000 15000 0");
-            std::thread::sleep(A_BUDGET);
+            std::thread::sleep(NEXT_SECOND);
         }
         let items = named(&mut jvm, ITEM);
         scores.compare(vm, &items, &line("Shelf", "often", "often"), 0.4);

@@ -423,7 +423,6 @@ fn beside_many_new_threads_estimates_are_as_far_from_the_truth_as_others() {
                     jvm.ask(&format!("{what} {} {arrays}", threads / 4));
                 }
                 let found = |jvm: &Jvm| {
-                    std::thread::sleep(ANSWER_AGE);
                     let name = "heapwarden_account_allocated_bytes_total";
                     let read = || jvm.metrics().of_account(name, "shorts");
                     // On a busy machine the latest charges may not be published yet.

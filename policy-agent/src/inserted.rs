@@ -91,23 +91,23 @@ pub(crate) enum State {
     Gone,
 }
 
-/// A call at the entry of a method: its first references are loaded, and a static method gets them.
+/// A call at the entry of a method: references of it are loaded, and a static method gets them.
 #[derive(Debug)]
 pub(crate) struct Inserted {
     method: HeldMethod,
-    loads: u8,
+    loads: &'static [u8],
     renewals: u32,
 }
 
 impl Inserted {
-    /// The call that was just inserted into the method of this name, which loads so many references. `None`
+    /// The call that was just inserted into the method of this name, which loads these locals. `None`
     /// if it cannot be found in the code that the JVM shows: then nothing would tell that it is lost.
     pub(crate) fn find(
         jvmti: &JvmTi,
         jni: &Jni,
         class: &Ref<'_, Class>,
         (name, descriptors): (&str, &[&str]),
-        loads: u8,
+        loads: &'static [u8],
     ) -> Option<Inserted> {
         let method = jvmti.held_method(class, name, descriptors)?;
         let inserted = Inserted {
@@ -175,12 +175,12 @@ impl Watch {
     }
 }
 
-/// Whether code has a static call that gets the method's first `loads` references. Another agent may have
+/// Whether code has a static call that gets the references in these locals. Another agent may have
 /// written the instructions anew, in their short forms. Pure.
-fn calls_with(code: &[u8], loads: u8) -> bool {
+fn calls_with(code: &[u8], loads: &[u8]) -> bool {
     (0..code.len()).any(|start| {
         let mut rest = &code[start..];
-        for local in 0..loads {
+        for &local in loads {
             rest = match rest {
                 [ALOAD, index, rest @ ..] if *index == local => rest,
                 [short, rest @ ..] if local < SHORT_FORMS && *short == ALOAD_0 + local => rest,
@@ -198,24 +198,26 @@ mod tests {
     #[test]
     fn the_call_is_found_in_either_form_and_anywhere() {
         let long = [ALOAD, 0, ALOAD, 1, ALOAD, 2, INVOKESTATIC, 0, 9, 0x99, 0, 4];
-        assert!(calls_with(&long, 3));
+        assert!(calls_with(&long, &[0, 1, 2]));
         let short = [0x2a, 0x2b, 0x2c, INVOKESTATIC, 0, 9];
-        assert!(calls_with(&short, 3));
+        assert!(calls_with(&short, &[0, 1, 2]));
         let five = [0x2a, 0x2b, 0x2c, 0x2d, ALOAD, 4, INVOKESTATIC, 0, 9];
-        assert!(calls_with(&five, 5));
+        assert!(calls_with(&five, &[0, 1, 2, 3, 4]));
+        let turned = [ALOAD, 4, 0x2b, INVOKESTATIC, 0, 9];
+        assert!(calls_with(&turned, &[4, 1]) && !calls_with(&turned, &[1, 4]));
         // Behind what somebody else has inserted.
         let behind = [&[0xb8, 0, 7, 0x57][..], &long].concat();
-        assert!(calls_with(&behind, 3));
+        assert!(calls_with(&behind, &[0, 1, 2]));
     }
 
     #[test]
     fn other_calls_are_not_it() {
         let virtual_call = [0x2a, 0x2b, 0x2c, 0xb6, 0, 9];
-        assert!(!calls_with(&virtual_call, 3));
+        assert!(!calls_with(&virtual_call, &[0, 1, 2]));
         let fewer = [0x2a, 0x2b, INVOKESTATIC, 0, 9];
-        assert!(!calls_with(&fewer, 3));
-        assert!(!calls_with(&[], 2));
-        assert!(!calls_with(&[ALOAD], 1));
+        assert!(!calls_with(&fewer, &[0, 1, 2]));
+        assert!(!calls_with(&[], &[0, 1]));
+        assert!(!calls_with(&[ALOAD], &[0]));
     }
 
     #[test]

@@ -31,6 +31,7 @@ mod references;
 pub mod report;
 mod rounds;
 mod run_file;
+mod servers;
 mod snapshots;
 mod thread_census;
 mod threads;

@@ -27,7 +27,7 @@ const ENDED: (&str, &str) = ("ended", "(Ljava/lang/Thread;Ljava/lang/Throwable;)
 /// The method of `java.lang.Thread` that calls it.
 const DISPATCH: (&str, &str) = ("dispatchUncaughtException", "(Ljava/lang/Throwable;)V");
 /// References that the call gets: the thread and the error.
-const LOADS: u8 = 2;
+const LOADS: &[u8] = &[0, 1];
 const ACC_STATIC: u16 = 0x0008;
 /// Frames of an error that are searched for the application's own.
 const MAX_FRAMES: i32 = 64;

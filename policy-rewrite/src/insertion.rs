@@ -8,7 +8,8 @@ use crate::error::RewriteError;
 use crate::input::Output;
 use crate::insertions::{Insertions, NewLocal, put_local};
 use crate::instructions::{
-    ATHROW, ICONST_0, ICONST_1, IFEQ, ILOAD, INVOKESTATIC, IRETURN, ISTORE, Instruction, RETURN,
+    ATHROW, BIPUSH, ICONST_0, ICONST_1, IFEQ, ILOAD, INVOKESTATIC, IRETURN, ISTORE, Instruction,
+    RETURN,
 };
 use crate::pool::AppendedConstants;
 use crate::snippet::Snippet;
@@ -69,6 +70,8 @@ pub enum Leave {
     Returning,
     /// A method with a `boolean` result, which is then this.
     ReturningBoolean(bool),
+    /// A method with an `int` result, which is then this.
+    ReturningInt(i8),
 }
 
 impl MethodEdit {
@@ -262,6 +265,7 @@ fn check_guard(method: &Method<'_>, ask: &Snippet, leave: Leave) -> Result<(), R
     let result: &[u8] = match leave {
         Leave::Returning => b")V",
         Leave::ReturningBoolean(_) => b")Z",
+        Leave::ReturningInt(_) => b")I",
     };
     match method.descriptor().ends_with(result) {
         true => Ok(()),
@@ -282,6 +286,7 @@ fn assemble_guard(
         Leave::Returning => &[RETURN],
         Leave::ReturningBoolean(false) => &[ICONST_0, IRETURN],
         Leave::ReturningBoolean(true) => &[ICONST_1, IRETURN],
+        Leave::ReturningInt(value) => &[BIPUSH, value.cast_unsigned(), IRETURN],
     };
     code.put_u1(IFEQ);
     code.put_u2(3 + exit.len() as u16);

@@ -9,6 +9,7 @@ pub(crate) const LDC_W: u8 = 0x13;
 pub(crate) const LDC2_W: u8 = 0x14;
 pub(crate) const ICONST_0: u8 = 0x03;
 pub(crate) const ICONST_1: u8 = 0x04;
+pub(crate) const BIPUSH: u8 = 0x10;
 pub(crate) const LCONST_0: u8 = 0x09;
 pub(crate) const ILOAD: u8 = 0x15;
 pub(crate) const LLOAD: u8 = 0x16;

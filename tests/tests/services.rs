@@ -98,6 +98,27 @@ fn an_unnamed_child_loader_belongs_to_its_parent() {
     });
 }
 
+/// More loaders than the agent looks at in one go, several times.
+#[test]
+fn an_unnamed_loader_at_any_depth_belongs_to_the_service_above_it_and_to_its_limit() {
+    on_each(&every_jdk_with(Collector::G1), |vm| {
+        let policy = format!(
+            "{EXACT}[enforcement]\nmode = \"enforce\"\n\
+             [[account]]\nservice = \"svc-*\"\nlimit = \"8MiB\"\nthrow = \"exception\"\nwork = [\"tenant\"]\n"
+        );
+        let mut jvm = server(vm, &policy);
+        for (service, depth) in [("svc-a", 9), ("svc-b", 300)] {
+            jvm.ask(&format!("deploy {service}"));
+            jvm.ask(&format!("child {service} {depth}"));
+        }
+        assert_charged(&mut jvm, "call svc-a own 1000 300", "svc-a");
+        assert_charged(&mut jvm, "call svc-b null 1000 300", "svc-b");
+        let answer = jvm.ask("grow svc-b 10000 100000").join(" ");
+        assert!(answer.starts_with("refused"), "{answer}");
+        jvm.finish();
+    });
+}
+
 #[test]
 fn a_policy_names_and_groups_services() {
     on_each(&every_jdk_with(Collector::G1), |vm| {

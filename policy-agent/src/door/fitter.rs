@@ -23,13 +23,14 @@ use crate::ground::Ground;
 use crate::identity::loaders::LoaderOwner;
 use crate::identity::names::{Doors, Server};
 use crate::inserted::{Inserted, State, Watch};
+use crate::servers::{self, Point};
 
 use super::at_method::MethodDoors;
 use super::fitting::{self, Told};
-use super::points::{GUARD, Point};
+use super::points::GUARD;
 use super::schedule::{Schedule, wants_doors};
 
-const GUARD_FILE: ClassFile = ClassFile::new(
+pub(super) const GUARD_FILE: ClassFile = ClassFile::new(
     GUARD,
     include_bytes!("../../java/classes/dev/heapwarden/door/Guard.class"),
 );
@@ -53,7 +54,7 @@ pub(crate) struct Fitter {
     /// The classes that were tried.
     tried: Vec<Weak<Class>>,
     /// The questions that are in place.
-    fitted: Vec<(&'static Point, Inserted)>,
+    fitted: Vec<(Server, &'static Point, Inserted)>,
     watch: Watch,
     /// Why classes have no door, as the log has it.
     told: Told<MAX_TOLD>,
@@ -114,7 +115,7 @@ impl Fitter {
     /// Inserts questions again that another agent has taken out.
     fn look_after_doors(&mut self, ground: &Ground, jni: &Jni) {
         let mut lost = Vec::new();
-        self.fitted.retain_mut(|(point, question)| {
+        self.fitted.retain_mut(|(server, point, question)| {
             match question.state(&ground.jvmti, jni) {
                 State::There => return true,
                 State::Gone => return false,
@@ -127,16 +128,16 @@ impl Fitter {
                     point.name
                 );
             } else {
-                lost.push(*point);
+                lost.push((*server, *point));
             }
             is_back
         });
-        for point in lost {
+        for (server, point) in lost {
             tracing::warn!(
                 "another agent changes the class in which {} has its door, again and again: it has no door any more, and errors are thrown as with door = \"off\"",
                 point.name
             );
-            self.set_door(ground, point.server, false);
+            self.set_door(ground, server, false);
         }
     }
 
@@ -162,18 +163,18 @@ impl Fitter {
         for class in gone {
             jni.release(class);
         }
-        let mut found: Vec<(&'static Point, Weak<Class>)> = Vec::new();
+        let mut found: Vec<Weak<Class>> = Vec::new();
         let mut is_any_pending = false;
         ground.jvmti.each_loaded_class(jni, |jni, class| {
             let Ok(signature) = ground.jvmti.signature_of(class) else {
                 return;
             };
-            if let Some(point) = Point::of_class(&signature)
+            if servers::points().any(|(_, point)| point.class == signature)
                 && self.tried.len() + found.len() < MAX_TRIED
                 && !self.tried.iter().any(|tried| tried.refers_to(jni, class))
             {
                 match may_have_door(ground, jni, class) {
-                    May::Yes => found.extend(class.weak().map(|weak| (point, weak))),
+                    May::Yes => found.extend(class.weak()),
                     May::NotYet => is_any_pending = true,
                     May::No => {}
                 }
@@ -182,10 +183,12 @@ impl Fitter {
         if is_any_pending {
             self.schedule.soon();
         }
-        for (point, weak) in found {
-            if let Some(class) = weak.upgrade(jni) {
-                match self.fit(ground, jni, point, &class) {
-                    Ok(()) => self.fitted(ground, point),
+        for weak in found {
+            if let Some(class) = weak.upgrade(jni)
+                && let Some((server, point)) = point_of(ground, &class)
+            {
+                match self.fit(ground, jni, (server, point), &class) {
+                    Ok(()) => self.fitted(ground, server, point),
                     Err(why) => self.told.warn(&format!(
                         "{} gets no door: {why}; requests for its services over their limits are not turned away, and errors are thrown as with door = \"off\"",
                         point.name
@@ -201,7 +204,7 @@ impl Fitter {
         &mut self,
         ground: &Ground,
         jni: &Jni,
-        point: &'static Point,
+        (server, point): (Server, &'static Point),
         class: &Local<'_, Class>,
     ) -> Result<(), String> {
         let Some(Some(prepare)) = &self.java_half else {
@@ -211,10 +214,12 @@ impl Fitter {
         let guard = guard.ok_or(
             "its class loader does not take the class that is asked, or has it for another server",
         )?;
+        let door =
+            (jni.define_in_boot(&ground.jvmti, &point.door)).map_err(|why| why.to_string())?;
         let values = [
             Value::object(&guard),
             Value::object(class),
-            Value::int(point.number),
+            Value::object(&door),
         ];
         if prepare.boolean(jni, &values) != Some(true) {
             return Err("its classes are not those of a release that is known, or its module does not let the agent in".to_owned());
@@ -226,13 +231,13 @@ impl Fitter {
             self.method_doors.server_has_door(question.method());
         }
         self.fitted
-            .extend(question.map(|question| (point, question)));
+            .extend(question.map(|question| (server, point, question)));
         Ok(())
     }
 
     /// A door was fitted: the enforcer may shut it from now on.
-    fn fitted(&mut self, ground: &Ground, point: &Point) {
-        self.set_door(ground, point.server, true);
+    fn fitted(&mut self, ground: &Ground, server: Server, point: &Point) {
+        self.set_door(ground, server, true);
         tracing::info!(
             "{} has a door: new requests for its services over their limits are turned away there",
             point.name
@@ -240,14 +245,26 @@ impl Fitter {
     }
 
     fn set_door(&mut self, ground: &Ground, server: Server, has_door: bool) {
-        match server {
-            Server::Tomcat => self.doors.tomcat = has_door,
-            Server::Jetty => self.doors.jetty = has_door,
-            Server::Undertow => self.doors.undertow = has_door,
-            Server::SpringBoot | Server::Other => {}
-        }
+        self.doors.set(server, has_door);
         ground.core.directory().set_doors(self.doors);
         ground.core.enforcer.wake();
+    }
+}
+
+/// The point in a class: the first that has its method. Releases and forks of a server may have given one class
+/// name different methods; a class with none of them is told of as the first's.
+fn point_of(ground: &Ground, class: &Ref<'_, Class>) -> Option<(Server, &'static Point)> {
+    let signature = ground.jvmti.signature_of(class).ok()?;
+    let has = |point: &Point| {
+        (ground.jvmti)
+            .held_method(class, point.method, point.descriptors)
+            .is_some()
+    };
+    let mut candidates = servers::points().filter(|(_, point)| point.class == signature);
+    let first = candidates.next()?;
+    match has(first.1) {
+        true => Some(first),
+        false => Some(candidates.find(|(_, point)| has(point)).unwrap_or(first)),
     }
 }
 
@@ -270,7 +287,12 @@ fn java_half(ground: &Ground, jni: &Jni) -> Option<StaticMethod> {
         // By its loader: an application may have a class of this name.
         jni.boot_class(DOORS)
             .filter(|class| matches!(ground.jvmti.loader_of(jni, class), Ok(None)))
-            .and_then(|class| class.static_method("fit", "(Ljava/lang/Class;Ljava/lang/Class;I)Z"))
+            .and_then(|class| {
+                class.static_method(
+                    "fit",
+                    "(Ljava/lang/Class;Ljava/lang/Class;Ljava/lang/Class;)Z",
+                )
+            })
             .ok_or("a class of the agent's Java half is missing")
     });
     if let Err(why) = found {

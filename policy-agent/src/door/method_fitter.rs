@@ -21,11 +21,11 @@ use crate::identity::loaders::LoaderId;
 use crate::identity::names::java_name;
 use crate::inserted::{State, Watch};
 use crate::ledger::PurseId;
+use crate::servers;
 
 use super::at_method::{MethodDoor, MethodDoors, Table};
 use super::fitting::{self, Told};
 use super::method_edit::{self, DOOR, FIRST_NUMBER, LAST_NUMBER, Named};
-use super::points::Point;
 
 const DOOR_FILE: ClassFile = ClassFile::new(
     DOOR,
@@ -300,7 +300,7 @@ impl MethodFitter {
         signature: &str,
         doors: &[Named],
     ) -> Result<Vec<(HeldMethod, i32)>, String> {
-        if Point::of_class(signature).is_some() {
+        if servers::points().any(|(_, point)| point.class == signature) {
             return Err("it has the door of its server".to_owned());
         }
         if signature.starts_with("Ljava/lang/") || signature.starts_with("Ldev/heapwarden/") {

@@ -16,7 +16,7 @@ use super::thread_scopes::ThreadScopes;
 
 /// All classes but [`NATIVES`], which comes first: its native methods are bound before another class can be
 /// initialised. Superclasses and interfaces come before the classes that need them.
-const CLASSES: [ClassFile; 33] = [
+const CLASSES: [ClassFile; 30] = [
     class_file!("agent/Agent"),
     class_file!("agent/NativeAgent"),
     class_file!("agent/RoutePath"),
@@ -36,9 +36,6 @@ const CLASSES: [ClassFile; 33] = [
     class_file!("agent/Entry"),
     class_file!("agent/AskedProbe"),
     class_file!("agent/Inside"),
-    class_file!("agent/TomcatDoor"),
-    class_file!("agent/JettyDoor"),
-    class_file!("agent/UndertowDoor"),
     class_file!("agent/Doors"),
     class_file!("agent/Uncaught"),
     class_file!("agent/Home"),

@@ -39,7 +39,7 @@ macro_rules! class_file {
         )
     };
 }
-pub(super) use class_file;
+pub(crate) use class_file;
 
 /// Classes that the errors need: the interface before the class that implements it.
 const SHARED: [ClassFile; 2] = [

@@ -16,13 +16,14 @@ use policy_jvm::{Jni, Local};
 
 use crate::allocation::recognizer::Recognizer;
 use crate::ground::Ground;
-use crate::identity::directory::{Directory, LoaderIdentity};
+use crate::identity::directory::LoaderIdentity;
 use crate::identity::loaders::{LoaderId, LoaderOwner};
 use crate::identity::names::Server;
 use crate::ledger::{PurseId, Tag};
 use crate::options::TestNames;
+use crate::servers::Found;
 
-use super::rules::{self, Found};
+use super::rules;
 
 /// The longest sleep; a new loader wakes the loader thread earlier.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -31,8 +32,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(300));
 /// After so many questions, about an hour, a loader that its container does not name is nobody's.
 const MAX_ATTEMPTS: u32 = 24;
-/// Loaders between a child and the service it belongs to, at the most.
-const MAX_PARENTS: u32 = 8;
+/// Ancestors of a loader that are looked at in one go.
+const MAX_PARENTS: u32 = 64;
 
 /// How late a test has loaders named.
 const LATE_NAMES: Duration = Duration::from_secs(8);
@@ -153,31 +154,23 @@ impl LoaderThread<'_> {
                 // on after this entry's own, so two twins are never each other's children.
                 self.set_identity(id, LoaderIdentity::ChildOf(winner));
             }
-            _ => self.identify(jni, id, loader, MAX_PARENTS),
+            _ => self.identify(jni, id, loader),
         }
     }
 
     /// Asks what a loader is and sets its identity.
-    fn identify(&mut self, jni: &Jni, id: LoaderId, loader: &Local<'_>, parents: u32) {
+    fn identify(&mut self, jni: &Jni, id: LoaderId, loader: &Local<'_>) {
         let ground = self.ground;
         let identity = match rules::find(ground, jni, loader) {
             Found::Service(name) => {
-                if name.tells_stop {
+                if rules::tells_stop(name.server) {
                     self.checks.insert(id, NextCheck::first());
                 }
                 LoaderIdentity::Service(name)
             }
             Found::Program(name) => LoaderIdentity::Program(name),
             Found::Nobody => LoaderIdentity::Nobody,
-            Found::ChildOf(_) if parents == 0 => LoaderIdentity::Nobody,
-            Found::ChildOf(parent) => {
-                let parent_id = Recognizer { ground, jni }.loader(&parent);
-                self.identify_parent(jni, parent_id, &parent, parents - 1);
-                match ground.core.identity.loaders.owner(parent_id) {
-                    LoaderOwner::Nobody => LoaderIdentity::Nobody,
-                    _ => LoaderIdentity::ChildOf(parent_id),
-                }
-            }
+            Found::ChildOf(parent) => self.descent(jni, parent),
             Found::NotYet => {
                 let check = self
                     .checks
@@ -197,14 +190,53 @@ impl LoaderThread<'_> {
         self.set_identity(id, identity);
     }
 
-    /// Identifies the parent of a loader first.
-    fn identify_parent(&mut self, jni: &Jni, id: LoaderId, loader: &Local<'_>, parents: u32) {
-        let is_pending = |directory: &Directory| {
-            (directory.loader(id)).is_some_and(|known| known.identity == LoaderIdentity::Pending)
-        };
-        if self.enter(id) || is_pending(&self.ground.core.directory()) {
-            self.identify(jni, id, loader, parents);
+    /// Whose child a loader with this parent is: of the nearest ancestor that is more than a child itself, or of
+    /// one on the way that is known. That one is identified first, unless it is too far: then it is the
+    /// child of an ancestor in between, which this thread asks about next, and pays for it as for one that has
+    /// no name yet. So however deep tenants nest their loaders, each is found, and no turn is long.
+    fn descent(&mut self, jni: &Jni, parent: Local<'_>) -> LoaderIdentity {
+        let ground = self.ground;
+        let mut ancestor = parent;
+        for _ in 0..MAX_PARENTS {
+            let known = match ground.jvmti.tag(&ancestor).ok().and_then(Tag::decode) {
+                Some(Tag::Loader(handle)) => ground.core.identity.loaders.of_tag(handle),
+                _ => None,
+            };
+            let known = known.and_then(|id| {
+                let directory = ground.core.directory();
+                directory.loader(id).map(|it| it.identity.clone())
+            });
+            let is_settled = match known {
+                // Children are children of one loader, not of each other.
+                Some(identity @ LoaderIdentity::ChildOf(_)) => return identity,
+                Some(LoaderIdentity::Nobody) => return LoaderIdentity::Nobody,
+                Some(LoaderIdentity::Service(_) | LoaderIdentity::Program(_)) => true,
+                Some(LoaderIdentity::Pending) | None => false,
+            };
+            if !is_settled {
+                match rules::find(ground, jni, &ancestor) {
+                    Found::ChildOf(next) => {
+                        ancestor = next;
+                        continue;
+                    }
+                    Found::Nobody => return LoaderIdentity::Nobody,
+                    Found::Service(_) | Found::Program(_) | Found::NotYet => {}
+                }
+            }
+            let id = Recognizer { ground, jni }.loader(&ancestor);
+            self.enter(id);
+            if !is_settled {
+                self.identify(jni, id, &ancestor);
+            }
+            return match ground.core.identity.loaders.owner(id) {
+                LoaderOwner::Nobody => LoaderIdentity::Nobody,
+                _ => LoaderIdentity::ChildOf(id),
+            };
         }
+        let id = Recognizer { ground, jni }.loader(&ancestor);
+        self.enter(id);
+        self.checks.insert(id, NextCheck::first());
+        LoaderIdentity::ChildOf(id)
     }
 
     /// Writes an identity into the directory and publishes the owner to allocating threads. The limit of
@@ -232,9 +264,11 @@ impl LoaderThread<'_> {
         };
         directory.set_identity(id, identity);
         ground.core.identity.loaders.set_owner(id, owner);
-        // Children that were identified before their parent was named follow it.
-        for child in directory.children(id) {
+        // Children that were identified before their parent was named follow it, and theirs.
+        let mut children = directory.children(id);
+        while let Some(child) = children.pop() {
             ground.core.identity.loaders.set_owner(child, owner);
+            children.extend(directory.children(child));
         }
     }
 
@@ -256,10 +290,10 @@ impl LoaderThread<'_> {
                 .map(|l| l.identity.clone());
             match (identity, self.upgrade(jni, id)) {
                 (Some(LoaderIdentity::Pending), Some(loader)) => {
-                    self.identify(jni, id, &loader, MAX_PARENTS);
+                    self.identify(jni, id, &loader);
                 }
-                (Some(LoaderIdentity::Service(_)), Some(loader)) => {
-                    if rules::is_stopped(&loader) {
+                (Some(LoaderIdentity::Service(name)), Some(loader)) => {
+                    if rules::is_stopped(self.ground, jni, name.server, &loader) {
                         self.ground.core.directory().retire(id);
                         self.checks.remove(&id);
                     } else if let Some(check) = self.checks.get(&id).map(NextCheck::next) {

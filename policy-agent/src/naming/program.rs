@@ -9,29 +9,27 @@ use std::path::Path;
 use policy_jvm::{Jni, JvmTi};
 
 use crate::identity::names::{Server, ServiceName, service};
+use crate::servers::SERVERS;
 
 use super::class_path::{Elements, Files, is_archive};
 use super::spring_boot;
 
-/// Where the main class of a container lies. The services in it have their own loaders and names.
-const CONTAINERS: [&str; 13] = [
+/// Where the main classes of further containers lie: those that have no declaration in `servers`.
+const CONTAINERS: [&str; 7] = [
     "com.ibm.ws.",
     "com.sun.enterprise.glassfish.",
     "fish.payara.",
-    "org.apache.catalina.startup.",
     "org.apache.felix.main.",
     "org.apache.karaf.main.",
     "org.eclipse.equinox.launcher.",
-    "org.eclipse.jetty.runner.",
-    "org.eclipse.jetty.start.",
-    "org.eclipse.jetty.xml.",
-    "org.jboss.modules.",
-    "org.springframework.boot.loader.",
     "weblogic.",
 ];
 
 /// Where the main classes and modules of the JDK's tools lie.
 const TOOLS: [&str; 4] = ["com.sun.tools.", "java.", "jdk.", "sun."];
+
+/// Where the classes lie that start a Spring Boot application with its libraries inside.
+const SPRING_BOOT_LAUNCHERS: &str = "org.springframework.boot.loader.";
 
 /// Elements of the class path that are searched for the main class, at most.
 const MAX_ELEMENTS: usize = 2_000;
@@ -80,6 +78,8 @@ struct Program {
     /// The jar that has the main class.
     jar: Option<String>,
     is_spring_boot: bool,
+    /// The main class that Spring Boot's launcher of an unpacked jar starts.
+    start_class: Option<String>,
     /// `spring.application.name`.
     application_name: Option<String>,
 }
@@ -99,10 +99,14 @@ impl Program {
             program.main_class = (manifest.as_deref())
                 .and_then(|text| header(text, "Main-Class"))
                 .unwrap_or_default();
-            program.is_spring_boot = (program.main_class)
-                .starts_with("org.springframework.boot.loader.")
-                || (manifest.as_deref())
-                    .is_some_and(|text| header(text, "Spring-Boot-Version").is_some());
+            let has = |name, wanted: fn(&str) -> bool| {
+                (manifest.as_deref().and_then(|text| header(text, name)))
+                    .is_some_and(|value| wanted(&value))
+            };
+            program.is_spring_boot = program.main_class.starts_with(SPRING_BOOT_LAUNCHERS)
+                || has("Spring-Boot-Version", |_| true)
+                // Of a jar that Spring Boot's tools have taken its libraries out of.
+                || has("Class-Path", |path| path.split(' ').any(is_spring_boot_jar));
         } else {
             let word = launch.command.split(' ').next().unwrap_or_default();
             match word.split_once('/') {
@@ -118,6 +122,13 @@ impl Program {
                 program.jar = holder
                     .filter(|element| is_archive(element))
                     .map(str::to_owned);
+                if program.main_class.starts_with(SPRING_BOOT_LAUNCHERS) {
+                    // An unpacked jar, as layered images have it.
+                    program.is_spring_boot = true;
+                    let manifest =
+                        holder.and_then(|element| elements.text(element, "META-INF/MANIFEST.MF"));
+                    program.start_class = manifest.and_then(|text| header(&text, "Start-Class"));
+                }
             }
         }
         program.is_spring_boot |= elements_of(path).any(is_spring_boot_jar);
@@ -146,6 +157,7 @@ impl Program {
         let is_known = !self.main_class.is_empty() || self.module.is_some() || self.jar.is_some();
         is_known
             && !starts(&self.main_class, &CONTAINERS)
+            && !(SERVERS.iter()).any(|server| starts(&self.main_class, server.main_classes))
             && !starts(&self.main_class, &TOOLS)
             && !(self.module.as_deref()).is_some_and(|module| starts(module, &TOOLS))
     }
@@ -157,13 +169,10 @@ impl Program {
             names.push(without_version(stem).to_owned());
             names.push(stem.to_owned());
         }
-        if !self.main_class.is_empty()
-            && !self
-                .main_class
-                .starts_with("org.springframework.boot.loader.")
-        {
+        if !self.main_class.is_empty() && !self.main_class.starts_with(SPRING_BOOT_LAUNCHERS) {
             names.push(self.main_class.clone());
         }
+        names.extend(self.start_class.clone());
         if names.is_empty() {
             names.push("application".to_owned());
         }

@@ -40,9 +40,6 @@ const MAX_DEPARTED: usize = 1024;
 /// Tables with less room than this keep it.
 const LEAST_ROOM: usize = 1024;
 
-/// How many parents of a loader are followed to its service.
-const MAX_PARENTS: u32 = 8;
-
 /// The finding of the loader thread about a loader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoaderIdentity {
@@ -390,7 +387,7 @@ impl Directory {
         match of {
             RoutesOf::Service(id) => {
                 let lives = self.loaders.get(&id).is_some_and(|loader| !loader.gone);
-                lives && self.service_of(id, MAX_PARENTS).is_some()
+                lives && self.service_of(id).is_some()
             }
             RoutesOf::Packages(purse) => self.account_of_packages(purse).is_some(),
         }
@@ -744,7 +741,7 @@ impl Directory {
             let Some(Owner::Loader(id)) = self.owners.get(purse) else {
                 return false;
             };
-            self.service_of(*id, MAX_PARENTS)
+            self.service_of(*id)
                 .is_some_and(|service| self.doors.has(service.server))
         })
     }

@@ -18,25 +18,28 @@ pub enum Server {
 
 /// The servers that have a fitted door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Doors {
-    /// A copy of Tomcat in this JVM has one.
-    pub tomcat: bool,
-    /// A copy of Jetty has one.
-    pub jetty: bool,
-    /// A copy of Undertow has one.
-    pub undertow: bool,
-}
+pub struct Doors(u32);
 
 impl Doors {
+    /// Records whether a copy of this server in the JVM has a door.
+    pub fn set(&mut self, server: Server, has_door: bool) {
+        match has_door {
+            true => self.0 |= Doors::bit(server),
+            false => self.0 &= !Doors::bit(server),
+        }
+    }
+
     /// Whether requests for the services in this server pass a door.
     pub fn has(self, server: Server) -> bool {
+        let embedded = [Server::Tomcat, Server::Jetty, Server::Undertow];
         match server {
-            Server::Tomcat => self.tomcat,
-            Server::Jetty => self.jetty,
-            Server::Undertow => self.undertow,
-            Server::SpringBoot => self.tomcat || self.jetty || self.undertow,
-            Server::Other => false,
+            Server::SpringBoot => embedded.into_iter().any(|server| self.has(server)),
+            server => self.0 & Doors::bit(server) != 0,
         }
+    }
+
+    fn bit(server: Server) -> u32 {
+        1 << server as u32
     }
 }
 
@@ -50,8 +53,6 @@ pub struct ServiceName {
     /// The server has one loader per deployment, so a newer loader of the same name retires the older
     /// one. False for loaders that are known by their JDK name alone.
     pub one_loader: bool,
-    /// The agent can ask the loader whether its service was stopped.
-    pub tells_stop: bool,
     /// The server that it runs in.
     pub server: Server,
 }
@@ -73,7 +74,6 @@ pub fn service(names: Vec<String>, one_loader: bool) -> ServiceName {
         name: aliases.first().cloned().unwrap_or_default(),
         aliases,
         one_loader,
-        tells_stop: false,
         server: Server::Other,
     }
 }
@@ -147,24 +147,14 @@ mod tests {
     fn spring_boot_has_the_door_of_the_server_in_it() {
         let none = Doors::default();
         let servers = [Server::Tomcat, Server::Jetty, Server::Undertow];
-        let fitted = [
-            Doors {
-                tomcat: true,
-                ..none
-            },
-            Doors {
-                jetty: true,
-                ..none
-            },
-            Doors {
-                undertow: true,
-                ..none
-            },
-        ];
-        for (doors, own) in fitted.into_iter().zip(servers) {
+        for own in servers {
+            let mut doors = none;
+            doors.set(own, true);
             assert!(doors.has(own) && doors.has(Server::SpringBoot));
             assert_eq!(servers.into_iter().filter(|&s| doors.has(s)).count(), 1);
             assert!(!doors.has(Server::Other));
+            doors.set(own, false);
+            assert_eq!(doors, none);
         }
         assert!(!none.has(Server::SpringBoot));
     }

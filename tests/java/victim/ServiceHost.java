@@ -17,7 +17,8 @@ import org.lib.xml.Desk;
  *
  * <pre>
  * deploy NAME              a fresh loader of that name with its own copy of tenant.Tenant
- * child NAME               the service's calls go through an unnamed child loader from now on (as JSPs)
+ * child NAME [DEPTH]       the service's calls go through an unnamed child loader from now on (as JSPs), or
+ *                          through one with so many unnamed loaders above it that it is the DEPTH-th
  * call NAME CONTEXT LENGTH COUNT   COUNT arrays of LENGTH by the service's code, with its own context
  *                          loader (CONTEXT own), none (null), the system's (system) or NAME's
  * outside NAME LENGTH COUNT  the same arrays by code of nobody while NAME is the context loader
@@ -48,8 +49,12 @@ public final class ServiceHost {
             code = load(loader);
         }
 
-        void useChild() throws ReflectiveOperationException {
-            context = new OwnFirst(tenantCode, loader);
+        void useChild(int depth) throws ReflectiveOperationException {
+            ClassLoader parent = loader;
+            for (int above = 1; above < depth; above++) {
+                parent = new URLClassLoader(new URL[0], parent);
+            }
+            context = new OwnFirst(tenantCode, parent);
             code = load(context);
         }
 
@@ -91,7 +96,9 @@ public final class ServiceHost {
         Protocol.serve(
                 Map.of(
                         "deploy", words -> DEPLOYED.put(words[1], new Service(words[1])),
-                        "child", words -> DEPLOYED.get(words[1]).useChild(),
+                        "child", words ->
+                                DEPLOYED.get(words[1])
+                                        .useChild(words.length > 2 ? Integer.parseInt(words[2]) : 1),
                         "call", ServiceHost::call,
                         "outside", words -> outside(words, nobody),
                         "through", words -> outside(words, throughLibrary()),

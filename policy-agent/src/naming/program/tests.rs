@@ -176,6 +176,48 @@ fn an_executable_jar_of_spring_boot_has_no_version_in_its_name() {
 }
 
 #[test]
+fn an_unpacked_jar_of_spring_boot_has_the_application_s_name() {
+    let launcher = "org.springframework.boot.loader.launch.JarLauncher";
+    let class = "org/springframework/boot/loader/launch/JarLauncher.class";
+    let mut entries = vec![
+        (".", class, ""),
+        (
+            ".",
+            "META-INF/MANIFEST.MF",
+            "Main-Class: org.springframework.boot.loader.launch.JarLauncher\nStart-Class: com.acme.Shop\n",
+        ),
+    ];
+    let launch = Launch {
+        command: launcher.to_owned(),
+        class_path: ".".to_owned(),
+        application_name: None,
+    };
+    let program = Program::of(&launch, &Disk::with(&entries));
+    assert!(!program.pays(), "its service is the launcher's loader");
+    assert_eq!(program.name().aliases, ["com.acme.Shop"]);
+    entries.push((
+        ".",
+        "BOOT-INF/classes/application.properties",
+        "spring.application.name=corner\n",
+    ));
+    let program = Program::of(&launch, &Disk::with(&entries));
+    assert_eq!(program.name().aliases, ["corner", "com.acme.Shop"]);
+    assert_eq!(program.name().server, Server::SpringBoot);
+
+    // Its libraries beside it, as `java -Djarmode=tools -jar shop.jar extract` leaves them.
+    let jar = "shop-2.0.1/shop-2.0.1.jar";
+    let manifest = "Main-Class: com.acme.Shop\nClass-Path: lib/a-1.jar lib/spring-boot-3.5.0.jar\n";
+    let properties = "spring.application.name=corner\n";
+    let disk = Disk::with(&[
+        (jar, "META-INF/MANIFEST.MF", manifest),
+        (jar, "application.properties", properties),
+    ]);
+    let found = named(jar, jar, &disk).unwrap();
+    assert_eq!(found.aliases[0], "corner");
+    assert_eq!(found.server, Server::SpringBoot);
+}
+
+#[test]
 fn versions_are_cut_off() {
     for (stem, name) in [
         ("kafka_2.13-3.9.0", "kafka_2.13"),

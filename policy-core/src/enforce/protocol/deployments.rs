@@ -181,10 +181,9 @@ impl Deployments {
                 accounts[place(account)].door = if is_off { Door::Off } else { Door::Auto };
             }
             Edit::Fitted(tomcat) => {
-                core.directory().set_doors(Doors {
-                    tomcat,
-                    ..Doors::default()
-                });
+                let mut doors = Doors::default();
+                doors.set(Server::Tomcat, tomcat);
+                core.directory().set_doors(doors);
             }
             Edit::Mask(limit) => {
                 self.policy.enforcement.mask = percent(Some(limit.max(1)));

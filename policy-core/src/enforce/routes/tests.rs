@@ -191,7 +191,6 @@ pub(super) fn deploy(core: &Core, name: &str) -> (PurseId, LoaderId) {
         aliases: vec![name.to_owned()],
         server: Server::Tomcat,
         one_loader: true,
-        tells_stop: false,
     };
     directory.set_identity(loader, LoaderIdentity::Service(name));
     loaders.set_owner(loader, LoaderOwner::Service(purse));

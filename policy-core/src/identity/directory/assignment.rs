@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use policy_config::{Charge, Matcher};
 
-use super::{Account, Directory, LoaderIdentity, MAX_PARENTS, Owner, RoutesOf};
+use super::{Account, Directory, LoaderIdentity, Owner, RoutesOf};
 use crate::identity::loaders::LoaderId;
 use crate::identity::names::ServiceName;
 use crate::ledger::PurseId;
@@ -49,7 +49,7 @@ impl Directory {
         }
         let name = match self.owners.get(&purse) {
             Some(Owner::Loader(id) | Owner::Route(RoutesOf::Service(id))) => self
-                .service_of(*id, MAX_PARENTS)
+                .service_of(*id)
                 .cloned()
                 .map(|s| self.service_account(&s)),
             Some(Owner::Packages { .. }) => self.account_of_packages(purse),
@@ -63,9 +63,9 @@ impl Directory {
     /// policy names it.
     fn assign_scope(&mut self, purse: PurseId, scope: &str, loader: LoaderId) {
         self.detach(purse);
-        let service = self.service_of(loader, MAX_PARENTS).cloned();
+        let service = self.service_of(loader).cloned();
         // A scope of the program is no part of it: its name is as it is outside any service.
-        let service = service.filter(|_| !self.is_program(loader, MAX_PARENTS));
+        let service = service.filter(|_| !self.is_program(loader));
         let above = service.as_ref().map(|s| self.service_account(s));
         let rule = self.policy.scope_account(scope);
         let configured = rule.and_then(|index| self.policy.accounts[index].name.clone());
@@ -100,22 +100,30 @@ impl Directory {
         }
     }
 
-    /// The service that a loader belongs to, or the program; follows at most `hops` parents.
-    pub(super) fn service_of(&self, id: LoaderId, hops: u32) -> Option<&ServiceName> {
-        match &self.loaders.get(&id)?.identity {
+    /// The service that a loader belongs to, or the program, however many loaders lie between.
+    pub(super) fn service_of(&self, id: LoaderId) -> Option<&ServiceName> {
+        match self.root_of(id)? {
             LoaderIdentity::Service(name) | LoaderIdentity::Program(name) => Some(name),
-            LoaderIdentity::ChildOf(parent) if hops > 0 => self.service_of(*parent, hops - 1),
             _ => None,
         }
     }
 
     /// Whether a loader is the program's, or a child of it.
-    fn is_program(&self, id: LoaderId, hops: u32) -> bool {
-        match self.loaders.get(&id).map(|loader| &loader.identity) {
-            Some(LoaderIdentity::Program(_)) => true,
-            Some(LoaderIdentity::ChildOf(parent)) if hops > 0 => self.is_program(*parent, hops - 1),
-            _ => false,
+    fn is_program(&self, id: LoaderId) -> bool {
+        matches!(self.root_of(id), Some(LoaderIdentity::Program(_)))
+    }
+
+    /// The identity of the loader that this one is a child of, by way of others.
+    fn root_of(&self, id: LoaderId) -> Option<&LoaderIdentity> {
+        let mut identity = &self.loaders.get(&id)?.identity;
+        // Parents are older than their children, so there is no circle; the count is for the case of a mistake.
+        for _ in 0..self.loaders.len() {
+            let LoaderIdentity::ChildOf(parent) = identity else {
+                break;
+            };
+            identity = &self.loaders.get(parent)?.identity;
         }
+        Some(identity)
     }
 
     fn service_account(&mut self, service: &ServiceName) -> Arc<str> {

@@ -309,10 +309,8 @@ fn an_account_has_a_door_if_one_of_its_services_is_in_a_server_with_one() {
     };
     assert!(with_door(&d).is_empty());
 
-    let tomcat = Doors {
-        tomcat: true,
-        ..Doors::default()
-    };
+    let mut tomcat = Doors::default();
+    tomcat.set(Server::Tomcat, true);
     let before = d.version();
     d.set_doors(tomcat);
     assert!(d.version() > before);

@@ -20,8 +20,9 @@ abstract class Door implements Predicate<Object> {
      * Whether the guarded method is to return at once, because the request was answered, here or by a
      * probe. Throws what a probe throws.
      *
-     * @param guarded an array of the guarded method's object and arguments. Not of that type: the
-     *     compilers of different JDKs write different bridge methods
+     * @param guarded an array of objects of the guarded method: what says which service the request is for,
+     *     what says what it asks, and further ones as the door is declared. Not of that type: the compilers
+     *     of different JDKs write different bridge methods
      */
     @Override
     public final boolean test(Object guarded) {
@@ -91,12 +92,6 @@ abstract class Door implements Predicate<Object> {
         return PROBING.get() != null;
     }
 
-    /** Of a call of the guarded method: the object that says what service it is for. */
-    abstract Object at(Object[] call);
-
-    /** Of a call of the guarded method: the object that says what is asked. */
-    abstract Object request(Object[] call);
-
     /** Whether the request comes from outside, and to this service: not if it was asked before. */
     abstract boolean isNew(Object at, Object request) throws Throwable;
 
@@ -130,8 +125,8 @@ abstract class Door implements Predicate<Object> {
 
     /** The number of the service's loader; 0 if the request is not asked. */
     private int asking(Object[] call) throws Throwable {
-        Object at = at(call);
-        Object request = request(call);
+        Object at = call[0];
+        Object request = call[1];
         if (!isNew(at, request)) {
             return 0;
         }
@@ -140,8 +135,8 @@ abstract class Door implements Predicate<Object> {
     }
 
     private long knock(Object[] call, int loader) throws Throwable {
-        Object at = at(call);
-        Object request = request(call);
+        Object at = call[0];
+        Object request = call[1];
         CharSequence path = path(at, request);
         String inside = path == null ? "" : path.toString().substring(begin(at, path));
         return Natives.knock(loader, Cells.own().route, known(method(at, request)), known(inside));

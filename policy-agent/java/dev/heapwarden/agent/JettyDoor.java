@@ -58,16 +58,6 @@ final class JettyDoor extends Door {
         failed = jetty.method(CALLBACK, "void", "failed", "java.lang.Throwable");
     }
 
-    @Override
-    Object at(Object[] call) {
-        return call[0];
-    }
-
-    @Override
-    Object request(Object[] call) {
-        return call[1];
-    }
-
     /**
      * Jetty may offer a request to one context after the other: only the one that would take it is
      * asked. One that comes from inside another context is not new.

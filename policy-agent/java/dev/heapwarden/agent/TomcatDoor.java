@@ -44,16 +44,6 @@ final class TomcatDoor extends Door {
         getReporter = tomcat.method(RESPONSE, "java.io.PrintWriter", "getReporter");
     }
 
-    @Override
-    Object at(Object[] call) {
-        return call[0];
-    }
-
-    @Override
-    Object request(Object[] call) {
-        return call[1];
-    }
-
     /** A request that {@code AsyncContext.dispatch} sends through the pipeline again is inside. */
     @Override
     boolean isNew(Object at, Object request) throws Throwable {

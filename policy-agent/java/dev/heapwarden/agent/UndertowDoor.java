@@ -4,8 +4,8 @@ import java.io.PrintWriter;
 import java.lang.invoke.MethodHandle;
 
 /**
- * The door of Undertow 2, alone or in WildFly: at {@code ServletInitialHandler.dispatchRequest}, whose
- * arguments are the exchange, its servlet context, the chain of servlets, and the type of the dispatch.
+ * The door of Undertow 2, alone or in WildFly: at {@code ServletInitialHandler.dispatchRequest}. It
+ * gets the servlet context, the type of the dispatch, the handler, the exchange, and the chain of servlets.
  */
 final class UndertowDoor extends Door {
     private static final String EXCHANGE = "io.undertow.server.HttpServerExchange";
@@ -60,17 +60,6 @@ final class UndertowDoor extends Door {
         return undertow.own("void", "dispatchRequest", EXCHANGE, CONTEXT, CHAIN, dispatcherType);
     }
 
-    @Override
-    Object at(Object[] call) {
-        return call[2];
-    }
-
-    /** The type of its dispatch; the rest the servlet context knows. */
-    @Override
-    Object request(Object[] call) {
-        return call[4];
-    }
-
     /** Every other dispatch belongs to a request that is inside. */
     @Override
     boolean isNew(Object at, Object dispatcherType) {
@@ -105,7 +94,7 @@ final class UndertowDoor extends Door {
     @Override
     void answer(Object[] call, int status, String retryAfterSeconds, String text)
             throws Throwable {
-        Object response = (Object) getOriginalResponse.invokeExact(call[2]);
+        Object response = (Object) getOriginalResponse.invokeExact(call[0]);
         setStatus.invokeExact(response, status);
         setHeader.invokeExact(response, "Retry-After", retryAfterSeconds);
         setContentType.invokeExact(response, "text/plain");
@@ -116,7 +105,7 @@ final class UndertowDoor extends Door {
 
     @Override
     boolean again(Object[] call) throws Throwable {
-        dispatchRequest.invokeExact(call[0], call[1], call[2], call[3], call[4]);
+        dispatchRequest.invokeExact(call[2], call[3], call[0], call[4], call[1]);
         return true;
     }
 }

@@ -13,39 +13,39 @@ import java.util.function.Predicate;
  */
 public final class Guard {
     /**
-     * Told of each request, by two of the guarded method's objects: those that say what service it is for
-     * and what it asks. Whether any door is shut. Null: none is.
+     * Told of each request, by the first two objects: those that say what service it is for and what it
+     * asks. Whether any door is shut. Null: none is.
      */
     public static volatile BiPredicate<Object, Object> entry;
 
-    /** Whether the guarded method is to return at once: it gets the method's object and arguments. */
+    /** Whether the guarded method is to return at once: it gets all the objects. */
     public static volatile Predicate<Object[]> door;
 
     private Guard() {}
 
-    /** The question at the entry of an instance method with two arguments. */
-    public static boolean isShut(Object object, Object first, Object second) {
+    /** The question of a door that gets three objects. */
+    public static boolean isShut(Object at, Object request, Object third) {
         BiPredicate<Object, Object> told = entry;
         return told != null
-                && told.test(object, first)
-                && ask(new Object[] {object, first, second});
+                && told.test(at, request)
+                && ask(new Object[] {at, request, third});
     }
 
-    /** The question at the entry of an instance method with three arguments. */
-    public static boolean isShut(Object object, Object first, Object second, Object third) {
+    /** The question of a door that gets four objects. */
+    public static boolean isShut(Object at, Object request, Object third, Object fourth) {
         BiPredicate<Object, Object> told = entry;
         return told != null
-                && told.test(object, first)
-                && ask(new Object[] {object, first, second, third});
+                && told.test(at, request)
+                && ask(new Object[] {at, request, third, fourth});
     }
 
-    /** The question at the entry of an instance method with four arguments. */
+    /** The question of a door that gets five objects. */
     public static boolean isShut(
-            Object object, Object first, Object second, Object third, Object fourth) {
+            Object at, Object request, Object third, Object fourth, Object fifth) {
         BiPredicate<Object, Object> told = entry;
         return told != null
-                && told.test(second, fourth)
-                && ask(new Object[] {object, first, second, third, fourth});
+                && told.test(at, request)
+                && ask(new Object[] {at, request, third, fourth, fifth});
     }
 
     private static boolean ask(Object[] call) {

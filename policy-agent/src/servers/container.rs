@@ -1,0 +1,115 @@
+//! The declarations' questions: the classes of a loader, and getters of a container's own classes.
+
+use policy_jvm::kinds::Class;
+use policy_jvm::{Jni, JvmTi, Local, Ref};
+
+use crate::allocation::recognizer::Recognizer;
+use crate::ground::Ground;
+use crate::identity::loaders::{LoaderId, LoaderOwner};
+use crate::identity::names::{ServiceName, java_name};
+
+/// Superclasses of a loader's class that are read at the most.
+const MAX_SUPER_CLASSES: usize = 32;
+
+/// The names of a loader's class and its super classes, the nearest first.
+#[derive(Debug)]
+pub(crate) struct Lineage(Vec<String>);
+
+impl Lineage {
+    /// Reads it.
+    pub(crate) fn of(jvmti: &JvmTi, loader: &Local<'_>) -> Lineage {
+        let mut names = Vec::new();
+        let mut class = Some(loader.class());
+        while let Some(current) = class {
+            if let Ok(signature) = jvmti.signature_of(&current) {
+                names.push(java_name(&signature));
+            }
+            if names.len() >= MAX_SUPER_CLASSES {
+                break;
+            }
+            class = current.super_class();
+        }
+        Lineage(names)
+    }
+
+    /// The name of the loader's own class; empty if the JVM does not tell.
+    pub(crate) fn own(&self) -> &str {
+        self.0.first().map_or("", String::as_str)
+    }
+
+    /// Whether the loader is of this class, or of one that extends it.
+    pub(crate) fn is(&self, class: &str) -> bool {
+        self.0.iter().any(|name| name == class)
+    }
+}
+
+/// Calls getters of the container's classes, and of no others.
+pub(crate) struct Container<'a, 'j> {
+    pub(crate) ground: &'a Ground,
+    pub(crate) jni: &'j Jni,
+    /// Finds the name of the one Spring Boot application in the JVM.
+    pub(crate) spring_boot: fn(&Jni, &JvmTi) -> ServiceName,
+}
+
+impl<'j> Container<'_, 'j> {
+    /// The object that a getter returns; `None` if there is no such getter, or an application's class declares it.
+    pub(crate) fn get(&self, object: &Local<'j>, getter: &str) -> Option<Local<'j>> {
+        let jvmti = &self.ground.jvmti;
+        object.getter(jvmti, getter, |class| {
+            match jvmti.loader_of(self.jni, class) {
+                Ok(Some(loader)) => {
+                    let owner = (self.ground.core.identity.loaders).owner(self.number(&loader));
+                    // A container that is embedded in a program has its classes from the class path.
+                    matches!(owner, LoaderOwner::Nobody | LoaderOwner::Program(_))
+                }
+                Ok(None) => true,
+                Err(_) => false,
+            }
+        })
+    }
+
+    fn number(&self, loader: &Local<'_>) -> LoaderId {
+        let recognizer = Recognizer {
+            ground: self.ground,
+            jni: self.jni,
+        };
+        recognizer.loader(loader)
+    }
+
+    /// The name of the one Spring Boot application in the JVM.
+    pub(crate) fn spring_boot_application(&self) -> ServiceName {
+        (self.spring_boot)(self.jni, &self.ground.jvmti)
+    }
+
+    /// Whether a class is one of the Spring Boot application that is an executable jar.
+    pub(crate) fn is_spring_boots(&self, class: &Ref<'_, Class>) -> bool {
+        let loader = self.ground.jvmti.loader_of(self.jni, class);
+        loader.is_ok_and(|loader| {
+            loader.is_some_and(|loader| {
+                (self.ground.core.directory()).is_spring_boot_application(self.number(&loader))
+            })
+        })
+    }
+
+    /// The text that a getter returns.
+    pub(crate) fn text(&self, object: &Local<'j>, getter: &str) -> Option<String> {
+        self.get(object, getter)?.text()
+    }
+
+    /// The class of an object, in source form.
+    pub(crate) fn class_name(&self, object: &Local<'j>) -> Option<String> {
+        let signature = self.ground.jvmti.signature_of(&object.class());
+        signature.ok().map(|signature| java_name(&signature))
+    }
+
+    /// The `name` field of `java.lang.ClassLoader`; overridden `getName()` methods mislead.
+    pub(crate) fn jdk_name(&self, loader: &Local<'_>) -> Option<String> {
+        let name = self.ground.java()?.loader_name(loader)?;
+        (!name.is_empty()).then_some(name)
+    }
+
+    /// The parent of a loader; `None` for the boot loader.
+    pub(crate) fn parent(&self, loader: &Local<'j>) -> Option<Local<'j>> {
+        self.ground.java()?.loader_parent(loader)
+    }
+}

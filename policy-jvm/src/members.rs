@@ -4,7 +4,7 @@ use jni::objects::{JClass, JObject};
 
 use crate::env::{Jni, call};
 use crate::jvmti::JvmTi;
-use crate::kinds::Class;
+use crate::kinds::{Anything, Array, Class};
 use crate::refs::{Handle, Local, Ref};
 
 impl Jni {
@@ -69,12 +69,33 @@ impl<'j, T> Ref<'j, T> {
         name: &str,
         trusted: impl Fn(&Local<'j, Class>) -> bool,
     ) -> Option<Local<'j>> {
+        self.call_getter(tools, name, "()L", trusted)
+    }
+
+    /// As [`Ref::getter`], for one that returns an array of objects.
+    pub fn array_getter(
+        &self,
+        tools: &JvmTi,
+        name: &str,
+        trusted: impl Fn(&Local<'j, Class>) -> bool,
+    ) -> Option<Local<'j, Array<Anything>>> {
+        self.call_getter(tools, name, "()[L", trusted)
+    }
+
+    /// The descriptor of the method begins with `descriptor`, and so it returns a reference of the type `U`.
+    fn call_getter<U>(
+        &self,
+        tools: &JvmTi,
+        name: &str,
+        descriptor: &str,
+        trusted: impl Fn(&Local<'j, Class>) -> bool,
+    ) -> Option<Local<'j, U>> {
         let mut class = Some(self.class());
         while let Some(current) = class {
             let found = tools
                 .instance_methods(&current)
                 .into_iter()
-                .find(|method| method.name == name && method.descriptor.starts_with("()L"));
+                .find(|method| method.name == name && method.descriptor.starts_with(descriptor));
             if let Some(method) = found {
                 if !trusted(&current) {
                     return None;
@@ -87,7 +108,7 @@ impl<'j, T> Ref<'j, T> {
                     std::ptr::null()
                 );
                 let failed = self.jni().clear_exception();
-                // SAFETY: a call that did not throw returns a fresh local reference or null.
+                // SAFETY: a call that did not throw returns a fresh local reference of the method's type or null.
                 return unsafe { Local::adopt(self.jni(), value) }.filter(|_| !failed);
             }
             class = current.super_class();

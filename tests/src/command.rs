@@ -1,6 +1,6 @@
 //! Runs a command to its end within a time, and never longer.
 
-use std::io::Read;
+use std::io::{Read, Write as _};
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -57,4 +57,9 @@ fn read_all(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
         let _ = from.read_to_end(&mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     })
+}
+
+/// Says on the terminal what is not tested here, and why.
+pub fn left_out(test: &str, why: &str) {
+    let _ = writeln!(std::io::stderr(), "note: {test} is left out: {why}");
 }

@@ -15,6 +15,7 @@ pub mod artifacts;
 pub mod browser;
 pub mod cgroup;
 pub mod command;
+pub mod door_client;
 pub mod doorless;
 pub mod examples;
 pub mod fixture;

@@ -47,6 +47,31 @@ pub fn installed() -> &'static Path {
     })
 }
 
+/// Folder with the servers of `--long`, which are large.
+///
+/// # Panics
+/// If Maven is missing or they cannot be fetched.
+pub fn installed_large() -> &'static Path {
+    static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
+    INSTALLED.get_or_init(|| {
+        let target = artifacts::repository().join("target/large-servers");
+        up_to_date(
+            "large-servers",
+            &["tests/large-servers"],
+            &[&target],
+            || {
+                let directory = format!("-Dservers.directory={}", target.display());
+                maven::package(
+                    "the large servers cannot be fetched",
+                    &artifacts::repository().join("tests/large-servers"),
+                    &[&directory],
+                );
+            },
+        );
+        target
+    })
+}
+
 /// A server being put together.
 #[derive(Debug)]
 pub struct Installation {

@@ -2,7 +2,7 @@
 //! documentation says.
 
 use crate::jdk::{Jdk, compiler};
-use crate::server::{Installation, installed, script};
+use crate::server::{Installation, installed, installed_large, script};
 use heapwarden_harness::ports;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -92,6 +92,156 @@ pub fn jetty_for(site: &Installation, jdk: &Jdk, interval: &str, servlets: &str)
         .arg(&start)
         .arg("jetty.http.host=127.0.0.1")
         .arg(format!("jetty.http.port={}", site.http_port()));
+    Prepared { command, base }
+}
+
+/// Jetty of before 12, by the name of its distribution; deploys from `webapps`, anew within a second.
+///
+/// # Panics
+/// If it cannot be set up.
+#[must_use]
+pub fn older_jetty(site: &Installation, jdk: &Jdk, name: &str, interval: &str) -> Prepared {
+    let start = installed().join(name).join("start.jar");
+    let base = site.folder().join("base");
+    fs::create_dir(&base).expect("writable");
+    let java = jdk.program("java");
+    let set_up = Command::new(&java)
+        .arg("-jar")
+        .arg(&start)
+        .arg("--add-to-start=server,http,deploy,annotations,jsp")
+        .current_dir(&base)
+        .output()
+        .expect("java runs");
+    assert!(set_up.status.success(), "{set_up:?}");
+    let mut command = Command::new(java);
+    command
+        .args(site.jvm_flags(interval))
+        .arg(format!("-Djetty.base={}", base.display()))
+        .arg(format!("-Djava.io.tmpdir={}", site.folder().display()))
+        .arg("-jar")
+        .arg(&start)
+        .arg("jetty.http.host=127.0.0.1")
+        .arg(format!("jetty.http.port={}", site.http_port()))
+        .arg("jetty.deploy.scanInterval=1");
+    Prepared { command, base }
+}
+
+/// Open Liberty with these features; deploys from `dropins`, anew within half a second.
+///
+/// # Panics
+/// If the folder cannot be written.
+#[must_use]
+pub fn liberty(site: &Installation, jdk: &Jdk, features: &[&str], interval: &str) -> Prepared {
+    let base = site.folder().join("usr/servers/hw");
+    fs::create_dir_all(base.join("dropins")).expect("writable");
+    let features: String = (features.iter())
+        .map(|feature| format!("<feature>{feature}</feature>"))
+        .collect();
+    fs::write(
+        base.join("server.xml"),
+        format!(
+            "<server><featureManager>{features}</featureManager>\
+             <httpEndpoint id=\"defaultHttpEndpoint\" host=\"127.0.0.1\" httpPort=\"{}\" httpsPort=\"-1\"/>\
+             <applicationMonitor pollingRate=\"500ms\"/></server>",
+            site.http_port()
+        ),
+    )
+    .expect("writable");
+    let mut command = Command::new(jdk.program("java"));
+    command
+        .env("WLP_USER_DIR", site.folder().join("usr"))
+        .args(site.jvm_flags(interval))
+        .arg("-jar")
+        .arg(installed_large().join("wlp/bin/tools/ws-server.jar"))
+        .arg("hw");
+    Prepared { command, base }
+}
+
+/// GlassFish; deploys from `autodeploy`, anew within some seconds.
+///
+/// # Panics
+/// If the folder cannot be written.
+#[must_use]
+pub fn glassfish(site: &Installation, jdk: &Jdk, interval: &str) -> Prepared {
+    let root = installed_large().join("glassfish7/glassfish");
+    let base = site.folder().join("domain1");
+    copy_folder(&root.join("domains/domain1"), &base);
+    fs::create_dir_all(base.join("autodeploy")).expect("writable");
+    let configured = base.join("config/domain.xml");
+    let mut text = fs::read_to_string(&configured).expect("it has a configuration");
+    text = text.replace("\"8080\"", &format!("\"{}\"", site.http_port()));
+    for port in ["8181", "4848", "8686", "3700", "3820", "3920", "7676"] {
+        let free = ports::free().to_string();
+        text = text
+            .replace(&format!("\"{port}\""), &format!("\"{free}\""))
+            .replace(&format!(">{port}<"), &format!(">{free}<"));
+    }
+    fs::write(&configured, text).expect("writable");
+    let config = |file: &str| base.join("config").join(file).display().to_string();
+    let mut command = Command::new(jdk.program("java"));
+    command
+        .arg("-cp")
+        .arg(root.join("modules/glassfish.jar"))
+        .args(site.jvm_flags(interval));
+    for opened in [
+        "java.base/java.io",
+        "java.base/java.lang",
+        "java.base/java.util",
+        "java.base/jdk.internal.vm.annotation",
+        "java.base/sun.net.www.protocol.jrt",
+        "java.base/sun.nio.fs",
+        "java.naming/javax.naming.spi",
+        "java.rmi/sun.rmi.transport",
+        "jdk.management/com.sun.management.internal",
+    ] {
+        command.arg(format!("--add-opens={opened}=ALL-UNNAMED"));
+    }
+    command
+        .args([
+            "--add-exports=java.naming/com.sun.jndi.ldap=ALL-UNNAMED",
+            "--add-exports=java.base/jdk.internal.vm.annotation=ALL-UNNAMED",
+            "-Djava.awt.headless=true",
+            "-DANTLR_USE_DIRECT_CLASS_LOADING=true",
+            "-Dcom.sun.enterprise.config.config_environment_factory_class=com.sun.enterprise.config.serverbeans.AppserverConfigEnvironmentFactory",
+        ])
+        .arg(format!("-Djavax.net.ssl.keyStore={}", config("keystore.jks")))
+        .arg(format!("-Djavax.net.ssl.trustStore={}", config("cacerts.jks")))
+        .arg(format!("-Djava.security.policy={}", config("server.policy")))
+        .arg(format!("-Djava.security.auth.login.config={}", config("login.conf")))
+        .arg(format!("-Dcom.sun.aas.instanceRoot={}", base.display()))
+        .arg(format!("-Dcom.sun.aas.installRoot={}", root.display()))
+        .arg("com.sun.enterprise.glassfish.bootstrap.GlassFishMain")
+        .arg("-domaindir")
+        .arg(&base)
+        .args([
+            "-domainname",
+            "domain1",
+            "-instancename",
+            "server",
+            "-type",
+            "DAS",
+            "-verbose",
+            "false",
+        ]);
+    Prepared { command, base }
+}
+
+/// Payara Micro with the archives of these names in its folder, all of which have to be there when it starts.
+#[must_use]
+pub fn payara_micro(site: &Installation, jdk: &Jdk, archives: &[&str], interval: &str) -> Prepared {
+    let base = site.folder().to_owned();
+    let mut command = Command::new(jdk.program("java"));
+    command
+        .args(site.jvm_flags(interval))
+        .arg(format!("-Djava.io.tmpdir={}", base.display()))
+        .arg("-jar")
+        .arg(installed_large().join("payara-micro.jar"))
+        .arg("--nocluster")
+        .arg("--port")
+        .arg(site.http_port().to_string());
+    for archive in archives {
+        command.arg("--deploy").arg(base.join(archive));
+    }
     Prepared { command, base }
 }
 

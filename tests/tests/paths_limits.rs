@@ -3,7 +3,7 @@
 
 use heapwarden_harness::proc_files::{self, state};
 use heapwarden_tests::cgroup::Cgroup;
-use heapwarden_tests::command::{self, Finished, PATIENCE, poll};
+use heapwarden_tests::command::{self, Finished, PATIENCE, left_out, poll};
 use heapwarden_tests::jdk::{
     Collector, Vm, every_jdk_with, is_long, on_each, on_each_at_once, one_jdk_with, some_vms,
 };
@@ -12,7 +12,6 @@ use heapwarden_tests::walks::{
     self, FINE, LIMIT, assert_no_traces, children, signal, walkers, zombies,
 };
 use policy_report::Paths;
-use std::io::Write as _;
 
 /// The fault by which the VM itself gets no memory.
 const STARVED: usize = 5;
@@ -55,11 +54,6 @@ fn assert_walked(finished: &Finished, jvm: &Jvm) {
         finished.stdout.contains("in a forked child"),
         "{finished:#?}"
     );
-}
-
-/// Says on the terminal what is not tested here, and why.
-fn left_out(test: &str, why: &str) {
-    let _ = writeln!(std::io::stderr(), "note: {test} is left out: {why}");
 }
 
 #[test]

@@ -43,6 +43,9 @@ impl Lineage {
     }
 }
 
+/// Elements of an array of texts that are read.
+const MAX_TEXTS: i32 = 64;
+
 /// Calls getters of the container's classes, and of no others.
 pub(crate) struct Container<'a, 'j> {
     pub(crate) ground: &'a Ground,
@@ -54,18 +57,34 @@ pub(crate) struct Container<'a, 'j> {
 impl<'j> Container<'_, 'j> {
     /// The object that a getter returns; `None` if there is no such getter, or an application's class declares it.
     pub(crate) fn get(&self, object: &Local<'j>, getter: &str) -> Option<Local<'j>> {
-        let jvmti = &self.ground.jvmti;
-        object.getter(jvmti, getter, |class| {
-            match jvmti.loader_of(self.jni, class) {
-                Ok(Some(loader)) => {
-                    let owner = (self.ground.core.identity.loaders).owner(self.number(&loader));
-                    // A container that is embedded in a program has its classes from the class path.
-                    matches!(owner, LoaderOwner::Nobody | LoaderOwner::Program(_))
-                }
-                Ok(None) => true,
-                Err(_) => false,
-            }
+        object.getter(&self.ground.jvmti, getter, |class| {
+            self.is_containers(class)
         })
+    }
+
+    /// The first texts of the array of texts that a getter returns; none if there is no such getter.
+    pub(crate) fn texts(&self, object: &Local<'j>, getter: &str) -> Vec<String> {
+        let jvmti = &self.ground.jvmti;
+        let array = object.array_getter(jvmti, getter, |class| self.is_containers(class));
+        array.map_or_else(Vec::new, |array| {
+            let length = array.array_length().min(MAX_TEXTS);
+            (0..length)
+                .filter_map(|at| array.element(at)?.text())
+                .collect()
+        })
+    }
+
+    /// Whether a class is of the JDK or of a container, which may be embedded in a program: then it is on the class
+    /// path.
+    pub(crate) fn is_containers(&self, class: &Ref<'_, Class>) -> bool {
+        match self.ground.jvmti.loader_of(self.jni, class) {
+            Ok(Some(loader)) => {
+                let owner = (self.ground.core.identity.loaders).owner(self.number(&loader));
+                matches!(owner, LoaderOwner::Nobody | LoaderOwner::Program(_))
+            }
+            Ok(None) => true,
+            Err(_) => false,
+        }
     }
 
     fn number(&self, loader: &Local<'_>) -> LoaderId {

@@ -10,7 +10,9 @@
 
 mod container;
 mod declaration;
+mod glassfish;
 mod jetty;
+mod liberty;
 mod spring_boot;
 mod tomcat;
 mod wildfly;
@@ -21,7 +23,9 @@ pub(crate) use container::{Container, Lineage};
 pub(crate) use declaration::{Declaration, Found, Point};
 
 /// All of them. A loader or class is that of the first whose rule fits.
-pub(crate) static SERVERS: [&Declaration; 4] = [
+pub(crate) static SERVERS: [&Declaration; 6] = [
+    &glassfish::GLASSFISH,
+    &liberty::LIBERTY,
     &tomcat::TOMCAT,
     &jetty::JETTY,
     &wildfly::WILDFLY,

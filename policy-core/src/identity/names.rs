@@ -10,6 +10,10 @@ pub enum Server {
     Jetty,
     /// Undertow, as in WildFly and EAP.
     Undertow,
+    /// GlassFish and Payara.
+    GlassFish,
+    /// Open Liberty.
+    Liberty,
     /// An executable jar of Spring Boot, with one of the others embedded; which one shows later.
     SpringBoot,
     /// Any other, or none.

@@ -9,7 +9,7 @@ import java.util.function.Consumer;
  *
  * <p>The agent defines the classes in this order, superclasses first: Natives, Agent, NativeAgent,
  * RoutePath, Inherited, Context, Cell, Cells, Loaders, LoaderKey, LoaderProbe, ServiceRoutes,
- * LoaderNumbers, Container, Door, Entry, AskedProbe, Inside, TomcatDoor, JettyDoor, UndertowDoor, Doors,
+ * LoaderNumbers, Container, Door, Entry, AskedProbe, Inside, Doors,
  * Uncaught, Home, ScopeName, Names, Services, Misuse, Subscription, Delivery, Subscriptions, Bridge.
  *
  * <p>Anybody in the JVM can call these methods. None gives power over another's account: what is

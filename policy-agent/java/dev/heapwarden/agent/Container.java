@@ -10,6 +10,8 @@ import java.lang.invoke.MethodType;
  * <p>In the handles, every type that is not the JDK's is {@code Object}: callers need no casts.
  */
 final class Container {
+    private static final MethodHandle IS_INSTANCE = isInstance();
+
     private final ClassLoader loader;
     private final MethodHandles.Lookup lookup;
 
@@ -37,6 +39,11 @@ final class Container {
         return adapt(lookup.findSpecial(point, name, types(returned, parameters), point));
     }
 
+    /** Whether an object is of a type: takes an {@code Object}, returns a {@code boolean}. */
+    MethodHandle instance(String type) throws ReflectiveOperationException {
+        return IS_INSTANCE.bindTo(type(type));
+    }
+
     private MethodType types(String returned, String... parameters)
             throws ClassNotFoundException {
         Class<?>[] found = new Class<?>[parameters.length];
@@ -44,6 +51,18 @@ final class Container {
             found[at] = type(parameters[at]);
         }
         return MethodType.methodType(type(returned), found);
+    }
+
+    private static MethodHandle isInstance() {
+        try {
+            return MethodHandles.lookup()
+                    .findVirtual(
+                            Class.class,
+                            "isInstance",
+                            MethodType.methodType(boolean.class, Object.class));
+        } catch (ReflectiveOperationException impossible) {
+            throw new IllegalStateException(impossible);
+        }
     }
 
     private Class<?> type(String name) throws ClassNotFoundException {

@@ -109,6 +109,17 @@ abstract class Door implements Predicate<Object> {
         return 0;
     }
 
+    /** Whether a path is a context's, or below it. */
+    static boolean isWithin(String context, String path) {
+        int length = length(context);
+        return path.startsWith(context) && (path.length() == length || path.charAt(length) == '/');
+    }
+
+    /** How much of a path is the context's. */
+    static int length(String context) {
+        return context == null || context.equals("/") ? 0 : context.length();
+    }
+
     /**
      * Answers 503 or 429, so that no code of the application runs. The container ends the request when the
      * guarded method returns, also if this throws.

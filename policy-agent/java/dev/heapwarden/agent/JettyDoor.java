@@ -102,17 +102,6 @@ final class JettyDoor extends Door {
         return Math.min(length((String) getContextPath.invokeExact(at)), path.length());
     }
 
-    /** Whether a path is a context's, or below it. */
-    static boolean isWithin(String context, String path) {
-        int length = length(context);
-        return path.startsWith(context) && (path.length() == length || path.charAt(length) == '/');
-    }
-
-    /** How much of a path is the context's. */
-    private static int length(String context) {
-        return context == null || context.equals("/") ? 0 : context.length();
-    }
-
     /**
      * No error handler is asked. Jetty reads what has come of a body, and closes the connection if there
      * is more. The callback must be completed, for Jetty waits for it: the write does it at its end.

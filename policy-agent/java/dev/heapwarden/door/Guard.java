@@ -48,6 +48,21 @@ public final class Guard {
                 && ask(new Object[] {at, request, third, fourth, fifth});
     }
 
+    /** The question of a door that gets seven objects. */
+    public static boolean isShut(
+            Object at,
+            Object request,
+            Object third,
+            Object fourth,
+            Object fifth,
+            Object sixth,
+            Object seventh) {
+        BiPredicate<Object, Object> told = entry;
+        return told != null
+                && told.test(at, request)
+                && ask(new Object[] {at, request, third, fourth, fifth, sixth, seventh});
+    }
+
     private static boolean ask(Object[] call) {
         Predicate<Object[]> asked = door;
         return asked != null && asked.test(call);

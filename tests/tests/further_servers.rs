@@ -1,0 +1,352 @@
+//! Servers beyond the usual four: each application has an account with its name, which holds what the application
+//! holds; at the limit it is turned away at the server's own door, its neighbour never; a redeployed application is
+//! the same account, and an undeployed one is known as such where the server shows it.
+//!
+//! Jetty 9.4 and 11, and virtual hosts of Jetty 12, always run; Jetty 10, Open Liberty, GlassFish and Payara, whose
+//! downloads are large, with `--long`.
+
+use heapwarden_tests::command::{PATIENCE, left_out, poll};
+use heapwarden_tests::door_client::{
+    Client, HOLD, INTERVAL, LIGHT, NEIGHBOUR, SHELF_JSP, STEP_BYTES, account, assert_door,
+    deploy_as, write_policy,
+};
+use heapwarden_tests::jdk::{Jdk, every_jdk, is_long, newest};
+use heapwarden_tests::server::{Installation, Server};
+use heapwarden_tests::server_setup::{self, Prepared};
+use heapwarden_tests::stats;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+/// Batches of figures of one server.
+const BATCHES: u32 = 3;
+/// Requests of a batch: half of the limit in all.
+const STEPS: u32 = 20;
+/// Comparisons of all servers.
+const COMPARISONS: usize = 8 * BATCHES as usize;
+
+/// Two applications in a server.
+struct Hosts<'a> {
+    /// How the applications' shelves end: `shelf`, or `shelf.jsp`.
+    shelf: &'a str,
+    /// Names of the accounts of `/shop` and `/other`.
+    accounts: [&'a str; 2],
+    /// Where they are deployed; empty if the server takes none while it runs.
+    deployed: Option<PathBuf>,
+    /// Whether the server shows that it has stopped an application.
+    tells_stop: bool,
+}
+
+/// Puts folders with the JSP where the server deploys from: for servlets of before Jakarta.
+fn deploy_folders(into: &Path) {
+    for name in ["shop", "other"] {
+        let folder = into.join(name);
+        fs::create_dir(&folder).expect("writable");
+        fs::write(folder.join("shelf.jsp"), SHELF_JSP).expect("writable");
+    }
+}
+
+fn deploy_archives(into: &Path) {
+    deploy_as("other.war", into);
+    deploy_as("shop.war", into);
+}
+
+/// The account holds what the application holds.
+fn assert_figures(server: &Server, shelf: &str, account: &str) {
+    let client = Client::new(server, shelf, account);
+    let collect = format!("{shelf}?do=gc");
+    for _ in 0..20 {
+        server.ask(&format!("{shelf}?{LIGHT}"));
+    }
+    let mut before = server.settled(&collect, account);
+    for _ in 0..BATCHES {
+        for _ in 0..STEPS {
+            assert_eq!(client.get(HOLD).status, 200);
+        }
+        let after = server.settled(&collect, account);
+        let truth = f64::from(STEPS) * STEP_BYTES as f64;
+        let variance = after.standard_error_bytes.powi(2) - before.standard_error_bytes.powi(2);
+        let z = (after.live_bytes - before.live_bytes - truth) / variance.sqrt();
+        eprintln!("{account}: {z:+.2} standard errors");
+        assert!(
+            z.abs() <= stats::outermost(COMPARISONS),
+            "{z} {before:?} {after:?}"
+        );
+        server.ask(&format!("{shelf}?do=drop"));
+        before = server.settled(&collect, account);
+    }
+}
+
+/// Waits until the application at `path` answers so.
+fn wait_for(server: &Server, path: &str, status: u16) {
+    let seen = poll(PATIENCE, || {
+        thread::sleep(Duration::from_millis(200));
+        (server.get(path).ok()?.status == status).then_some(())
+    });
+    assert!(seen.is_some(), "{path} is not {status}:\n{}", server.log());
+}
+
+/// Waits until a loader of the account is known to be left over, or the account has ended.
+fn wait_until_retired(server: &Server, account: &str) {
+    let seen = poll(PATIENCE, || {
+        thread::sleep(Duration::from_millis(200));
+        let accounts = server.accounts();
+        let is_retired = (accounts.find(account))
+            .is_none_or(|account| account["retired_loaders"].as_u64() >= Some(1));
+        is_retired.then_some(())
+    });
+    let found = server.accounts().find(account).map(ToString::to_string);
+    assert!(seen.is_some(), "{account} {found:?}\n{}", server.log());
+}
+
+fn assert_redeployed(server: &Server, hosts: &Hosts<'_>, deployed: &Path) {
+    let [shop, other] = hosts.accounts;
+    let (shop_at, other_at) = (find(deployed, "shop"), find(deployed, "other"));
+    let shelf = format!("/shop/{}", hosts.shelf);
+    let number = |server: &Server| {
+        // Held by a class of the application: a new deployment begins anew.
+        server.settled(&format!("{shelf}?do=gc"), shop).live_bytes
+    };
+    server.ask(&format!("{shelf}?{HOLD}&again=1"));
+    let held = number(server);
+    let touched = fs::File::open(&shop_at).expect("it is deployed");
+    touched
+        .set_modified(std::time::SystemTime::now())
+        .expect("its time can be set");
+    // Under way it may be neither here nor there.
+    let is_anew = poll(PATIENCE, || {
+        thread::sleep(Duration::from_millis(500));
+        let answer = server.get(&format!("{shelf}?do=gc")).ok()?;
+        (answer.status == 200 && number(server) < held - STEP_BYTES as f64 / 2.0).then_some(())
+    });
+    assert!(
+        is_anew.is_some(),
+        "{shop} is the old one:\n{}",
+        server.log()
+    );
+    let accounts = server.accounts();
+    assert_eq!(
+        accounts.find(shop).expect("it has an account")["kind"],
+        "service"
+    );
+    let mut client = Client::new(server, &shelf, shop);
+    assert!(client.comes_in(LIGHT));
+
+    match other_at.is_dir() {
+        true => fs::remove_dir_all(&other_at).expect("writable"),
+        false => fs::remove_file(&other_at).expect("writable"),
+    }
+    wait_for(server, &format!("/other/{}?do=gc", hosts.shelf), 404);
+    if hosts.tells_stop {
+        wait_until_retired(server, other);
+    }
+}
+
+/// The archive or folder of this name.
+fn find(deployed: &Path, name: &str) -> PathBuf {
+    let archive = deployed.join(format!("{name}.war"));
+    match archive.exists() {
+        true => archive,
+        false => deployed.join(name),
+    }
+}
+
+fn assert_server(site: Installation, prepared: Prepared, hosts: &Hosts<'_>) {
+    let [shop, other] = hosts.accounts;
+    write_policy(&site, "enforce", &account(shop, ""));
+    let shelf = format!("/shop/{}", hosts.shelf);
+    let neighbour = NEIGHBOUR.replace("/shelf?", &format!("/{}?", hosts.shelf));
+    let server = site.start(prepared.command, &format!("{shelf}?do=gc"));
+    wait_for(&server, &neighbour, 200);
+    let accounts = server.accounts();
+    for name in [shop, other] {
+        let found = accounts.find(name).map(|account| account["kind"].clone());
+        assert_eq!(
+            found,
+            Some("service".into()),
+            "{name}: {}",
+            accounts.brief()
+        );
+    }
+    assert_figures(&server, &shelf, shop);
+    assert_door(&server, &shelf, shop, Some(&neighbour));
+    if let Some(deployed) = &hosts.deployed {
+        assert_redeployed(&server, hosts, deployed);
+    }
+    server.finish();
+}
+
+fn assert_jetty(jdk: &Jdk, name: &str, deploy: fn(&Path), shelf: &str) {
+    let site = Installation::new();
+    let prepared = server_setup::older_jetty(&site, jdk, name, INTERVAL);
+    let deployed = prepared.base.join("webapps");
+    deploy(&deployed);
+    let hosts = Hosts {
+        shelf,
+        accounts: ["/shop", "/other"],
+        deployed: Some(deployed),
+        tells_stop: true,
+    };
+    assert_server(site, prepared, &hosts);
+}
+
+/// Its servlets are those of before Jakarta.
+#[test]
+fn jetty_9() {
+    let name = "jetty-home-9.4.57.v20241219";
+    assert_jetty(&every_jdk()[0], name, deploy_folders, "shelf.jsp");
+}
+
+#[test]
+fn jetty_10() {
+    if is_long() {
+        let name = "jetty-home-10.0.25";
+        assert_jetty(&every_jdk()[0], name, deploy_folders, "shelf.jsp");
+    } else {
+        left_out("jetty_10", "it runs with --long");
+    }
+}
+
+#[test]
+fn jetty_11() {
+    assert_jetty(newest(), "jetty-home-11.0.25", deploy_archives, "shelf");
+}
+
+/// Two applications with one context path: the one beyond its limit is turned away, the other is not.
+#[test]
+fn virtual_hosts_of_jetty_12_are_told_apart() {
+    let site = Installation::new();
+    let prepared = server_setup::jetty(&site, &every_jdk()[0], INTERVAL);
+    let webapps = prepared.base.join("webapps");
+    let archives = prepared.base.join("archives");
+    fs::create_dir(&archives).expect("writable");
+    for host in ["red", "blue"] {
+        let archive = archives.join(format!("{host}.war"));
+        deploy_as(&format!("{host}.war"), &archives);
+        let context = format!(
+            "<?xml version=\"1.0\"?>\
+             <!DOCTYPE Configure PUBLIC \"-//Jetty//Configure//EN\" \"https://www.eclipse.org/jetty/configure_10_0.dtd\">\
+             <Configure class=\"org.eclipse.jetty.ee10.webapp.WebAppContext\">\
+             <Set name=\"contextPath\">/app</Set><Set name=\"war\">{}</Set>\
+             <Set name=\"virtualHosts\"><Array type=\"java.lang.String\"><Item>{host}.example</Item></Array></Set>\
+             </Configure>",
+            archive.display()
+        );
+        fs::write(webapps.join(format!("{host}.xml")), context).expect("writable");
+    }
+    deploy_as("shop.war", &webapps);
+    let accounts = ["//red.example/app", "//blue.example/app"];
+    write_policy(&site, "enforce", &account("//*.example/app", ""));
+    let server = site.start(prepared.command, "/shop/shelf?do=gc");
+    let ask = |host: &str, query: &str| {
+        let header = [("Host", host)];
+        let answer = server.send("GET", &format!("/app/shelf?{query}"), &header);
+        answer.unwrap_or_else(|error| panic!("{host}: {error}\n{}", server.log()))
+    };
+    for host in ["red.example", "blue.example"] {
+        assert_eq!(ask(host, LIGHT).status, 200);
+    }
+    // The plain path is nobody's of the two.
+    assert_eq!(
+        server.get("/app/shelf?do=gc").expect("an answer").status,
+        404
+    );
+    let refused = poll(PATIENCE, || {
+        let red = ask("red.example", HOLD);
+        assert!(matches!(red.status, 200 | 503), "{red:?}\n{}", server.log());
+        let blue = ask("blue.example", LIGHT);
+        assert_eq!(blue.status, 200, "{blue:?}\n{}", server.log());
+        (red.status == 503).then_some(())
+    });
+    let known = server.accounts();
+    assert!(refused.is_some(), "{}", known.brief());
+    for (account, turned_away) in accounts.iter().zip([true, false]) {
+        let found = known
+            .find(account)
+            .unwrap_or_else(|| panic!("{account}: {}", known.brief()));
+        let count = found["admission_refusals_total"].as_u64();
+        assert!(turned_away || count == Some(0), "{account}: {found}");
+    }
+    server.finish();
+}
+
+#[test]
+fn liberty() {
+    if !is_long() {
+        return left_out("liberty", "it runs with --long");
+    }
+    for jdk in [&every_jdk()[0], newest()] {
+        let features = ["servlet-6.0", "pages-3.1"];
+        assert_liberty(jdk, &features, deploy_archives, "shelf");
+    }
+    let of_before_jakarta = ["servlet-4.0", "jsp-2.3"];
+    let jdk = &every_jdk()[0];
+    assert_liberty(
+        jdk,
+        &of_before_jakarta,
+        deploy_folders_as_archives,
+        "shelf.jsp",
+    );
+}
+
+fn assert_liberty(jdk: &Jdk, features: &[&str], deploy: fn(&Path), shelf: &str) {
+    let site = Installation::new();
+    let prepared = server_setup::liberty(&site, jdk, features, INTERVAL);
+    let deployed = prepared.base.join("dropins");
+    deploy(&deployed);
+    let hosts = Hosts {
+        shelf,
+        accounts: ["shop", "other"],
+        deployed: Some(deployed),
+        tells_stop: false,
+    };
+    assert_server(site, prepared, &hosts);
+}
+
+/// Liberty takes a folder that is called as an archive.
+fn deploy_folders_as_archives(into: &Path) {
+    deploy_folders(into);
+    for name in ["shop", "other"] {
+        fs::rename(into.join(name), into.join(format!("{name}.war"))).expect("writable");
+    }
+}
+
+/// It does not start on JDK 25.
+#[test]
+fn glassfish() {
+    if !is_long() {
+        return left_out("glassfish", "it runs with --long");
+    }
+    let site = Installation::new();
+    let prepared = server_setup::glassfish(&site, &every_jdk()[0], INTERVAL);
+    let deployed = prepared.base.join("autodeploy");
+    deploy_archives(&deployed);
+    let hosts = Hosts {
+        shelf: "shelf",
+        accounts: ["/shop", "/other"],
+        deployed: Some(deployed),
+        tells_stop: true,
+    };
+    assert_server(site, prepared, &hosts);
+}
+
+#[test]
+fn payara_micro() {
+    if !is_long() {
+        return left_out("payara_micro", "it runs with --long");
+    }
+    for jdk in [&every_jdk()[0], newest()] {
+        let site = Installation::new();
+        let archives = ["shop.war", "other.war"];
+        let prepared = server_setup::payara_micro(&site, jdk, &archives, INTERVAL);
+        deploy_archives(&prepared.base);
+        let hosts = Hosts {
+            shelf: "shelf",
+            accounts: ["/shop", "/other"],
+            deployed: None,
+            tells_stop: true,
+        };
+        assert_server(site, prepared, &hosts);
+    }
+}

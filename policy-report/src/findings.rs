@@ -160,6 +160,7 @@ declare! {
     INTERVAL_WIDENED "interval-widened" Note ByDoctor;
     MATCHES_NOTHING "matches-nothing" Warning ByDoctor;
     SERVICES_NOT_RECOGNISED "services-not-recognised" Warning ByDoctor;
+    NO_DOOR "no-door" Note ByDoctor;
 }
 
 impl Declared {

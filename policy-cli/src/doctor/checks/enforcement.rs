@@ -1,6 +1,6 @@
 //! Checks whether limits can be enforced, and are.
 
-use policy_report::{LeftThread, catalog};
+use policy_report::{Door, LeftThread, catalog};
 
 use super::super::finding::{Finding, findings};
 use super::super::inputs::Inputs;
@@ -41,6 +41,51 @@ pub(super) fn cannot_be_proved(inputs: &Inputs) -> Vec<Finding> {
         format!("-Xnoclassgc or -XX:-ClassUnloading, collector {collector}"),
         "start the JVM without that flag, or with G1 or ZGC",
     )]
+}
+
+/// Services with a limit whose server has no door: nothing turns their requests away, and what the reserve does not
+/// hold is stopped by errors. Not where the policy wants it so.
+pub(super) fn no_door(inputs: &Inputs) -> Vec<Finding> {
+    let Some(all) = &inputs.accounts else {
+        return Vec::new();
+    };
+    let is_off = |account: &Account| {
+        let policy = inputs
+            .file
+            .as_ref()
+            .and_then(|file| file.policy.as_ref().ok());
+        policy.is_some_and(|policy| {
+            let names = [account.name.as_ref(), account.service.as_ref()];
+            let rule = policy.service_account(&names);
+            rule.is_some_and(|rule| policy.accounts[rule].door == policy_config::Door::Off)
+        })
+    };
+    let without: Vec<&str> = (all.accounts.iter())
+        .filter(|account| all.policy.mode == "enforce" && account.kind == "service")
+        .filter(|account| account.limit_bytes.is_some() && account.door == Door::None)
+        .filter(|account| account.allocated_bytes_total > 0 && !is_off(account))
+        .map(|account| account.name.as_ref())
+        .collect();
+    if without.is_empty() {
+        return Vec::new();
+    }
+    vec![Finding::new(
+        &findings::NO_DOOR,
+        "services with a limit have no door: beyond it their requests are not turned away, and get errors instead",
+        format!("no door: {}", first_of(&without)),
+        "see which servers have doors (docs/install.md); elsewhere name the methods with which work begins (door = [...], \
+         docs/doors.md), or have the program ask (docs/admission.md)",
+    )]
+}
+
+/// The first few names, and how many more there are.
+fn first_of(names: &[&str]) -> String {
+    const MAX_NAMES: usize = 5;
+    let shown = names[..names.len().min(MAX_NAMES)].join(", ");
+    match names.len().saturating_sub(MAX_NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 /// Accounts above their soft limits.

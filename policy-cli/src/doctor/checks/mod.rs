@@ -24,7 +24,7 @@ const FIRST: [Check; 4] = [
 ];
 
 /// The other checks, in the order in which their findings are listed.
-const CHECKS: [Check; 33] = [
+const CHECKS: [Check; 34] = [
     loading::no_jvm,
     loading::not_loaded,
     loading::inert,
@@ -53,6 +53,7 @@ const CHECKS: [Check; 33] = [
     enforcement::over_soft_limit,
     enforcement::over_direct_limit,
     enforcement::cannot_be_proved,
+    enforcement::no_door,
     enforcement::budget_spent,
     enforcement::retired,
     enforcement::threads_left,
@@ -89,6 +90,7 @@ fn is_told_already(finding: &Finding, inputs: &Inputs) -> bool {
 #[cfg(test)]
 mod test_inputs {
     use super::Inputs;
+    use crate::doctor::inputs::PolicyFile;
     use crate::process::{Arguments, Collector, MappedFiles, ProcessInfo};
     use heapwarden_client::live::{Account, Accounts};
     use policy_report::Metrics;
@@ -129,6 +131,16 @@ mod test_inputs {
             accounts: Some(answer),
             ..Inputs::default()
         }
+    }
+
+    /// These inputs with this text as the policy file.
+    pub(super) fn with_file(mut inputs: Inputs, text: &str) -> Inputs {
+        let parsed = policy_config::parse(text);
+        inputs.file = Some(PolicyFile {
+            path: "/etc/heapwarden.toml".into(),
+            policy: parsed.policy.ok_or_else(|| "line 1: bad".to_owned()),
+        });
+        inputs
     }
 
     /// An account of this kind and name.

@@ -15,6 +15,8 @@ use super::super::inputs::Inputs;
 
 /// Services count as not recognised if no account owns this share of all charges.
 const UNOWNED_SHARE: f64 = 0.5;
+/// Beside services with limits, this share of the maximum heap has to be nobody's until that is told.
+const UNBOUNDED_SHARE: f64 = 0.25;
 
 /// The agent has rejected the file.
 pub(super) fn reload_failed(inputs: &Inputs) -> Vec<Finding> {
@@ -235,8 +237,14 @@ pub(super) fn matches_nothing(inputs: &Inputs) -> Vec<Finding> {
             found.push(finding(
                 format!("no service matches {}", rule.matcher),
                 format!("services seen: {}", seen(accounts)),
-                "write the context path (/shop) or the deployment name as it is listed; \
-                 a service is listed from its first sample on",
+                match ["/", "a"].iter().all(|any| glob.matches_any([*any])) {
+                    // It would match any: there is none.
+                    true => RECOGNISED,
+                    false => {
+                        "write the context path (/shop) or the deployment name as it is listed; \
+                         a service is listed from its first sample on"
+                    }
+                },
             ));
         }
     }
@@ -259,7 +267,13 @@ fn seen(accounts: &heapwarden_client::live::Accounts) -> String {
     }
 }
 
-/// Most of the heap is nobody's, and no service was recognised or limits are in force.
+/// The hosts that the agent knows, and the way out of others.
+const RECOGNISED: &str = "the agent recognises the applications of the servers and plugin hosts in the table of \
+     docs/install.md, named class loaders, and the program of the class path; for other code, write an [[account]] \
+     with packages";
+
+/// Most of the heap is nobody's, and no service was recognised; or limits are in force that leave so much of it
+/// unbounded that they protect little. A server's own code is nobody's, and is much of a small heap that is at rest.
 pub(super) fn services_not_recognised(inputs: &Inputs) -> Vec<Finding> {
     let Some(accounts) = &inputs.accounts else {
         return Vec::new();
@@ -277,7 +291,8 @@ pub(super) fn services_not_recognised(inputs: &Inputs) -> Vec<Finding> {
     let unowned = unowned.map_or(0, |one| one.charged_bytes);
     let has_limit = (accounts.accounts.iter())
         .any(|one| one.limit_bytes.is_some() || one.soft_limit_bytes.is_some());
-    if has_service && !has_limit
+    let is_servers_own = (unowned as f64) < UNBOUNDED_SHARE * accounts.heap.max_bytes as f64;
+    if has_service && (!has_limit || is_servers_own)
         || charged == 0
         || (unowned as f64) < UNOWNED_SHARE * charged as f64
     {
@@ -294,8 +309,7 @@ pub(super) fn services_not_recognised(inputs: &Inputs) -> Vec<Finding> {
             format_bytes(unowned),
             format_bytes(charged)
         ),
-        "the agent recognises applications of Tomcat, Jetty, WildFly and Spring Boot, named class loaders, and the \
-         program of the class path; for other code, write an [[account]] with packages",
+        RECOGNISED,
     )]
 }
 

@@ -1,7 +1,7 @@
 //! Tests of the findings about limits and how they are enforced.
 
 use super::super::super::finding::Severity;
-use super::super::test_inputs::{account, agent, jvm};
+use super::super::test_inputs::{account, agent, jvm, with_file};
 use super::*;
 use policy_report::Usage;
 
@@ -17,6 +17,22 @@ fn a_flag_that_forbids_proof_matters_on_some_collectors() {
     assert_eq!(found(Collector::Parallel), 1);
     assert_eq!(found(Collector::G1), 0);
     assert_eq!(found(Collector::Z), 0);
+}
+
+#[test]
+fn services_with_a_limit_and_no_door_are_told_unless_the_policy_wants_none() {
+    let mut kafka = account("service", "kafka");
+    kafka.limit_bytes = Some(1 << 20);
+    let mut shop = account("service", "/shop");
+    shop.limit_bytes = Some(1 << 20);
+    shop.door = Door::Open;
+    let mut inputs = agent("", vec![kafka, shop, account("service", "/free")]);
+    assert_eq!(no_door(&inputs), [], "it only observes");
+    inputs.accounts.as_mut().unwrap().policy.mode = "enforce".into();
+    let found = no_door(&inputs);
+    assert_eq!(found[0].evidence, "no door: kafka");
+    let off = "[[account]]\nservice = \"kafka\"\nlimit = \"1MiB\"\ndoor = \"off\"\n";
+    assert_eq!(no_door(&with_file(inputs, off)), []);
 }
 
 #[test]

@@ -1,17 +1,7 @@
 //! Tests of the findings about the policy and its file.
 
-use super::super::super::inputs::PolicyFile;
-use super::super::test_inputs::{account, agent};
+use super::super::test_inputs::{account, agent, with_file};
 use super::*;
-
-fn with_file(mut inputs: Inputs, text: &str) -> Inputs {
-    let parsed = policy_config::parse(text);
-    inputs.file = Some(PolicyFile {
-        path: "/etc/heapwarden.toml".into(),
-        policy: parsed.policy.ok_or_else(|| "line 1: bad".to_owned()),
-    });
-    inputs
-}
 
 #[test]
 fn a_rejected_reload_gives_the_agents_own_words() {
@@ -178,17 +168,31 @@ fn a_heap_of_nobody_is_said() {
 #[test]
 fn a_heap_of_nobody_beside_limits_is_said() {
     let mut nobody = account("reserved", "_unaccounted");
-    nobody.charged_bytes = 90 << 20;
+    nobody.charged_bytes = 300 << 20;
     let mut shop = account("service", "/shop");
     shop.charged_bytes = 10 << 20;
     let mut inputs = agent("", vec![nobody, shop]);
     assert_eq!(services_not_recognised(&inputs), [], "nothing is limited");
-    inputs.accounts.as_mut().unwrap().accounts[1].limit_bytes = Some(1 << 30);
+    let accounts = &mut inputs.accounts.as_mut().unwrap().accounts;
+    accounts[1].limit_bytes = Some(1 << 30);
+    accounts[0].charged_bytes = 90 << 20;
+    assert_eq!(services_not_recognised(&inputs), [], "a server's own code");
+    inputs.accounts.as_mut().unwrap().accounts[0].charged_bytes = 300 << 20;
     let found = services_not_recognised(&inputs);
     assert!(
         found[0].sentence.contains("no limit bounds it"),
         "{found:?}"
     );
+}
+
+#[test]
+fn a_rule_for_every_service_that_binds_nobody_is_told_where_services_are_recognised() {
+    let rules = "[[account]]\nservice = \"*\"\nlimit = \"1MiB\"\n";
+    let found = matches_nothing(&with_file(agent("", vec![]), rules));
+    assert!(found[0].remedy.contains("docs/install.md"), "{found:?}");
+    let rules = "[[account]]\nservice = \"/shop*\"\nlimit = \"1MiB\"\n";
+    let found = matches_nothing(&with_file(agent("", vec![]), rules));
+    assert!(found[0].remedy.contains("context path"), "{found:?}");
 }
 
 /// The JSON lists accounts that the policy names before anything matches them.

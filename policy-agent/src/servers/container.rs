@@ -55,17 +55,66 @@ impl<'j> Container<'_, 'j> {
     /// The object that a getter returns; `None` if there is no such getter, or an application's class declares it.
     pub(crate) fn get(&self, object: &Local<'j>, getter: &str) -> Option<Local<'j>> {
         let jvmti = &self.ground.jvmti;
-        object.getter(jvmti, getter, |class| {
-            match jvmti.loader_of(self.jni, class) {
-                Ok(Some(loader)) => {
-                    let owner = (self.ground.core.identity.loaders).owner(self.number(&loader));
-                    // A container that is embedded in a program has its classes from the class path.
-                    matches!(owner, LoaderOwner::Nobody | LoaderOwner::Program(_))
-                }
-                Ok(None) => true,
-                Err(_) => false,
+        object.getter(jvmti, getter, |class| self.is_own(class) == Some(true))
+    }
+
+    /// Whether a class is the container's own or the JDK's, not an application's; `None` if its loader is not known
+    /// yet. A container that is embedded in a program has its classes from the class path.
+    pub(crate) fn is_own(&self, class: &Ref<'_, Class>) -> Option<bool> {
+        match self.ground.jvmti.loader_of(self.jni, class) {
+            Ok(Some(loader)) => self.is_services(&loader).map(|is_services| !is_services),
+            Ok(None) => Some(true),
+            Err(_) => Some(false),
+        }
+    }
+
+    /// Whether a loader belongs to a service; `None` if it is not known yet.
+    pub(crate) fn is_services(&self, loader: &Local<'_>) -> Option<bool> {
+        let owner = (self.ground.core.identity.loaders).owner(self.number(loader));
+        match owner {
+            LoaderOwner::Nobody | LoaderOwner::Program(_) => Some(false),
+            LoaderOwner::Service(_) => Some(true),
+            LoaderOwner::Pending(_) => None,
+        }
+    }
+
+    /// Hands out the elements of a collection of the JDK's, at most so many, until one is null.
+    pub(crate) fn each(
+        &self,
+        collection: &Local<'j>,
+        most: usize,
+        mut with: impl FnMut(&Local<'j>),
+    ) {
+        let Some(iterator) = self.get(collection, "iterator") else {
+            return;
+        };
+        // At the end it throws, which is `None`.
+        for element in (0..most).map_while(|_| self.get(&iterator, "next")) {
+            with(&element);
+        }
+    }
+
+    /// Hands out the keys and values of a map of the JDK's, at most so many.
+    pub(crate) fn each_entry(
+        &self,
+        map: &Local<'j>,
+        most: usize,
+        mut with: impl FnMut(&Local<'j>, &Local<'j>),
+    ) {
+        let Some(entries) = self.get(map, "entrySet") else {
+            return;
+        };
+        self.each(&entries, most, |entry| {
+            let part = |name| entry.get_named(name, "Ljava/lang/Object;");
+            if let (Some(key), Some(value)) = (part("key"), part("value")) {
+                with(&key, &value);
             }
-        })
+        });
+    }
+
+    /// The text in a field of an object.
+    pub(crate) fn text_in(&self, object: &Local<'j>, field: &str) -> Option<String> {
+        object.get_named(field, "Ljava/lang/String;")?.text()
     }
 
     fn number(&self, loader: &Local<'_>) -> LoaderId {

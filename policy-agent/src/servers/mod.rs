@@ -11,6 +11,8 @@
 mod container;
 mod declaration;
 mod jetty;
+mod kafka_connect;
+mod pf4j;
 mod spring_boot;
 mod tomcat;
 mod wildfly;
@@ -21,11 +23,13 @@ pub(crate) use container::{Container, Lineage};
 pub(crate) use declaration::{Declaration, Found, Point};
 
 /// All of them. A loader or class is that of the first whose rule fits.
-pub(crate) static SERVERS: [&Declaration; 4] = [
+pub(crate) static SERVERS: [&Declaration; 6] = [
     &tomcat::TOMCAT,
     &jetty::JETTY,
     &wildfly::WILDFLY,
     &spring_boot::SPRING_BOOT,
+    &pf4j::PF4J,
+    &kafka_connect::KAFKA_CONNECT,
 ];
 
 /// The declaration of this server; `None` for a service that is known by the JDK name of its loader alone.

@@ -16,13 +16,10 @@ use super::class_path::{Elements, Files, is_archive};
 use super::spring_boot;
 
 /// Where the main classes of further containers lie: those that have no declaration in `servers`.
-const CONTAINERS: [&str; 7] = [
+const CONTAINERS: [&str; 4] = [
     "com.ibm.ws.",
     "com.sun.enterprise.glassfish.",
     "fish.payara.",
-    "org.apache.felix.main.",
-    "org.apache.karaf.main.",
-    "org.eclipse.equinox.launcher.",
     "weblogic.",
 ];
 

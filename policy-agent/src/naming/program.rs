@@ -1,7 +1,7 @@
 //! The program: what the JVM was started with, and what its classes on the class path are called.
 //!
-//! The name is, in this order: `spring.application.name` of a Spring Boot application; the main module; the
-//! jar of the main class without its version; the main class. A container's own start-up, a tool of the JDK
+//! The name is, in this order: `spring.application.name` of a Spring Boot application; that of a Quarkus application
+//! (see [`super::quarkus`]); the main module; the jar of the main class without its version; the main class. A container's own start-up, a tool of the JDK
 //! and a JVM inside another program (without a java command) are no program: their code is nobody's.
 
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::identity::versions::without_version;
 use crate::servers::SERVERS;
 
 use super::class_path::{Elements, Files, is_archive};
-use super::spring_boot;
+use super::{quarkus, spring_boot};
 
 /// Where the main classes of further containers lie: those that have no declaration in `servers`.
 const CONTAINERS: [&str; 4] = [
@@ -40,6 +40,8 @@ pub(crate) struct Launch {
     class_path: String,
     /// The system property `spring.application.name`.
     application_name: Option<String>,
+    /// The system property `quarkus.application.name`.
+    quarkus_name: Option<String>,
 }
 
 impl Launch {
@@ -50,6 +52,7 @@ impl Launch {
             command: property("sun.java.command").unwrap_or_default(),
             class_path: property("java.class.path").unwrap_or_default(),
             application_name: property("spring.application.name"),
+            quarkus_name: property(quarkus::NAME),
         }
     }
 }
@@ -80,6 +83,8 @@ struct Program {
     start_class: Option<String>,
     /// `spring.application.name`.
     application_name: Option<String>,
+    /// The names of a Quarkus application.
+    quarkus: Vec<String>,
 }
 
 impl Program {
@@ -129,6 +134,9 @@ impl Program {
                 }
             }
         }
+        if quarkus::is_main(&program.main_class) {
+            program.quarkus = quarkus::names(path, launch.quarkus_name.as_deref(), elements);
+        }
         program.is_spring_boot |= elements_of(path).any(is_spring_boot_jar);
         if program.is_spring_boot || launch.application_name.is_some() {
             let argument = (arguments.split(' '))
@@ -141,8 +149,9 @@ impl Program {
                     // Other jars may bring a file of their own that the application's goes before.
                     let own = elements_of(path)
                         .filter(|element| !is_archive(element) || Some(*element) == jar);
-                    own.into_iter()
-                        .find_map(|element| spring_boot::configured_in(element, elements))
+                    own.into_iter().find_map(|element| {
+                        spring_boot::configured_in(element, "spring.application.name", elements)
+                    })
                 })
                 .filter(|name| !name.trim().is_empty());
         }
@@ -162,6 +171,7 @@ impl Program {
 
     fn name(&self) -> ServiceName {
         let mut names: Vec<String> = self.application_name.iter().cloned().collect();
+        names.extend(self.quarkus.iter().cloned());
         names.extend(self.module.clone());
         if let Some(stem) = self.jar.as_deref().and_then(stem) {
             names.push(without_version(stem).to_owned());

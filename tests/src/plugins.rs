@@ -26,7 +26,7 @@ impl PluginHosts {
         joined(&parts)
     }
 
-    /// A part of a plugin or a folder of modules: `bundle`, `connector`, `modules`.
+    /// A part of a plugin or a folder of modules: `bundle`, `connector`, `forger`, `modules`.
     #[must_use]
     pub fn part(&self, name: &str) -> PathBuf {
         self.folder.join(name)
@@ -44,11 +44,15 @@ pub fn hosts() -> &'static PluginHosts {
         let folder = built_once("plugin-hosts", &["tests/plugins", "tests/java"], |into| {
             let mut path = libraries();
             path.push(classes().victims());
-            for part in ["hosts", "bundle", "connector"] {
+            for part in ["hosts", "bundle", "connector", "forger"] {
                 run_compiler(
                     compiler(&into.join(part))
                         .arg("-cp")
-                        .arg(joined(&path))
+                        .arg(if part == "forger" {
+                            String::new()
+                        } else {
+                            joined(&path)
+                        })
                         .args(sources_below(&sources.join(part))),
                 );
             }

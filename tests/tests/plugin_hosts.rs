@@ -218,3 +218,27 @@ fn layers_of_modules_have_accounts_with_one_loader_and_with_many() {
         }
     });
 }
+
+/// Classes of an application that are called as PF4J's, and layers below its loader, are the application's.
+#[test]
+fn an_application_cannot_pose_as_a_plugin_or_escape_into_a_layer() {
+    on_each(&every_jdk_with(Collector::Serial), |vm| {
+        let host = Host {
+            main: "victim.ForgerHost",
+            without: &["pf4j"],
+            arguments: vec![
+                hosts().part("forger").into(),
+                java::classes().tenant().into(),
+                hosts().part("modules").into(),
+            ],
+            accounts: ["svc-a", "svc-a"],
+        };
+        let mut jvm = host.start(vm);
+        assert_each_pays_for_itself(&host, &mut jvm);
+        let accounts = jvm.accounts();
+        for other in ["neighbour", "plug.blue"] {
+            assert!(accounts.find(other).is_none(), "{}", accounts.brief());
+        }
+        jvm.finish();
+    });
+}

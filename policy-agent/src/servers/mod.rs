@@ -12,6 +12,7 @@ mod container;
 mod declaration;
 mod equinox;
 mod felix;
+mod jenkins;
 mod jetty;
 mod kafka_connect;
 mod layers;
@@ -27,7 +28,7 @@ pub(crate) use container::{Container, Lineage};
 pub(crate) use declaration::{Declaration, Found, Point};
 
 /// All of them. A loader or class is that of the first whose rule fits.
-pub(crate) static SERVERS: [&Declaration; 9] = [
+pub(crate) static SERVERS: [&Declaration; 10] = [
     &tomcat::TOMCAT,
     &jetty::JETTY,
     &wildfly::WILDFLY,
@@ -37,6 +38,7 @@ pub(crate) static SERVERS: [&Declaration; 9] = [
     &layers::MODULE_LAYERS,
     &felix::FELIX,
     &equinox::EQUINOX,
+    &jenkins::JENKINS,
 ];
 
 /// The declaration of this server; `None` for a service that is known by the JDK name of its loader alone.

@@ -22,6 +22,8 @@ pub enum Server {
     Felix,
     /// Equinox.
     Equinox,
+    /// Jenkins.
+    Jenkins,
     /// Any other, or none.
     Other,
 }

@@ -57,6 +57,7 @@ const TABLE: &[(&str, Share)] = &[
     ("limits", shared(7, 2, 60)),
     ("reload", shared(5, 4, 60)),
     ("suggest", shared(4, 4, 160)),
+    ("plugin_hosts", shared(7, 2, 90)),
     ("programs", shared(5, 3, 100)),
     ("class_rewriting", shared(10, 1, 150)),
     ("exact_accounts", shared(10, 1, 210)),

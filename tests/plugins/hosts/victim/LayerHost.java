@@ -22,12 +22,17 @@ public final class LayerHost extends PluginHost {
 
     @Override
     IntFunction<Object> load(String name) throws Exception {
+        return load(modules, many, LayerHost.class.getClassLoader(), name);
+    }
+
+    /** An object of the code of the module {@code plug.NAME}, in a layer of its own below a class loader. */
+    static IntFunction<Object> load(Path modules, boolean many, ClassLoader parent, String name)
+            throws Exception {
         String root = "plug." + name;
         ModuleLayer boot = ModuleLayer.boot();
         Configuration configuration =
                 boot.configuration()
                         .resolve(ModuleFinder.of(modules), ModuleFinder.of(), Set.of(root));
-        ClassLoader parent = LayerHost.class.getClassLoader();
         ModuleLayer layer =
                 many
                         ? boot.defineModulesWithManyLoaders(configuration, parent)

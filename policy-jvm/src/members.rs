@@ -59,6 +59,36 @@ impl<'j, T> Ref<'j, T> {
         })
     }
 
+    /// The number in the `int` field of this name, found through its class; `None` if there is none.
+    pub fn int_named(&self, name: &str) -> Option<i32> {
+        let raw = self.raw().0;
+        self.jni().with(|env| {
+            // SAFETY: as in `Ref::get_named`.
+            let object = unsafe { JObject::from_raw(raw.cast()) };
+            env.get_field(&object, name, "I")?.i()
+        })
+    }
+
+    /// The number in the `long` field of this name, found through its class; `None` if there is none.
+    pub fn long_named(&self, name: &str) -> Option<i64> {
+        let raw = self.raw().0;
+        self.jni().with(|env| {
+            // SAFETY: as in `Ref::get_named`.
+            let object = unsafe { JObject::from_raw(raw.cast()) };
+            env.get_field(&object, name, "J")?.j()
+        })
+    }
+
+    /// The value of the `boolean` field of this name, found through its class; `None` if there is none.
+    pub fn boolean_named(&self, name: &str) -> Option<bool> {
+        let raw = self.raw().0;
+        self.jni().with(|env| {
+            // SAFETY: as in `Ref::get_named`.
+            let object = unsafe { JObject::from_raw(raw.cast()) };
+            env.get_field(&object, name, "Z")?.z()
+        })
+    }
+
     /// Calls a getter (no arguments, returns an object), whatever its declared return type, found by name
     /// along the super classes. Exceptions are swallowed.
     ///

@@ -28,6 +28,7 @@ pub mod libraries;
 pub mod maven;
 pub mod native;
 pub mod other_agent;
+pub mod plugins;
 pub mod policy_edits;
 pub mod pprof;
 pub mod prometheus;

@@ -81,7 +81,7 @@ impl Fitter {
     /// A service in this server was named: its container's classes may be there now.
     pub(crate) fn service_named(&mut self, server: Server) {
         // Tenants can make loaders of any other sort without end.
-        if self.wanted && server != Server::Other {
+        if self.wanted && server.has_requests() {
             self.schedule.begin(Instant::now());
         }
     }

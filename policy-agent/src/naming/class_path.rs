@@ -4,12 +4,17 @@ use std::path::Path;
 
 use policy_jvm::Jni;
 
+/// Files of a folder that are looked at, at most.
+const MAX_FILES: usize = 1_000;
+
 /// Reads the elements of a class path: jars and directories.
 pub(crate) trait Elements {
     /// Whether the element has this entry.
     fn has(&self, element: &str, entry: &str) -> bool;
     /// The text of an entry.
     fn text(&self, element: &str, entry: &str) -> Option<String>;
+    /// The jars in a folder, in order; at most a thousand files are looked at.
+    fn jars(&self, folder: &Path) -> Vec<String>;
     /// A variable of the process's environment.
     fn variable(&self, name: &str) -> Option<String>;
 }
@@ -30,6 +35,17 @@ impl Elements for Files<'_> {
             true => self.0.zip_entry(element, entry),
             false => std::fs::read_to_string(Path::new(element).join(entry)).ok(),
         }
+    }
+
+    fn jars(&self, folder: &Path) -> Vec<String> {
+        let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let paths = files.take(MAX_FILES).map(|file| file.path());
+        let mut jars: Vec<String> = paths
+            .filter_map(|path| path.to_str().map(str::to_owned))
+            .filter(|path| is_archive(path))
+            .collect();
+        jars.sort();
+        jars
     }
 
     fn variable(&self, name: &str) -> Option<String> {

@@ -5,5 +5,6 @@ pub(crate) mod enact;
 pub(crate) mod loader_thread;
 pub(crate) mod metadata_thread;
 pub(crate) mod program;
+mod quarkus;
 pub(crate) mod rules;
 pub(crate) mod spring_boot;

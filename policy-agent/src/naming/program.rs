@@ -1,26 +1,23 @@
 //! The program: what the JVM was started with, and what its classes on the class path are called.
 //!
-//! The name is, in this order: `spring.application.name` of a Spring Boot application; the main module; the
-//! jar of the main class without its version; the main class. A container's own start-up, a tool of the JDK
+//! The name is, in this order: `spring.application.name` of a Spring Boot application; that of a Quarkus application
+//! (see [`super::quarkus`]); the main module; the jar of the main class without its version; the main class. A container's own start-up, a tool of the JDK
 //! and a JVM inside another program (without a java command) are no program: their code is nobody's.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use policy_jvm::{Jni, JvmTi};
 
 use crate::identity::names::{Server, ServiceName, service};
+use crate::identity::versions::without_version;
 use crate::servers::SERVERS;
 
 use super::class_path::{Elements, Files, is_archive};
-use super::spring_boot;
+use super::{quarkus, spring_boot};
 
 /// Where the main classes of further containers lie: those that have no declaration in `servers`.
-const CONTAINERS: [&str; 4] = [
-    "org.apache.felix.main.",
-    "org.apache.karaf.main.",
-    "org.eclipse.equinox.launcher.",
-    "weblogic.",
-];
+const CONTAINERS: [&str; 1] = ["weblogic."];
 
 /// Where the main classes and modules of the JDK's tools lie.
 const TOOLS: [&str; 4] = ["com.sun.tools.", "java.", "jdk.", "sun."];
@@ -39,6 +36,8 @@ pub(crate) struct Launch {
     class_path: String,
     /// The system property `spring.application.name`.
     application_name: Option<String>,
+    /// The system property `quarkus.application.name`.
+    quarkus_name: Option<String>,
 }
 
 impl Launch {
@@ -49,6 +48,7 @@ impl Launch {
             command: property("sun.java.command").unwrap_or_default(),
             class_path: property("java.class.path").unwrap_or_default(),
             application_name: property("spring.application.name"),
+            quarkus_name: property(quarkus::NAME),
         }
     }
 }
@@ -67,6 +67,12 @@ pub(crate) fn spring_boot_application(jni: &Jni, jvmti: &JvmTi) -> ServiceName {
     program.name()
 }
 
+/// The main class that the JVM was started with; empty if it is not known. It is searched for once.
+pub(crate) fn main_class(jni: &Jni, jvmti: &JvmTi) -> &'static str {
+    static FOUND: OnceLock<String> = OnceLock::new();
+    FOUND.get_or_init(|| Program::of(&Launch::of(jvmti), &Files(jni)).main_class)
+}
+
 /// The names and the files by which the program is known. Pure.
 #[derive(Debug, Default)]
 struct Program {
@@ -79,6 +85,8 @@ struct Program {
     start_class: Option<String>,
     /// `spring.application.name`.
     application_name: Option<String>,
+    /// The names of a Quarkus application.
+    quarkus: Vec<String>,
 }
 
 impl Program {
@@ -128,6 +136,9 @@ impl Program {
                 }
             }
         }
+        if quarkus::is_main(&program.main_class) {
+            program.quarkus = quarkus::names(path, launch.quarkus_name.as_deref(), elements);
+        }
         program.is_spring_boot |= elements_of(path).any(is_spring_boot_jar);
         if program.is_spring_boot || launch.application_name.is_some() {
             let argument = (arguments.split(' '))
@@ -140,8 +151,9 @@ impl Program {
                     // Other jars may bring a file of their own that the application's goes before.
                     let own = elements_of(path)
                         .filter(|element| !is_archive(element) || Some(*element) == jar);
-                    own.into_iter()
-                        .find_map(|element| spring_boot::configured_in(element, elements))
+                    own.into_iter().find_map(|element| {
+                        spring_boot::configured_in(element, "spring.application.name", elements)
+                    })
                 })
                 .filter(|name| !name.trim().is_empty());
         }
@@ -161,6 +173,7 @@ impl Program {
 
     fn name(&self) -> ServiceName {
         let mut names: Vec<String> = self.application_name.iter().cloned().collect();
+        names.extend(self.quarkus.iter().cloned());
         names.extend(self.module.clone());
         if let Some(stem) = self.jar.as_deref().and_then(stem) {
             names.push(without_version(stem).to_owned());
@@ -197,33 +210,6 @@ fn stem(file: &str) -> Option<&str> {
 fn is_spring_boot_jar(element: &str) -> bool {
     let rest = stem(element).and_then(|stem| stem.strip_prefix("spring-boot"));
     rest.is_some_and(|rest| is_archive(element) && without_version(&format!("x{rest}")) == "x")
-}
-
-/// The name of a jar without its version: `kafka_2.13-3.9.0` is `kafka_2.13`, `shop-1.2-SNAPSHOT` is `shop`.
-/// The version begins at a hyphen and a digit, and goes to the end unless a part with letters and another
-/// number follow: `log4j-1.2-api-2.20` is `log4j-1.2-api`.
-fn without_version(stem: &str) -> &str {
-    /// Parts with letters that belong to a version and may stand before a number.
-    const QUALIFIERS: [&str; 7] = ["alpha", "beta", "rc", "cr", "m", "sp", "b"];
-    let is_number = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
-    let hyphens = stem.match_indices('-').map(|(at, _)| at);
-    for at in hyphens {
-        let mut parts = stem[at + 1..].split('-');
-        if at == 0 || !parts.next().is_some_and(is_number) {
-            continue;
-        }
-        let mut named = false;
-        let goes_on = parts.any(|part| {
-            let goes_on = named && is_number(part);
-            let lower = part.to_ascii_lowercase();
-            named |= !is_number(part) && !QUALIFIERS.contains(&lower.as_str());
-            goes_on
-        });
-        if !goes_on {
-            return &stem[..at];
-        }
-    }
-    stem
 }
 
 /// The value of a header of a jar's manifest, without its continuation lines.

@@ -6,8 +6,8 @@
 //! | loader class | named by |
 //! | --- | --- |
 //! | the application class loader | the program: see [`super::program`]; nobody's where that is a container |
-//! | `jdk.internal.loader.*` | nobody |
-//! | that of a server | its declaration |
+//! | that of a server or plugin host | its declaration |
+//! | `jdk.internal.loader.*`, but for the loaders of module layers | nobody |
 //! | any other | its JDK name, else the service of its parent (JSP and other child loaders) |
 
 use policy_jvm::{Jni, Local};
@@ -26,18 +26,25 @@ pub(crate) fn find<'j>(ground: &Ground, jni: &'j Jni, loader: &Local<'j>) -> Fou
     if lineage.own() == "jdk.internal.loader.ClassLoaders$AppClassLoader" {
         return program::program(jni, jvmti).map_or(Found::Nobody, Found::Program);
     }
-    if lineage.own().starts_with("jdk.internal.loader.") {
+    if let Some(server) = SERVERS.iter().find(|server| (server.recognises)(&lineage)) {
+        let is_its = match server.own_classes_alone {
+            true => container.is_own(&loader.class()),
+            false => Some(true),
+        };
+        match is_its {
+            Some(true) => return (server.find)(&container, &lineage, loader),
+            // An application's own copy of the server: as any other of its loaders.
+            Some(false) => {}
+            None => return Found::NotYet,
+        }
+    } else if lineage.own().starts_with("jdk.internal.loader.") {
         return Found::Nobody;
     }
-    let server = SERVERS.iter().find(|server| (server.recognises)(&lineage));
-    match server.map(|server| (server.find)(&container, &lineage, loader)) {
-        Some(found) => found,
-        None => match container.jdk_name(loader) {
-            Some(name) => Found::Service(service(vec![name], false)),
-            None => container
-                .parent(loader)
-                .map_or(Found::Nobody, Found::ChildOf),
-        },
+    match container.jdk_name(loader) {
+        Some(name) => Found::Service(service(vec![name], false)),
+        None => container
+            .parent(loader)
+            .map_or(Found::Nobody, Found::ChildOf),
     }
 }
 
@@ -62,5 +69,6 @@ fn container<'a, 'j>(ground: &'a Ground, jni: &'j Jni) -> Container<'a, 'j> {
         ground,
         jni,
         spring_boot: program::spring_boot_application,
+        main_class: program::main_class,
     }
 }

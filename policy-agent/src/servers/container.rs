@@ -52,39 +52,86 @@ pub(crate) struct Container<'a, 'j> {
     pub(crate) jni: &'j Jni,
     /// Finds the name of the one Spring Boot application in the JVM.
     pub(crate) spring_boot: fn(&Jni, &JvmTi) -> ServiceName,
+    /// Finds the main class that the JVM was started with.
+    pub(crate) main_class: fn(&Jni, &JvmTi) -> &'static str,
 }
 
 impl<'j> Container<'_, 'j> {
     /// The object that a getter returns; `None` if there is no such getter, or an application's class declares it.
     pub(crate) fn get(&self, object: &Local<'j>, getter: &str) -> Option<Local<'j>> {
-        object.getter(&self.ground.jvmti, getter, |class| {
-            self.is_containers(class)
-        })
+        let jvmti = &self.ground.jvmti;
+        object.getter(jvmti, getter, |class| self.is_own(class) == Some(true))
+    }
+
+    /// Whether a class is the container's own or the JDK's, not an application's; `None` if its loader is not known
+    /// yet. A container that is embedded in a program has its classes from the class path.
+    pub(crate) fn is_own(&self, class: &Ref<'_, Class>) -> Option<bool> {
+        match self.ground.jvmti.loader_of(self.jni, class) {
+            Ok(Some(loader)) => self.is_services(&loader).map(|is_services| !is_services),
+            Ok(None) => Some(true),
+            Err(_) => Some(false),
+        }
+    }
+
+    /// Whether a loader belongs to a service; `None` if it is not known yet.
+    pub(crate) fn is_services(&self, loader: &Local<'_>) -> Option<bool> {
+        let owner = (self.ground.core.identity.loaders).owner(self.number(loader));
+        match owner {
+            LoaderOwner::Nobody | LoaderOwner::Program(_) => Some(false),
+            LoaderOwner::Service(_) => Some(true),
+            LoaderOwner::Pending(_) => None,
+        }
+    }
+
+    /// Hands out the elements of a collection of the JDK's, at most so many, until one is null.
+    pub(crate) fn each(
+        &self,
+        collection: &Local<'j>,
+        most: usize,
+        mut with: impl FnMut(&Local<'j>),
+    ) {
+        let Some(iterator) = self.get(collection, "iterator") else {
+            return;
+        };
+        // At the end it throws, which is `None`.
+        for element in (0..most).map_while(|_| self.get(&iterator, "next")) {
+            with(&element);
+        }
+    }
+
+    /// Hands out the keys and values of a map of the JDK's, at most so many.
+    pub(crate) fn each_entry(
+        &self,
+        map: &Local<'j>,
+        most: usize,
+        mut with: impl FnMut(&Local<'j>, &Local<'j>),
+    ) {
+        let Some(entries) = self.get(map, "entrySet") else {
+            return;
+        };
+        self.each(&entries, most, |entry| {
+            let part = |name| entry.get_named(name, "Ljava/lang/Object;");
+            if let (Some(key), Some(value)) = (part("key"), part("value")) {
+                with(&key, &value);
+            }
+        });
+    }
+
+    /// The text in a field of an object.
+    pub(crate) fn text_in(&self, object: &Local<'j>, field: &str) -> Option<String> {
+        object.get_named(field, "Ljava/lang/String;")?.text()
     }
 
     /// The first texts of the array of texts that a getter returns; none if there is no such getter.
     pub(crate) fn texts(&self, object: &Local<'j>, getter: &str) -> Vec<String> {
         let jvmti = &self.ground.jvmti;
-        let array = object.array_getter(jvmti, getter, |class| self.is_containers(class));
+        let array = object.array_getter(jvmti, getter, |class| self.is_own(class) == Some(true));
         array.map_or_else(Vec::new, |array| {
             let length = array.array_length().min(MAX_TEXTS);
             (0..length)
                 .filter_map(|at| array.element(at)?.text())
                 .collect()
         })
-    }
-
-    /// Whether a class is of the JDK or of a container, which may be embedded in a program: then it is on the class
-    /// path.
-    pub(crate) fn is_containers(&self, class: &Ref<'_, Class>) -> bool {
-        match self.ground.jvmti.loader_of(self.jni, class) {
-            Ok(Some(loader)) => {
-                let owner = (self.ground.core.identity.loaders).owner(self.number(&loader));
-                matches!(owner, LoaderOwner::Nobody | LoaderOwner::Program(_))
-            }
-            Ok(None) => true,
-            Err(_) => false,
-        }
     }
 
     fn number(&self, loader: &Local<'_>) -> LoaderId {
@@ -98,6 +145,11 @@ impl<'j> Container<'_, 'j> {
     /// The name of the one Spring Boot application in the JVM.
     pub(crate) fn spring_boot_application(&self) -> ServiceName {
         (self.spring_boot)(self.jni, &self.ground.jvmti)
+    }
+
+    /// The main class that the JVM was started with; empty if it is not known.
+    pub(crate) fn main_class(&self) -> &'static str {
+        (self.main_class)(self.jni, &self.ground.jvmti)
     }
 
     /// Whether a class is one of the Spring Boot application that is an executable jar.

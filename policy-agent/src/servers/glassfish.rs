@@ -6,6 +6,9 @@ use policy_jvm::Local;
 use policy_rewrite::Leave;
 
 use crate::identity::names::{Server, ServiceName, service};
+
+/// Where its main classes lie.
+pub(super) const MAIN_CLASSES: &[&str] = &["com.sun.enterprise.glassfish.", "fish.payara."];
 use crate::jvm::errors::class_file;
 
 use super::container::{Container, Lineage};
@@ -26,7 +29,8 @@ pub(super) static GLASSFISH: Declaration = Declaration {
         leave: Leave::ReturningInt(2),
         door: class_file!("agent/GlassFishDoor"),
     }],
-    main_classes: &["com.sun.enterprise.glassfish.", "fish.payara."],
+    own_classes_alone: true,
+    main_classes: MAIN_CLASSES,
 };
 
 /// The name before the loader has its resources.

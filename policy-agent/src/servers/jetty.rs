@@ -16,6 +16,7 @@ pub(super) static JETTY: Declaration = Declaration {
         let own = lineage.own();
         own.starts_with("org.eclipse.jetty.") && own.ends_with(".WebAppClassLoader")
     },
+    own_classes_alone: false,
     find,
     is_stopped: Some(is_stopped),
     points: &[

@@ -5,6 +5,9 @@ use policy_jvm::Local;
 use policy_rewrite::Leave;
 
 use crate::identity::names::{Server, ServiceName, service};
+
+/// Where its main classes lie.
+pub(super) const MAIN_CLASSES: &[&str] = &["com.ibm.ws."];
 use crate::jvm::errors::class_file;
 
 use super::container::{Container, Lineage};
@@ -32,7 +35,8 @@ pub(super) static LIBERTY: Declaration = Declaration {
         leave: Leave::ReturningBoolean(false),
         door: class_file!("agent/LibertyDoor"),
     }],
-    main_classes: &["com.ibm.ws."],
+    own_classes_alone: true,
+    main_classes: MAIN_CLASSES,
 };
 
 const APPLICATION: &str = "com.ibm.ws.classloading.internal.AppClassLoader";

@@ -10,9 +10,16 @@
 
 mod container;
 mod declaration;
+mod equinox;
+mod felix;
 mod glassfish;
+mod jenkins;
 mod jetty;
+mod kafka_connect;
+mod layers;
 mod liberty;
+mod osgi;
+mod pf4j;
 mod spring_boot;
 mod tomcat;
 mod wildfly;
@@ -23,13 +30,19 @@ pub(crate) use container::{Container, Lineage};
 pub(crate) use declaration::{Declaration, Found, Point};
 
 /// All of them. A loader or class is that of the first whose rule fits.
-pub(crate) static SERVERS: [&Declaration; 6] = [
+pub(crate) static SERVERS: [&Declaration; 12] = [
     &glassfish::GLASSFISH,
     &liberty::LIBERTY,
     &tomcat::TOMCAT,
     &jetty::JETTY,
     &wildfly::WILDFLY,
     &spring_boot::SPRING_BOOT,
+    &pf4j::PF4J,
+    &kafka_connect::KAFKA_CONNECT,
+    &layers::MODULE_LAYERS,
+    &felix::FELIX,
+    &equinox::EQUINOX,
+    &jenkins::JENKINS,
 ];
 
 /// The declaration of this server; `None` for a service that is known by the JDK name of its loader alone.

@@ -12,6 +12,7 @@ pub(super) static SPRING_BOOT: Declaration = Declaration {
             .own()
             .starts_with("org.springframework.boot.loader.")
     },
+    own_classes_alone: false,
     find: |container, _, _| Found::Service(container.spring_boot_application()),
     is_stopped: None,
     points: &[],

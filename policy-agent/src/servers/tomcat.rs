@@ -12,6 +12,7 @@ use super::declaration::{Declaration, Found, Point};
 pub(super) static TOMCAT: Declaration = Declaration {
     server: Server::Tomcat,
     recognises: |lineage| lineage.is("org.apache.catalina.loader.WebappClassLoaderBase"),
+    own_classes_alone: false,
     find,
     is_stopped: Some(|_, loader| resources(loader).is_none()),
     // Of Tomcat 8.5 to 11. The host's valve has set the context class loader; the wrapper's comes next,

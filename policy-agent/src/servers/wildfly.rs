@@ -13,6 +13,7 @@ use super::declaration::{Declaration, Found, Point};
 pub(super) static WILDFLY: Declaration = Declaration {
     server: Server::Undertow,
     recognises: |lineage| lineage.is("org.jboss.modules.ModuleClassLoader"),
+    own_classes_alone: false,
     find,
     is_stopped: None,
     // Of Undertow 2.2 with either name of the Servlet API, and of 2.3. A private method, but every request

@@ -1,7 +1,7 @@
 //! Names of services, threads, classes and packages, made fit for logs, labels and rules.
 
-/// The server that a service runs in, as far as it decides whether the service has a door: where the server
-/// hands a request to the application, and the agent can turn it away.
+/// The server or host that a service runs in. It decides whether the service has a door, where the server hands a
+/// request to the application and the agent can turn it away, and how a stop of the service shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Server {
     /// Tomcat.
@@ -16,8 +16,30 @@ pub enum Server {
     Liberty,
     /// An executable jar of Spring Boot, with one of the others embedded; which one shows later.
     SpringBoot,
+    /// PF4J.
+    Pf4j,
+    /// A worker of Kafka Connect.
+    KafkaConnect,
+    /// A program that loads its plugins as module layers.
+    ModuleLayers,
+    /// Apache Felix, alone or in Karaf.
+    Felix,
+    /// Equinox.
+    Equinox,
+    /// Jenkins.
+    Jenkins,
     /// Any other, or none.
     Other,
+}
+
+impl Server {
+    /// Whether services of this server are asked for over HTTP, so that there may be a door for them.
+    pub fn has_requests(self) -> bool {
+        matches!(
+            self,
+            Server::Tomcat | Server::Jetty | Server::Undertow | Server::SpringBoot
+        )
+    }
 }
 
 /// The servers that have a fitted door.

@@ -29,6 +29,17 @@ impl Elements for Disk {
         entries.find_map(|(&at, &text)| (at == (element, entry)).then(|| text.to_owned()))
     }
 
+    fn jars(&self, folder: &Path) -> Vec<String> {
+        let elements = self.0.keys().map(|(element, _)| *element);
+        let mut jars: Vec<String> = elements
+            .filter(|element| Path::new(element).parent() == Some(folder) && is_archive(element))
+            .map(str::to_owned)
+            .collect();
+        jars.sort();
+        jars.dedup();
+        jars
+    }
+
     fn variable(&self, _: &str) -> Option<String> {
         None
     }
@@ -39,7 +50,7 @@ fn named(command: &str, class_path: &str, disk: &Disk) -> Option<ServiceName> {
     let launch = Launch {
         command: command.to_owned(),
         class_path: class_path.to_owned(),
-        application_name: None,
+        ..Launch::default()
     };
     let program = Program::of(&launch, disk);
     program.pays().then(|| program.name())
@@ -159,7 +170,7 @@ fn an_executable_jar_of_spring_boot_has_no_version_in_its_name() {
     let launch = Launch {
         command: jar.to_owned(),
         class_path: jar.to_owned(),
-        application_name: None,
+        ..Launch::default()
     };
     let mut entries = vec![(jar, "META-INF/MANIFEST.MF", launcher)];
     let program = Program::of(&launch, &Disk::with(&entries));
@@ -190,7 +201,7 @@ fn an_unpacked_jar_of_spring_boot_has_the_application_s_name() {
     let launch = Launch {
         command: launcher.to_owned(),
         class_path: ".".to_owned(),
-        application_name: None,
+        ..Launch::default()
     };
     let program = Program::of(&launch, &Disk::with(&entries));
     assert!(!program.pays(), "its service is the launcher's loader");
@@ -234,4 +245,55 @@ fn versions_are_cut_off() {
     ] {
         assert_eq!(without_version(stem), name);
     }
+}
+
+#[test]
+fn a_quarkus_application_has_its_own_name() {
+    let main = "Main-Class: io.quarkus.bootstrap.runner.QuarkusEntryPoint\n";
+    let run = "/opt/shop/quarkus-run.jar";
+    let app = "/opt/shop/app/shop-service-1.2.0.jar";
+    let plain = [
+        (run, "META-INF/MANIFEST.MF", main),
+        (app, "META-INF/MANIFEST.MF", ""),
+    ];
+    let found = named(run, run, &Disk::with(&plain)).unwrap();
+    let aliases = [
+        "shop-service",
+        "shop-service-1.2.0",
+        "quarkus-run",
+        "io.quarkus.bootstrap.runner.QuarkusEntryPoint",
+    ];
+    assert_eq!(found.aliases, aliases);
+
+    let mut configured = plain.to_vec();
+    configured.push((
+        app,
+        "application.properties",
+        "quarkus.application.name=Shop\n",
+    ));
+    let disk = Disk::with(&configured);
+    let found = named(run, run, &disk).unwrap();
+    assert_eq!(found.aliases[..2], ["Shop", "shop-service"]);
+
+    let launch = Launch {
+        command: run.to_owned(),
+        class_path: run.to_owned(),
+        quarkus_name: Some("till".to_owned()),
+        ..Launch::default()
+    };
+    assert_eq!(Program::of(&launch, &disk).name().name, "till");
+
+    // Keycloak: the main class is in a jar that the class path's manifest names.
+    let run = "/opt/keycloak/lib/quarkus-run.jar";
+    let jar = "/opt/keycloak/lib/app/keycloak.jar";
+    let disk = Disk::with(&[(jar, "META-INF/MANIFEST.MF", "")]);
+    let command = "io.quarkus.bootstrap.runner.QuarkusEntryPoint start";
+    assert_eq!(name(command, run, &disk).unwrap(), "keycloak");
+    // Two jars, and a folder that is not there.
+    let disk = Disk::with(&[(jar, "x", ""), ("/opt/keycloak/lib/app/b.jar", "x", "")]);
+    assert_eq!(
+        name(command, run, &disk).unwrap(),
+        "io.quarkus.bootstrap.runner.QuarkusEntryPoint"
+    );
+    assert!(name(command, "other.jar", &disk).is_some());
 }

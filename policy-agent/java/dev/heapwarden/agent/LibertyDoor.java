@@ -133,7 +133,7 @@ final class LibertyDoor extends Door {
         }
     }
 
-    /** What the guarded method returns is always false, and means nothing: nobody looks at it. */
+    /** The guarded method always returns false, which nobody looks at. */
     @Override
     boolean again(Object[] call) throws Throwable {
         EnumSet<?> told = (EnumSet<?>) call[5];

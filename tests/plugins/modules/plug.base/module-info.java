@@ -1,0 +1,3 @@
+module plug.base {
+    exports base;
+}

@@ -1,0 +1,5 @@
+module plug.blue {
+    requires plug.base;
+
+    exports blue;
+}

@@ -1,0 +1,5 @@
+module plug.red {
+    requires plug.base;
+
+    exports red;
+}

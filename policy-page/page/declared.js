@@ -64,7 +64,7 @@ export const DECLARED = {
   "retired-loader": {
     severities: ["warning"],
     sentence: "the class loader of an undeployed version of {account} still lives",
-    advice: "run a collection (jcmd PID GC.run); if this stays, the class loader leaks: a thread, a thread local, a driver or a listener keeps it alive",
+    advice: "run a collection (jcmd PID GC.run); if this stays, the class loader leaks, and heapwarden paths PID --retired shows the thread, thread local, driver or listener that keeps it alive",
   },
   "threads-left": {
     severities: ["warning"],

@@ -105,7 +105,7 @@ declare! {
         => "see where it is allocated (heapwarden leaks); growth that is intended can be acknowledged in the policy: [[leak]] with its account and class";
     RETIRED_LOADER "retired-loader" Warning InDocuments:
         "the class loader of an undeployed version of {account} still lives"
-        => "run a collection (jcmd PID GC.run); if this stays, the class loader leaks: a thread, a thread local, a driver or a listener keeps it alive";
+        => "run a collection (jcmd PID GC.run); if this stays, the class loader leaks, and heapwarden paths PID --retired shows the thread, thread local, driver or listener that keeps it alive";
     THREADS_LEFT "threads-left" Warning InDocuments:
         "threads of an undeployed version of {account} still run"
         => "have the application end them when it stops: shut its executors down, cancel its timers, interrupt its threads; until then each keeps the old class loader and all that it refers to";

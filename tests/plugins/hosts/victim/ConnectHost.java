@@ -31,7 +31,7 @@ public final class ConnectHost extends PluginHost {
         String service = "META-INF/services/org.apache.kafka.connect.source.SourceConnector";
         PluginJar.make(jar, Map.of(), Map.of(service, "guest.Source"), tenant, guest);
         Map<String, String> settings =
-                Map.of("plugin.path", plugins.toString(), "plugin.discovery", "only_scan");
+                Map.of("plugin.path", plugins.toString(), "plugin.discovery", "service_load");
         ClassLoader loader = new Plugins(settings).connectorLoader("guest.Source");
         return instance(loader.loadClass("tenant.Tenant"));
     }

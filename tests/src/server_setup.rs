@@ -95,13 +95,13 @@ pub fn jetty_for(site: &Installation, jdk: &Jdk, interval: &str, servlets: &str)
     Prepared { command, base }
 }
 
-/// Jetty of before 12, by the name of its distribution; deploys from `webapps`, anew within a second.
+/// Jetty of before 12, from the folder of its distribution; deploys from `webapps`, anew within a second.
 ///
 /// # Panics
 /// If it cannot be set up.
 #[must_use]
-pub fn older_jetty(site: &Installation, jdk: &Jdk, name: &str, interval: &str) -> Prepared {
-    let start = installed().join(name).join("start.jar");
+pub fn older_jetty(site: &Installation, jdk: &Jdk, home: &Path, interval: &str) -> Prepared {
+    let start = home.join("start.jar");
     let base = site.folder().join("base");
     fs::create_dir(&base).expect("writable");
     let java = jdk.program("java");

@@ -3,7 +3,7 @@
 
 use heapwarden_tests::command::{PATIENCE, poll};
 use heapwarden_tests::java;
-use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, on_each};
+use heapwarden_tests::jdk::{Collector, Vm, every_jdk_with, on_each, one_jdk_with};
 use heapwarden_tests::jvm::{Jvm, victim};
 use heapwarden_tests::plugins::hosts;
 use heapwarden_tests::truth::Truth;
@@ -203,7 +203,7 @@ fn plugins_of_pf4j_have_accounts_until_they_are_unloaded() {
 
 #[test]
 fn plugins_of_kafka_connect_have_accounts() {
-    on_each(&every_jdk_with(Collector::Serial), |vm| {
+    on_each(&one_jdk_with(Collector::Serial, 0), |vm| {
         let host = connect();
         let mut jvm = host.start(vm);
         assert_each_pays_for_itself(&host, &mut jvm);

@@ -309,6 +309,10 @@ fn may_have_door(ground: &Ground, jni: &Jni, class: &Ref<'_, Class>) -> May {
     let Ok(loader) = ground.jvmti.loader_of(jni, class) else {
         return May::No;
     };
+    // Its methods tell which point it has, and show once it is linked.
+    if !ground.jvmti.is_linked(class) {
+        return May::NotYet;
+    }
     let Some(loader) = loader else {
         return May::Yes;
     };
@@ -328,6 +332,6 @@ fn may_have_door(ground: &Ground, jni: &Jni, class: &Ref<'_, Class>) -> May {
 enum May {
     Yes,
     No,
-    /// It is not known yet whose the loader is.
+    /// It is not known yet whose the loader is, or which methods the class has.
     NotYet,
 }

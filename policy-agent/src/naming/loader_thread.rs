@@ -198,11 +198,11 @@ impl LoaderThread<'_> {
         let ground = self.ground;
         let mut ancestor = parent;
         for _ in 0..MAX_PARENTS {
-            let known = match ground.jvmti.tag(&ancestor).ok().and_then(Tag::decode) {
+            let number = match ground.jvmti.tag(&ancestor).ok().and_then(Tag::decode) {
                 Some(Tag::Loader(handle)) => ground.core.identity.loaders.of_tag(handle),
                 _ => None,
             };
-            let known = known.and_then(|id| {
+            let known = number.and_then(|id| {
                 let directory = ground.core.directory();
                 directory.loader(id).map(|it| it.identity.clone())
             });
@@ -211,6 +211,12 @@ impl LoaderThread<'_> {
                 Some(identity @ LoaderIdentity::ChildOf(_)) => return identity,
                 Some(LoaderIdentity::Nobody) => return LoaderIdentity::Nobody,
                 Some(LoaderIdentity::Service(_) | LoaderIdentity::Program(_)) => true,
+                // It is asked about again, when it is its turn.
+                Some(LoaderIdentity::Pending)
+                    if number.is_some_and(|id| self.checks.contains_key(&id)) =>
+                {
+                    true
+                }
                 Some(LoaderIdentity::Pending) | None => false,
             };
             if !is_settled {
@@ -235,7 +241,7 @@ impl LoaderThread<'_> {
         }
         let id = Recognizer { ground, jni }.loader(&ancestor);
         self.enter(id);
-        self.checks.insert(id, NextCheck::first());
+        self.checks.entry(id).or_insert_with(NextCheck::first);
         LoaderIdentity::ChildOf(id)
     }
 
@@ -265,10 +271,8 @@ impl LoaderThread<'_> {
         directory.set_identity(id, identity);
         ground.core.identity.loaders.set_owner(id, owner);
         // Children that were identified before their parent was named follow it, and theirs.
-        let mut children = directory.children(id);
-        while let Some(child) = children.pop() {
+        for child in directory.descendants(id) {
             ground.core.identity.loaders.set_owner(child, owner);
-            children.extend(directory.children(child));
         }
     }
 

@@ -1,8 +1,9 @@
 //! The program: what the JVM was started with, and what its classes on the class path are called.
 //!
 //! The name is, in this order: `spring.application.name` of a Spring Boot application; that of a Quarkus application
-//! (see [`super::quarkus`]); the main module; the jar of the main class without its version; the main class. A container's own start-up, a tool of the JDK
-//! and a JVM inside another program (without a java command) are no program: their code is nobody's.
+//! (see [`super::quarkus`]); the main module; the jar of the main class without its version; the main class; the class
+//! that Spring Boot's launcher starts. A container's own start-up, a tool of the JDK and a JVM inside another program
+//! (without a java command) are no program: their code is nobody's.
 
 use std::path::Path;
 use std::sync::OnceLock;

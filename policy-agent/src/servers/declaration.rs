@@ -13,9 +13,9 @@ pub(crate) struct Declaration {
     pub(crate) server: Server,
     /// Whether a loader with this lineage is one of its.
     pub(crate) recognises: fn(&Lineage) -> bool,
-    /// Whether such a loader is one of its only if the loader's class is the container's own: then no application
-    /// that defines a class of this name, and sets its fields, names itself. The others' getters are asked, which are
-    /// never called where they are an application's.
+    /// Whether such a loader is one of its only if the loader's class is the container's own, so that no application
+    /// which defines a class of this name, and sets its fields, names itself. Else `find` has to see to it, as by asking
+    /// getters, which are never called where they are an application's.
     pub(crate) own_classes_alone: bool,
     /// Finds out about such a loader.
     pub(crate) find: for<'j> fn(&Container<'_, 'j>, &Lineage, &Local<'j>) -> Found<'j>,

@@ -57,7 +57,8 @@ fn find<'j>(container: &Container<'_, 'j>, lineage: &Lineage, loader: &Local<'j>
     match bundle.names() {
         Some(names) => Found::Service(ServiceName {
             server: Server::Equinox,
-            ..service(names, true)
+            // Loaders tell themselves when they have ended.
+            ..service(names, false)
         }),
         None => Found::NotYet,
     }

@@ -49,7 +49,8 @@ fn find<'j>(container: &Container<'_, 'j>, _: &Lineage, loader: &Local<'j>) -> F
     match bundle.names() {
         Some(names) => Found::Service(ServiceName {
             server: Server::Felix,
-            ..service(names, true)
+            // Loaders tell themselves when they have ended.
+            ..service(names, false)
         }),
         None => Found::NotYet,
     }

@@ -6,13 +6,13 @@ use policy_jvm::Local;
 use policy_rewrite::Leave;
 
 use crate::identity::names::{Server, ServiceName, service};
-
-/// Where its main classes lie.
-pub(super) const MAIN_CLASSES: &[&str] = &["com.sun.enterprise.glassfish.", "fish.payara."];
 use crate::jvm::errors::class_file;
 
 use super::container::{Container, Lineage};
 use super::declaration::{Declaration, Found, Point};
+
+/// How the names of its main classes begin.
+pub(super) const MAIN_CLASSES: &[&str] = &["com.sun.enterprise.glassfish.", "fish.payara."];
 
 pub(super) static GLASSFISH: Declaration = Declaration {
     server: Server::GlassFish,
@@ -38,6 +38,10 @@ const UNKNOWN: &str = "unknown";
 
 /// The context path, which both keep in a field.
 fn find<'j>(_: &Container<'_, 'j>, _: &Lineage, loader: &Local<'j>) -> Found<'j> {
+    // Before it has its resources the name is not there, either.
+    if is_stopped(loader) {
+        return Found::NotYet;
+    }
     let path = loader.get_named("contextName", "Ljava/lang/String;");
     let Some(path) = (path.and_then(|path| path.text())).filter(|path| path != UNKNOWN) else {
         return Found::NotYet;

@@ -61,6 +61,10 @@ fn find<'j>(container: &Container<'_, 'j>, _: &Lineage, loader: &Local<'j>) -> F
     let Some(context) = container.get(loader, "getContext") else {
         return Found::NotYet;
     };
+    // It is another's so far, or nobody's: it may be given to the context later.
+    if is_stopped(container, loader) {
+        return Found::NotYet;
+    }
     let Some(path) = container.text(&context, "getContextPath") else {
         return Found::NotYet;
     };

@@ -1,7 +1,7 @@
 //! Module layers that a program defines for its plugins: loaders are `jdk.internal.loader.Loader`s, one for a layer,
 //! or one for each module of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use policy_jvm::Local;
 
@@ -10,8 +10,10 @@ use crate::identity::names::{Server, ServiceName, service};
 use super::container::{Container, Lineage};
 use super::declaration::{Declaration, Found};
 
-/// Modules of a layer, and modules that one of them requires, that are looked at.
-const MAX_MODULES: usize = 1_000;
+/// Modules of a layer, and modules in all that they require, that are looked at. A layer with more is nobody's: its
+/// callers pay.
+const MAX_MODULES: usize = 256;
+const MAX_REQUIRED: usize = 4_096;
 
 /// The class is the JDK's, and nobody else can define one of this name.
 pub(super) static MODULE_LAYERS: Declaration = Declaration {
@@ -36,8 +38,8 @@ struct Module {
 /// The modules of a layer by their names.
 type Modules = BTreeMap<String, Module>;
 
-/// The root module of the layer. A layer in an application is the
-/// application's: it would escape its limit otherwise.
+/// The root module of the layer. A layer whose parent loader is an application's is the application's. An application
+/// may give its layer another parent, and so a name of its own choice, as it may name any loader that it makes.
 fn find<'j>(container: &Container<'_, 'j>, _: &Lineage, loader: &Local<'j>) -> Found<'j> {
     if let Some(parent) = container.parent(loader) {
         match container.is_services(&parent) {
@@ -60,6 +62,10 @@ fn find<'j>(container: &Container<'_, 'j>, _: &Lineage, loader: &Local<'j>) -> F
                 });
             }
         }
+    }
+    let required: usize = modules.values().map(|module| module.requires.len()).sum();
+    if modules.len() >= MAX_MODULES || required >= MAX_REQUIRED {
+        return Found::Nobody;
     }
     match names(&modules, own.as_deref()) {
         Some(mut names) => {
@@ -86,18 +92,28 @@ fn read_modules<'j>(container: &Container<'_, 'j>, loader: &Local<'j>, modules: 
         let Some(name) = name.text().filter(|_| modules.len() < MAX_MODULES) else {
             return;
         };
-        modules.insert(name, read_module(container, reference).unwrap_or_default());
+        let required: usize = modules.values().map(|module| module.requires.len()).sum();
+        let room = MAX_REQUIRED.saturating_sub(required);
+        modules.insert(
+            name,
+            read_module(container, reference, room).unwrap_or_default(),
+        );
     });
 }
 
-fn read_module<'j>(container: &Container<'_, 'j>, reference: &Local<'j>) -> Option<Module> {
+/// Reads a module, with at most so many that it requires.
+fn read_module<'j>(
+    container: &Container<'_, 'j>,
+    reference: &Local<'j>,
+    room: usize,
+) -> Option<Module> {
     let descriptor = reference.get_named("descriptor", "Ljava/lang/module/ModuleDescriptor;")?;
     let mut module = Module {
         is_automatic: descriptor.boolean_named("automatic") == Some(true),
         requires: Vec::new(),
     };
     let requires = descriptor.get_named("requires", "Ljava/util/Set;")?;
-    container.each(&requires, MAX_MODULES, |required| {
+    container.each(&requires, room, |required| {
         (module.requires).extend(container.text_in(required, "name"));
     });
     Some(module)
@@ -129,10 +145,11 @@ fn names(modules: &Modules, own: Option<&str>) -> Option<Vec<String>> {
 /// The modules that no other one requires, in order. Automatic ones require nothing by name, so they are roots only
 /// where no other module is.
 fn roots(modules: &Modules) -> Vec<&str> {
-    let is_required = |name: &str| {
-        let mut others = modules.iter().filter(|(other, _)| *other != name);
-        others.any(|(_, other)| other.requires.iter().any(|required| required == name))
-    };
+    let required: BTreeSet<&str> = (modules.iter())
+        .flat_map(|(name, module)| module.requires.iter().filter(move |it| *it != name))
+        .map(String::as_str)
+        .collect();
+    let is_required = |name: &str| required.contains(name);
     let free = |automatic: bool| {
         let known = modules.iter();
         let of_sort = known.filter(|(_, module)| module.is_automatic == automatic);

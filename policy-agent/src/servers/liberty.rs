@@ -5,13 +5,13 @@ use policy_jvm::Local;
 use policy_rewrite::Leave;
 
 use crate::identity::names::{Server, ServiceName, service};
-
-/// Where its main classes lie.
-pub(super) const MAIN_CLASSES: &[&str] = &["com.ibm.ws."];
 use crate::jvm::errors::class_file;
 
 use super::container::{Container, Lineage};
 use super::declaration::{Declaration, Found, Point};
+
+/// How the names of its main classes begin.
+pub(super) const MAIN_CLASSES: &[&str] = &["com.ibm.ws."];
 
 pub(super) static LIBERTY: Declaration = Declaration {
     server: Server::Liberty,

@@ -68,6 +68,8 @@ mod tests {
                 std::ptr::eq(declaration(known.server).unwrap(), *known),
                 "{at}"
             );
+            let has_points = !known.points.is_empty();
+            assert!(!has_points || known.server.has_requests(), "{at}");
         }
         let methods: Vec<_> = points()
             .flat_map(|(_, point)| {

@@ -77,7 +77,7 @@ impl Bundle {
         self.is_read = true;
         let is = |header: &str| name.eq_ignore_ascii_case(header);
         self.is_active |= ACTIVE.into_iter().any(is)
-            || (is("Provide-Capability") && value.contains("osgi.service"));
+            || (is("Provide-Capability") && namespaces(value).any(|it| it == "osgi.service"));
         if is("Web-ContextPath") {
             self.context_path = Some(format!("/{}", value.trim().trim_start_matches('/')));
         }
@@ -108,6 +108,16 @@ impl Bundle {
     }
 }
 
+/// The namespaces of a `Provide-Capability` header: a clause begins with its own, and attributes may be quoted.
+fn namespaces(header: &str) -> impl Iterator<Item = &str> {
+    let mut is_quoted = false;
+    let clauses = header.split(move |c| {
+        is_quoted ^= c == '"';
+        c == ',' && !is_quoted
+    });
+    clauses.map(|clause| clause.split(';').next().unwrap_or_default().trim())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,6 +145,8 @@ mod tests {
         }
         let extends = ("Provide-Capability", "osgi.extender;osgi.extender=x");
         assert!(with_headers(&[extends]).is_library());
+        let provides = "osgi.serviceloader;register=\"a,osgi.service;b\",osgi.implementation";
+        assert!(with_headers(&[("Provide-Capability", provides)]).is_library());
     }
 
     #[test]

@@ -29,7 +29,8 @@ fn find<'j>(container: &Container<'_, 'j>, _: &Lineage, loader: &Local<'j>) -> F
     match id {
         Some(id) => Found::Service(ServiceName {
             server: Server::Pf4j,
-            ..service(vec![id], true)
+            // Loaders tell themselves when they have ended.
+            ..service(vec![id], false)
         }),
         None => Found::NotYet,
     }

@@ -282,13 +282,26 @@ impl Directory {
         loader.identity = identity;
         let purse = loader.purse;
         self.assign(purse);
-        for child in self.children(id) {
+        for child in self.descendants(id) {
             if let Some(purse) = self.loaders.get(&child).map(|l| l.purse) {
                 self.assign(purse);
             }
             self.assign_scopes(child);
         }
         self.assign_scopes(id);
+    }
+
+    /// The loaders that are children of this one, and theirs.
+    #[must_use]
+    pub fn descendants(&self, id: LoaderId) -> Vec<LoaderId> {
+        let mut found = self.children(id);
+        let mut at = 0;
+        // No more than there are, for the case of a circle.
+        while let Some(&next) = found.get(at).filter(|_| at < self.loaders.len()) {
+            found.extend(self.children(next));
+            at += 1;
+        }
+        found
     }
 
     /// Assigns the purses of the scopes and routes whose service this loader determines.

@@ -37,7 +37,12 @@ impl Server {
     pub fn has_requests(self) -> bool {
         matches!(
             self,
-            Server::Tomcat | Server::Jetty | Server::Undertow | Server::SpringBoot
+            Server::Tomcat
+                | Server::Jetty
+                | Server::Undertow
+                | Server::GlassFish
+                | Server::Liberty
+                | Server::SpringBoot
         )
     }
 }

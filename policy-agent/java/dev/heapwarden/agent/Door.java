@@ -64,9 +64,12 @@ abstract class Door implements Predicate<Object> {
                 // It was let in, and has been counted.
                 return false;
             }
-            cell.route = 0;
-            route = isNew(at, request) ? route(cell.path(), at, request) : 0;
-            cell.route = route;
+            boolean isNew = isNew(at, request);
+            if (isNew || !isWithinRequest(at, request)) {
+                cell.route = 0;
+                route = isNew ? route(cell.path(), at, request) : 0;
+                cell.route = route;
+            }
         } catch (Throwable failure) {
             // Ours, or the container's in a getter: it has no route.
         }
@@ -94,6 +97,20 @@ abstract class Door implements Predicate<Object> {
 
     /** Whether the request comes from outside, and to this service: not if it was asked before. */
     abstract boolean isNew(Object at, Object request) throws Throwable;
+
+    /**
+     * Whether a request that is not new is a forward or an include, on the thread of the request that it is a
+     * part of: its route stays.
+     */
+    boolean isWithinRequest(Object at, Object request) throws Throwable {
+        return false;
+    }
+
+    /** Whether this is the type of a forward or an include. */
+    static boolean isForwardOrInclude(Object dispatcherType) {
+        String name = ((Enum<?>) dispatcherType).name();
+        return name.equals("FORWARD") || name.equals("INCLUDE");
+    }
 
     /** The service's class loader. May be null. */
     abstract ClassLoader service(Object at, Object request) throws Throwable;

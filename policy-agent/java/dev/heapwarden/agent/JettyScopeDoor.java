@@ -96,6 +96,12 @@ final class JettyScopeDoor extends Door {
                 && path(at, request) != null;
     }
 
+    @Override
+    boolean isWithinRequest(Object at, Object request) throws Throwable {
+        Object dispatch = (Object) getDispatcherType.invokeExact(request);
+        return dispatch instanceof Enum && isForwardOrInclude(dispatch);
+    }
+
     /** Null for a context that is no web application. */
     @Override
     ClassLoader service(Object at, Object request) throws Throwable {

@@ -93,6 +93,16 @@ final class LibertyDoor extends Door {
         return type != null && ((Enum<?>) type).name().equals("REQUEST");
     }
 
+    /** Not known of a request that the application has wrapped: it may be on a thread of its own. */
+    @Override
+    boolean isWithinRequest(Object at, Object request) throws Throwable {
+        if (!(boolean) isRequest.invokeExact(request)) {
+            return false;
+        }
+        Object type = (Object) getDispatcherType.invokeExact(request);
+        return type != null && isForwardOrInclude(type);
+    }
+
     /** The one that Liberty binds to threads of the application: it stands for its own loader. */
     @Override
     ClassLoader service(Object at, Object request) throws Throwable {

@@ -67,6 +67,11 @@ final class UndertowDoor extends Door {
     }
 
     @Override
+    boolean isWithinRequest(Object at, Object dispatcherType) {
+        return isForwardOrInclude(dispatcherType);
+    }
+
+    @Override
     ClassLoader service(Object at, Object dispatcherType) throws Throwable {
         Object deployment = (Object) getDeployment.invokeExact(at);
         Object info = (Object) getDeploymentInfo.invokeExact(deployment);

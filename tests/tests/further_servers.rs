@@ -38,12 +38,16 @@ struct Hosts<'a> {
     tells_stop: bool,
 }
 
+/// A page that forwards to the shelf.
+const FORWARDS: &str = "forward.jsp";
+
 /// Puts folders with the JSP where the server deploys from: for servlets of before Jakarta.
 fn deploy_folders(into: &Path) {
     for name in ["shop", "other"] {
         let folder = into.join(name);
         fs::create_dir(&folder).expect("writable");
         fs::write(folder.join("shelf.jsp"), SHELF_JSP).expect("writable");
+        fs::write(folder.join(FORWARDS), "<jsp:forward page=\"shelf.jsp\"/>").expect("writable");
     }
 }
 
@@ -76,6 +80,26 @@ fn assert_figures(server: &Server, shelf: &str, account: &str) {
         );
         before = after;
     }
+    server.ask(&format!("{shelf}?do=drop"));
+}
+
+/// A request that is forwarded is of the route by which it came in, and so is all that it keeps.
+fn assert_forwarded(server: &Server, shelf: &str, account: &str) {
+    for _ in 0..STEPS {
+        server.ask(&format!("/shop/{FORWARDS}?{HOLD}"));
+    }
+    server.settled(&format!("{shelf}?do=gc"), account);
+    let accounts = server.accounts();
+    let found = accounts.find(account).expect("it has an account");
+    let live_bytes: u64 = (found["routes"].as_array().into_iter().flatten())
+        .filter(|route| {
+            route["route"]
+                .as_str()
+                .is_some_and(|name| name.contains(FORWARDS))
+        })
+        .filter_map(|route| route["live_bytes"].as_u64())
+        .sum();
+    assert!(live_bytes >= u64::from(STEPS) * STEP_BYTES / 2, "{found:#}");
     server.ask(&format!("{shelf}?do=drop"));
 }
 
@@ -185,6 +209,9 @@ fn assert_server(site: Installation, prepared: Prepared, hosts: &Hosts<'_>) {
         );
     }
     assert_figures(&server, &shelf, shop);
+    if hosts.shelf == "shelf.jsp" {
+        assert_forwarded(&server, &shelf, shop);
+    }
     assert_door(&server, &shelf, shop, Some(&neighbour));
     if let Some(deployed) = &hosts.deployed {
         assert_redeployed(&server, hosts, deployed);

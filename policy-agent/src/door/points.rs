@@ -76,8 +76,8 @@ mod tests {
     const INVOKESTATIC: u8 = 0xb8;
     const IFEQ: u8 = 0x99;
 
-    /// Points in classes of our own, with results of both kinds.
-    fn ours() -> [(Point, &'static [u8]); 2] {
+    /// Points in classes of our own, with results of each kind.
+    fn ours() -> [(Point, &'static [u8]); 3] {
         let leaving_true = Point {
             method: "wants",
             descriptors: &["(I)V", "(Ljava/lang/String;Ljava/lang/String;)Z"],
@@ -93,7 +93,16 @@ mod tests {
         };
         let class =
             include_bytes!("../../java/classes/dev/heapwarden/agent/Subscription.class").as_slice();
-        [(leaving_true, class), (leaving, class)]
+        let leaving_two = Point {
+            method: "hashCode",
+            descriptors: &["()I"],
+            loads: &[0],
+            leave: Leave::ReturningInt(2),
+            ..some_point()
+        };
+        let key =
+            include_bytes!("../../java/classes/dev/heapwarden/agent/LoaderKey.class").as_slice();
+        [(leaving_true, class), (leaving, class), (leaving_two, key)]
     }
 
     fn some_point() -> Point {
@@ -138,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_class_of_another_release_is_left_alone_with_a_reason() {
-        let [(mut point, file), _] = ours();
+        let [(mut point, file), ..] = ours();
         point.descriptors = &["(Ljava/lang/String;)Z"];
         let why = point.insert(file).unwrap_err().to_string();
         assert_eq!(

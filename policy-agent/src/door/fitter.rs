@@ -310,20 +310,19 @@ fn may_have_door(ground: &Ground, jni: &Jni, class: &Ref<'_, Class>) -> May {
         return May::No;
     };
     // Its methods tell which point it has, and show once it is linked.
-    if !ground.jvmti.is_linked(class) {
-        return May::NotYet;
-    }
+    let yes = match ground.jvmti.is_linked(class) {
+        true => May::Yes,
+        false => May::NotYet,
+    };
     let Some(loader) = loader else {
-        return May::Yes;
+        return yes;
     };
     let id = Recognizer { ground, jni }.loader(&loader);
     match ground.core.identity.loaders.owner(id) {
         // A server that is embedded in a program has its classes from the class path.
-        LoaderOwner::Nobody | LoaderOwner::Program(_) => May::Yes,
+        LoaderOwner::Nobody | LoaderOwner::Program(_) => yes,
         LoaderOwner::Pending(_) => May::NotYet,
-        LoaderOwner::Service(_) if ground.core.directory().is_spring_boot_application(id) => {
-            May::Yes
-        }
+        LoaderOwner::Service(_) if ground.core.directory().is_spring_boot_application(id) => yes,
         LoaderOwner::Service(_) => May::No,
     }
 }

@@ -10,6 +10,9 @@ use crate::jvm::errors::class_file;
 use super::container::{Container, Lineage};
 use super::declaration::{Declaration, Found, Point};
 
+/// Loaders around that of a web application, at the most.
+const MAX_AROUND: usize = 4;
+
 pub(super) static JETTY: Declaration = Declaration {
     server: Server::Jetty,
     recognises: |lineage| {
@@ -122,17 +125,32 @@ fn is_stopped<'j>(container: &Container<'_, 'j>, loader: &Local<'j>) -> bool {
         return false;
     };
     let now = container.get(&context, "getClassLoader");
-    if now.as_ref().is_some_and(|now| now.is_same(loader)) {
+    if now
+        .as_ref()
+        .is_some_and(|now| is_or_holds(container, now, loader))
+    {
         return false;
     }
     match container.text(&context, "getState").as_deref() {
         Some("STOPPED") => true,
-        // The loader may be inside another one, which is no web application's.
         Some("STARTED") => now.is_some_and(|now| {
             (container.class_name(&now)).is_some_and(|name| name.ends_with(".WebAppClassLoader"))
         }),
         _ => false,
     }
+}
+
+/// Whether a loader is this one, or one that a program or Jetty has put around it.
+fn is_or_holds<'j>(container: &Container<'_, 'j>, outer: &Local<'j>, loader: &Local<'j>) -> bool {
+    let mut next = container.parent(outer);
+    for _ in 0..MAX_AROUND {
+        match next {
+            Some(parent) if parent.is_same(loader) => return true,
+            Some(parent) => next = container.parent(&parent),
+            None => break,
+        }
+    }
+    outer.is_same(loader)
 }
 
 /// Whether it is the loader for the context of a Spring Boot application. In an executable jar, Jetty's classes

@@ -13,7 +13,7 @@ pub(super) static PF4J: Declaration = Declaration {
     own_classes_alone: true,
     find,
     // Unloaded: its jar is closed. A plugin that is only stopped may be started again.
-    is_stopped: Some(|_, loader| loader.boolean_named("closed") == Some(true)),
+    is_stopped: Some(|_, loader| is_closed(loader)),
     points: &[],
     main_classes: &[],
 };
@@ -34,4 +34,13 @@ fn find<'j>(container: &Container<'_, 'j>, _: &Lineage, loader: &Local<'j>) -> F
         }),
         None => Found::NotYet,
     }
+}
+
+/// The loader knows it since PF4J 3.12, and the JDK's part of it in every release.
+fn is_closed(loader: &Local<'_>) -> bool {
+    let of_jdk = || {
+        let path = loader.get_named("ucp", "Ljdk/internal/loader/URLClassPath;");
+        path.and_then(|path| path.boolean_named("closed"))
+    };
+    loader.boolean_named("closed").or_else(of_jdk) == Some(true)
 }

@@ -58,8 +58,9 @@ abstract class Door implements Predicate<Object> {
      */
     final boolean comes(Object at, Object request) {
         int route = 0;
+        Cell cell = null;
         try {
-            Cell cell = Cells.own();
+            cell = Cells.own();
             if (cell.letIn > 0) {
                 // It was let in, and has been counted.
                 return false;
@@ -72,6 +73,9 @@ abstract class Door implements Predicate<Object> {
             }
         } catch (Throwable failure) {
             // Ours, or the container's in a getter: it has no route.
+            if (cell != null) {
+                cell.route = 0;
+            }
         }
         return Natives.came(route);
     }

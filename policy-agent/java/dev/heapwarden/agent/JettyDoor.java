@@ -70,6 +70,13 @@ final class JettyDoor extends Door {
                 && (Object) getAttribute.invokeExact(request, CROSS_CONTEXT) == null;
     }
 
+    /** From another context. A dispatch within one does not come by here. */
+    @Override
+    boolean isWithinRequest(Object at, Object request) throws Throwable {
+        Object kind = (Object) getAttribute.invokeExact(request, CROSS_CONTEXT);
+        return "FORWARD".equals(kind) || "INCLUDE".equals(kind);
+    }
+
     /** Null for a context that is no web application. */
     @Override
     ClassLoader service(Object at, Object request) throws Throwable {

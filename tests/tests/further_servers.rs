@@ -114,17 +114,19 @@ fn wait_for(server: &Server, path: &str, status: u16) {
     assert!(seen.is_some(), "{path} is not {status}:\n{}", server.log());
 }
 
-/// Waits until a loader of the account is known to be left over, or the account has ended. A loader that has been there
-/// for long is asked every five minutes.
-fn wait_until_retired(server: &Server, collect: &str, account: &str) {
+/// Waits until a loader of the account is known to be left over; or it was collected before it was asked, and what it
+/// left is known as such, or the account has ended. A loader that has been there for long is asked every five minutes.
+fn wait_until_retired(server: &Server, account: &str) {
     const LONGEST_PAUSE: Duration = Duration::from_secs(300);
     let seen = poll(LONGEST_PAUSE + PATIENCE, || {
-        server.ask(collect);
-        thread::sleep(Duration::from_secs(1));
+        thread::sleep(Duration::from_millis(200));
         let accounts = server.accounts();
-        let is_retired = (accounts.find(account))
-            .is_none_or(|account| account["retired_loaders"].as_u64() >= Some(1));
-        is_retired.then_some(())
+        let is_known = (accounts.find(account)).is_none_or(|account| {
+            ["retired_loaders", "left_behind_bytes"]
+                .iter()
+                .any(|key| account[*key].as_u64() >= Some(1))
+        });
+        is_known.then_some(())
     });
     let found = server.accounts().find(account).map(ToString::to_string);
     assert!(seen.is_some(), "{account} {found:?}\n{}", server.log());
@@ -170,7 +172,7 @@ fn assert_redeployed(server: &Server, hosts: &Hosts<'_>, deployed: &Path) {
     }
     wait_for(server, &format!("/other/{}?do=gc", hosts.shelf), 404);
     if hosts.tells_stop {
-        wait_until_retired(server, &format!("{shelf}?do=gc"), other);
+        wait_until_retired(server, other);
     }
 }
 

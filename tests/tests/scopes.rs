@@ -374,7 +374,7 @@ fn every_copy_of_the_api_has_scopes_and_catches_its_own_errors() {
             ("shop", "own", "shop/tenant-a", "copy"),
             ("store", "own", "store/tenant-a", "copy"),
             ("stall", "shared", "stall/tenant-a", "boot"),
-            ("layer", "module", "tenant-m", "copy"),
+            ("layer", "module", "guest/tenant-m", "copy"),
             ("plugin", "plugin", "tenant-p", "boot"),
         ] {
             jvm.ask(&format!("deploy {service} {kind}"));

@@ -36,6 +36,8 @@ struct Hosts<'a> {
     deployed: Option<PathBuf>,
     /// Whether the server shows that it has stopped an application.
     tells_stop: bool,
+    /// Whether the server remembers where the first request of a path has led to.
+    remembers_paths: bool,
 }
 
 /// A page that forwards to the shelf.
@@ -47,6 +49,9 @@ fn deploy_folders(into: &Path) {
         let folder = into.join(name);
         fs::create_dir(&folder).expect("writable");
         fs::write(folder.join("shelf.jsp"), SHELF_JSP).expect("writable");
+        for page in pages() {
+            fs::write(folder.join(page), SHELF_JSP).expect("writable");
+        }
         fs::write(folder.join(FORWARDS), "<jsp:forward page=\"shelf.jsp\"/>").expect("writable");
     }
 }
@@ -103,6 +108,37 @@ fn assert_forwarded(server: &Server, shelf: &str, account: &str) {
         .sum();
     assert!(live_bytes >= u64::from(STEPS) * STEP_BYTES / 2, "{found:#}");
     server.ask(&format!("{shelf}?do=drop"));
+}
+
+/// Pages whose very first request is turned away, of a path that the server has to remember, work afterwards.
+fn assert_pages(server: &Server, shelf: &str, account: &str) {
+    let mut client = Client::new(server, shelf, account);
+    client.fill();
+    client.persist(LIGHT, false);
+    // Some come in as probes.
+    let first: Vec<u16> = pages()
+        .map(|page| {
+            server
+                .get(&format!("/shop/{page}?{LIGHT}"))
+                .expect("an answer")
+                .status
+        })
+        .collect();
+    assert!(first.contains(&503), "{first:?}");
+    assert!(
+        first.iter().all(|status| matches!(status, 200 | 503)),
+        "{first:?}"
+    );
+    client.persist("do=drop", true);
+    client.wait_for("the door is open", |account| account["door"] == "open");
+    for page in pages() {
+        server.ask(&format!("/shop/{page}?{LIGHT}"));
+    }
+}
+
+/// Pages that nobody asks for before.
+fn pages() -> impl Iterator<Item = String> {
+    (0..6).map(|number| format!("page{number}.jsp"))
 }
 
 /// Waits until the application at `path` answers so.
@@ -218,6 +254,9 @@ fn assert_server(site: Installation, prepared: Prepared, hosts: &Hosts<'_>) {
         assert_forwarded(&server, &shelf, shop);
     }
     assert_door(&server, &shelf, shop, Some(&neighbour));
+    if hosts.remembers_paths {
+        assert_pages(&server, &shelf, shop);
+    }
     if let Some(deployed) = &hosts.deployed {
         assert_redeployed(&server, hosts, deployed);
     }
@@ -234,6 +273,7 @@ fn assert_jetty(jdk: &Jdk, home: &Path, deploy: fn(&Path), shelf: &str) {
         accounts: ["/shop", "/other"],
         deployed: Some(deployed),
         tells_stop: true,
+        remembers_paths: false,
     };
     assert_server(site, prepared, &hosts);
 }
@@ -384,6 +424,7 @@ fn assert_liberty(jdk: &Jdk, features: &[&str], deploy: fn(&Path), shelf: &str) 
         accounts: ["shop", "other"],
         deployed: deployed.join("shop.war").is_file().then_some(deployed),
         tells_stop: false,
+        remembers_paths: shelf == "shelf.jsp",
     };
     assert_server(site, prepared, &hosts);
 }
@@ -411,6 +452,7 @@ fn glassfish() {
         accounts: ["/shop", "/other"],
         deployed: Some(deployed),
         tells_stop: true,
+        remembers_paths: false,
     };
     assert_server(site, prepared, &hosts);
 }
@@ -430,6 +472,7 @@ fn payara_micro() {
             accounts: ["/shop", "/other"],
             deployed: None,
             tells_stop: true,
+            remembers_paths: false,
         };
         assert_server(site, prepared, &hosts);
     }

@@ -85,14 +85,15 @@ impl Jni {
         })
     }
 
-    /// Defines a class in the class loader of another class, which then finds it by name without asking
+    /// Defines a class of an internal name in the class loader of another class, which then finds it by name without asking
     /// the loader's Java code. `None` if the loader has a class of this name already, or the VM rejects
     /// the file or does not tell the loader. Not on an allocating thread.
     pub fn define_beside(
         &self,
         tools: &JvmTi,
         neighbour: &Ref<'_, Class>,
-        file: &ClassFile,
+        name: &str,
+        file: &[u8],
     ) -> Option<Local<'_, Class>> {
         let loader = tools.loader_of(self, neighbour).ok()?;
         let raw = (loader.as_ref()).map_or(std::ptr::null_mut(), |loader| loader.raw().0);
@@ -100,7 +101,7 @@ impl Jni {
         self.with_object(|env| {
             // SAFETY: null or a live reference to a class loader; the object does not own it.
             let loader = unsafe { JObject::from_raw(raw.cast()) };
-            Ok(env.define_class(file.name, &loader, file.bytes)?.into())
+            Ok(env.define_class(name, &loader, file)?.into())
         })
     }
 

@@ -119,6 +119,22 @@ impl<'a> ClassFile<'a> {
         self.name
     }
 
+    /// The class file with another name, in modified UTF-8. What it says of itself by its class alone keeps true: its
+    /// own fields and methods; not descriptors that have its name in them, or classes inside.
+    ///
+    /// # Errors
+    /// If the name is too long.
+    pub fn renamed(&self, name: &str) -> Result<Vec<u8>, RewriteError> {
+        let length =
+            u16::try_from(name.len()).map_err(|_| RewriteError::Overlong("the name of a class"))?;
+        let old = self.pool.class_range(self.this)?;
+        let mut file = self.bytes[..old.start].to_vec();
+        file.extend(length.to_be_bytes());
+        file.extend(name.as_bytes());
+        file.extend(&self.bytes[old.end..]);
+        Ok(file)
+    }
+
     /// The major version: 61 is JDK 17.
     #[must_use]
     pub fn version(&self) -> u16 {

@@ -1,6 +1,7 @@
 //! The constant pool (§4.4): reading it, and what is appended to it.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::error::RewriteError;
 use crate::input::{Input, Output};
@@ -115,6 +116,14 @@ impl<'a> ConstantPool<'a> {
     /// If there is no class.
     pub fn class(&self, index: u16) -> Result<&'a [u8], RewriteError> {
         self.text(self.find(index, &[CLASS], "a class")?.u2()?)
+    }
+
+    /// Where in the class file the name of the class at `index` stands, its length in front included.
+    pub(crate) fn class_range(&self, index: u16) -> Result<Range<usize>, RewriteError> {
+        let text = self.find(index, &[CLASS], "a class")?.u2()?;
+        let length = self.text(text)?.len();
+        let start = self.starts[usize::from(text)] as usize + 1;
+        Ok(start..start + 2 + length)
     }
 
     /// The field or method at `index`.

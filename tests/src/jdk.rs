@@ -164,6 +164,13 @@ pub fn compiler() -> &'static Jdk {
     jdk::for_builds(every_jdk()).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
+/// A JDK that compiles for this version of Java and later; `None` if there is none.
+#[must_use]
+pub fn compiler_for(release: u32) -> Option<&'static Jdk> {
+    let mut newest_first = every_jdk().iter().rev();
+    newest_first.find(|jdk| jdk.feature >= release && jdk.can_compile())
+}
+
 /// Writes a line to standard error that the test runner does not capture.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "note: {line}");

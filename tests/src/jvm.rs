@@ -3,6 +3,7 @@
 use crate::jdk::Vm;
 use crate::scrape::{self, Accounts, Metrics};
 use crate::{artifacts, command, java, jvm_output};
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
@@ -197,7 +198,8 @@ impl Builder {
     /// The whole command line, the policy file written.
     pub fn command(&self) -> Command {
         if let Some(text) = &self.policy {
-            std::fs::write(self.policy_path(), text).expect("the case's folder is writable");
+            std::fs::write(self.policy_path(), &*as_on_a_slow_machine(text))
+                .expect("the case's folder is writable");
         }
         let java = self.vm.jdk.program("java");
         let mut command = match self.launcher.split_first() {
@@ -541,4 +543,18 @@ fn collect(
             }
         }
     })
+}
+
+/// The policy with the budget for samples that the environment gives, if it names none itself: with a small one the
+/// interval widens as it does where samples take long.
+fn as_on_a_slow_machine(policy: &str) -> Cow<'_, str> {
+    let Ok(budget) = std::env::var("HEAPWARDEN_TEST_CPU_BUDGET") else {
+        return policy.into();
+    };
+    let line = format!("[sampling]\ncpu-budget = \"{budget}\"\n");
+    match policy {
+        _ if policy.contains("cpu-budget") => policy.into(),
+        _ if policy.contains("[sampling]\n") => policy.replacen("[sampling]\n", &line, 1).into(),
+        _ => format!("{line}\n{policy}").into(),
+    }
 }

@@ -8,7 +8,8 @@
 //! Environment read: `HEAPWARDEN_LIBRARY` (the agent to test; without it `target/release` is built
 //! first), `JAVA_HOME` (one more JDK to test), `HEAPWARDEN_TEST_COLLECTORS` and
 //! `HEAPWARDEN_TEST_JDKS` (comma lists such as `G1,Z` and `17,25`, to narrow a run by hand; what is left
-//! out is printed), `HEAPWARDEN_TEST_LONG` (set by `cargo xtask test --long`).
+//! out is printed), `HEAPWARDEN_TEST_LONG` (set by `cargo xtask test --long`), `HEAPWARDEN_TEST_CPU_BUDGET` (such as
+//! `0.01%`: the budget of policies that name none, to find tests that need a fast machine).
 
 pub mod application;
 pub mod artifacts;
@@ -18,6 +19,7 @@ pub mod command;
 pub mod door_client;
 pub mod doorless;
 pub mod examples;
+pub mod fetched;
 pub mod fixture;
 pub mod grafana;
 pub mod java;
@@ -37,6 +39,7 @@ pub mod raw_http;
 pub mod recorded_fleet;
 pub mod scrape;
 pub mod server;
+pub mod server_libraries;
 pub mod server_setup;
 pub mod simulated_fleet;
 pub mod stats;

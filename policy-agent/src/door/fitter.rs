@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use policy_config::Policy;
 use policy_jvm::kinds::Class;
-use policy_jvm::{ClassFile, Jni, Local, Ref, StaticMethod, Value, Weak};
+use policy_jvm::{Jni, Local, Ref, StaticMethod, Value, Weak};
 
 use crate::allocation::recognizer::Recognizer;
 use crate::ground::Ground;
@@ -27,13 +27,8 @@ use crate::servers::{self, Point};
 
 use super::at_method::MethodDoors;
 use super::fitting::{self, Told};
-use super::points::GUARD;
 use super::schedule::{Schedule, wants_doors};
 
-pub(super) const GUARD_FILE: ClassFile = ClassFile::new(
-    GUARD,
-    include_bytes!("../../java/classes/dev/heapwarden/door/Guard.class"),
-);
 /// The class of the Java half that prepares a door.
 const DOORS: &str = "dev/heapwarden/agent/Doors";
 /// Classes that are tried, of those that are loaded at a time.
@@ -210,7 +205,8 @@ impl Fitter {
         let Some(Some(prepare)) = &self.java_half else {
             return Err("the agent's Java half is missing".to_owned());
         };
-        let guard = jni.define_beside(&ground.jvmti, class, &GUARD_FILE);
+        let (name, file) = point.guard().map_err(|why| why.to_string())?;
+        let guard = jni.define_beside(&ground.jvmti, class, &name, &file);
         let guard = guard.ok_or(
             "its class loader does not take the class that is asked, or has it for another server",
         )?;

@@ -4,8 +4,12 @@ use policy_rewrite::{ClassFile, Guard, MethodEdit, RewriteError, Rewriter, Snipp
 
 use crate::servers::Point;
 
-/// The internal name of the class that is asked.
-pub(super) const GUARD: &str = "dev/heapwarden/door/Guard";
+/// The class that is asked, whose copies have names of their own: an application may have several servers among its
+/// libraries, in one loader.
+const GUARD: policy_jvm::ClassFile = policy_jvm::ClassFile::new(
+    "dev/heapwarden/door/Guard",
+    include_bytes!("../../java/classes/dev/heapwarden/door/Guard.class"),
+);
 
 /// The flag of a static method, §4.6.
 const ACC_STATIC: u16 = 0x0008;
@@ -27,6 +31,22 @@ pub(super) enum NotInserted {
 }
 
 impl Point {
+    /// The class that is asked: its internal name, and its file. Pure.
+    ///
+    /// # Errors
+    /// As [`NotInserted`] says: never, for the files that there are.
+    pub(super) fn guard(&self) -> Result<(String, Vec<u8>), NotInserted> {
+        let name = self.guard_name();
+        let file = ClassFile::parse(GUARD.bytes())?.renamed(&name)?;
+        Ok((name, file))
+    }
+
+    fn guard_name(&self) -> String {
+        let door = self.door.name();
+        let door = door.rsplit('/').next().unwrap_or(door);
+        format!("{}Of{door}", GUARD.name())
+    }
+
     /// The class file with the question inserted. Pure.
     ///
     /// # Errors
@@ -60,15 +80,13 @@ impl Point {
             ask = ask.load_reference(local);
         }
         let objects = "Ljava/lang/Object;".repeat(self.loads.len());
-        ask.invoke_static(GUARD, "isShut", &format!("({objects})Z"))
+        ask.invoke_static(&self.guard_name(), "isShut", &format!("({objects})Z"))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use policy_rewrite::Leave;
-
-    use crate::door::fitter::GUARD_FILE;
 
     use super::*;
 
@@ -113,7 +131,7 @@ mod tests {
             descriptors: &[],
             loads: &[],
             leave: Leave::ReturningBoolean(true),
-            door: GUARD_FILE,
+            door: GUARD,
         }
     }
 
@@ -141,7 +159,26 @@ mod tests {
                 assert!(new_code.starts_with(&expected), "{new_code:x?}");
                 assert!(new_code.ends_with(&old_code));
             }
-            assert!(inserted.windows(GUARD.len()).any(|w| w == GUARD.as_bytes()));
+            let guard = point.guard_name();
+            assert!(inserted.windows(guard.len()).any(|w| w == guard.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn each_door_is_asked_by_a_class_of_its_own_which_has_the_question() {
+        let mut names = std::collections::BTreeSet::new();
+        for (_, point) in crate::servers::points() {
+            let (name, file) = point.guard().unwrap();
+            let class = ClassFile::parse(&file).unwrap();
+            assert_eq!(class.name(), name.as_bytes());
+            let objects = "Ljava/lang/Object;".repeat(point.loads.len());
+            let question = format!("({objects})Z");
+            let mut methods = class.methods().iter();
+            assert!(
+                methods.any(|method| method.name() == b"isShut"
+                    && method.descriptor() == question.as_bytes())
+            );
+            assert!(names.insert(name));
         }
     }
 

@@ -62,7 +62,7 @@ pub(super) fn bind(jni: &Jni, class: &Ref<'_, Class>) -> Result<(), String> {
         NativeMethod::of1::<i32, bool, _>("came", came),
         NativeMethod::of3::<i32, JavaString, JavaString, i32, _>("route", route),
         NativeMethod::of4::<i32, i32, JavaString, JavaString, i64, _>("knock", knock),
-        NativeMethod::of2::<i32, i64, (), _>("probeEnded", probe_ended),
+        NativeMethod::of3::<i32, i64, bool, (), _>("probeEnded", probe_ended),
         NativeMethod::of2::<i32, i32, i32, _>("refuser", refuser),
         NativeMethod::of3::<i32, JavaString, JavaString, i64, _>("ask", ask),
         NativeMethod::of2::<i32, i64, (), _>("askedEnded", asked_ended),
@@ -382,13 +382,17 @@ fn answer(
     }
 }
 
-fn probe_ended(_: &Jni, loader: i32, ticket: i64) {
+fn probe_ended(_: &Jni, loader: i32, ticket: i64, is_whole: bool) {
     let Some((ground, ticket)) = Ground::get().zip(u64::try_from(ticket).ok()) else {
         return;
     };
     sampled_thread::probe_ended(ticket);
     if let Some(payer) = service_of(ground, loader) {
-        ground.core.probe_ended(payer, ticket, ground.uptime_ms());
+        let now_ms = ground.uptime_ms();
+        match is_whole {
+            true => ground.core.probe_ended(payer, ticket, now_ms),
+            false => ground.core.probe_begun(payer, ticket, now_ms),
+        }
     }
 }
 

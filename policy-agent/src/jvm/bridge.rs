@@ -16,7 +16,7 @@ use super::thread_scopes::ThreadScopes;
 
 /// All classes but [`NATIVES`], which comes first: its native methods are bound before another class can be
 /// initialised. Superclasses and interfaces come before the classes that need them.
-const CLASSES: [ClassFile; 30] = [
+const CLASSES: [ClassFile; 34] = [
     class_file!("agent/Agent"),
     class_file!("agent/NativeAgent"),
     class_file!("agent/RoutePath"),
@@ -33,6 +33,10 @@ const CLASSES: [ClassFile; 30] = [
     class_file!("agent/LoaderNumbers"),
     class_file!("agent/Container"),
     class_file!("agent/Door"),
+    class_file!("agent/LibraryDoor"),
+    class_file!("agent/EventLoopDoor"),
+    class_file!("agent/RequestTarget"),
+    class_file!("agent/NettyAnswer"),
     class_file!("agent/Entry"),
     class_file!("agent/AskedProbe"),
     class_file!("agent/Inside"),

@@ -190,7 +190,7 @@ impl Program {
         ServiceName {
             server: match self.is_spring_boot {
                 true => Server::SpringBoot,
-                false => Server::Other,
+                false => Server::Program,
             },
             ..service(names, false)
         }

@@ -2,7 +2,8 @@
 //!
 //! A declaration says which class loaders are the server's, how it names the service of one, how it shows that it
 //! has stopped a service, where its doors are, and what its main class is called. `naming` and `door` read the
-//! table and name no server. Another server is another file, a row of [`SERVERS`] and of `Server` in policy-core.
+//! table and name no server. Another server is another file, a row of [`SERVERS`] and of `Server` in policy-core. Those
+//! that have doors and nothing else are in [`libraries`].
 //!
 //! Everything here runs on the loader thread, never on an allocating one. It reads fields, and calls plain
 //! getters of the containers' own classes: a class whose loader is a service, or not known yet, is an
@@ -18,6 +19,7 @@ mod jetty;
 mod kafka_connect;
 mod layers;
 mod liberty;
+mod libraries;
 mod osgi;
 mod pf4j;
 mod spring_boot;
@@ -52,7 +54,11 @@ pub(crate) fn declaration(server: Server) -> Option<&'static Declaration> {
 
 /// All doors, with their servers.
 pub(crate) fn points() -> impl Iterator<Item = (Server, &'static Point)> {
-    (SERVERS.iter()).flat_map(|known| known.points.iter().map(|point| (known.server, point)))
+    let deployed = SERVERS
+        .iter()
+        .flat_map(|known| known.points.iter().map(|point| (known.server, point)));
+    let libraries = (libraries::LIBRARIES.iter()).map(|known| (known.server, &known.point));
+    deployed.chain(libraries)
 }
 
 #[cfg(test)]

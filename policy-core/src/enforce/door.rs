@@ -25,6 +25,7 @@
 //!    [`LONGEST_HEAVY_PAUSE_MS`] at the most, because what lets go may come by the same way as what takes. What other
 //!    threads of the account were charged meanwhile does not count: so a probe on virtual threads, or of a program that
 //!    asked, is never known to be heavy.
+//!    A probe of which only the beginning was seen, because it goes on elsewhere, is never light.
 //! 4. The enforcer begins anew ([`Door::reset`]) each time that it shuts the door, and when evidence shows that the
 //!    account has let go of more than [`LET_GO_SHARE`] of its limit since the evidence before. It leaves a probe that is
 //!    still inside its place.
@@ -123,6 +124,14 @@ pub struct ProbeCharges {
 }
 
 impl ProbeCharges {
+    /// Those of a probe that has been charged so much until now, and goes on.
+    pub(super) fn of_more(self) -> ProbeCharges {
+        ProbeCharges {
+            all_bytes: u64::MAX,
+            ..self
+        }
+    }
+
     fn is_light(self) -> bool {
         self.all_bytes <= self.limit_bytes / LIGHT_SHARE
     }
@@ -308,6 +317,9 @@ mod tests {
             (USUAL, 1_600),
             (LIGHT, 400),
             (LIGHT, 400),
+            // It goes on.
+            (LIGHT.of_more(), 400),
+            (LIGHT.of_more(), 800),
         ];
         for (charges, pause_ms) in probes {
             let ticket = door.knock(now_ms, false).expect("it pauses no more");

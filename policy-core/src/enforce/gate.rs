@@ -225,6 +225,12 @@ impl Gate {
         self.door.end(ticket, now_ms, self.probe_charges());
     }
 
+    /// The same of a probe that goes on elsewhere: what it will be charged is not known. Any thread.
+    pub fn probe_begun(&self, ticket: u64, now_ms: u64) {
+        let charges = self.probe_charges().of_more();
+        self.door.end(ticket, now_ms, charges);
+    }
+
     /// The breaker of the account's door.
     pub fn door(&self) -> &Door {
         &self.door

@@ -140,6 +140,15 @@ impl Core {
 
     /// The request with this ticket, let into the service of `payer` as a probe or freely, has ended. Any thread.
     pub fn probe_ended(&self, payer: PurseId, ticket: u64, now_ms: u64) {
+        self.leave(payer, ticket, |gate| gate.probe_ended(ticket, now_ms));
+    }
+
+    /// The same of a request that goes on elsewhere, unseen. Any thread.
+    pub fn probe_begun(&self, payer: PurseId, ticket: u64, now_ms: u64) {
+        self.leave(payer, ticket, |gate| gate.probe_begun(ticket, now_ms));
+    }
+
+    fn leave(&self, payer: PurseId, ticket: u64, leave: impl FnOnce(&Gate)) {
         // A probe's ticket is a busy word.
         if ticket & BUSY == 0 {
             self.enforcement.routes.ended(ticket);
@@ -147,7 +156,7 @@ impl Core {
         }
         let account = self.identity.representative(payer);
         if let Some(gate) = self.enforcement.gates.get(account) {
-            gate.probe_ended(ticket, now_ms);
+            leave(gate);
         }
     }
 }

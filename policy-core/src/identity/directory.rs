@@ -738,9 +738,14 @@ impl Directory {
         self.has_method_door(account) || self.has_servers_door(account)
     }
 
-    /// Whether new work for the account passes a door at a method, and none of a server.
+    /// Whether new work for the account passes a door at a method, and none of a server that it is deployed to. A
+    /// server among a program's libraries may be for its console alone: the methods that the policy names are where
+    /// its work begins.
     pub fn has_method_doors_alone(&self, account: &Account) -> bool {
-        self.has_method_door(account) && !self.has_servers_door(account)
+        self.has_method_door(account)
+            && !self.has_door_of(account, |server| {
+                server != Server::Program && self.doors.has(server)
+            })
     }
 
     fn has_method_door(&self, account: &Account) -> bool {
@@ -750,12 +755,17 @@ impl Directory {
     }
 
     fn has_servers_door(&self, account: &Account) -> bool {
+        self.has_door_of(account, |server| self.doors.has(server))
+    }
+
+    /// Whether a service of the account runs in a server of this kind.
+    fn has_door_of(&self, account: &Account, has: impl Fn(Server) -> bool) -> bool {
         account.purses.iter().any(|purse| {
             let Some(Owner::Loader(id)) = self.owners.get(purse) else {
                 return false;
             };
             self.service_of(*id)
-                .is_some_and(|service| self.doors.has(service.server))
+                .is_some_and(|service| has(service.server))
         })
     }
 

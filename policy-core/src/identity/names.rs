@@ -28,6 +28,20 @@ pub enum Server {
     Equinox,
     /// Jenkins.
     Jenkins,
+    /// A program, with whatever server it has among its libraries.
+    Program,
+    /// Vert.x Web, as a library: also in Quarkus.
+    Vertx,
+    /// Reactor Netty, as a library: also below Spring WebFlux.
+    ReactorNetty,
+    /// gRPC, as a library.
+    Grpc,
+    /// Micronaut's own server, as a library.
+    Micronaut,
+    /// Helidon 4, as a library.
+    Helidon,
+    /// Handlers of whole HTTP requests in Netty, as a library.
+    Netty,
     /// Any other, or none.
     Other,
 }
@@ -43,8 +57,22 @@ impl Server {
                 | Server::GlassFish
                 | Server::Liberty
                 | Server::SpringBoot
+                | Server::Program
         )
     }
+
+    /// Those that a Spring Boot application is deployed to, inside.
+    const EMBEDDED: [Server; 3] = [Server::Tomcat, Server::Jetty, Server::Undertow];
+
+    /// Those that are libraries of whoever serves requests with them, and have no deployments.
+    const LIBRARIES: [Server; 6] = [
+        Server::Vertx,
+        Server::ReactorNetty,
+        Server::Grpc,
+        Server::Micronaut,
+        Server::Helidon,
+        Server::Netty,
+    ];
 }
 
 /// The servers that have a fitted door.
@@ -62,9 +90,10 @@ impl Doors {
 
     /// Whether requests for the services in this server pass a door.
     pub fn has(self, server: Server) -> bool {
-        let embedded = [Server::Tomcat, Server::Jetty, Server::Undertow];
+        let has_any = |of: &[Server]| of.iter().any(|&server| self.has(server));
         match server {
-            Server::SpringBoot => embedded.into_iter().any(|server| self.has(server)),
+            Server::SpringBoot => has_any(&Server::EMBEDDED) || has_any(&Server::LIBRARIES),
+            Server::Program => has_any(&Server::LIBRARIES),
             server => self.0 & Doors::bit(server) != 0,
         }
     }
@@ -177,17 +206,20 @@ mod tests {
     #[test]
     fn spring_boot_has_the_door_of_the_server_in_it() {
         let none = Doors::default();
-        let servers = [Server::Tomcat, Server::Jetty, Server::Undertow];
-        for own in servers {
+        let servers = || Server::EMBEDDED.into_iter().chain(Server::LIBRARIES);
+        for own in servers() {
             let mut doors = none;
             doors.set(own, true);
             assert!(doors.has(own) && doors.has(Server::SpringBoot));
-            assert_eq!(servers.into_iter().filter(|&s| doors.has(s)).count(), 1);
+            assert_eq!(servers().filter(|&s| doors.has(s)).count(), 1);
+            // A program deploys nothing to a servlet container that it embeds, as far as is known.
+            let is_library = Server::LIBRARIES.contains(&own);
+            assert_eq!(doors.has(Server::Program), is_library);
             assert!(!doors.has(Server::Other));
             doors.set(own, false);
             assert_eq!(doors, none);
         }
-        assert!(!none.has(Server::SpringBoot));
+        assert!(!none.has(Server::SpringBoot) && !none.has(Server::Program));
     }
 
     #[test]

@@ -41,6 +41,7 @@ const TABLE: &[(&str, Share)] = &[
     ("services_in_servers", shared(4, 4, 180)),
     ("refusals_in_servers", shared(4, 4, 100)),
     ("further_servers", shared(5, 2, 120)),
+    ("server_libraries", shared(7, 2, 100)),
     ("service_doors", shared(5, 4, 150)),
     ("method_doors", shared(8, 2, 60)),
     ("door_storm", shared(10, 1, 90)),

@@ -69,7 +69,7 @@ fn an_executable_jar_has_its_name_without_the_version() {
     assert_eq!(found.name, "shop");
     let aliases = ["shop", "shop-1.2-SNAPSHOT", "com.acme.shop.Main"];
     assert_eq!(found.aliases, aliases);
-    assert_eq!((found.server, found.one_loader), (Server::Other, false));
+    assert_eq!((found.server, found.one_loader), (Server::Program, false));
     assert_eq!(name(jar, jar, &Disk::default()).as_deref(), Some("shop"));
 }
 
@@ -159,7 +159,7 @@ fn spring_boot_from_a_class_path_has_the_application_s_name() {
     let found = named("com.acme.Shop", path, &disk).unwrap();
     assert_eq!(
         (found.name.as_str(), found.server),
-        ("com.acme.Shop", Server::Other)
+        ("com.acme.Shop", Server::Program)
     );
 }
 

@@ -39,6 +39,30 @@ final class Container {
         return adapt(lookup.findSpecial(point, name, types(returned, parameters), point));
     }
 
+    /** A static method. */
+    MethodHandle function(String owner, String returned, String name, String... parameters)
+            throws ReflectiveOperationException {
+        return adapt(lookup.findStatic(type(owner), name, types(returned, parameters)));
+    }
+
+    /** A constructor. */
+    MethodHandle made(String owner, String... parameters) throws ReflectiveOperationException {
+        return adapt(lookup.findConstructor(type(owner), types("void", parameters)));
+    }
+
+    /** The value of a static field, which may be private. Initialises its class. */
+    Object constant(String owner, String type, String name) throws ReflectiveOperationException {
+        Class<?> declaring = type(owner);
+        return MethodHandles.privateLookupIn(declaring, lookup)
+                .findStaticVarHandle(declaring, name, type(type))
+                .get();
+    }
+
+    /** The loader of the point. Null for the boot loader. */
+    ClassLoader loader() {
+        return loader;
+    }
+
     /** Whether an object is of a type: takes an {@code Object}, returns a {@code boolean}. */
     MethodHandle instance(String type) throws ReflectiveOperationException {
         return IS_INSTANCE.bindTo(type(type));

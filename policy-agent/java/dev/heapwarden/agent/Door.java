@@ -57,6 +57,9 @@ abstract class Door implements Predicate<Object> {
      * @return whether any door is shut
      */
     final boolean comes(Object at, Object request) {
+        if (!staysOnThread()) {
+            return begins(at, request) && Natives.came(0);
+        }
         int route = 0;
         Cell cell = null;
         try {
@@ -80,9 +83,18 @@ abstract class Door implements Predicate<Object> {
         return Natives.came(route);
     }
 
+    private boolean begins(Object at, Object request) {
+        try {
+            return isNew(at, request);
+        } catch (Throwable failure) {
+            // The container's, in a getter.
+            return false;
+        }
+    }
+
     private int route(RoutePath folded, Object at, Object request) throws Throwable {
         ClassLoader service = service(at, request);
-        LoaderNumbers.Known known = Loaders.plain(service) ? null : LoaderNumbers.known(service);
+        LoaderNumbers.Known known = isNobodys(service) ? null : LoaderNumbers.known(service);
         if (known == null) {
             return 0;
         }
@@ -114,6 +126,20 @@ abstract class Door implements Predicate<Object> {
     static boolean isForwardOrInclude(Object dispatcherType) {
         String name = ((Enum<?>) dispatcherType).name();
         return name.equals("FORWARD") || name.equals("INCLUDE");
+    }
+
+    /**
+     * Whether a request is served on the thread that brings it, until the guarded method returns. If not it has
+     * no route: what it takes elsewhere would not count as the route's, and a route that grows would look like
+     * one that keeps nothing. The end of a probe is then not seen either.
+     */
+    boolean staysOnThread() {
+        return true;
+    }
+
+    /** Whether this is no service's loader. */
+    boolean isNobodys(ClassLoader service) {
+        return Loaders.plain(service);
     }
 
     /** The service's class loader. May be null. */
@@ -163,7 +189,7 @@ abstract class Door implements Predicate<Object> {
             return 0;
         }
         ClassLoader service = service(at, request);
-        return Loaders.plain(service) ? 0 : LoaderNumbers.of(service);
+        return isNobodys(service) ? 0 : LoaderNumbers.of(service);
     }
 
     private long knock(Object[] call, int loader) throws Throwable {
@@ -199,7 +225,7 @@ abstract class Door implements Predicate<Object> {
                 }
                 PROBING.remove();
             } finally {
-                Natives.probeEnded(loader, ticket);
+                Natives.probeEnded(loader, ticket, door.staysOnThread());
             }
         }
     }

@@ -117,8 +117,12 @@ final class Natives {
      */
     static native long knock(int loader, int route, String method, String path);
 
-    /** The request that was let in with this ticket has ended. */
-    static native void probeEnded(int loader, long ticket);
+    /**
+     * The request that was let in with this ticket has ended.
+     *
+     * @param whole if not it goes on elsewhere, and only its beginning was seen
+     */
+    static native void probeEnded(int loader, long ticket, boolean whole);
 
     /**
      * Which account {@link #refuses} means.

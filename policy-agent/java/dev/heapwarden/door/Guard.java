@@ -8,8 +8,8 @@ import java.util.function.Predicate;
  * Asked at the entry of the method by which a container hands a request to an application.
  *
  * <p>The agent defines a copy in the container's own class loader, which may not delegate our package to
- * the boot loader, and sets the fields before it inserts the first question. So this class names no other
- * class of Heapwarden. Thread-safe.
+ * the boot loader, under a name for each door, and sets the fields before it inserts the first question. So
+ * this class names no other class of Heapwarden, and has none inside. Thread-safe.
  */
 public final class Guard {
     /**
@@ -22,6 +22,12 @@ public final class Guard {
     public static volatile Predicate<Object[]> door;
 
     private Guard() {}
+
+    /** The question of a door that gets two objects. */
+    public static boolean isShut(Object at, Object request) {
+        BiPredicate<Object, Object> told = entry;
+        return told != null && told.test(at, request) && ask(new Object[] {at, request});
+    }
 
     /** The question of a door that gets three objects. */
     public static boolean isShut(Object at, Object request, Object third) {

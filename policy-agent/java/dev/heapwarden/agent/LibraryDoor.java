@@ -1,0 +1,29 @@
+package dev.heapwarden.agent;
+
+/**
+ * The door of a server that is a library: a request is for the program, or the application, whose class loader has
+ * the server's classes.
+ */
+abstract class LibraryDoor extends Door {
+    private final ClassLoader loader;
+
+    LibraryDoor(Container library) {
+        loader = library.loader();
+    }
+
+    @Override
+    final ClassLoader service(Object at, Object request) {
+        return loader;
+    }
+
+    /** The loader of the class path is the program's; the agent knows where there is no program. */
+    @Override
+    final boolean isNobodys(ClassLoader service) {
+        return service == null;
+    }
+
+    @Override
+    boolean isNew(Object at, Object request) throws Throwable {
+        return true;
+    }
+}

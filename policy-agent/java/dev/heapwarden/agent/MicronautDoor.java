@@ -1,0 +1,67 @@
+package dev.heapwarden.agent;
+
+import java.lang.invoke.MethodHandle;
+
+/**
+ * The door of Micronaut's server on Netty, from 4.8 on: at {@code RoutingInBoundHandler.accept}. It gets the handler,
+ * the request of Netty, the body, where the answer goes, and the context of the channel.
+ */
+final class MicronautDoor extends EventLoopDoor {
+    private static final String CONTEXT = "io.netty.channel.ChannelHandlerContext";
+    private static final String REQUEST = "io.netty.handler.codec.http.HttpRequest";
+    private static final String RESPONSE = "io.netty.handler.codec.http.HttpResponse";
+    private static final String METHOD = "io.netty.handler.codec.http.HttpMethod";
+    private static final String BODY = "io.micronaut.http.body.CloseableByteBody";
+    private static final String ANY_BODY = "io.micronaut.http.body.ByteBody";
+    private static final String MADE_BODY = "io.micronaut.http.netty.body.AvailableNettyByteBody";
+    private static final String ACCESS = "io.micronaut.http.server.netty.handler.OutboundAccess";
+    private static final String STRING = "java.lang.String";
+
+    private final MethodHandle accept;
+    private final MethodHandle getMethod;
+    private final MethodHandle name;
+    private final MethodHandle uri;
+    private final MethodHandle close;
+    private final MethodHandle body;
+    private final MethodHandle write;
+    private final NettyAnswer answers;
+
+    MicronautDoor(Container micronaut) throws ReflectiveOperationException {
+        super(micronaut);
+        accept = micronaut.own("void", "accept", CONTEXT, REQUEST, BODY, ACCESS);
+        getMethod = micronaut.method(REQUEST, METHOD, "method");
+        name = micronaut.method(METHOD, STRING, "name");
+        uri = micronaut.method(REQUEST, STRING, "uri");
+        close = micronaut.method(BODY, "void", "close");
+        body = micronaut.made(MADE_BODY, "io.netty.buffer.ByteBuf");
+        write = micronaut.method(ACCESS, "void", "write", RESPONSE, ANY_BODY);
+        answers = new NettyAnswer(micronaut);
+    }
+
+    @Override
+    String method(Object at, Object request) throws Throwable {
+        Object method = (Object) getMethod.invokeExact(request);
+        return (String) name.invokeExact(method);
+    }
+
+    @Override
+    CharSequence path(Object at, Object request) throws Throwable {
+        return RequestTarget.path((String) uri.invokeExact(request));
+    }
+
+    @Override
+    void answer(Object[] call, int status, String retryAfterSeconds, String text)
+            throws Throwable {
+        close.invokeExact(call[2]);
+        Object none = answers.bytes("");
+        Object response = answers.made(status, retryAfterSeconds, none, text);
+        Object bytes = (Object) body.invokeExact(answers.bytes(text));
+        write.invokeExact(call[3], response, bytes);
+    }
+
+    @Override
+    boolean again(Object[] call) throws Throwable {
+        accept.invokeExact(call[0], call[4], call[1], call[2], call[3]);
+        return true;
+    }
+}

@@ -14,7 +14,7 @@ const SOON: Duration = Duration::from_secs(90);
 
 fn policy(mode: &str) -> String {
     format!(
-        "[enforcement]\nmode = \"{mode}\"\n\n[[account]]\nname = \"tenant\"\n\
+        "[sampling]\ncpu-budget = \"none\"\n\n[enforcement]\nmode = \"{mode}\"\n\n[[account]]\nname = \"tenant\"\n\
          packages = [\"com.acme.tenant\"]\nwork = [\"com.acme.tenant\"]\nlimit = \"64MiB\"\nthrow = \"error\"\n"
     )
 }

@@ -155,6 +155,7 @@ fn policy(mode: &str) -> String {
         r#"
 [sampling]
 interval = "8KiB"
+cpu-budget = "none"
 
 [enforcement]
 mode = "{mode}"

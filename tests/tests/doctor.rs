@@ -102,7 +102,7 @@ fn patterns_that_match_nothing_and_vague_limits_are_found() {
 /// A tenant that leaks past a limit of 32 MiB under this policy, as far as it gets.
 fn leaking(vm: &Vm, more: &str) -> Jvm {
     let policy = format!(
-        "[enforcement]\nmode = \"enforce\"\n[[account]]\nname = \"tenant\"\n\
+        "[sampling]\ncpu-budget = \"none\"\n\n[enforcement]\nmode = \"enforce\"\n[[account]]\nname = \"tenant\"\n\
          packages = [\"com.acme.tenant\"]\nwork = [\"com.acme.tenant\"]\nlimit = \"32MiB\"\n{more}"
     );
     let mut jvm = victim(vm, "victim.LimitedTenant").policy(&policy).start();

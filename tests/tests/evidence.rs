@@ -8,7 +8,11 @@ use heapwarden_tests::jvm::{Jvm, victim};
 use heapwarden_tests::scrape::Metrics;
 use std::time::{Duration, Instant};
 
+// An account that holds and is idle is known as well as its samples were taken, whatever the machine.
 const POLICY: &str = r#"
+[sampling]
+cpu-budget = "none"
+
 [[account]]
 name = "orders"
 packages = ["com.acme.orders"]

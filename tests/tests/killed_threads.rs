@@ -13,7 +13,7 @@ const ERROR: &str = "dev.heapwarden.MemoryQuotaExceededError";
 
 fn policy(mode: &str) -> String {
     format!(
-        "[enforcement]\nmode = \"{mode}\"\n\n[[account]]\nname = \"tenant\"\n\
+        "[sampling]\ncpu-budget = \"none\"\n\n[enforcement]\nmode = \"{mode}\"\n\n[[account]]\nname = \"tenant\"\n\
          packages = [\"com.acme.tenant\"]\nwork = [\"com.acme.tenant\"]\nlimit = \"32MiB\"\n"
     )
 }

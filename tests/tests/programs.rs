@@ -73,7 +73,7 @@ fn a_limit_for_all_services_refuses_a_jar_s_leak() {
             .status()
             .expect("jar runs");
         assert!(made.success());
-        let policy = "[enforcement]\nmode = \"enforce\"\n[[account]]\nservice = \"*\"\nlimit = \"64MiB\"\nthrow = \"error\"\nwork = [\"com.acme.tenant\"]\n";
+        let policy = "[sampling]\ncpu-budget = \"none\"\n\n[enforcement]\nmode = \"enforce\"\n[[account]]\nservice = \"*\"\nlimit = \"64MiB\"\nthrow = \"error\"\nwork = [\"com.acme.tenant\"]\n";
         let mut jvm = victim(vm, "victim.LimitedTenant")
             .class_path(jar.display().to_string())
             .heap("512m")

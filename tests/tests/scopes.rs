@@ -26,7 +26,7 @@ fn start(vm: &Vm, policy: &str) -> Jvm {
 
 fn limits(mode: &str, service: &str, scope: &str) -> String {
     format!(
-        "[enforcement]\nmode = \"{mode}\"\nmask = \"8MiB\"\n\n\
+        "[sampling]\ncpu-budget = \"none\"\n\n[enforcement]\nmode = \"{mode}\"\nmask = \"8MiB\"\n\n\
          [[account]]\nname = \"shop\"\nservice = \"shop\"\nwork = [\"java.lang.Thread#run\", \"victim.*\"]\nlimit = \"{service}\"\n\n\
          [[account]]\nscope = \"tenant-*\"\nlimit = \"{scope}\"\n"
     )

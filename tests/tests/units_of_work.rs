@@ -22,7 +22,7 @@ const ERROR: &str = "dev.heapwarden.MemoryQuotaExceededError";
 
 fn policy(more: &str) -> String {
     format!(
-        "[enforcement]\nmode = \"enforce\"\n\n[[account]]\nname = \"tenant\"\n\
+        "[sampling]\ncpu-budget = \"none\"\n\n[enforcement]\nmode = \"enforce\"\n\n[[account]]\nname = \"tenant\"\n\
          packages = [\"com.acme.tenant\"]\nlimit = \"32MiB\"\n{more}"
     )
 }

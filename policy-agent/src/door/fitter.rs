@@ -184,6 +184,9 @@ impl Fitter {
             {
                 match self.fit(ground, jni, (server, point), &class) {
                     Ok(()) => self.fitted(ground, server, point),
+                    Err(why) if is_of_fork(ground, jni, point) => {
+                        tracing::debug!("no door for {}, which is a fork: {why}", point.name);
+                    }
                     Err(why) => self.told.warn(&format!(
                         "{} gets no door: {why}; requests for its services over their limits are not turned away, and errors are thrown as with door = \"off\"",
                         point.name
@@ -262,6 +265,20 @@ fn point_of(ground: &Ground, class: &Ref<'_, Class>) -> Option<(Server, &'static
         true => Some(first),
         false => Some(candidates.find(|(_, point)| has(point)).unwrap_or(first)),
     }
+}
+
+/// Whether a fork of the server is there, which has another door. Its classes are loaded once a door was tried.
+fn is_of_fork(ground: &Ground, jni: &Jni, point: &Point) -> bool {
+    let mut is_there = false;
+    if let Some(fork) = point.fork {
+        ground.jvmti.each_loaded_class(jni, |_, class| {
+            is_there |= ground
+                .jvmti
+                .signature_of(class)
+                .is_ok_and(|name| name == fork);
+        });
+    }
+    is_there
 }
 
 /// Inserts the question into a class whose guard has its door.

@@ -132,6 +132,7 @@ mod tests {
             loads: &[],
             leave: Leave::ReturningBoolean(true),
             door: GUARD,
+            fork: None,
         }
     }
 

@@ -59,4 +59,6 @@ pub(crate) struct Point {
     pub(crate) leave: Leave,
     /// The subclass of `dev.heapwarden.agent.Door` that is asked.
     pub(crate) door: ClassFile,
+    /// The signature of a class that is there in a fork alone, which has the class and another door.
+    pub(crate) fork: Option<&'static str>,
 }

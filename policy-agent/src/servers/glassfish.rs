@@ -28,6 +28,7 @@ pub(super) static GLASSFISH: Declaration = Declaration {
         loads: &[0, 1, 2],
         leave: Leave::ReturningInt(2),
         door: class_file!("agent/GlassFishDoor"),
+        fork: None,
     }],
     own_classes_alone: true,
     main_classes: MAIN_CLASSES,

@@ -34,6 +34,7 @@ pub(super) static JETTY: Declaration = Declaration {
             loads: &[0, 1, 2, 3],
             leave: Leave::ReturningBoolean(true),
             door: class_file!("agent/JettyDoor"),
+            fork: None,
         },
         // Of Jetty 9.4 to 11. The context is not entered yet: no listener of it was told.
         Point {
@@ -47,6 +48,7 @@ pub(super) static JETTY: Declaration = Declaration {
             loads: &[0, 2, 1, 3, 4],
             leave: Leave::Returning,
             door: class_file!("agent/JettyScopeDoor"),
+            fork: None,
         },
     ],
     main_classes: &[

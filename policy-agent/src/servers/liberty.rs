@@ -34,6 +34,7 @@ pub(super) static LIBERTY: Declaration = Declaration {
         loads: &[3, 1, 2, 0, 4, 5, 6],
         leave: Leave::ReturningBoolean(false),
         door: class_file!("agent/LibertyDoor"),
+        fork: None,
     }],
     own_classes_alone: true,
     main_classes: MAIN_CLASSES,

@@ -32,6 +32,7 @@ pub(crate) static LIBRARIES: [Library; 6] = [
             loads: &[0, 1],
             leave: Leave::Returning,
             door: class_file!("agent/VertxDoor"),
+            fork: None,
         },
     },
     // Of Reactor Netty 1.0 to 1.2, and so of Spring WebFlux and Spring Cloud Gateway.
@@ -45,6 +46,7 @@ pub(crate) static LIBRARIES: [Library; 6] = [
             loads: &[2, 1, 0],
             leave: Leave::Returning,
             door: class_file!("agent/ReactorNettyDoor"),
+            fork: None,
         },
     },
     // Of gRPC 1.44 to 1.76, over each of its transports.
@@ -60,6 +62,7 @@ pub(crate) static LIBRARIES: [Library; 6] = [
             loads: &[0, 2, 1, 3],
             leave: Leave::Returning,
             door: class_file!("agent/GrpcDoor"),
+            fork: None,
         },
     },
     // Of Micronaut 4.8 to 4.10. Before, bodies and answers have other types in every release.
@@ -75,6 +78,7 @@ pub(crate) static LIBRARIES: [Library; 6] = [
             loads: &[0, 2, 3, 4, 1],
             leave: Leave::Returning,
             door: class_file!("agent/MicronautDoor"),
+            fork: None,
         },
     },
     // Of Helidon 4.
@@ -90,6 +94,7 @@ pub(crate) static LIBRARIES: [Library; 6] = [
             loads: &[0, 2, 1, 3],
             leave: Leave::Returning,
             door: class_file!("agent/HelidonDoor"),
+            fork: None,
         },
     },
     // Of Netty 4.1 and 4.2: a program's own handlers of HTTP extend this class.
@@ -103,6 +108,7 @@ pub(crate) static LIBRARIES: [Library; 6] = [
             loads: &[0, 2, 1],
             leave: Leave::Returning,
             door: class_file!("agent/NettyDoor"),
+            fork: None,
         },
     },
 ];

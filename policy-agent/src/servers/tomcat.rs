@@ -27,6 +27,7 @@ pub(super) static TOMCAT: Declaration = Declaration {
         loads: &[0, 1, 2],
         leave: Leave::Returning,
         door: class_file!("agent/TomcatDoor"),
+        fork: None,
     }],
     main_classes: &["org.apache.catalina.startup."],
 };

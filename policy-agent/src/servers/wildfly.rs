@@ -29,6 +29,8 @@ pub(super) static WILDFLY: Declaration = Declaration {
         loads: &[2, 4, 0, 1, 3],
         leave: Leave::Returning,
         door: class_file!("agent/UndertowDoor"),
+        // Of Quarkus, whose requests come by Vert.x first.
+        fork: Some("Lio/undertow/httpcore/BufferAllocator;"),
     }],
     main_classes: &["org.jboss.modules."],
 };

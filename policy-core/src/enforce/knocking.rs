@@ -17,13 +17,20 @@ impl Core {
         self.enforcement.gates.is_any_asked()
     }
 
-    /// Whether a request for the service of `payer` must [`Core::knock`]: its own door is shut. A few loads. Any
-    /// thread.
+    /// Whether a request for the service of `payer` must [`Core::knock`]: its own door is shut, and is not at methods
+    /// alone. A few loads. Any thread.
     #[must_use]
     pub fn is_asked(&self, payer: PurseId) -> bool {
         let account = self.identity.representative(payer);
         let gate = self.enforcement.gates.get(account);
-        gate.is_some_and(Gate::asks)
+        gate.is_some_and(Gate::asks) && !self.has_method_doors_alone(account)
+    }
+
+    fn has_method_doors_alone(&self, account: u32) -> bool {
+        let details = self.enforcement.details.get(account);
+        details.is_some_and(|details| {
+            (details.as_ref()).is_some_and(|details| details.method_doors.are_the_only_ones)
+        })
     }
 
     /// Answers a request for the service of `payer`; counts it if it is turned away. Takes no lock. On the thread of

@@ -227,6 +227,9 @@ public final class Bridge {
         if (refuser == 0 || Door.isProbing()) {
             return null;
         }
+        if (!method.isEmpty()) {
+            EventLoopDoor.leaveToProgram();
+        }
         Cell cell = Cells.CELLS.get();
         if (cell != null && cell.letIn < 0 && Natives.isInside(refuser, cell.letIn)) {
             return null;

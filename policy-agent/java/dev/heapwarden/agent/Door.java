@@ -58,7 +58,7 @@ abstract class Door implements Predicate<Object> {
      */
     final boolean comes(Object at, Object request) {
         if (!staysOnThread()) {
-            return begins(at, request) && Natives.came(0);
+            return isAsked() && begins(at, request) && Natives.came(0);
         }
         int route = 0;
         Cell cell = null;
@@ -126,6 +126,11 @@ abstract class Door implements Predicate<Object> {
     static boolean isForwardOrInclude(Object dispatcherType) {
         String name = ((Enum<?>) dispatcherType).name();
         return name.equals("FORWARD") || name.equals("INCLUDE");
+    }
+
+    /** Whether this door turns anybody away. */
+    boolean isAsked() {
+        return true;
     }
 
     /**

@@ -15,6 +15,7 @@ use policy_jvm::{Global, JvmTi, guard};
 
 use crate::capabilities::Capabilities;
 use crate::cost::Costs;
+use crate::identity::names::Serving;
 use crate::inserted::KeptEdits;
 use crate::jvm::bridge::Bridge;
 use crate::jvm::errors::Errors;
@@ -62,6 +63,8 @@ pub(crate) struct Ground {
     /// Records what happens on the agent's own threads.
     pub(crate) events: Arc<EventRecorder>,
     pub(crate) loader_thread: Wakeup,
+    /// Where requests have come at the doors of libraries.
+    pub(crate) serving: Serving,
     pub(crate) metadata_thread: Wakeup,
     pub(crate) class_names: Rounds,
     pub(crate) enforcer_turns: Rounds,
@@ -117,6 +120,7 @@ impl Ground {
             kept_edits: KeptEdits::default(),
             events: Arc::default(),
             loader_thread: Wakeup::default(),
+            serving: Serving::default(),
             metadata_thread: Wakeup::default(),
             class_names: Rounds::default(),
             enforcer_turns: Rounds::default(),

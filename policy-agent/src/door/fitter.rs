@@ -11,6 +11,7 @@
 //! Another agent that transforms the class takes the question out: see [`crate::inserted`]. Then it is inserted
 //! again, and if that does not last, the server has no door any more.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -95,6 +96,7 @@ impl Fitter {
                 self.schedule.end();
             }
         }
+        self.look_for_requests(ground);
         let now = Instant::now();
         let next = (self.schedule.wait(now)).unwrap_or(Duration::MAX);
         if !self.wanted || self.fitted.is_empty() {
@@ -105,6 +107,19 @@ impl Fitter {
             self.look_after_doors(ground, jni);
         }
         next.min(self.watch.wait(now, matters))
+    }
+
+    /// Counts the doors of libraries at which the first request has come.
+    fn look_for_requests(&mut self, ground: &Ground) {
+        let begun: Vec<_> = (self.fitted.iter())
+            .filter(|(server, ..)| !self.doors.has(*server) && ground.serving.has(*server))
+            .map(|(server, point, _)| (*server, *point))
+            .collect();
+        for (server, point) in begun {
+            if !self.doors.has(server) {
+                self.fitted(ground, server, point);
+            }
+        }
     }
 
     /// Inserts questions again that another agent has taken out.
@@ -160,10 +175,13 @@ impl Fitter {
         }
         let mut found: Vec<Weak<Class>> = Vec::new();
         let mut is_any_pending = false;
+        let mut loaded: BTreeSet<&'static str> = BTreeSet::new();
         ground.jvmti.each_loaded_class(jni, |jni, class| {
             let Ok(signature) = ground.jvmti.signature_of(class) else {
                 return;
             };
+            let needs = servers::points().filter_map(|(_, point)| point.needs);
+            loaded.extend(needs.filter(|needed| *needed == signature));
             if servers::points().any(|(_, point)| point.class == signature)
                 && self.tried.len() + found.len() < MAX_TRIED
                 && !self.tried.iter().any(|tried| tried.refers_to(jni, class))
@@ -182,6 +200,10 @@ impl Fitter {
             if let Some(class) = weak.upgrade(jni)
                 && let Some((server, point)) = point_of(ground, &class)
             {
+                if point.needs.is_some_and(|needed| !loaded.contains(needed)) {
+                    jni.release(weak);
+                    continue;
+                }
                 match self.fit(ground, jni, (server, point), &class) {
                     Ok(()) => self.fitted(ground, server, point),
                     Err(why) if is_of_fork(ground, jni, point) => {
@@ -219,6 +241,11 @@ impl Fitter {
             Value::object(&guard),
             Value::object(class),
             Value::object(&door),
+            Value::int(if server.is_library() {
+                server.number().cast_signed()
+            } else {
+                -1
+            }),
         ];
         if prepare.boolean(jni, &values) != Some(true) {
             return Err("its classes are not those of a release that is known, or its module does not let the agent in".to_owned());
@@ -234,8 +261,12 @@ impl Fitter {
         Ok(())
     }
 
-    /// A door was fitted: the enforcer may shut it from now on.
+    /// A door was fitted: the enforcer may shut it from now on, or from the first request on.
     fn fitted(&mut self, ground: &Ground, server: Server, point: &Point) {
+        if server.is_library() && !ground.serving.has(server) {
+            tracing::debug!("{} has a door, at which nobody has asked yet", point.name);
+            return;
+        }
         self.set_door(ground, server, true);
         tracing::info!(
             "{} has a door: new requests for its services over their limits are turned away there",
@@ -303,7 +334,7 @@ fn java_half(ground: &Ground, jni: &Jni) -> Option<StaticMethod> {
             .and_then(|class| {
                 class.static_method(
                     "fit",
-                    "(Ljava/lang/Class;Ljava/lang/Class;Ljava/lang/Class;)Z",
+                    "(Ljava/lang/Class;Ljava/lang/Class;Ljava/lang/Class;I)Z",
                 )
             })
             .ok_or("a class of the agent's Java half is missing")

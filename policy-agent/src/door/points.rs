@@ -133,6 +133,7 @@ mod tests {
             leave: Leave::ReturningBoolean(true),
             door: GUARD,
             fork: None,
+            needs: None,
         }
     }
 

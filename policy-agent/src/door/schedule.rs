@@ -7,9 +7,16 @@ use policy_config::{Door, Limit, Matcher, Mode, Policy};
 /// How many seconds after a reason to look the fitter looks: at once, and again, because a container may load the
 /// class after its loader is known. An application with a server inside takes minutes to start on a busy machine,
 /// and has no door until the next look.
-const LOOKS_SECONDS: [u64; 19] = [
-    0, 1, 3, 6, 10, 15, 20, 30, 40, 50, 60, 75, 90, 120, 150, 200, 300, 600, 1200,
-];
+const LOOKS_SECONDS: [u64; 14] = [0, 1, 3, 6, 10, 15, 20, 30, 40, 50, 60, 75, 90, 120];
+
+/// And after those, for as long as doors are wanted: some libraries load the class with their first connection.
+const EVERY_SECONDS: u64 = 120;
+
+/// The time of a look, by its place.
+fn after_seconds(look: usize) -> u64 {
+    let last = LOOKS_SECONDS.len() - 1;
+    LOOKS_SECONDS[look.min(last)] + look.saturating_sub(last) as u64 * EVERY_SECONDS
+}
 
 /// The shortest time between two looks, each of which passes over all loaded classes.
 const SHORTEST: Duration = Duration::from_millis(250);
@@ -55,12 +62,12 @@ impl Schedule {
         self.begun = None;
     }
 
-    /// How long until the next look; `None` if there is none to come.
+    /// How long until the next look; `None` if there is no reason to look.
     pub(super) fn wait(&self, now: Instant) -> Option<Duration> {
         let (begun, next) = self.begun?;
         let due = match self.soon.0 {
             true => now,
-            false => begun + Duration::from_secs(*LOOKS_SECONDS.get(next)?),
+            false => begun + Duration::from_secs(after_seconds(next)),
         };
         let due = (self.last).map_or(due, |last| due.max(last + SHORTEST));
         Some(due.saturating_duration_since(now))
@@ -72,8 +79,9 @@ impl Schedule {
             return false;
         }
         if let Some((begun, next)) = &mut self.begun {
-            let missed = |after: &&u64| *begun + Duration::from_secs(**after) <= now;
-            *next += LOOKS_SECONDS[*next..].iter().take_while(missed).count();
+            while *begun + Duration::from_secs(after_seconds(*next)) <= now {
+                *next += 1;
+            }
         }
         self.last = Some(now);
         if self.soon.0 {
@@ -123,12 +131,13 @@ mod tests {
         assert!(!schedule.take(start));
         schedule.begin(start);
         let mut now = start;
-        for after in LOOKS_SECONDS {
+        for after in LOOKS_SECONDS.into_iter().chain([240, 360, 480]) {
             now += schedule.wait(now).expect("another look");
             assert_eq!(now, start + Duration::from_secs(after));
             assert!(schedule.take(now));
             assert!(!schedule.take(now));
         }
+        schedule.end();
         assert_eq!(schedule.wait(now), None);
     }
 

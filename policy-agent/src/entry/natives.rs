@@ -60,6 +60,7 @@ pub(super) fn bind(jni: &Jni, class: &Ref<'_, Class>) -> Result<(), String> {
         NativeMethod::of1::<ClassLoader, i32, _>("number", number),
         NativeMethod::of0::<bool, _>("anyShut", any_shut),
         NativeMethod::of1::<i32, bool, _>("came", came),
+        NativeMethod::of1::<i32, (), _>("serves", serves),
         NativeMethod::of3::<i32, JavaString, JavaString, i32, _>("route", route),
         NativeMethod::of4::<i32, i32, JavaString, JavaString, i64, _>("knock", knock),
         NativeMethod::of3::<i32, i64, bool, (), _>("probeEnded", probe_ended),
@@ -249,6 +250,13 @@ fn number(jni: &Jni, loader: Option<Ref<'_, ClassLoader>>) -> i32 {
 
 fn any_shut(_: &Jni) -> bool {
     Ground::get().is_some_and(|ground| ground.core.any_shut())
+}
+
+fn serves(_: &Jni, server: i32) {
+    if let (Some(ground), Ok(server)) = (Ground::get(), u32::try_from(server)) {
+        ground.serving.began(server);
+        ground.loader_thread.wake();
+    }
 }
 
 fn came(_: &Jni, route: i32) -> bool {

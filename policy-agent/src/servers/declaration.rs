@@ -61,4 +61,6 @@ pub(crate) struct Point {
     pub(crate) door: ClassFile,
     /// The signature of a class that is there in a fork alone, which has the class and another door.
     pub(crate) fork: Option<&'static str>,
+    /// The signature of a class without which nobody asks anything there: the door is fitted once it is loaded.
+    pub(crate) needs: Option<&'static str>,
 }

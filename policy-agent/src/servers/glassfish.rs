@@ -29,6 +29,7 @@ pub(super) static GLASSFISH: Declaration = Declaration {
         leave: Leave::ReturningInt(2),
         door: class_file!("agent/GlassFishDoor"),
         fork: None,
+        needs: None,
     }],
     own_classes_alone: true,
     main_classes: MAIN_CLASSES,

@@ -35,6 +35,7 @@ pub(super) static JETTY: Declaration = Declaration {
             leave: Leave::ReturningBoolean(true),
             door: class_file!("agent/JettyDoor"),
             fork: None,
+            needs: None,
         },
         // Of Jetty 9.4 to 11. The context is not entered yet: no listener of it was told.
         Point {
@@ -49,6 +50,7 @@ pub(super) static JETTY: Declaration = Declaration {
             leave: Leave::Returning,
             door: class_file!("agent/JettyScopeDoor"),
             fork: None,
+            needs: None,
         },
     ],
     main_classes: &[

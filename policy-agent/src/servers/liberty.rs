@@ -35,6 +35,7 @@ pub(super) static LIBERTY: Declaration = Declaration {
         leave: Leave::ReturningBoolean(false),
         door: class_file!("agent/LibertyDoor"),
         fork: None,
+        needs: None,
     }],
     own_classes_alone: true,
     main_classes: MAIN_CLASSES,

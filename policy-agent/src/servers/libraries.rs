@@ -33,6 +33,7 @@ pub(crate) static LIBRARIES: [Library; 6] = [
             leave: Leave::Returning,
             door: class_file!("agent/VertxDoor"),
             fork: None,
+            needs: None,
         },
     },
     // Of Reactor Netty 1.0 to 1.2, and so of Spring WebFlux and Spring Cloud Gateway.
@@ -47,6 +48,7 @@ pub(crate) static LIBRARIES: [Library; 6] = [
             leave: Leave::Returning,
             door: class_file!("agent/ReactorNettyDoor"),
             fork: None,
+            needs: None,
         },
     },
     // Of gRPC 1.44 to 1.76, over each of its transports.
@@ -59,10 +61,11 @@ pub(crate) static LIBRARIES: [Library; 6] = [
             descriptors: &[
                 "(Lio/grpc/internal/ServerStream;Ljava/lang/String;Lio/grpc/Metadata;)V",
             ],
-            loads: &[0, 2, 1, 3],
+            loads: &[1, 2, 0, 3],
             leave: Leave::Returning,
             door: class_file!("agent/GrpcDoor"),
             fork: None,
+            needs: None,
         },
     },
     // Of Micronaut 4.8 to 4.10. Before, bodies and answers have other types in every release.
@@ -79,6 +82,7 @@ pub(crate) static LIBRARIES: [Library; 6] = [
             leave: Leave::Returning,
             door: class_file!("agent/MicronautDoor"),
             fork: None,
+            needs: None,
         },
     },
     // Of Helidon 4.
@@ -95,6 +99,7 @@ pub(crate) static LIBRARIES: [Library; 6] = [
             leave: Leave::Returning,
             door: class_file!("agent/HelidonDoor"),
             fork: None,
+            needs: None,
         },
     },
     // Of Netty 4.1 and 4.2: a program's own handlers of HTTP extend this class.
@@ -109,6 +114,7 @@ pub(crate) static LIBRARIES: [Library; 6] = [
             leave: Leave::Returning,
             door: class_file!("agent/NettyDoor"),
             fork: None,
+            needs: Some("Lio/netty/handler/codec/http/FullHttpRequest;"),
         },
     },
 ];

@@ -28,6 +28,7 @@ pub(super) static TOMCAT: Declaration = Declaration {
         leave: Leave::Returning,
         door: class_file!("agent/TomcatDoor"),
         fork: None,
+        needs: None,
     }],
     main_classes: &["org.apache.catalina.startup."],
 };

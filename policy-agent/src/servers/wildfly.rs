@@ -31,6 +31,7 @@ pub(super) static WILDFLY: Declaration = Declaration {
         door: class_file!("agent/UndertowDoor"),
         // Of Quarkus, whose requests come by Vert.x first.
         fork: Some("Lio/undertow/httpcore/BufferAllocator;"),
+        needs: None,
     }],
     main_classes: &["org.jboss.modules."],
 };

@@ -44,8 +44,8 @@ pub struct MethodDoors {
     pub methods: Vec<DoorMethod>,
     /// Which error a call gets that is turned away there.
     pub refuse_with: Throw,
-    /// One of the methods has a door, and no server that the account is deployed to. Then requests at the server that is
-    /// among a program's libraries are not asked: the policy has named where its work begins.
+    /// One of the methods has a door, and no server that the account is deployed to. Then requests at a server
+    /// that is among its libraries are not asked: the policy has named where its work begins.
     pub are_the_only_ones: bool,
 }
 

@@ -739,13 +739,10 @@ impl Directory {
     }
 
     /// Whether new work for the account passes a door at a method, and none of a server that it is deployed to. A
-    /// server among a program's libraries may be for its console alone: the methods that the policy names are where
-    /// its work begins.
+    /// server among its libraries may be for a console alone: the methods that the policy names are where work begins.
     pub fn has_method_doors_alone(&self, account: &Account) -> bool {
         self.has_method_door(account)
-            && !self.has_door_of(account, |server| {
-                server != Server::Program && self.doors.has(server)
-            })
+            && !self.has_door_of(account, |server| self.doors.has_where_deployed(server))
     }
 
     fn has_method_door(&self, account: &Account) -> bool {

@@ -1,5 +1,7 @@
 //! Names of services, threads, classes and packages, made fit for logs, labels and rules.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 /// The server or host that a service runs in. It decides whether the service has a door, where the server hands a
 /// request to the application and the agent can turn it away, and how a stop of the service shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,6 +63,16 @@ impl Server {
         )
     }
 
+    /// Whether it is a library, and deploys nothing.
+    pub fn is_library(self) -> bool {
+        Server::LIBRARIES.contains(&self)
+    }
+
+    /// Its number, less than 32.
+    pub fn number(self) -> u32 {
+        self as u32
+    }
+
     /// Those that a Spring Boot application is deployed to, inside.
     const EMBEDDED: [Server; 3] = [Server::Tomcat, Server::Jetty, Server::Undertow];
 
@@ -73,6 +85,24 @@ impl Server {
         Server::Helidon,
         Server::Netty,
     ];
+}
+
+/// The libraries at whose doors a request has come. A library may be there as a client alone, or for another protocol:
+/// its door counts from its first request on. Lock-free; any thread.
+#[derive(Debug, Default)]
+pub struct Serving(AtomicU32);
+
+impl Serving {
+    /// A request has come at the door of the server with this number ([`Server::number`]).
+    pub fn began(&self, number: u32) {
+        self.0
+            .fetch_or(1_u32.checked_shl(number).unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// Whether one has, at the door of this server.
+    pub fn has(&self, server: Server) -> bool {
+        self.0.load(Ordering::Relaxed) & Doors::bit(server) != 0
+    }
 }
 
 /// The servers that have a fitted door.
@@ -90,16 +120,31 @@ impl Doors {
 
     /// Whether requests for the services in this server pass a door.
     pub fn has(self, server: Server) -> bool {
-        let has_any = |of: &[Server]| of.iter().any(|&server| self.has(server));
+        let is_of_library = || self.has_any(&Server::LIBRARIES);
         match server {
-            Server::SpringBoot => has_any(&Server::EMBEDDED) || has_any(&Server::LIBRARIES),
-            Server::Program => has_any(&Server::LIBRARIES),
+            Server::SpringBoot => self.has_where_deployed(server) || is_of_library(),
+            Server::Program => is_of_library(),
+            server => self.has_where_deployed(server),
+        }
+    }
+
+    /// The same without those of libraries.
+    pub fn has_where_deployed(self, server: Server) -> bool {
+        match server {
+            Server::SpringBoot => self.has_any(&Server::EMBEDDED),
+            Server::Program => false,
             server => self.0 & Doors::bit(server) != 0,
         }
     }
 
+    fn has_any(self, servers: &[Server]) -> bool {
+        servers
+            .iter()
+            .any(|&server| self.0 & Doors::bit(server) != 0)
+    }
+
     fn bit(server: Server) -> u32 {
-        1 << server as u32
+        1 << server.number()
     }
 }
 
@@ -215,11 +260,24 @@ mod tests {
             // A program deploys nothing to a servlet container that it embeds, as far as is known.
             let is_library = Server::LIBRARIES.contains(&own);
             assert_eq!(doors.has(Server::Program), is_library);
+            assert_eq!(doors.has_where_deployed(Server::SpringBoot), !is_library);
+            assert_eq!(own.is_library(), is_library);
             assert!(!doors.has(Server::Other));
             doors.set(own, false);
             assert_eq!(doors, none);
         }
         assert!(!none.has(Server::SpringBoot) && !none.has(Server::Program));
+    }
+
+    #[test]
+    fn a_library_serves_from_its_first_request_on() {
+        let serving = Serving::default();
+        serving.began(Server::Grpc.number());
+        serving.began(32);
+        let serves: Vec<Server> = (Server::LIBRARIES.into_iter())
+            .filter(|&server| serving.has(server))
+            .collect();
+        assert_eq!(serves, [Server::Grpc]);
     }
 
     #[test]

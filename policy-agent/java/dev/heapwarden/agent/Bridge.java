@@ -227,14 +227,14 @@ public final class Bridge {
         if (refuser == 0 || Door.isProbing()) {
             return null;
         }
-        if (!method.isEmpty()) {
-            EventLoopDoor.leaveToProgram();
-        }
         Cell cell = Cells.CELLS.get();
         if (cell != null && cell.letIn < 0 && Natives.isInside(refuser, cell.letIn)) {
             return null;
         }
         long answer = Natives.ask(refuser, method, path);
+        if (answer != 0 && !method.isEmpty()) {
+            asksItself((Home) home, refuser);
+        }
         if (answer > 0) {
             return begin(cell, refuser, answer);
         }
@@ -242,6 +242,15 @@ public final class Bridge {
             return Long.valueOf(-answer);
         }
         return null;
+    }
+
+    /** Remembers that a program asks for its own account, of which its libraries' doors ask as well: no tenant's. */
+    private static void asksItself(Home home, int refuser) {
+        ClassLoader own = home.loader.get();
+        ClassLoader loader = own == null ? Loaders.SYSTEM : own;
+        if (Natives.refuser(0, LoaderNumbers.of(loader)) == refuser) {
+            Loaders.asks(loader);
+        }
     }
 
     /** A probe that is not begun for want of memory has ended. */

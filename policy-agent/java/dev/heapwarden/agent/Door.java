@@ -13,6 +13,9 @@ abstract class Door implements Predicate<Object> {
     /** See {@link Natives#knock}. */
     static final long TOO_MANY = 1 << 20;
 
+    /** Who is told of the first request: {@link Natives#serves}. Less than 0: nobody, or it was told. */
+    private volatile int untold = -1;
+
     /** Set while the thread runs a request that a shut door has let in: it is inside, and is not asked again. */
     private static final ThreadLocal<Boolean> PROBING = new ThreadLocal<>();
 
@@ -30,7 +33,7 @@ abstract class Door implements Predicate<Object> {
         int loader;
         long answer;
         try {
-            loader = PROBING.get() == null ? asking(call) : 0;
+            loader = PROBING.get() == null && !wasLetIn(call) ? asking(call) : 0;
             if (loader == 0) {
                 return false;
             }
@@ -40,6 +43,7 @@ abstract class Door implements Predicate<Object> {
             return false;
         }
         if (answer > 0) {
+            remember(call);
             return Door.<RuntimeException>probe(this, call, loader, answer);
         }
         if (answer < 0) {
@@ -57,6 +61,11 @@ abstract class Door implements Predicate<Object> {
      * @return whether any door is shut
      */
     final boolean comes(Object at, Object request) {
+        int first = untold;
+        if (first >= 0 && begins(at, request)) {
+            untold = -1;
+            Natives.serves(first);
+        }
         if (!staysOnThread()) {
             return isAsked() && begins(at, request) && Natives.came(0);
         }
@@ -81,6 +90,11 @@ abstract class Door implements Predicate<Object> {
             }
         }
         return Natives.came(route);
+    }
+
+    /** Tells of the first request. Before the door is asked anything. */
+    final void tellFirst(int library) {
+        untold = library;
     }
 
     private boolean begins(Object at, Object request) {
@@ -185,6 +199,22 @@ abstract class Door implements Predicate<Object> {
      * @return what it returns; true if it returns nothing
      */
     abstract boolean again(Object[] call) throws Throwable;
+
+    /** Whether this request was let in, and is asked again on another thread or by another part of the server. */
+    boolean wasLetIn(Object[] call) throws Throwable {
+        return false;
+    }
+
+    /** A request is let in as a probe, or freely. */
+    void letIn(Object[] call) throws Throwable {}
+
+    private void remember(Object[] call) {
+        try {
+            letIn(call);
+        } catch (Throwable failure) {
+            // It may be asked again.
+        }
+    }
 
     /** The number of the service's loader; 0 if the request is not asked. */
     private int asking(Object[] call) throws Throwable {

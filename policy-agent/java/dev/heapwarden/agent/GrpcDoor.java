@@ -4,7 +4,7 @@ import java.lang.invoke.MethodHandle;
 
 /**
  * The door of gRPC, over whatever transport: at {@code ServerImpl.ServerTransportListenerImpl.streamCreated}. It gets
- * the transport's listener, the full name of the method, the stream, and the headers.
+ * the stream, the full name of the method, the transport's listener, and the headers.
  */
 final class GrpcDoor extends EventLoopDoor {
     private static final String SERVER = "io.grpc.internal.ServerImpl";
@@ -54,6 +54,18 @@ final class GrpcDoor extends EventLoopDoor {
         }
     }
 
+    /** A call within the program is a part of what has come in already. */
+    @Override
+    boolean isNew(Object at, Object request) {
+        return !at.getClass().getName().startsWith("io.grpc.inprocess.");
+    }
+
+    /** Names of methods are shared. */
+    @Override
+    Object identity(Object[] call) {
+        return call[0];
+    }
+
     @Override
     String method(Object at, Object request) {
         return "POST";
@@ -69,7 +81,7 @@ final class GrpcDoor extends EventLoopDoor {
     @Override
     void answer(Object[] call, int status, String retryAfterSeconds, String text)
             throws Throwable {
-        Object stream = call[2];
+        Object stream = call[0];
         setListener.invokeExact(stream, nobody);
         Object trailers = (Object) metadata.invokeExact();
         put.invokeExact(trailers, pushback, (Object) (retryAfterSeconds + "000"));
@@ -79,7 +91,7 @@ final class GrpcDoor extends EventLoopDoor {
 
     @Override
     boolean again(Object[] call) throws Throwable {
-        streamCreated.invokeExact(call[0], call[2], (String) call[1], call[3]);
+        streamCreated.invokeExact(call[2], call[0], (String) call[1], call[3]);
         return true;
     }
 }

@@ -11,7 +11,23 @@ final class Loaders {
     private static final WeakReference<ClassLoader> WEAK_SYSTEM = new WeakReference<>(SYSTEM);
     private static final WeakReference<ClassLoader> WEAK_PLATFORM = new WeakReference<>(PLATFORM);
 
+    /** The loader of a program that has asked for a request of its own. One is enough: a JVM has one program. */
+    private static volatile WeakReference<ClassLoader> asking;
+
     private Loaders() {}
+
+    /** Whether a program with this loader has asked for a request itself. */
+    static boolean asksItself(ClassLoader loader) {
+        WeakReference<ClassLoader> known = asking;
+        return known != null && known.refersTo(loader);
+    }
+
+    /** A program with this loader asks for its requests itself. */
+    static void asks(ClassLoader loader) {
+        if (loader != null && !asksItself(loader)) {
+            asking = new WeakReference<>(loader);
+        }
+    }
 
     /** Whether this is no service's loader. */
     static boolean plain(ClassLoader loader) {

@@ -24,6 +24,7 @@ final class MicronautDoor extends EventLoopDoor {
     private final MethodHandle close;
     private final MethodHandle body;
     private final MethodHandle write;
+    private final MethodHandle writeHead;
     private final NettyAnswer answers;
 
     MicronautDoor(Container micronaut) throws ReflectiveOperationException {
@@ -35,6 +36,7 @@ final class MicronautDoor extends EventLoopDoor {
         close = micronaut.method(BODY, "void", "close");
         body = micronaut.made(MADE_BODY, "io.netty.buffer.ByteBuf");
         write = micronaut.method(ACCESS, "void", "write", RESPONSE, ANY_BODY);
+        writeHead = micronaut.method(ACCESS, "void", "writeHeadResponse", RESPONSE);
         answers = new NettyAnswer(micronaut);
     }
 
@@ -55,6 +57,10 @@ final class MicronautDoor extends EventLoopDoor {
         close.invokeExact(call[2]);
         Object none = answers.bytes("");
         Object response = answers.made(status, retryAfterSeconds, none, text);
+        if (method(call[0], call[1]).equals("HEAD")) {
+            writeHead.invokeExact(call[3], response);
+            return;
+        }
         Object bytes = (Object) body.invokeExact(answers.bytes(text));
         write.invokeExact(call[3], response, bytes);
     }

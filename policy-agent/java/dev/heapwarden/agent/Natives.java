@@ -85,6 +85,9 @@ final class Natives {
     /** Whether the door of any account is shut. */
     static native boolean anyShut();
 
+    /** The first request has come to the door of a library, by its number. */
+    static native void serves(int server);
+
     /**
      * A request has come to a door.
      *

@@ -31,7 +31,6 @@ final class NettyDoor extends EventLoopDoor {
     private final MethodHandle uri;
     private final MethodHandle headers;
     private final MethodHandle get;
-    private final MethodHandle isKeepAlive;
     private final MethodHandle writeAndFlush;
     private final MethodHandle addListener;
     private final MethodHandle release;
@@ -47,8 +46,6 @@ final class NettyDoor extends EventLoopDoor {
         uri = netty.method(HEAD, STRING, "uri");
         headers = netty.method(MESSAGE, HEADERS, "headers");
         get = netty.method(HEADERS, STRING, "get", STRING);
-        String util = "io.netty.handler.codec.http.HttpUtil";
-        isKeepAlive = netty.function(util, "boolean", "isKeepAlive", MESSAGE);
         writeAndFlush = netty.method(CONTEXT, FUTURE, "writeAndFlush", ANY);
         addListener = netty.method(FUTURE, FUTURE, "addListener", LISTENER);
         String counted = "io.netty.util.ReferenceCountUtil";
@@ -74,22 +71,27 @@ final class NettyDoor extends EventLoopDoor {
         return RequestTarget.path((String) uri.invokeExact(request));
     }
 
-    /** Through the handlers between this one and the network, as the program's own answer would go. */
+    /**
+     * Through the handlers between this one and the network, as the program's own answer would go. It is the
+     * connection's last: earlier requests may be unanswered yet, and their answers would be taken for others.
+     */
     @Override
     void answer(Object[] call, int status, String retryAfterSeconds, String text)
             throws Throwable {
         Object request = call[1];
         try {
-            Object response = answers.made(status, retryAfterSeconds, answers.bytes(text), text);
+            boolean isHead = method(call[0], request).equals("HEAD");
+            Object body = answers.bytes(isHead ? "" : text);
+            Object response = answers.made(status, retryAfterSeconds, body, text);
             Object fields = (Object) headers.invokeExact(request);
             String stream = (String) get.invokeExact(fields, STREAM);
             if (stream != null) {
                 answers.put(response, STREAM, stream);
+            } else {
+                answers.put(response, "Connection", "close");
             }
-            boolean stays = (boolean) isKeepAlive.invokeExact(request);
-            answers.put(response, "Connection", stays ? "keep-alive" : "close");
             Object written = (Object) writeAndFlush.invokeExact(call[2], response);
-            if (!stays) {
+            if (stream == null) {
                 written = (Object) addListener.invokeExact(written, closes);
             }
         } finally {

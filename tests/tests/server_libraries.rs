@@ -71,10 +71,10 @@ impl Program {
         });
         assert!(has_door.is_some(), "{}", program.jvm.log());
         let log = program.jvm.log();
-        assert!(
-            log.contains(&format!("{} has a door", shelf.server)),
-            "{log}"
-        );
+        // Other libraries are on its class path, where nobody asks.
+        let doors: Vec<&str> = (log.lines().filter(|line| line.contains(" has a door"))).collect();
+        let own = format!("{} has a door", shelf.server);
+        assert!(matches!(doors[..], [door] if door.contains(&own)), "{log}");
         program
     }
 

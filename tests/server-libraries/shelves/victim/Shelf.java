@@ -35,7 +35,7 @@ abstract class Shelf {
         System.exit(0);
     }
 
-    /** What the program does for a request for this path: {@code /hold}, {@code /drop}, and any other nothing. */
+    /** Serves a request for this path: {@code /hold}, {@code /drop}, and any other nothing. */
     final String answer(String path) {
         calls.incrementAndGet();
         switch (path) {

@@ -61,7 +61,7 @@ final class HelidonDoor extends LibraryDoor {
         return (String) rawPath.invokeExact(path);
     }
 
-    /** What there is of a body Helidon reads, or closes the connection. */
+    /** Helidon reads the rest of a body, or closes the connection. */
     @Override
     void answer(Object[] call, int status, String retryAfterSeconds, String body)
             throws Throwable {

@@ -326,6 +326,43 @@ fn an_account_has_a_door_if_one_of_its_services_is_in_a_server_with_one() {
     assert_eq!(with_door(&d), ["/bank", "/shop"]);
 }
 
+/// A console on Netty is no reason to throw errors in what has not come through the methods.
+#[test]
+fn the_methods_of_a_policy_stand_alone_beside_the_libraries_of_a_program_or_application() {
+    let rule = "[[account]]\nservice = \"*\"\nlimit = \"1MiB\"\ndoor = [\"a.C#m\"]\n";
+    for (server, deployed) in [
+        (Server::Program, None),
+        (Server::SpringBoot, Some(Server::Tomcat)),
+    ] {
+        let mut d = Directory::new(policy(rule));
+        d.enter_loader(LoaderId(1), purse(1));
+        let name = ServiceName {
+            server,
+            ..service(vec!["shop".to_owned()], true)
+        };
+        d.set_identity(LoaderId(1), LoaderIdentity::Service(name));
+        d.set_method_doors(vec![
+            policy_config::DoorMethod::new("a.C#m").expect("a method"),
+        ]);
+        let alone = |d: &Directory| {
+            let mut accounts = d.accounts();
+            let (_, account) = accounts
+                .find(|(name, _)| &***name == "shop")
+                .expect("it is");
+            d.has_method_doors_alone(account)
+        };
+        let mut doors = Doors::default();
+        doors.set(Server::Netty, true);
+        d.set_doors(doors);
+        assert!(alone(&d));
+        if let Some(deployed) = deployed {
+            doors.set(deployed, true);
+            d.set_doors(doors);
+            assert!(!alone(&d));
+        }
+    }
+}
+
 #[test]
 fn an_account_has_a_door_if_a_method_that_its_rule_names_has_one() {
     let rule = |name: &str, method: &str| {

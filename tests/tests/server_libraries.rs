@@ -8,6 +8,8 @@ use heapwarden_tests::door_client::{FILLED_BYTES, LIMIT_MIB, SOON, STEP_BYTES};
 use heapwarden_tests::jdk::{Collector, Vm, compiler_for, every_jdk_with, on_each};
 use heapwarden_tests::jvm::{Jvm, victim};
 use heapwarden_tests::{server_libraries, stats};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
@@ -174,6 +176,7 @@ fn assert_shut(program: &mut Program, account: &str) {
         thread::sleep(Duration::from_millis(5));
     }
     assert!(served < KNOCKS as u64 / 2, "{served} came in");
+    served += assert_answers_of_one_line(program);
     for _ in 0..KNOCKS {
         assert_eq!(program.ask("/health"), Outcome::Served);
     }
@@ -190,6 +193,56 @@ fn assert_shut(program: &mut Program, account: &str) {
         "{found:#}"
     );
     assert_eq!(found["refusals_total"], 0, "errors were thrown: {found:#}");
+}
+
+/// An answer to a `HEAD` has no body, and a listed path is no way to one that is not. Returns how many came in as probes.
+fn assert_answers_of_one_line(program: &mut Program) -> u64 {
+    if program.client.is_none() {
+        return 0;
+    }
+    let port = number(&program.jvm.ask("port"), "port");
+    let mut served = 0;
+    for line in ["HEAD /light", "POST /health/../light"] {
+        let answers: Vec<String> = (0..4).map(|_| said(port, line)).collect();
+        let away: Vec<&String> = (answers.iter())
+            .filter(|answer| answer.starts_with("HTTP/1.1 503"))
+            .collect();
+        served += (answers.len() - away.len()) as u64;
+        assert!(!away.is_empty(), "{line}: {answers:?}");
+        for answer in away {
+            let (_, body) = answer.split_once("\r\n\r\n").expect("header lines");
+            assert_eq!(
+                body.is_empty(),
+                line.starts_with("HEAD"),
+                "{line}: {answer}"
+            );
+        }
+    }
+    served
+}
+
+/// All that is said on a connection with one request, until nothing more comes: Helidon closes none.
+fn said(port: u64, line: &str) -> String {
+    let address = format!("127.0.0.1:{port}");
+    let mut connection = TcpStream::connect(&address).expect("it listens");
+    let length = match line.starts_with("POST") {
+        true => "Content-Length: 0\r\n",
+        false => "",
+    };
+    let request =
+        format!("{line} HTTP/1.1\r\nHost: {address}\r\n{length}Connection: close\r\n\r\n");
+    (connection.write_all(request.as_bytes())).expect("it reads");
+    let mut answer = Vec::new();
+    let mut piece = [0; 1_000];
+    let mut patience = SOON;
+    loop {
+        (connection.set_read_timeout(Some(patience))).expect("a timeout");
+        match connection.read(&mut piece) {
+            Ok(0) | Err(_) => return String::from_utf8_lossy(&answer).into_owned(),
+            Ok(length) => answer.extend(&piece[..length]),
+        }
+        patience = Duration::from_millis(300);
+    }
 }
 
 /// One of its own requests lets go, and then all come in.

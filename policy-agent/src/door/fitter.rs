@@ -147,6 +147,7 @@ impl Fitter {
                 "another agent changes the class in which {} has its door, again and again: it has no door any more, and errors are thrown as with door = \"off\"",
                 point.name
             );
+            ground.serving.ended(server.number());
             self.set_door(ground, server, false);
         }
     }
@@ -206,8 +207,9 @@ impl Fitter {
                 }
                 match self.fit(ground, jni, (server, point), &class) {
                     Ok(()) => self.fitted(ground, server, point),
-                    Err(why) if is_of_fork(ground, jni, point) => {
-                        tracing::debug!("no door for {}, which is a fork: {why}", point.name);
+                    // A class that the door needs may be there for others.
+                    Err(why) if point.needs.is_some() || is_of_fork(ground, jni, point) => {
+                        tracing::debug!("no door for {}, which has none here: {why}", point.name);
                     }
                     Err(why) => self.told.warn(&format!(
                         "{} gets no door: {why}; requests for its services over their limits are not turned away, and errors are thrown as with door = \"off\"",

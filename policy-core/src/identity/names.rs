@@ -99,6 +99,13 @@ impl Serving {
             .fetch_or(1_u32.checked_shl(number).unwrap_or(0), Ordering::Relaxed);
     }
 
+    /// A door of the server with this number is gone, and with it those of its other copies: which of them serves is not
+    /// known.
+    pub fn ended(&self, number: u32) {
+        self.0
+            .fetch_and(!1_u32.checked_shl(number).unwrap_or(0), Ordering::Relaxed);
+    }
+
     /// Whether one has, at the door of this server.
     pub fn has(&self, server: Server) -> bool {
         self.0.load(Ordering::Relaxed) & Doors::bit(server) != 0
@@ -278,6 +285,10 @@ mod tests {
             .filter(|&server| serving.has(server))
             .collect();
         assert_eq!(serves, [Server::Grpc]);
+        serving.ended(Server::Vertx.number());
+        assert!(serving.has(Server::Grpc));
+        serving.ended(Server::Grpc.number());
+        assert!(!serving.has(Server::Grpc));
     }
 
     #[test]

@@ -16,8 +16,8 @@ abstract class Door implements Predicate<Object> {
     /** Who is told of the first request: {@link Natives#serves}. Less than 0: nobody, or it was told. */
     private volatile int untold = -1;
 
-    /** Set while the thread runs a request that a shut door has let in: it is inside, and is not asked again. */
-    private static final ThreadLocal<Boolean> PROBING = new ThreadLocal<>();
+    /** The door that has let in the request which the thread runs: it is inside, and is not asked again. */
+    private static final ThreadLocal<Door> PROBING = new ThreadLocal<>();
 
     /**
      * Whether the guarded method is to return at once, because the request was answered, here or by a
@@ -33,7 +33,7 @@ abstract class Door implements Predicate<Object> {
         int loader;
         long answer;
         try {
-            loader = PROBING.get() == null && !wasLetIn(call) ? asking(call) : 0;
+            loader = mayAsk(PROBING.get()) && !wasLetIn(call) ? asking(call) : 0;
             if (loader == 0) {
                 return false;
             }
@@ -200,6 +200,14 @@ abstract class Door implements Predicate<Object> {
      */
     abstract boolean again(Object[] call) throws Throwable;
 
+    /**
+     * Whether a request is asked on a thread that runs one which this door has let in; null: none. On an event loop
+     * the next of a connection may begin within the end of the one before.
+     */
+    private boolean mayAsk(Door within) {
+        return within == null || within == this && !staysOnThread();
+    }
+
     /** Whether this request was let in, and is asked again on another thread or by another part of the server. */
     boolean wasLetIn(Object[] call) throws Throwable {
         return false;
@@ -227,11 +235,16 @@ abstract class Door implements Predicate<Object> {
         return isNobodys(service) ? 0 : LoaderNumbers.of(service);
     }
 
+    /** A path as the policy's list is compared with it. */
+    String listed(String inside) {
+        return inside;
+    }
+
     private long knock(Object[] call, int loader) throws Throwable {
         Object at = call[0];
         Object request = call[1];
         CharSequence path = path(at, request);
-        String inside = path == null ? "" : path.toString().substring(begin(at, path));
+        String inside = path == null ? "" : listed(path.toString().substring(begin(at, path)));
         return Natives.knock(loader, Cells.own().route, known(method(at, request)), known(inside));
     }
 
@@ -245,7 +258,7 @@ abstract class Door implements Predicate<Object> {
         Cell cell = null;
         int letIn = 0;
         try {
-            PROBING.set(Boolean.TRUE);
+            PROBING.set(door);
             cell = Cells.own();
             letIn = cell.letIn;
             cell.letIn = Math.max(letIn, 0) + 1;

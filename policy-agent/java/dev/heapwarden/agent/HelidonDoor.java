@@ -22,7 +22,7 @@ final class HelidonDoor extends LibraryDoor {
     private final MethodHandle getMethod;
     private final MethodHandle text;
     private final MethodHandle uriPath;
-    private final MethodHandle rawPath;
+    private final MethodHandle pathOf;
     private final MethodHandle setStatus;
     private final MethodHandle header;
     private final MethodHandle send;
@@ -34,7 +34,7 @@ final class HelidonDoor extends LibraryDoor {
         getMethod = helidon.method(PROLOGUE, METHOD, "method");
         text = helidon.method(METHOD, STRING, "text");
         uriPath = helidon.method(PROLOGUE, PATH, "uriPath");
-        rawPath = helidon.method(PATH, STRING, "path");
+        pathOf = helidon.method(PATH, STRING, "path");
         setStatus = helidon.method(SERVER_RESPONSE, SERVER_RESPONSE, "status", "int");
         header =
                 helidon.method(
@@ -58,7 +58,7 @@ final class HelidonDoor extends LibraryDoor {
     CharSequence path(Object at, Object request) throws Throwable {
         Object line = (Object) prologue.invokeExact(request);
         Object path = (Object) uriPath.invokeExact(line);
-        return (String) rawPath.invokeExact(path);
+        return (String) pathOf.invokeExact(path);
     }
 
     /** Helidon reads the rest of a body, or closes the connection. */
@@ -69,7 +69,9 @@ final class HelidonDoor extends LibraryDoor {
         Object same = (Object) setStatus.invokeExact(response, status);
         same = (Object) header.invokeExact(same, "Retry-After", new String[] {retryAfterSeconds});
         same = (Object) header.invokeExact(same, "Content-Type", new String[] {"text/plain"});
-        send.invokeExact(same, body.getBytes(StandardCharsets.US_ASCII));
+        // Helidon would send it for a HEAD, too.
+        String sent = method(call[0], call[1]).equals("HEAD") ? "" : body;
+        send.invokeExact(same, sent.getBytes(StandardCharsets.US_ASCII));
     }
 
     @Override

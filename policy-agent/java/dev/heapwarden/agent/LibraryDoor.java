@@ -22,6 +22,15 @@ abstract class LibraryDoor extends Door {
         return service == null;
     }
 
+    /**
+     * Routers of these servers resolve and decode paths each in its own way: one that needs it is listed where all
+     * paths are, and else nowhere.
+     */
+    @Override
+    final String listed(String inside) {
+        return RequestTarget.isPlain(inside) ? inside : "/%";
+    }
+
     @Override
     boolean isNew(Object at, Object request) throws Throwable {
         return true;

@@ -73,7 +73,7 @@ final class NettyDoor extends EventLoopDoor {
 
     /**
      * Through the handlers between this one and the network, as the program's own answer would go. It is the
-     * connection's last: earlier requests may be unanswered yet, and their answers would be taken for others.
+     * connection's last: an earlier request may be unanswered yet, for which it is taken then, and no more than that.
      */
     @Override
     void answer(Object[] call, int status, String retryAfterSeconds, String text)

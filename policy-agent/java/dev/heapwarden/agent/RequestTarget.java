@@ -4,6 +4,16 @@ package dev.heapwarden.agent;
 final class RequestTarget {
     private RequestTarget() {}
 
+    /** Whether a path means itself: nothing in it is encoded, and no part of it leads elsewhere. */
+    static boolean isPlain(String path) {
+        return path.startsWith("/")
+                && path.indexOf('%') < 0
+                && path.indexOf('\\') < 0
+                && path.indexOf(';') < 0
+                && !path.contains("//")
+                && !path.contains("/.");
+    }
+
     /** The path of a target, which may be a whole address. Allocates only if that is not all of it. */
     static String path(String target) {
         if (target == null) {

@@ -267,10 +267,8 @@ fn what_the_policy_never_interrupts_is_spared_in_a_scope_that_opens_later() {
 #[test]
 fn work_that_was_let_in_has_one_allowance_on_all_its_threads_until_it_ends() {
     on_each(&one_jdk_with(Collector::G1, 1), |vm| {
-        let policy = format!(
-            "{}\n[sampling]\ninterval = \"8KiB\"\ncpu-budget = \"none\"\n",
-            limits("enforce", "none", "64MiB")
-        );
+        let finer = "[sampling]\ninterval = \"8KiB\"\n";
+        let policy = limits("enforce", "none", "64MiB").replace("[sampling]\n", finer);
         let mut jvm = start(vm, &policy);
         answer(&leak_until_refused(&mut jvm, "tenant-bad"), "refused");
         let said = jvm.ask("probe tenant-bad");

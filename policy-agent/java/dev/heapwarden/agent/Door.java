@@ -13,8 +13,11 @@ abstract class Door implements Predicate<Object> {
     /** See {@link Natives#knock}. */
     static final long TOO_MANY = 1 << 20;
 
-    /** Who is told of the first request: {@link Natives#serves}. Less than 0: nobody, or it was told. */
-    private volatile int untold = -1;
+    /**
+     * One more than the number that {@link Natives#serves} is told at the first request; 0: nothing, or it was told.
+     * Compilers of different JDKs number the lines of an initialiser here in different ways.
+     */
+    private volatile int untold;
 
     /** The door that has let in the request which the thread runs: it is inside, and is not asked again. */
     private static final ThreadLocal<Door> PROBING = new ThreadLocal<>();
@@ -62,9 +65,9 @@ abstract class Door implements Predicate<Object> {
      */
     final boolean comes(Object at, Object request) {
         int first = untold;
-        if (first >= 0 && begins(at, request)) {
-            untold = -1;
-            Natives.serves(first);
+        if (first > 0 && begins(at, request)) {
+            untold = 0;
+            Natives.serves(first - 1);
         }
         if (!staysOnThread()) {
             return isAsked() && begins(at, request) && Natives.came(0);
@@ -94,7 +97,7 @@ abstract class Door implements Predicate<Object> {
 
     /** Tells of the first request. Before the door is asked anything. */
     final void tellFirst(int library) {
-        untold = library;
+        untold = library + 1;
     }
 
     private boolean begins(Object at, Object request) {

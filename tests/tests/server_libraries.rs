@@ -71,7 +71,7 @@ impl Program {
         let mut program = Self { jvm, client };
         // Some classes are loaded by the first request, and a door counts from its first request on.
         let own = format!("{} has a door: new requests", shelf.server);
-        let has_door = poll(SOON, || {
+        let has_door = poll(PATIENCE, || {
             assert_eq!(program.ask("/first"), Outcome::Served);
             thread::sleep(Duration::from_millis(100));
             let accounts = program.jvm.accounts();

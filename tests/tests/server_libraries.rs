@@ -213,7 +213,9 @@ fn assert_answers_of_one_line(program: &mut Program) -> u64 {
         let away: Vec<&String> = (answers.iter())
             .filter(|answer| answer.starts_with("HTTP/1.1 503"))
             .collect();
-        served += (answers.len() - away.len()) as u64;
+        // A server may answer by itself that it has no such method or path.
+        let is_served = |answer: &&String| answer.starts_with("HTTP/1.1 200");
+        served += answers.iter().filter(is_served).count() as u64;
         assert!(!away.is_empty(), "{line}: {answers:?}");
         for answer in away {
             let (_, body) = answer.split_once("\r\n\r\n").expect("header lines");

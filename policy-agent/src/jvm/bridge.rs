@@ -16,7 +16,7 @@ use super::thread_scopes::ThreadScopes;
 
 /// All classes but [`NATIVES`], which comes first: its native methods are bound before another class can be
 /// initialised. Superclasses and interfaces come before the classes that need them.
-const CLASSES: [ClassFile; 34] = [
+const CLASSES: [ClassFile; 35] = [
     class_file!("agent/Agent"),
     class_file!("agent/NativeAgent"),
     class_file!("agent/RoutePath"),
@@ -36,6 +36,7 @@ const CLASSES: [ClassFile; 34] = [
     class_file!("agent/LibraryDoor"),
     class_file!("agent/EventLoopDoor"),
     class_file!("agent/RequestTarget"),
+    class_file!("agent/NettyRequest"),
     class_file!("agent/NettyAnswer"),
     class_file!("agent/Entry"),
     class_file!("agent/AskedProbe"),

@@ -10,17 +10,13 @@ final class MicronautDoor extends EventLoopDoor {
     private static final String CONTEXT = "io.netty.channel.ChannelHandlerContext";
     private static final String REQUEST = "io.netty.handler.codec.http.HttpRequest";
     private static final String RESPONSE = "io.netty.handler.codec.http.HttpResponse";
-    private static final String METHOD = "io.netty.handler.codec.http.HttpMethod";
     private static final String BODY = "io.micronaut.http.body.CloseableByteBody";
     private static final String ANY_BODY = "io.micronaut.http.body.ByteBody";
     private static final String MADE_BODY = "io.micronaut.http.netty.body.AvailableNettyByteBody";
     private static final String ACCESS = "io.micronaut.http.server.netty.handler.OutboundAccess";
-    private static final String STRING = "java.lang.String";
 
     private final MethodHandle accept;
-    private final MethodHandle getMethod;
-    private final MethodHandle name;
-    private final MethodHandle uri;
+    private final NettyRequest requests;
     private final MethodHandle close;
     private final MethodHandle body;
     private final MethodHandle write;
@@ -30,9 +26,7 @@ final class MicronautDoor extends EventLoopDoor {
     MicronautDoor(Container micronaut) throws ReflectiveOperationException {
         super(micronaut);
         accept = micronaut.own("void", "accept", CONTEXT, REQUEST, BODY, ACCESS);
-        getMethod = micronaut.method(REQUEST, METHOD, "method");
-        name = micronaut.method(METHOD, STRING, "name");
-        uri = micronaut.method(REQUEST, STRING, "uri");
+        requests = new NettyRequest(micronaut, REQUEST);
         close = micronaut.method(BODY, "void", "close");
         body = micronaut.made(MADE_BODY, "io.netty.buffer.ByteBuf");
         write = micronaut.method(ACCESS, "void", "write", RESPONSE, ANY_BODY);
@@ -42,13 +36,12 @@ final class MicronautDoor extends EventLoopDoor {
 
     @Override
     String method(Object at, Object request) throws Throwable {
-        Object method = (Object) getMethod.invokeExact(request);
-        return (String) name.invokeExact(method);
+        return requests.method(request);
     }
 
     @Override
     CharSequence path(Object at, Object request) throws Throwable {
-        return RequestTarget.path((String) uri.invokeExact(request));
+        return requests.path(request);
     }
 
     @Override

@@ -14,7 +14,6 @@ final class NettyDoor extends EventLoopDoor {
     private static final String REQUEST = "io.netty.handler.codec.http.FullHttpRequest";
     private static final String HEAD = "io.netty.handler.codec.http.HttpRequest";
     private static final String MESSAGE = "io.netty.handler.codec.http.HttpMessage";
-    private static final String METHOD = "io.netty.handler.codec.http.HttpMethod";
     private static final String HEADERS = "io.netty.handler.codec.http.HttpHeaders";
     private static final String FUTURE = "io.netty.channel.ChannelFuture";
     private static final String LISTENER = "io.netty.util.concurrent.GenericFutureListener";
@@ -26,9 +25,7 @@ final class NettyDoor extends EventLoopDoor {
 
     private final MethodHandle channelRead;
     private final MethodHandle isRequest;
-    private final MethodHandle getMethod;
-    private final MethodHandle name;
-    private final MethodHandle uri;
+    private final NettyRequest requests;
     private final MethodHandle headers;
     private final MethodHandle get;
     private final MethodHandle writeAndFlush;
@@ -41,9 +38,7 @@ final class NettyDoor extends EventLoopDoor {
         super(netty);
         channelRead = netty.own("void", "channelRead", CONTEXT, ANY);
         isRequest = netty.instance(REQUEST);
-        getMethod = netty.method(HEAD, METHOD, "method");
-        name = netty.method(METHOD, STRING, "name");
-        uri = netty.method(HEAD, STRING, "uri");
+        requests = new NettyRequest(netty, HEAD);
         headers = netty.method(MESSAGE, HEADERS, "headers");
         get = netty.method(HEADERS, STRING, "get", STRING);
         writeAndFlush = netty.method(CONTEXT, FUTURE, "writeAndFlush", ANY);
@@ -62,13 +57,12 @@ final class NettyDoor extends EventLoopDoor {
 
     @Override
     String method(Object at, Object request) throws Throwable {
-        Object method = (Object) getMethod.invokeExact(request);
-        return (String) name.invokeExact(method);
+        return requests.method(request);
     }
 
     @Override
     CharSequence path(Object at, Object request) throws Throwable {
-        return RequestTarget.path((String) uri.invokeExact(request));
+        return requests.path(request);
     }
 
     /**

@@ -12,18 +12,14 @@ final class ReactorNettyDoor extends EventLoopDoor {
     private static final String EXCHANGE = "reactor.netty.http.server.HttpServerOperations";
     private static final String OUTBOUND = "reactor.netty.NettyOutbound";
     private static final String RESPONSE = "reactor.netty.http.server.HttpServerResponse";
-    private static final String METHOD = "io.netty.handler.codec.http.HttpMethod";
     private static final String PUBLISHER = "org.reactivestreams.Publisher";
     private static final String MONO = "reactor.core.publisher.Mono";
     private static final String SUBSCRIBER = "reactor.core.CoreSubscriber";
-    private static final String STRING = "java.lang.String";
     private static final String TEXT = "java.lang.CharSequence";
 
     private final MethodHandle onStateChange;
     private final MethodHandle isExchange;
-    private final MethodHandle getMethod;
-    private final MethodHandle name;
-    private final MethodHandle uri;
+    private final NettyRequest requests;
     private final MethodHandle setStatus;
     private final MethodHandle header;
     private final MethodHandle just;
@@ -36,9 +32,7 @@ final class ReactorNettyDoor extends EventLoopDoor {
         super(reactor);
         onStateChange = reactor.own("void", "onStateChange", CONNECTION, STATE);
         isExchange = reactor.instance(EXCHANGE);
-        getMethod = reactor.method(EXCHANGE, METHOD, "method");
-        name = reactor.method(METHOD, STRING, "name");
-        uri = reactor.method(EXCHANGE, STRING, "uri");
+        requests = new NettyRequest(reactor, EXCHANGE);
         setStatus = reactor.method(RESPONSE, RESPONSE, "status", "int");
         header = reactor.method(RESPONSE, RESPONSE, "header", TEXT, TEXT);
         just = reactor.function(MONO, MONO, "just", "java.lang.Object");
@@ -57,13 +51,12 @@ final class ReactorNettyDoor extends EventLoopDoor {
 
     @Override
     String method(Object at, Object request) throws Throwable {
-        Object method = (Object) getMethod.invokeExact(request);
-        return (String) name.invokeExact(method);
+        return requests.method(request);
     }
 
     @Override
     CharSequence path(Object at, Object request) throws Throwable {
-        return RequestTarget.path((String) uri.invokeExact(request));
+        return requests.path(request);
     }
 
     /** As the handle itself does with what the program's handler returns. */
